@@ -1,0 +1,71 @@
+"""Why a model stopped, and what to do next: a deterministic library without I/O.
+
+    advance(snapshot, event, policy) -> Step(snapshot, transitions, command)
+
+One event moves the machine to its next waiting or terminal state; every move is a transition with its evaluations, and
+exactly one command results. Provider codecs (`agentcore.providers`) turn wire bytes into a `ChatResponse`; `verify` and
+`what_if` replay what was recorded. Nothing here reads a clock, a socket, an environment or chance.
+"""
+
+from agentcore.criteria import (
+    ContinuationCriteria,
+    ContinuationDecision,
+    ContinuationEvaluation,
+    ContinuationOutcome,
+)
+from agentcore.error_policy import ErrorContext, ErrorHandlingDecision, ErrorPolicy
+from agentcore.errors import CoreError, DecodeError, ErrorType, IllegalEvent, ProviderError, RecordingError
+from agentcore.machine.advance import Step, Transition, advance
+from agentcore.machine.snapshot import Snapshot
+from agentcore.machine.states import State, Trigger
+from agentcore.merging import Merge, merge_continuation
+from agentcore.messages import ChatRequest, ChatResponse, Message, Role, TokenUsage, ToolCall, ToolSpec
+from agentcore.policy import Limits, Policy
+from agentcore.reasons import AttemptKind, NormalizedStopReason, StopReason, TurnStatus
+from agentcore.replay import Record, Recording, Verification, verify, what_if
+
+#: The version of the core's judgement; stored with every recorded turn.
+VERSION = "1"
+
+__all__ = [
+    "VERSION",
+    "AttemptKind",
+    "ChatRequest",
+    "ChatResponse",
+    "ContinuationCriteria",
+    "ContinuationDecision",
+    "ContinuationEvaluation",
+    "ContinuationOutcome",
+    "CoreError",
+    "DecodeError",
+    "ErrorContext",
+    "ErrorHandlingDecision",
+    "ErrorPolicy",
+    "ErrorType",
+    "IllegalEvent",
+    "Limits",
+    "Merge",
+    "Message",
+    "NormalizedStopReason",
+    "Policy",
+    "ProviderError",
+    "Record",
+    "Recording",
+    "RecordingError",
+    "Role",
+    "Snapshot",
+    "State",
+    "Step",
+    "StopReason",
+    "TokenUsage",
+    "ToolCall",
+    "ToolSpec",
+    "Transition",
+    "Trigger",
+    "TurnStatus",
+    "Verification",
+    "advance",
+    "merge_continuation",
+    "verify",
+    "what_if",
+]

@@ -1,0 +1,103 @@
+"""What is done about each type of error (spec: continuation-and-error-policy, "Error Policy API")."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any, Self
+
+from agentcore.errors import ErrorType
+
+
+class ErrorHandlingDecision(StrEnum):
+    STOP = "stop"  #: forbid continuation at once
+    RETRY = "retry"  #: allow continuation, for another try
+    IGNORE = "ignore"  #: allow continuation, as if there were no error
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorContext:
+    """The error being judged, with the failures before it. `consecutive_failures` 0 means that there is none."""
+
+    type: ErrorType
+    consecutive_failures: int
+    total_failures: int
+    message: str | None = None
+    tool_name: str | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def none(cls) -> Self:
+        return cls(ErrorType.UNKNOWN, 0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorPolicy:
+    """One decision per type of error. `max_retries` is the number of consecutive failures at which a retry stops."""
+
+    on_tool_error: ErrorHandlingDecision = ErrorHandlingDecision.STOP
+    on_model_error: ErrorHandlingDecision = ErrorHandlingDecision.STOP
+    on_validation_error: ErrorHandlingDecision = ErrorHandlingDecision.STOP
+    on_rate_limit_error: ErrorHandlingDecision = ErrorHandlingDecision.STOP
+    on_timeout_error: ErrorHandlingDecision = ErrorHandlingDecision.STOP
+    on_unknown_error: ErrorHandlingDecision = ErrorHandlingDecision.STOP
+    max_retries: int = 0
+
+    @classmethod
+    def stop_on_any_error(cls) -> Self:
+        return cls()
+
+    @classmethod
+    def retry_tool_errors(cls, max_retries: int = 3) -> Self:
+        """Retry tool, validation, rate-limit and timeout errors; stop on the model's own and on unknown ones."""
+        retry = ErrorHandlingDecision.RETRY
+        return cls(
+            on_tool_error=retry,
+            on_validation_error=retry,
+            on_rate_limit_error=retry,
+            on_timeout_error=retry,
+            max_retries=max_retries,
+        )
+
+    @classmethod
+    def ignore_tool_errors(cls) -> Self:
+        """Ignore tool, validation and unknown errors. Its "retry" can never retry: `max_retries` is 0."""
+        ignore, retry = ErrorHandlingDecision.IGNORE, ErrorHandlingDecision.RETRY
+        return cls(
+            on_tool_error=ignore,
+            on_validation_error=ignore,
+            on_rate_limit_error=retry,
+            on_timeout_error=retry,
+            on_unknown_error=ignore,
+        )
+
+    @classmethod
+    def retry_all(cls, max_retries: int = 5) -> Self:
+        retry = ErrorHandlingDecision.RETRY
+        return cls(retry, retry, retry, retry, retry, retry, max_retries)
+
+    def with_max_retries(self, max_retries: int) -> Self:
+        return replace(self, max_retries=max_retries)
+
+    def with_tool_error_handling(self, decision: ErrorHandlingDecision) -> Self:
+        return replace(self, on_tool_error=decision)
+
+    def configured(self, error: ErrorType) -> ErrorHandlingDecision:
+        """What the policy says of this type of error, before retries are counted."""
+        decision: ErrorHandlingDecision = getattr(self, f"on_{error}_error")
+        return decision
+
+    def evaluate(self, context: ErrorContext) -> ErrorHandlingDecision:
+        if context.consecutive_failures == 0:
+            return ErrorHandlingDecision.IGNORE
+        decision = self.configured(context.type)
+        ran_out = context.consecutive_failures >= self.max_retries
+        return ErrorHandlingDecision.STOP if decision is ErrorHandlingDecision.RETRY and ran_out else decision
+
+
+#: The four named policies of the spec, by the names the API and the admin use.
+PRESETS: Mapping[str, ErrorPolicy] = {
+    "stop_on_any_error": ErrorPolicy.stop_on_any_error(),
+    "retry_tool_errors": ErrorPolicy.retry_tool_errors(),
+    "ignore_tool_errors": ErrorPolicy.ignore_tool_errors(),
+    "retry_all": ErrorPolicy.retry_all(),
+}

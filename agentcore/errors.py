@@ -1,0 +1,59 @@
+"""What can go wrong, as values; and whose fault an exception is.
+
+CoreError                 nothing else is raised by this package
+├── UnknownProviderError  a provider name without a codec (the caller's fault)
+├── DecodeError           bytes that are not the provider's dialect (the provider's fault)
+├── IllegalEvent          an event the machine cannot take in this state (the driver's fault)
+└── RecordingError        a stored history that cannot be read (the file's fault)
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from agentcore.reasons import NormalizedStopReason
+
+
+class CoreError(Exception):
+    """The root of what this package raises."""
+
+
+class DecodeError(CoreError):
+    """The body is not one of this dialect: an HTML page, an empty body, another vendor's JSON."""
+
+
+class IllegalEvent(CoreError):
+    """The machine has no transition for this event in its state; nothing has changed."""
+
+
+class RecordingError(CoreError):
+    """A recording that cannot be read back: an unknown type, a missing field, a gap in its sequence."""
+
+
+class ErrorType(StrEnum):
+    """What the error policy distinguishes (spec: continuation-and-error-policy, `ErrorType`)."""
+
+    TOOL = "tool"
+    MODEL = "model"
+    VALIDATION = "validation"
+    RATE_LIMIT = "rate_limit"
+    TIMEOUT = "timeout"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderError:
+    """A call of the model that failed, in words of ours and of the provider.
+
+    `kind` is finer than `type` (rate_limit, quota, auth, not_found, context_length, content_filter, overloaded, server,
+    connection, timeout, invalid_request, incomplete_stream, not_dialect …). `retry_after` is in seconds.
+    `stop_reason` is set where the error really is a stop reason (a context-length 400, for one).
+    """
+
+    type: ErrorType
+    kind: str
+    message: str
+    status: int | None = None
+    code: str | None = None
+    retry_after: float | None = None
+    stop_reason: NormalizedStopReason | None = None
+    retryable: bool = True

@@ -1,0 +1,131 @@
+"""What an answer is, judged by what it contains and then by what it calls itself (design §3.1 and §3.2)."""
+
+from dataclasses import replace
+
+from agentcore.errors import ErrorType, ProviderError
+from agentcore.events import ToolResult
+from agentcore.machine.snapshot import Snapshot
+from agentcore.machine.states import Trigger
+from agentcore.messages import CallIssue, ChatResponse, ToolCall, ToolSpec
+from agentcore.policy import OnTruncation, Policy, Violation
+from agentcore.reasons import CALL_WORDS, ERROR_WORDS, TIMEOUT_WORDS
+from agentcore.reasons import NormalizedStopReason as Reason
+
+MAX_ID_CHARS = 256  #: a provider's call id is a key of ours; a longer one gets one of our own
+
+_ENDINGS = {
+    Reason.SAFETY_BLOCKED: Trigger.SAFETY_BLOCKED,
+    Reason.CONTEXT_WINDOW_EXCEEDED: Trigger.CONTEXT_WINDOW_EXCEEDED,
+    Reason.CANCELLED: Trigger.CANCELLED,
+}
+_CUTS = {Reason.MAX_TOKENS: Trigger.MAX_TOKENS, Reason.PAUSED: Trigger.PAUSED}
+
+
+def word_of(response: ChatResponse) -> str:
+    """The provider's own word, folded; empty where there was none."""
+    return (response.raw_stop_reason or "").strip().casefold()
+
+
+def classify(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> Trigger:
+    """Which way out of `evaluate_stop` an answer asks for, before limits and criteria have their say.
+
+    Judged in this order: error, envelope, block, broken call, truncation, whole calls, natural end.
+    """
+    reason = response.stop_reason
+    if response_error(response) is not None:
+        return Trigger.RESPONSE_ERROR
+    has_calls = bool(response.tool_calls or response.broken_tool_calls)
+    if snapshot.asked.envelope_schema is not None and not has_calls and reason is not Reason.PAUSED:
+        return Trigger.ENVELOPE
+    if reason in _ENDINGS:
+        return _ENDINGS[reason]
+    if broken_issue(snapshot, response, policy) is not None:
+        return Trigger.BROKEN_TOOL_CALL
+    if reason is Reason.UNKNOWN and word_of(response):
+        return _unknown_word(response)
+    if reason in _CUTS and not (response.tool_calls and reason is Reason.MAX_TOKENS):
+        return Trigger.END_TURN if _warm_up(snapshot) else _CUTS[reason]
+    return Trigger.TOOL_CALL if response.tool_calls else Trigger.END_TURN
+
+
+def _warm_up(snapshot: Snapshot) -> bool:
+    """`max_tokens: 0` fills a cache; that it ends in `max_tokens` is no truncation."""
+    return snapshot.call is not None and snapshot.call.max_tokens == 0
+
+
+def _unknown_word(response: ChatResponse) -> Trigger:
+    if word_of(response) in CALL_WORDS or not response.text:
+        return Trigger.UNKNOWN_FATAL
+    return Trigger.END_TURN
+
+
+def response_error(response: ChatResponse) -> ProviderError | None:
+    """The error an answer carries: an error object, a stream without its end, or a word that means one."""
+    if response.error is not None:
+        return response.error
+    if response.stop_reason is not Reason.UNKNOWN:
+        return None
+    if response.incomplete_stream:
+        return ProviderError(ErrorType.MODEL, "incomplete_stream", "The stream ended before the answer did.")
+    word = word_of(response)
+    if word in ERROR_WORDS:
+        error = ErrorType.TIMEOUT if word in TIMEOUT_WORDS else ErrorType.MODEL
+        return ProviderError(error, word, f"The provider ended the answer with “{word}”.")
+    return None
+
+
+def broken_issue(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> CallIssue | None:
+    """Why the answer's calls may not run and must be asked for again; None where nothing is broken."""
+    if response.broken_tool_calls:
+        issues = [call.issue for call in response.broken_tool_calls]
+        return CallIssue.TRUNCATED if CallIssue.TRUNCATED in issues else CallIssue.MALFORMED
+    if response.stop_reason is not Reason.MAX_TOKENS or not response.tool_calls:
+        return None
+    if policy.tool_calls_on_truncation is OnTruncation.REPAIR:
+        return CallIssue.TRUNCATED
+    tools = {tool.name: tool for tool in snapshot.asked.tools}
+    whole = all(
+        call.shown_whole and call.name in tools and not _violations(call, tools[call.name], policy)
+        for call in response.tool_calls
+    )
+    return None if whole else CallIssue.TRUNCATED
+
+
+def _violations(call: ToolCall, tool: ToolSpec, policy: Policy) -> list[Violation]:
+    if call.custom or policy.validate is None:
+        return []
+    return policy.validate(tool.schema, dict(call.arguments))
+
+
+def rejections(snapshot: Snapshot, policy: Policy) -> tuple[ToolResult, ...]:
+    """Error results for whole calls that name an unknown tool or do not fit its schema."""
+    tools = {tool.name: tool for tool in snapshot.asked.tools}
+    results = []
+    for call in snapshot.calls:
+        if call.name not in tools:
+            known = ", ".join(tools) or "none"
+            problem = f"There is no tool named “{call.name}”. Known tools: {known}."
+        elif violations := _violations(call, tools[call.name], policy):
+            problem = "The arguments do not fit: " + "; ".join(v.message for v in violations[:3])
+        else:
+            continue
+        results.append(ToolResult(call.id, call.name, problem, ErrorType.TOOL))
+    return tuple(results)
+
+
+def _free_id(wanted: str, taken: set[str]) -> str:
+    while wanted in taken:
+        wanted += "_"
+    return wanted
+
+
+def with_unique_ids(calls: tuple[ToolCall, ...], taken: frozenset[str], attempt: int) -> tuple[ToolCall, ...]:
+    """Every call of a turn has an id of its own; a missing or repeated one derives from attempt and position."""
+    seen = set(taken)
+    named = []
+    for position, call in enumerate(calls):
+        usable = 0 < len(call.id) <= MAX_ID_CHARS and call.id not in seen
+        unique = call if usable else replace(call, id=_free_id(f"call_{attempt}_{position}", seen))
+        seen.add(unique.id)
+        named.append(unique)
+    return tuple(named)

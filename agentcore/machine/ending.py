@@ -1,0 +1,141 @@
+"""How a turn ends: status, reasons and the notice that says, apart from the answer, what is missing from it."""
+
+from dataclasses import replace
+from typing import Any
+
+from agentcore.commands import Finish, Observation
+from agentcore.criteria.outcome import ContinuationOutcome
+from agentcore.machine.snapshot import Snapshot
+from agentcore.reasons import NormalizedStopReason, StopReason, TurnStatus
+
+_TERMINATIONS = frozenset(
+    {
+        "completed",
+        "retry_limit",
+        "budget_exhausted",
+        "output_cap",
+        "safety_blocked",
+        "repetition",
+        "provider_error",
+        "context_window_exceeded",
+        "forbidden",
+        "tool_repair_failed",
+        "cancelled",
+    }
+)
+_TERMINATION_OF = {"empty_output": "completed", "unknown_fatal": "provider_error"}
+
+
+def finished(
+    snapshot: Snapshot, status: TurnStatus, stop_reason: StopReason, terminal_reason: str, **more: Any
+) -> Snapshot:
+    """The snapshot with its end decided. The answer so far is never emptied."""
+    more.setdefault("output_text", snapshot.output_text)
+    end = Finish(status=status, stop_reason=stop_reason, terminal_reason=terminal_reason, **more)
+    return replace(snapshot, end=end)
+
+
+def natural_end(snapshot: Snapshot, stop_reason: StopReason = StopReason.COMPLETED) -> Snapshot:
+    """The model ended by itself; with nothing to show for it that is a partial turn, never a silent success."""
+    if snapshot.answer.text.strip() or not _expects_text(snapshot):
+        return finished(snapshot, TurnStatus.COMPLETED, stop_reason, "completed")
+    notice = "The model ended its turn without saying anything."
+    return finished(snapshot, TurnStatus.PARTIAL, stop_reason, "empty_output", notice=notice)
+
+
+def _expects_text(snapshot: Snapshot) -> bool:
+    return snapshot.call is None or snapshot.call.max_tokens > 0
+
+
+def partial(snapshot: Snapshot, stop_reason: StopReason, terminal_reason: str, why: str) -> Snapshot:
+    """The turn stops here with what it has, and a notice that says so."""
+    notice = f"This answer is incomplete: {why}."
+    return finished(snapshot, TurnStatus.PARTIAL, stop_reason, terminal_reason, notice=notice)
+
+
+def aborted(snapshot: Snapshot, terminal_reason: str, why: str) -> Snapshot:
+    """The model's own reason leaves nothing to go on with."""
+    return finished(snapshot, TurnStatus.ABORTED, StopReason.FINISH_REASON, terminal_reason, notice=why)
+
+
+def refused(snapshot: Snapshot, provider: str = "") -> tuple[Snapshot, tuple[Observation, ...]]:
+    """The end of an envelope turn that the provider refused, and its event. The refusal's text is in neither."""
+    end = finished(
+        snapshot,
+        TurnStatus.FAILED,
+        StopReason.FINISH_REASON,
+        "envelope_refusal",
+        error_code="envelope_refusal",
+        error_message="The provider refused to answer; a refusal is not retried.",
+    )
+    fields = {
+        "nodeId": snapshot.asked.turn_id,
+        "provider": provider or snapshot.asked.provider,
+        "model": snapshot.asked.model,
+        "refusalText": None,
+        "safetyCategory": None,
+    }
+    return end, (Observation("envelope.refusal", fields),)
+
+
+def failed(snapshot: Snapshot, stop_reason: StopReason, message: str, code: str | None) -> Snapshot:
+    more = {"error_code": code, "error_message": message}
+    if snapshot.output_text:
+        notice = f"This answer is incomplete: {message}"
+        return finished(snapshot, TurnStatus.PARTIAL, stop_reason, "provider_error", notice=notice, **more)
+    return finished(snapshot, TurnStatus.FAILED, stop_reason, "provider_error", **more)
+
+
+def reason_observed(snapshot: Snapshot, reason: NormalizedStopReason, raw: str | None, **more: Any) -> Observation:
+    fields = {
+        "provider": snapshot.asked.provider,
+        "model": snapshot.asked.model,
+        "normalized_reason": reason.value,
+        "raw_reason": raw,
+        **_place(snapshot),
+        **more,
+    }
+    return Observation("stop_reason_observed", fields)
+
+
+def continuation_observed(snapshot: Snapshot) -> Observation:
+    fields = {
+        "attempt": snapshot.spent.continuations,
+        "cumulative_output_tokens": snapshot.spent.output_tokens,
+        "cumulative_output_chars": snapshot.spent.output_chars,
+        "budget_remaining": snapshot.completion_left,
+        **_place(snapshot),
+    }
+    return Observation("continuation_attempt", fields)
+
+
+def termination_observed(snapshot: Snapshot, terminal_reason: str) -> tuple[Observation, ...]:
+    """Once per truncated iteration: how its continuation ended."""
+    if not snapshot.truncated:
+        return ()
+    word = _TERMINATION_OF.get(terminal_reason, terminal_reason)
+    word = word if word in _TERMINATIONS else "provider_error"
+    return (Observation("continuation_terminated", {"terminal_reason": word, **_place(snapshot)}),)
+
+
+def evaluation_observed(snapshot: Snapshot, outcome: ContinuationOutcome) -> Observation:
+    """What the criteria came to (spec: `ContinuationEvaluated`; the turn stands for the agent's run)."""
+    fields = {
+        "agentId": snapshot.asked.turn_id,
+        "parentAgentId": None,
+        "step": snapshot.iteration,
+        "shouldContinue": outcome.should_continue,
+        "stopReason": outcome.stop_reason.value,
+        "resolvedBy": outcome.resolved_by,
+        **_place(snapshot),
+    }
+    return Observation("continuation_evaluated", fields)
+
+
+def repair_observed(snapshot: Snapshot, issue: str, *, attempted: bool, success: bool) -> Observation:
+    fields = {"issue": issue, "repair_attempted": attempted, "success": success, **_place(snapshot)}
+    return Observation("tool_payload_repair", fields)
+
+
+def _place(snapshot: Snapshot) -> dict[str, Any]:
+    return {"turn_id": snapshot.asked.turn_id, "iteration": snapshot.iteration}

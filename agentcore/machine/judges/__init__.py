@@ -1,0 +1,1 @@
+"""One module per deciding state: snapshot and policy in, judgement out."""

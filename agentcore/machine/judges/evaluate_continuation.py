@@ -1,0 +1,27 @@
+"""evaluate_continuation: whether the results of the tools are told to the model."""
+
+from agentcore.criteria.outcome import ContinuationOutcome
+from agentcore.machine import ending
+from agentcore.machine.judgement import Judgement, evaluate, next_iteration
+from agentcore.machine.snapshot import Snapshot
+from agentcore.machine.states import Trigger
+from agentcore.policy import Policy
+
+
+def judge(snapshot: Snapshot, policy: Policy) -> Judgement:
+    outcome = evaluate(snapshot, policy)
+    if outcome.should_continue:
+        following = next_iteration(snapshot)
+        reason = f"iteration {following.iteration} of {snapshot.limits.max_steps}"
+        return Judgement(Trigger.CONTINUE, reason, following, outcome)
+    if outcome.get_forbidding_criterion() is None:
+        return Judgement(Trigger.STOP, "nothing asks to go on", ending.natural_end(snapshot), outcome)
+    return _forbidden(snapshot, outcome)
+
+
+def _forbidden(snapshot: Snapshot, outcome: ContinuationOutcome) -> Judgement:
+    why = outcome.forbidding_reason()
+    failure = snapshot.failure
+    message = f"{why} ({failure.tool_name}: {failure.message})" if failure else why
+    ended = ending.partial(snapshot, outcome.stop_reason, "forbidden", message)
+    return Judgement(Trigger.FORBIDDEN, why, ended, outcome)

@@ -1,0 +1,89 @@
+"""evaluate_error: what the error policy makes of a failed call."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from agentcore.criteria.outcome import ContinuationOutcome
+from agentcore.error_policy import ErrorHandlingDecision
+from agentcore.errors import ProviderError
+from agentcore.machine import ending
+from agentcore.machine.judgement import Judgement, evaluate
+from agentcore.machine.judges.continue_pending import HINT
+from agentcore.machine.snapshot import Call, Snapshot
+from agentcore.machine.states import Trigger
+from agentcore.policy import Policy
+from agentcore.reasons import AttemptKind, NormalizedStopReason, StopReason
+
+BACKOFF_BASE = 1.0  #: seconds before the first retry, before jitter
+BACKOFF_CAP = 60.0  #: seconds
+
+_REALLY: Mapping[NormalizedStopReason, Trigger] = {
+    NormalizedStopReason.CONTEXT_WINDOW_EXCEEDED: Trigger.CONTEXT_WINDOW_EXCEEDED,
+    NormalizedStopReason.SAFETY_BLOCKED: Trigger.SAFETY_BLOCKED,
+    NormalizedStopReason.MAX_TOKENS: Trigger.TRUNCATED_BY_ERROR,
+}
+
+
+def judge(snapshot: Snapshot, policy: Policy) -> Judgement:
+    failure = snapshot.failure
+    assert failure is not None, "evaluate_error is entered by a failure only"
+    assert failure.provider is not None, "tool failures are judged at evaluate_continuation"
+    error = failure.provider
+    outcome = evaluate(snapshot, policy)
+    if error.stop_reason is not None and (trigger := _REALLY.get(error.stop_reason)):
+        return _stop_reason(snapshot, error, trigger, outcome)
+    if outcome.get_forbidding_criterion() is not None:
+        return _stop(snapshot, error, outcome)
+    if snapshot.error_policy.evaluate(snapshot.error_context()) is ErrorHandlingDecision.IGNORE:
+        return _ignore(snapshot, error, outcome)
+    return _retry(snapshot, error, outcome)
+
+
+def _stop_reason(snapshot: Snapshot, error: ProviderError, trigger: Trigger, outcome: ContinuationOutcome) -> Judgement:
+    """An error that really is a stop reason goes the way of that reason."""
+    if trigger is Trigger.SAFETY_BLOCKED and snapshot.asked.envelope_schema is not None:
+        refused, observed = ending.refused(snapshot)
+        return Judgement(trigger, error.message, refused, outcome, observed)
+    if trigger is not Trigger.TRUNCATED_BY_ERROR:
+        snapshot = ending.aborted(snapshot, trigger.value, error.message)
+        return Judgement(trigger, error.message, snapshot, outcome)
+    idle = 0 if snapshot.just_added else snapshot.idle_answers + 1
+    snapshot = replace(snapshot, idle_answers=idle, truncated=True, failure=None)
+    return Judgement(trigger, error.message, snapshot, outcome)
+
+
+def _stop(snapshot: Snapshot, error: ProviderError, outcome: ContinuationOutcome) -> Judgement:
+    trigger = Trigger.STOP_WITH_TEXT if snapshot.output_text else Trigger.STOP
+    snapshot = ending.failed(snapshot, outcome.stop_reason, error.message, error.kind)
+    return Judgement(trigger, outcome.forbidding_reason(), snapshot, outcome)
+
+
+def _ignore(snapshot: Snapshot, error: ProviderError, outcome: ContinuationOutcome) -> Judgement:
+    trigger = Trigger.IGNORE_WITH_TEXT if snapshot.output_text else Trigger.IGNORE
+    stop_reason = StopReason.ERROR
+    snapshot = ending.failed(snapshot, stop_reason, error.message, error.kind)
+    return Judgement(trigger, "ignored by policy; there is no answer to go on with", snapshot, outcome)
+
+
+def _retry(snapshot: Snapshot, error: ProviderError, outcome: ContinuationOutcome) -> Judgement:
+    seconds = backoff_seconds(snapshot.spent.consecutive_failures, snapshot.draw, error.retry_after)
+    call = retry_call(snapshot, AttemptKind.ERROR_RETRY)
+    reason = f"{error.kind}; waiting {seconds:.1f} s before another try"
+    snapshot = replace(snapshot, call=call, wait_seconds=seconds)
+    return Judgement(Trigger.RETRY, reason, snapshot, outcome)
+
+
+def backoff_seconds(failures: int, draw: float, retry_after: float | None) -> float:
+    """How long to wait: what the provider says, else exponential with full jitter by the driver's draw."""
+    if retry_after is not None:
+        return retry_after
+    return round(draw * min(BACKOFF_CAP, BACKOFF_BASE * 2.0 ** min(failures - 1, 10)), 3)
+
+
+def retry_call(snapshot: Snapshot, kind: AttemptKind) -> Call:
+    """The failed call once more; what it had said already is not asked for again."""
+    last = snapshot.call
+    assert last is not None, "a call failed"
+    if last.hint is None and snapshot.just_added:
+        return replace(last, kind=kind, hint=HINT, echo=())
+    return replace(last, kind=kind)

@@ -1,0 +1,188 @@
+"""evaluate_stop: what to do with an answer that has arrived."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from agentcore.commands import Observation
+from agentcore.criteria.outcome import ContinuationDecision, ContinuationOutcome
+from agentcore.events import ToolResult
+from agentcore.machine import classify, ending
+from agentcore.machine.accounting import add_text, count_failure
+from agentcore.machine.judgement import Judgement, evaluate, next_iteration
+from agentcore.machine.snapshot import Failure, Snapshot
+from agentcore.machine.states import State, Trigger
+from agentcore.messages import ChatResponse, Message, Role
+from agentcore.policy import Policy
+from agentcore.reasons import NormalizedStopReason, StopReason
+
+Judge = Callable[[Snapshot, ChatResponse, Policy], Judgement]
+
+
+def judge(snapshot: Snapshot, policy: Policy) -> Judgement:
+    """Classify the answer, take in what it brings, and let the criteria speak."""
+    response = snapshot.response
+    assert response is not None, "evaluate_stop is entered by an answer only"
+    trigger = classify.classify(snapshot, response, policy)
+    return _JUDGES[trigger](replace(snapshot, calls=()), response, policy)
+
+
+def _words(response: ChatResponse) -> str:
+    raw = response.raw_stop_reason
+    said = "no stop reason" if raw is None else f"“{raw}”"
+    return f"the provider said {said}: {response.stop_reason}"
+
+
+def _repaired(snapshot: Snapshot, *, success: bool) -> tuple[Observation, ...]:
+    """What became of a tool repair, once its answer is in."""
+    if snapshot.repairing is None:
+        return ()
+    return (ending.repair_observed(snapshot, snapshot.repairing, attempted=True, success=success),)
+
+
+def _natural_end(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> Judgement:
+    repaired = _repaired(snapshot, success=True)
+    snapshot = add_text(snapshot, response.text, policy)
+    outcome = evaluate(snapshot, policy)
+    if snapshot.cut_at_cap:
+        return _forbidden(snapshot, outcome, repaired)
+    message = _requested_message(outcome)
+    if message is not None and snapshot.iteration < snapshot.limits.max_steps:
+        echo = response.echo if snapshot.answer.text == response.text else None
+        answer = Message(Role.ASSISTANT, snapshot.answer.text, echo=echo)
+        messages = (*snapshot.messages, answer, Message(Role.USER, message))
+        observed = (*repaired, *ending.termination_observed(snapshot, "completed"))
+        snapshot = next_iteration(replace(snapshot, messages=messages))
+        reason = f"{outcome.resolved_by} asked for more"
+        return Judgement(Trigger.CONTINUE_REQUESTED, reason, snapshot, outcome, observed)
+    final = response.stop_reason in policy.finish_reasons
+    stop_reason = StopReason.FINISH_REASON if final else StopReason.COMPLETED
+    snapshot = ending.natural_end(_flagged(snapshot, response), stop_reason)
+    return Judgement(Trigger.END_TURN, _words(response), snapshot, outcome, repaired)
+
+
+def _flagged(snapshot: Snapshot, response: ChatResponse) -> Snapshot:
+    """An end without a word we know is remembered as such."""
+    if response.stop_reason is not NormalizedStopReason.UNKNOWN or "unknown_reason" in snapshot.flagged:
+        return snapshot
+    return replace(snapshot, flagged=(*snapshot.flagged, "unknown_reason"))
+
+
+def _requested_message(outcome: ContinuationOutcome) -> str | None:
+    """What a criterion wants said to the model; a Forbid beside it wins."""
+    if not outcome.should_continue:
+        return None
+    asking = (e for e in outcome.evaluations if e.decision is ContinuationDecision.REQUEST)
+    return next((e.message or e.reason for e in asking), None)
+
+
+def _tool_call(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> Judgement:
+    repaired = _repaired(snapshot, success=True)
+    snapshot = add_text(snapshot, response.text, policy)
+    calls = classify.with_unique_ids(response.tool_calls, snapshot.call_ids, snapshot.spent.attempts)
+    ids = snapshot.call_ids | {call.id for call in calls}
+    snapshot = replace(snapshot, calls=calls, call_ids=ids, repairing=None)
+    outcome = evaluate(snapshot, policy)
+    if any(e.decision is ContinuationDecision.FORBID for e in outcome.evaluations):
+        return _forbidden(snapshot, outcome, repaired)
+    echo = response.echo if calls == response.tool_calls and snapshot.answer.text == response.text else None
+    message = Message(Role.ASSISTANT, snapshot.answer.text, calls, echo=echo)
+    rejected: tuple[ToolResult, ...] = classify.rejections(snapshot, policy)
+    observed = (*repaired, *ending.termination_observed(snapshot, "completed"))
+    snapshot = replace(snapshot, messages=(*snapshot.messages, message), rejected=rejected, truncated=False)
+    names = ", ".join(call.name for call in calls)
+    return Judgement(Trigger.TOOL_CALL, f"the model asked for {names}", _flagged(snapshot, response), outcome, observed)
+
+
+def _forbidden(snapshot: Snapshot, outcome: ContinuationOutcome, observed: tuple[Observation, ...]) -> Judgement:
+    why = outcome.forbidding_reason()
+    terminal = "output_cap" if snapshot.cut_at_cap else "forbidden"
+    if snapshot.calls:
+        names = ", ".join(call.name for call in snapshot.calls)
+        why = f"{why}; these tool calls did not run: {names}"
+    snapshot = ending.partial(snapshot, outcome.stop_reason, terminal, why)
+    return Judgement(Trigger.FORBIDDEN, why, snapshot, outcome, observed)
+
+
+def _cut(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> Judgement:
+    paused = response.stop_reason is NormalizedStopReason.PAUSED
+    repaired = _repaired(snapshot, success=True)
+    snapshot = add_text(snapshot, response.text, policy)
+    idle = 0 if snapshot.just_added or paused else snapshot.idle_answers + 1
+    snapshot = replace(snapshot, idle_answers=idle, truncated=True, repairing=None)
+    trigger = Trigger.PAUSED if paused else Trigger.MAX_TOKENS
+    return Judgement(trigger, _words(response), snapshot, evaluate(snapshot, policy), repaired)
+
+
+def _broken(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> Judgement:
+    issue = classify.broken_issue(snapshot, response, policy)
+    repaired = _repaired(snapshot, success=False)
+    snapshot = add_text(snapshot, response.text, policy)
+    cut_by_tokens = response.stop_reason is NormalizedStopReason.MAX_TOKENS
+    snapshot = replace(snapshot, repairing=issue, truncated=snapshot.truncated or cut_by_tokens)
+    broken = response.broken_tool_calls or response.tool_calls
+    names = ", ".join(call.name or "an unnamed tool" for call in broken)
+    reason = f"the call of {names} is {issue}; nothing runs"
+    return Judgement(Trigger.BROKEN_TOOL_CALL, reason, snapshot, evaluate(snapshot, policy), repaired)
+
+
+def _error(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> Judgement:
+    error = classify.response_error(response)
+    assert error is not None, "classified as an error"
+    failure = Failure(error.type, error.message, provider=error)
+    kept = count_failure(replace(keep_partial(snapshot, response, policy), failure=failure))
+    return Judgement(Trigger.RESPONSE_ERROR, error.message, kept, evaluate(kept, policy))
+
+
+def keep_partial(snapshot: Snapshot, partial: ChatResponse | None, policy: Policy) -> Snapshot:
+    """The text of an answer that was broken off. In envelope turns and repairs it stays on the attempt only."""
+    repairing = snapshot.call is not None and snapshot.call.state is State.REQUEST_TOOL_REPAIR
+    if partial is None or snapshot.asked.envelope_schema is not None or repairing:
+        return snapshot
+    if partial.stop_reason is NormalizedStopReason.SAFETY_BLOCKED:
+        return snapshot
+    return add_text(snapshot, partial.text, policy)
+
+
+def keep_unjudged(snapshot: Snapshot, policy: Policy) -> Snapshot:
+    """The text of an answer that arrived, and was held before anything judged it."""
+    response = snapshot.response
+    assert response is not None, "held at evaluate_stop with the answer to judge"
+    whole = classify.response_error(response) is None and snapshot.asked.envelope_schema is None
+    if whole and response.stop_reason is not NormalizedStopReason.SAFETY_BLOCKED:
+        return add_text(snapshot, response.text, policy)
+    return keep_partial(snapshot, response, policy)
+
+
+def _envelope(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> Judgement:
+    return Judgement(Trigger.ENVELOPE, _words(response), snapshot, evaluate(snapshot, policy))
+
+
+_WHY_ABORTED: Mapping[Trigger, str] = {
+    Trigger.SAFETY_BLOCKED: "The provider blocked this answer.",
+    Trigger.CONTEXT_WINDOW_EXCEEDED: "The conversation no longer fits the model's context window.",
+    Trigger.CANCELLED: "The provider cancelled this answer.",
+    Trigger.UNKNOWN_FATAL: "The provider ended the answer for a reason we do not know, with nothing usable in it.",
+}
+
+
+def _abort(trigger: Trigger) -> Judge:
+    def judge_abort(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> Judgement:
+        if trigger is not Trigger.SAFETY_BLOCKED:
+            snapshot = add_text(snapshot, response.text, policy)
+        outcome = evaluate(snapshot, policy)
+        snapshot = ending.aborted(snapshot, trigger.value, _WHY_ABORTED[trigger])
+        return Judgement(trigger, _words(response), snapshot, outcome)
+
+    return judge_abort
+
+
+_JUDGES: Mapping[Trigger, Judge] = {
+    Trigger.END_TURN: _natural_end,
+    Trigger.TOOL_CALL: _tool_call,
+    Trigger.MAX_TOKENS: _cut,
+    Trigger.PAUSED: _cut,
+    Trigger.BROKEN_TOOL_CALL: _broken,
+    Trigger.RESPONSE_ERROR: _error,
+    Trigger.ENVELOPE: _envelope,
+    **{trigger: _abort(trigger) for trigger in _WHY_ABORTED},
+}

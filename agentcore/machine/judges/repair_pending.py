@@ -1,0 +1,40 @@
+"""repair_pending: whether a broken tool call is asked for again. It never runs, and is never sent back."""
+
+from dataclasses import replace
+
+from agentcore.criteria.outcome import ContinuationOutcome
+from agentcore.machine import ending
+from agentcore.machine.judgement import Judgement, evaluate
+from agentcore.machine.judges.continue_pending import HINT, stop_trigger
+from agentcore.machine.snapshot import Call, Snapshot
+from agentcore.machine.states import State, Trigger
+from agentcore.messages import CallIssue
+from agentcore.policy import Policy
+from agentcore.reasons import AttemptKind
+
+MALFORMED_HINT = "Your last tool call was not valid JSON. Emit one complete tool call payload only."
+_HINTS = {CallIssue.TRUNCATED: HINT, CallIssue.MALFORMED: MALFORMED_HINT}
+
+
+def judge(snapshot: Snapshot, policy: Policy) -> Judgement:
+    issue = snapshot.repairing
+    assert issue is not None, "repair_pending is entered by a broken call only"
+    outcome = evaluate(snapshot, policy)
+    if not outcome.should_continue:
+        return _stop(snapshot, outcome, issue)
+    assert snapshot.call is not None, "the broken call was called for"
+    wanted = 2 * snapshot.call.max_tokens
+    cap = min(wanted, snapshot.asked.ceiling or wanted)
+    call = Call(AttemptKind.TOOL_REPAIR, State.REQUEST_TOOL_REPAIR, cap, hint=_HINTS[issue])
+    spent = replace(snapshot.spent, tool_repairs=snapshot.spent.tool_repairs + 1)
+    reason = f"repair {spent.tool_repairs} of {snapshot.limits.max_tool_repair_attempts}, {cap} tokens"
+    return Judgement(Trigger.UNDER_LIMITS, reason, replace(snapshot, call=call, spent=spent), outcome)
+
+
+def _stop(snapshot: Snapshot, outcome: ContinuationOutcome, issue: CallIssue) -> Judgement:
+    trigger = stop_trigger(outcome)
+    terminal = "tool_repair_failed" if trigger is Trigger.RETRY_LIMIT else trigger.value
+    why = f"a tool call was {issue} and did not run ({outcome.forbidding_reason()})"
+    attempted = snapshot.call is not None and snapshot.call.state is State.REQUEST_TOOL_REPAIR
+    observed = () if attempted else (ending.repair_observed(snapshot, issue, attempted=False, success=False),)
+    return Judgement(trigger, why, ending.partial(snapshot, outcome.stop_reason, terminal, why), outcome, observed)

@@ -1,0 +1,131 @@
+"""Joins a continuation to what it continues, removing what the model said twice.
+
+Linear time: candidates are found by the string search of the interpreter; text that repeats itself too much for that
+falls back to the prefix function (Knuth, Morris and Pratt). A seam never splits a grapheme.
+"""
+
+import unicodedata
+from dataclasses import dataclass
+
+MIN_OVERLAP = 12  #: characters; a shorter repetition is as likely the author's own
+_QUICK_TRIES = 16
+_ZWJ = "\u200d"
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """The joined text, and how many characters of the addition were dropped because they stood there already."""
+
+    text: str
+    overlap: int
+
+
+def merge_continuation(existing: str, addition: str, *, min_overlap: int = MIN_OVERLAP) -> Merge:
+    """Remove the longest overlap between the end of `existing` and the start of `addition`, from `min_overlap` up."""
+    overlap = _overlap(existing, addition, max(1, min_overlap))
+    return Merge(existing + addition[overlap:], overlap)
+
+
+def cut(text: str, length: int) -> str:
+    """At most `length` characters of the text, cut where no grapheme is split."""
+    if len(text) <= length:
+        return text
+    while length > 0 and splits_grapheme(text, length):
+        length -= 1
+    return text[:length]
+
+
+def _overlap(existing: str, addition: str, minimum: int) -> int:
+    longest = min(len(existing), len(addition))
+    if longest < minimum:
+        return 0
+    head = addition[:minimum]
+    position = existing.find(head, len(existing) - longest)
+    for _ in range(_QUICK_TRIES):
+        if position < 0:
+            return 0
+        length = len(existing) - position
+        if existing.endswith(addition[:length]) and _clean(existing, addition, length):
+            return length
+        position = existing.find(head, position + 1)
+    return _overlap_by_prefix_function(existing, position, addition, minimum) if position >= 0 else 0
+
+
+def _clean(existing: str, addition: str, length: int) -> bool:
+    return not splits_grapheme(existing, len(existing) - length) and not splits_grapheme(addition, length)
+
+
+def _overlap_by_prefix_function(existing: str, position: int, addition: str, minimum: int) -> int:
+    pattern = addition[: len(existing) - position]
+    borders = _prefix_function(pattern)
+    matched = 0
+    for character in existing[position:]:
+        while matched and (matched == len(pattern) or pattern[matched] != character):
+            matched = borders[matched - 1]
+        matched += pattern[matched] == character
+    here, there = _cuts(existing), _cuts(addition)
+    while matched >= minimum and not (here[len(existing) - matched] and there[matched]):
+        matched = borders[matched - 1]
+    return matched if matched >= minimum else 0
+
+
+def _cuts(text: str) -> bytearray:
+    """For every index of the text and its end, whether a cut there splits no grapheme; in one pass, flags counted."""
+    clean = bytearray(b"\1" * (len(text) + 1))
+    flags = 0
+    for index, character in enumerate(text):
+        flag = _is_flag(character)
+        clean[index] = not (flags % 2 if flag and flags else splits_grapheme(text, index))
+        flags = flags + 1 if flag else 0
+    return clean
+
+
+def _prefix_function(pattern: str) -> list[int]:
+    borders = [0] * len(pattern)
+    matched = 0
+    for index in range(1, len(pattern)):
+        while matched and pattern[matched] != pattern[index]:
+            matched = borders[matched - 1]
+        matched += pattern[matched] == pattern[index]
+        borders[index] = matched
+    return borders
+
+
+def splits_grapheme(text: str, index: int) -> bool:
+    """Whether a cut before `text[index]` would part what a reader sees as one character."""
+    if index <= 0 or index >= len(text):
+        return False
+    before, after = text[index - 1], text[index]
+    if after < "\u0300":
+        return before == "\r" and after == "\n"
+    if _ZWJ in (before, after) or _extends(after) or _joins(before, after):
+        return True
+    return _is_flag(after) and _flags_before(text, index) % 2 == 1
+
+
+def _extends(character: str) -> bool:
+    return (
+        unicodedata.category(character) in ("Mn", "Me", "Mc")
+        or "\U0001f3fb" <= character <= "\U0001f3ff"  # skin tones
+        or "\u1160" <= character <= "\u11ff"  # Hangul vowels and finals
+        or "\U000e0020" <= character <= "\U000e007f"  # tags of regional flags
+        or character in "\u200c\u0e33\u0eb3\uff9e\uff9f"  # a non-joiner, Thai and Lao AM, halfwidth voicing marks
+    )
+
+
+def _joins(before: str, after: str) -> bool:
+    """A Hangul initial takes what follows into its syllable; a virama joins two consonants."""
+    if "\u1100" <= before <= "\u115f":
+        return "\u1100" <= after <= "\u115f" or "\uac00" <= after <= "\ud7a3"
+    return unicodedata.combining(before) == 9 and unicodedata.category(after) == "Lo"
+
+
+def _is_flag(character: str) -> bool:
+    return "\U0001f1e6" <= character <= "\U0001f1ff"
+
+
+def _flags_before(text: str, index: int) -> int:
+    count = 0
+    while count < index and _is_flag(text[index - 1 - count]):
+        count += 1
+    return count

@@ -1,0 +1,112 @@
+"""From wire bytes to events, in any chunking and in linear time.
+
+`sniff` tells by the first bytes whether an answer is an event stream or one JSON document; `EventReader` cuts an event
+stream (https://html.spec.whatwg.org/multipage/server-sent-events.html) into its events.
+"""
+
+import json
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+import jiter
+
+from agentcore.errors import DecodeError
+
+_BOM = b"\xef\xbb\xbf"
+_FIELDS = (b":", b"data:", b"event:", b"id:", b"retry:")
+
+
+class Framing(StrEnum):
+    """How the body of an answer is cut into payloads."""
+
+    EVENTS = "events"
+    DOCUMENT = "document"
+
+
+class ServerSentEvent(NamedTuple):
+    """One event: its `event:` name (usually "") and its `data:` lines joined by line feeds."""
+
+    name: str
+    data: bytes
+
+
+def leading(head: bytes) -> bytes:
+    """The first bytes without what may stand before any answer: a byte order mark, keep-alive line ends."""
+    return head.removeprefix(_BOM).lstrip()
+
+
+def sniff(head: bytes) -> Framing | None:
+    """What the first bytes (of `leading`) announce; None while they are too few to tell; DecodeError for neither."""
+    if head[:1] in (b"{", b"["):
+        return Framing.DOCUMENT
+    if head.startswith(_FIELDS):
+        return Framing.EVENTS
+    if any(start.startswith(head) for start in (*_FIELDS, _BOM)):
+        return None
+    seen = head[:60].decode("utf-8", "replace")
+    raise DecodeError(
+        f"The provider answered with neither an event stream nor JSON; it begins with {seen!r}. Check the base URL."
+    )
+
+
+class EventReader:
+    """Cuts bytes into events. Lines end in LF, CRLF or CR; an event ends at an empty line, the last one at the end."""
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []  # of the line that has not ended yet
+        self._after_cr = False
+        self._first = True
+        self._name = b""
+        self._data: list[bytes] = []
+
+    def feed(self, data: bytes) -> list[ServerSentEvent]:
+        """The events that these bytes complete."""
+        if self._after_cr and data:
+            self._after_cr = False
+            data = data.removeprefix(b"\n")
+        end = max(data.rfind(b"\n"), data.rfind(b"\r")) + 1
+        if not end:
+            self._pieces.append(data)
+            return []
+        block = b"".join((*self._pieces, data[:end]))
+        self._pieces = [data[end:]]
+        self._after_cr = block.endswith(b"\r")
+        return self._read(block.splitlines())
+
+    def close(self) -> list[ServerSentEvent]:
+        """What was still open when the bytes ended: some servers leave the last empty line out."""
+        line = b"".join(self._pieces)
+        self._pieces = []
+        return self._read([line, b""] if line else [b""])
+
+    def _read(self, lines: list[bytes]) -> list[ServerSentEvent]:
+        if self._first and lines:
+            self._first = False
+            lines[0] = lines[0].removeprefix(_BOM)
+        events: list[ServerSentEvent] = []
+        for line in lines:
+            if line.startswith(b"data:"):
+                self._data.append(line[6:] if line.startswith(b" ", 5) else line[5:])
+            elif line.startswith(b"event:"):
+                self._name = line[6:].removeprefix(b" ")
+            elif not line:
+                if self._data:
+                    events.append(ServerSentEvent(self._name.decode("utf-8", "replace"), b"\n".join(self._data)))
+                    self._data = []
+                self._name = b""
+        return events
+
+
+def read_json(data: bytes) -> Any:
+    """Any JSON a server may send; ValueError where it is none.
+
+    The fast parser refuses lone surrogates, broken UTF-8 and deep nesting, which are no reason to lose an answer.
+    """
+    try:
+        return jiter.from_json(data)
+    except ValueError:
+        pass
+    try:
+        return json.loads(data.decode("utf-8", "replace"))
+    except RecursionError as error:
+        raise ValueError("The JSON is nested too deeply to be read.") from error

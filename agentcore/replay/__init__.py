@@ -1,0 +1,16 @@
+"""Verify, what-if, and where two runs part. A re-run is a driver's work; what it starts from is a snapshot."""
+
+from agentcore.replay.recording import Provenance, Record, Recording
+from agentcore.replay.verify import Divergence, Verification, first_divergence, verify
+from agentcore.replay.what_if import what_if
+
+__all__ = [
+    "Divergence",
+    "Provenance",
+    "Record",
+    "Recording",
+    "Verification",
+    "first_divergence",
+    "verify",
+    "what_if",
+]

@@ -1,0 +1,59 @@
+"""A turn's history as a value: what happened, what the machine made of it, and how much of it is recorded fact."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from agentcore import serial
+from agentcore.events import Event
+from agentcore.machine.advance import Step
+from agentcore.machine.snapshot import Snapshot
+from agentcore.policy import Policy
+
+
+class Provenance(StrEnum):
+    """Where a step of a replay comes from."""
+
+    RECORDED = "recorded"  #: it happened just so
+    DERIVED = "derived"  #: it follows from what was recorded
+    LIVE = "live"  #: a provider was asked
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One row of a history. `transitions`, `command` and `observed` are JSON, as stored and served."""
+
+    seq: int
+    event: Event
+    transitions: tuple[Mapping[str, Any], ...] = ()
+    command: Mapping[str, Any] = field(default_factory=dict)
+    observed: tuple[Mapping[str, Any], ...] = ()
+    provenance: Provenance = Provenance.RECORDED
+
+    @classmethod
+    def of(cls, seq: int, event: Event, step: Step, provenance: Provenance = Provenance.RECORDED) -> "Record":
+        """The record of one step; `seq` counts from 1."""
+        return cls(
+            seq,
+            event,
+            tuple(serial.transition_to_json(transition) for transition in step.transitions),
+            serial.command_to_json(step.command),
+            tuple(serial.observation_to_json(observation) for observation in step.observed),
+            provenance,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """A history and what it was judged by. `base_snapshot` is the idle one, or where a fork began.
+
+    `undecidable` says that a what-if needed an answer that was never recorded; `final` is the last snapshot, where
+    it is known.
+    """
+
+    policy: Policy
+    base_snapshot: Snapshot
+    records: tuple[Record, ...]
+    undecidable: bool = False
+    final: Snapshot | None = None

@@ -1,0 +1,174 @@
+"""What a recording knows of each iteration's answer: its text as one tape, overlaps removed, and how it ended.
+
+A call of a what-if reads `max_tokens` worth of tape from where the last one stopped. Where a token stands in the text
+is proportional within each attempt (characters × output tokens / length): an estimate, and marked as one.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from agentcore.events import Event, Interrupted, ModelFailed, ModelResponded, ToolResult, ToolsReturned
+from agentcore.machine.advance import Step
+from agentcore.machine.classify import response_error
+from agentcore.machine.snapshot import Call, Segment, Snapshot
+from agentcore.merging import cut
+from agentcore.messages import CallIssue, ChatResponse, ToolCall
+from agentcore.reasons import NormalizedStopReason
+
+_OPEN = (NormalizedStopReason.MAX_TOKENS, NormalizedStopReason.PAUSED, NormalizedStopReason.CANCELLED)
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A stretch of tape: characters of new text (none where a tool call was written), and the tokens they took."""
+
+    characters: int
+    tokens: float
+
+
+@dataclass(frozen=True, slots=True)
+class Tape:
+    """One iteration's answer. `closed`: the model itself ended it, with `last`. `seconds` is what saying it took."""
+
+    text: str = ""
+    pieces: tuple[Piece, ...] = ()
+    last: ChatResponse | None = None
+    closed: bool = False
+    seconds: float = 0.0
+    input_tokens: int = 0  #: of the first attempt
+
+    @property
+    def tokens(self) -> float:
+        return sum(piece.tokens for piece in self.pieces)
+
+    def tokens_at(self, characters: int) -> float:
+        """How many tokens the first `characters` characters took."""
+        tokens = 0.0
+        for piece in self.pieces:
+            if characters < piece.characters:
+                return tokens + piece.tokens * characters / piece.characters
+            if characters == 0 and not piece.characters:
+                return tokens
+            tokens, characters = tokens + piece.tokens, characters - piece.characters
+        return tokens
+
+    def calls_cut_at(self, tokens: float) -> tuple[ToolCall, ...]:
+        """The calls that an answer of this many tokens would have left half written, at the end of the tape."""
+        if self.last is None or tokens <= self.tokens_at(len(self.text)):
+            return ()
+        calls = self.last.tool_calls
+        return tuple(replace(call, arguments={}, issue=CallIssue.TRUNCATED, shown_whole=False) for call in calls)
+
+    def characters_at(self, tokens: float) -> int:
+        """How many characters the first `tokens` tokens reach, no grapheme split."""
+        characters = 0
+        for piece in self.pieces:
+            if tokens < piece.tokens:
+                return len(cut(self.text, characters + int(piece.characters * tokens / piece.tokens)))
+            characters, tokens = characters + piece.characters, tokens - piece.tokens
+        return len(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """One recorded attempt: what came, what it was called with, and the iteration it belongs to."""
+
+    iteration: int
+    attempt: int
+    call: Call
+    response: ChatResponse
+    whole: bool  #: it ended by an answer, not by a failure
+
+
+@dataclass(slots=True)
+class Listener:
+    """Collects what tapes are made of while a recording is walked."""
+
+    heard: list[Heard] = field(default_factory=list)
+    segments: dict[int, Segment] = field(default_factory=dict)  #: by attempt
+    seconds: dict[int, float] = field(default_factory=dict)
+    results: dict[tuple[str, str], ToolResult] = field(default_factory=dict)
+
+    def hear(self, before: Snapshot, event: Event, step: Step) -> None:
+        """One recorded event, between the snapshot before it and the step it caused."""
+        match event:
+            case ModelResponded(response=response):
+                self._attempt(before, response, event.at, whole=True)
+            case ModelFailed(partial=partial) | Interrupted(partial=partial):
+                if partial is not None and before.call is not None:
+                    self._attempt(before, partial, event.at, whole=False)
+            case ToolsReturned():
+                self._tools(before, event)
+        for answer in (*step.snapshot.earlier[-1:], step.snapshot.answer):
+            self.segments |= {segment.attempt: segment for segment in answer.segments}
+
+    def _attempt(self, before: Snapshot, response: ChatResponse, at: float, *, whole: bool) -> None:
+        assert before.call is not None, "an answer was called for"
+        iteration = before.iteration
+        self.heard.append(Heard(iteration, before.spent.attempts, before.call, response, whole))
+        self.seconds[iteration] = self.seconds.get(iteration, 0.0) + max(0.0, at - before.at)
+
+    def _tools(self, before: Snapshot, event: ToolsReturned) -> None:
+        calls = {call.id: call for call in before.calls}
+        known = (*event.results, *before.supplied)
+        returned = (result for result in known if result.call_id in calls)
+        self.results |= {(result.name, calls[result.call_id].raw): result for result in returned}
+
+    def tapes(self, *, envelope: bool) -> Mapping[int, Tape]:
+        """The tape of every iteration that was heard."""
+        by_iteration: dict[int, list[Heard]] = {}
+        for heard in self.heard:
+            by_iteration.setdefault(heard.iteration, []).append(heard)
+        make = _envelope_tape if envelope else self._tape
+        made = {iteration: make(attempts) for iteration, attempts in by_iteration.items()}
+        return {i: replace(tape, seconds=self.seconds.get(i, 0.0)) for i, tape in made.items()}
+
+    def _tape(self, attempts: list[Heard]) -> Tape:
+        text, pieces = "", list[Piece]()
+        for heard in attempts:
+            # What the attempt said, not what the answer took of it: the character cap may have cut that.
+            segment = self.segments.get(heard.attempt)
+            added = heard.response.text[segment.dropped :] if segment else ""
+            text += added
+            pieces += _pieces(heard, len(added), segment.dropped if segment else 0, last=heard is attempts[-1])
+        usage = attempts[0].response.usage
+        last, closed = attempts[-1].response, _closed(attempts[-1])
+        return Tape(text, tuple(pieces), last, closed, input_tokens=usage.input_tokens if usage else 0)
+
+
+def _envelope_tape(attempts: list[Heard]) -> Tape:
+    """A structured answer is said anew in every attempt: the tape is the last one that was not corrected."""
+    plain = [heard for heard in attempts if not heard.call.corrective] or attempts
+    last = plain[-1]
+    text = last.response.text
+    pieces = tuple(_pieces(last, len(text), 0, last=True))
+    usage = last.response.usage
+    return Tape(text, pieces, last.response, _closed(last), input_tokens=usage.input_tokens if usage else 0)
+
+
+def _closed(heard: Heard) -> bool:
+    response = heard.response
+    ended = heard.whole and response.stop_reason not in _OPEN
+    return ended and response_error(response) is None and not response.broken_tool_calls
+
+
+def _pieces(heard: Heard, added: int, dropped: int, *, last: bool) -> list[Piece]:
+    """An attempt's tokens shared out over its new text and, at the tape's end, the calls it wrote."""
+    response = heard.response
+    calls = (*response.tool_calls, *response.broken_tool_calls)
+    written = sum(len(call.raw) + len(call.name) for call in calls)
+    length = added + dropped + written
+    tokens = float(output_tokens(response, heard.call.max_tokens))
+    if not length:
+        return [Piece(0, tokens)] if tokens else []
+    pieces = [Piece(added, tokens * added / length)] if added else []
+    if last and written:
+        pieces.append(Piece(0, tokens * written / length))
+    return pieces
+
+
+def output_tokens(response: ChatResponse, cap: int) -> int:
+    """The provider's count, or our estimate as in `machine.accounting`."""
+    if response.usage is not None:
+        return response.usage.output_tokens
+    return cap if response.stop_reason is NormalizedStopReason.MAX_TOKENS else -(-len(response.text) // 4)

@@ -1,0 +1,250 @@
+"""Replay that asks: the recording answers the commands of a machine under another policy; no provider is called.
+
+While every command is the one that was recorded, the recorded events are fed as they are. From the first other command
+on, answers are read from the tapes; where a tape has no more to say the run is undecidable, and stops there.
+"""
+
+import math
+from dataclasses import dataclass, field, replace
+
+from agentcore.commands import CallModel, Command, Finish, Hold, RunTools, Wait
+from agentcore.events import (
+    Event,
+    Interrupted,
+    ModelFailed,
+    ModelResponded,
+    OperatorActed,
+    OperatorAction,
+    ToolResult,
+    ToolsReturned,
+    WokeUp,
+)
+from agentcore.machine.advance import Step, advance
+from agentcore.machine.snapshot import Snapshot
+from agentcore.machine.states import CALLS, State
+from agentcore.messages import ChatResponse, TokenUsage
+from agentcore.policy import Policy
+from agentcore.reasons import NormalizedStopReason
+from agentcore.replay.recording import Provenance, Record, Recording
+from agentcore.replay.tape import Listener, Tape
+
+_MAX_STEPS = 10_000  #: far above what limits allow; a policy without any must still end
+_NEARLY = 0.5  #: tokens; positions are estimates
+
+
+def what_if(recording: Recording, policy: Policy, *, trace: bool = True) -> Recording:
+    """The same turn under another policy. `trace=False` judges the same and keeps only the final snapshot."""
+    return _Run(recording, policy, trace).result()
+
+
+@dataclass(frozen=True, slots=True)
+class _Past:
+    """The recorded run once more, for what its records do not hold: each command, and the snapshots around it."""
+
+    events: tuple[Event, ...]
+    steps: tuple[Step, ...]
+    listener: Listener
+
+    @classmethod
+    def of(cls, recording: Recording) -> "_Past":
+        snapshot, steps, listener = recording.base_snapshot, [], Listener()
+        for record in recording.records:
+            step = advance(snapshot, record.event, recording.policy)
+            listener.hear(snapshot, record.event, step)
+            steps.append(step)
+            snapshot = step.snapshot
+        return cls(tuple(record.event for record in recording.records), tuple(steps), listener)
+
+
+@dataclass(slots=True)
+class _Run:
+    """One what-if under way."""
+
+    recording: Recording
+    policy: Policy
+    trace: bool
+    base: Snapshot = field(init=False)
+    snapshot: Snapshot = field(init=False)
+    past: _Past = field(init=False)
+    tapes: dict[int, Tape] = field(init=False)
+    records: list[Record] = field(default_factory=list)
+    seq: int = 0
+    read: dict[int, int] = field(default_factory=dict)  #: characters of tape read since the runs parted, by iteration
+
+    def __post_init__(self) -> None:
+        self.snapshot = self.base = _under(self.recording, self.policy)
+        self.past = _Past.of(self.recording)
+        asked = self.past.steps[0].snapshot.setup if self.past.steps else self.snapshot.setup
+        envelope = asked is not None and asked.envelope_schema is not None
+        self.tapes = dict(self.past.listener.tapes(envelope=envelope))
+
+    def result(self) -> Recording:
+        command, undecidable = self._follow()
+        if command is not None and not undecidable:
+            undecidable = self._derive(command)
+        return Recording(self.policy, self.base, tuple(self.records), undecidable, self.snapshot)
+
+    def _follow(self) -> tuple[Command | None, bool]:
+        """Feed what was recorded while the commands agree. Returns the first command the recording did not answer."""
+        command: Command | None = None
+        recorded: Command | None = None
+        for event, step in zip(self.past.events, self.past.steps, strict=True):
+            if self._other_deadline(command, recorded, event):
+                return command, True
+            recorded = step.command
+            command = self._feed(event, Provenance.RECORDED)
+            if isinstance(command, Finish):
+                return None, False
+            if not _same(command, step.command):
+                return command, self._asks_otherwise(step.snapshot)
+        return command, command is None
+
+    def _other_deadline(self, command: Command | None, recorded: Command | None, event: Event) -> bool:
+        """Whether another time limit would have changed what came: waited less than it took, or longer than was waited.
+
+        A call that was given up at the recorded limit keeps what it had said.
+        """
+        left, was, took = _seconds_left(command), _seconds_left(recorded), event.at - self.snapshot.at
+        if left < was:
+            return took > left
+        if not isinstance(event, ModelFailed) or left == was or took < was:
+            return False
+        if event.partial is not None:
+            self._feed(Interrupted(event.at, event.partial), Provenance.DERIVED)
+        return True
+
+    def _asks_otherwise(self, recorded: Snapshot) -> bool:
+        """A changed prompt, model or message makes every answer unknown."""
+        here = self.snapshot
+        return (here.asked.model, here.asked.system_prompt) != (recorded.asked.model, recorded.asked.system_prompt)
+
+    def _derive(self, command: Command) -> bool:
+        """Answer from the tapes until the end. Returns whether it stopped undecided."""
+        while not isinstance(command, Finish):
+            event = self._answer(command) if self.seq < _MAX_STEPS else None
+            if event is None:
+                return True
+            command = self._feed(event, Provenance.DERIVED)
+            if isinstance(event, Interrupted):
+                return True
+        return False
+
+    def _feed(self, event: Event, provenance: Provenance) -> Command:
+        step = advance(self.snapshot, event, self.policy)
+        self.snapshot = step.snapshot
+        self.seq += 1
+        if self.trace:
+            self.records.append(Record.of(self.seq, event, step, provenance))
+        return step.command
+
+    def _answer(self, command: Command) -> Event | None:
+        match command:
+            case CallModel():
+                return self._answer_call(command)
+            case RunTools():
+                return self._answer_tools(command)
+            case Wait(seconds=seconds):
+                return WokeUp(self.snapshot.at + seconds)
+            case Hold():
+                return OperatorActed(self.snapshot.at, by="what-if", action=OperatorAction.RELEASE)
+            case Finish():
+                return None
+
+    def _answer_tools(self, command: RunTools) -> Event | None:
+        known = self.past.listener.results
+        results: list[ToolResult] = []
+        for call in command.calls:
+            recorded = known.get((call.name, call.raw))
+            if recorded is None:
+                return None
+            results.append(replace(recorded, call_id=call.id))
+        return ToolsReturned(self.snapshot.at, tuple(results))
+
+    def _answer_call(self, command: CallModel) -> Event | None:
+        """Read the next `max_tokens` of tape."""
+        call, iteration = self.snapshot.call, self.snapshot.iteration
+        tape = self.tapes.get(iteration)
+        if tape is None or tape.last is None or (call is not None and call.corrective):
+            return None
+        envelope = self.snapshot.asked.envelope_schema is not None
+        start = 0 if envelope else self.read.get(iteration, len(self.snapshot.answer.text))
+        begun = tape.tokens_at(start)
+        budget = float(command.request.max_tokens)
+        left = tape.tokens - begun
+        if budget + _NEARLY > left and tape.closed:
+            return self._reaches_end(tape, start, left)
+        if budget > left + _NEARLY:
+            return self._past_the_end(tape, start, left)
+        return self._is_cut(tape, start, begun, budget)
+
+    def _reaches_end(self, tape: Tape, start: int, tokens: float) -> Event:
+        assert tape.last is not None, "a closed tape has its last answer"
+        self.read[self.snapshot.iteration] = len(tape.text)
+        usage = self._usage(tape, start, tokens)
+        return self._heard(tape, replace(tape.last, text=tape.text[start:], usage=usage, echo=None), tokens)
+
+    def _is_cut(self, tape: Tape, start: int, begun: float, budget: float) -> Event:
+        end = max(start, tape.characters_at(begun + budget))
+        self.read[self.snapshot.iteration] = end
+        broken = tape.calls_cut_at(begun + budget)
+        response = ChatResponse(
+            text=tape.text[start:end],
+            broken_tool_calls=broken,
+            stop_reason=NormalizedStopReason.MAX_TOKENS,
+            raw_stop_reason=None,
+            usage=self._usage(tape, start, budget),
+            diagnostics=("derived",),
+            model=self.snapshot.asked.model,
+        )
+        return self._heard(tape, response, budget)
+
+    def _past_the_end(self, tape: Tape, start: int, left: float) -> Event | None:
+        """The recording stops before this call would: what is known of it is kept, the rest is not guessed."""
+        rest = tape.text[start:]
+        if not rest:
+            return None
+        partial = ChatResponse(text=rest, usage=self._usage(tape, start, left), diagnostics=("derived",))
+        return Interrupted(self.snapshot.at + _seconds(tape, left), partial)
+
+    def _heard(self, tape: Tape, response: ChatResponse, tokens: float) -> ModelResponded:
+        return ModelResponded(self.snapshot.at + _seconds(tape, tokens), response)
+
+    def _usage(self, tape: Tape, start: int, tokens: float) -> TokenUsage:
+        return TokenUsage(tape.input_tokens + round(tape.tokens_at(start)), max(0, round(tokens)))
+
+
+def _under(recording: Recording, policy: Policy) -> Snapshot:
+    """Where the run begins: a fork begins in the middle, past the event that brings a policy in."""
+    base, before = recording.base_snapshot, recording.policy
+    if base.setup is None or policy == before:
+        return base
+    asked = replace(
+        base.setup,
+        max_tokens=base.setup.max_tokens if policy.max_tokens is None else policy.max_tokens,
+        system_prompt=base.setup.system_prompt if policy.system_prompt is None else policy.system_prompt,
+        model=policy.model or base.setup.model,
+    )
+    call, pending = base.call, base.state in (*CALLS, State.BACKOFF)
+    if call is not None and pending and policy.max_tokens is not None and policy.max_tokens != before.max_tokens:
+        call = replace(call, max_tokens=policy.max_tokens)
+    limits = base.limits if policy.limits == before.limits else policy.limits
+    error_policy = base.error_policy if policy.error_policy == before.error_policy else policy.error_policy
+    return replace(base, setup=asked, call=call, limits=limits, error_policy=error_policy)
+
+
+def _seconds(tape: Tape, tokens: float) -> float:
+    return tape.seconds * tokens / tape.tokens if tape.tokens else 0.0
+
+
+def _same(left: Command, right: Command) -> bool:
+    """Whether two commands ask for the same; how long one may take is not part of what it asks."""
+    return _timeless(left) == _timeless(right)
+
+
+def _seconds_left(command: Command | None) -> float:
+    left = command.seconds_left if isinstance(command, CallModel | RunTools) else None
+    return math.inf if left is None else left
+
+
+def _timeless(command: Command) -> Command:
+    return replace(command, seconds_left=None) if isinstance(command, CallModel | RunTools) else command

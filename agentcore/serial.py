@@ -1,0 +1,179 @@
+"""Values to JSON and back: records, policies and snapshots are stored this way and must read back equal.
+
+A dataclass becomes an object of its fields; fields that are empty by default and empty are left out. Members of a
+union carry `type`, their class name in snake_case. Readers are built once per class from its annotations.
+"""
+
+import re
+import types
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, Field, fields, is_dataclass, replace
+from enum import StrEnum
+from functools import cache
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+from agentcore.commands import CallModel, Command, Observation
+from agentcore.errors import RecordingError
+from agentcore.events import Event
+from agentcore.machine.advance import Transition
+from agentcore.machine.snapshot import Snapshot
+from agentcore.policy import Policy
+
+Reader = Callable[[Any], Any]
+Json = dict[str, Any]
+
+_LEFT_OUT: Mapping[type, frozenset[str]] = {Policy: frozenset({"validate", "criteria"})}
+
+
+def type_name(cls: type) -> str:
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", cls.__name__).lower()
+
+
+def to_json(value: Any) -> Any:
+    """Any of this package's values as JSON types."""
+    if isinstance(value, StrEnum):
+        return value.value
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    if is_dataclass(value) and not isinstance(value, type):
+        return _object(value)
+    if isinstance(value, Mapping):
+        return {str(key): to_json(item) for key, item in value.items()}
+    if isinstance(value, frozenset):
+        return sorted(value)
+    return [to_json(item) for item in value]
+
+
+def _object(value: Any) -> Json:
+    written = {}
+    cls: Any = type(value)
+    for name, empty in _fields(cls):
+        item = getattr(value, name)
+        if not (type(item) is type(empty) and item == empty):
+            written[name] = to_json(item)
+    return written
+
+
+@cache
+def _fields(cls: type) -> tuple[tuple[str, Any], ...]:
+    """Names, and the empty value that may be left out because reading puts the same one back."""
+    left_out = _LEFT_OUT.get(cls, frozenset())
+    return tuple((f.name, _empty_default(f)) for f in fields(cls) if f.name not in left_out)
+
+
+def _empty_default(field: Field[Any]) -> Any:
+    """The field's default where that is None, or a text or collection without members; else `MISSING`."""
+    default = field.default if field.default_factory is MISSING else field.default_factory()
+    empty = default is None or (isinstance(default, str | tuple | Mapping | frozenset) and not default)
+    return default if empty else MISSING
+
+
+def tagged(value: Any) -> Json:
+    """A member of a union, with its `type`."""
+    return {"type": type_name(type(value)), **_object(value)}
+
+
+def event_to_json(event: Event) -> Json:
+    return tagged(event)
+
+
+def event_from_json(data: Json) -> Event:
+    event: Event = _union(Event)(data)
+    return event
+
+
+def command_to_json(command: Command) -> Json:
+    """A command as it is recorded. What the history holds already is named by its number, length or name."""
+    if not isinstance(command, CallModel):
+        return tagged(command)
+    request = command.request
+    written = {**_object(replace(request, messages=(), tools=(), continuation=None)), "messages": len(request.messages)}
+    if request.tools:
+        written["tools"] = [tool.name for tool in request.tools]
+    if request.continuation is not None:
+        written["continuation"] = {
+            "characters": len(request.continuation.text),
+            "hint": request.continuation.hint,
+        }
+    return {
+        "type": "call_model",
+        "kind": command.kind.value,
+        "attempt": command.attempt,
+        "max_tokens": request.max_tokens,
+        "seconds_left": command.seconds_left,
+        "request": written,
+    }
+
+
+def transition_to_json(transition: Transition) -> Json:
+    return {
+        "from": transition.source.value,
+        "trigger": transition.trigger.value,
+        "to": transition.target.value,
+        "reason": transition.reason,
+        "outcome": None if transition.outcome is None else to_json(transition.outcome.to_dict()),
+    }
+
+
+def observation_to_json(observation: Observation) -> Json:
+    return {"type": observation.type, **to_json(observation.fields)}
+
+
+def policy_from_json(data: Json) -> Policy:
+    policy: Policy = _reader(Policy)(data)
+    return policy
+
+
+def snapshot_from_json(data: Json) -> Snapshot:
+    snapshot: Snapshot = _reader(Snapshot)(data)
+    return snapshot
+
+
+@cache
+def _union(union: Any) -> Reader:
+    readers = {type_name(cls): _reader(cls) for cls in get_args(union)}
+
+    def read(data: Any) -> Any:
+        if not isinstance(data, Mapping) or str(data.get("type")) not in readers:
+            raise RecordingError(f"This recording has an entry of unknown type: {str(data)[:80]}")
+        return readers[data["type"]]({key: value for key, value in data.items() if key != "type"})
+
+    return read
+
+
+@cache
+def _reader(hint: Any) -> Reader:
+    """The function that reads one annotated type back."""
+    origin = get_origin(hint)
+    if origin in (Union, types.UnionType):
+        inner = [arg for arg in get_args(hint) if arg is not types.NoneType]
+        if len(inner) > 1:
+            return _union(hint)
+        read_inner = _reader(inner[0])
+        return lambda data: None if data is None else read_inner(data)
+    if origin is tuple:
+        read_item = _reader(get_args(hint)[0])
+        return lambda data: tuple(read_item(item) for item in data)
+    if origin is frozenset:
+        return frozenset
+    if isinstance(hint, type) and issubclass(hint, StrEnum):
+        return hint
+    if is_dataclass(hint):
+        return _dataclass_reader(hint)
+    return lambda data: data
+
+
+def _dataclass_reader(cls: Any) -> Reader:
+    hints = get_type_hints(cls)
+    left_out = _LEFT_OUT.get(cls, frozenset())
+    readers: dict[str, Reader] = {}
+
+    def read(data: Any) -> Any:
+        if not readers:
+            readers.update({f.name: _reader(hints[f.name]) for f in fields(cls) if f.name not in left_out})
+        try:
+            return cls(**{name: readers[name](value) for name, value in data.items()})
+        except (TypeError, KeyError, ValueError, AttributeError) as error:
+            raise RecordingError(f"This recording has a {type_name(cls)} that cannot be read: {error}") from error
+
+    return read

@@ -1,0 +1,139 @@
+import json
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentcore.errors import DecodeError
+from agentcore.providers.framing import EventReader, Framing, ServerSentEvent, leading, read_json, sniff
+
+
+def events_of(*chunks: bytes) -> list[tuple[str, bytes]]:
+    reader = EventReader()
+    return [tuple(event) for chunk in chunks for event in reader.feed(chunk)] + [tuple(e) for e in reader.close()]
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+def test_lines_end_in_any_of_three_ways(end):
+    stream = end.join(
+        [b"data: one", b"", b": a comment", b"event: error", b"id: 7", b"data: two", b"data:  three", b"", b""]
+    )
+    assert events_of(stream) == [("", b"one"), ("error", b"two\n three")]
+
+
+@pytest.mark.parametrize(
+    ("stream", "events"),
+    [
+        (b"", []),
+        (b"\n\n\n", []),
+        (b": only a comment\n\n", []),
+        (b"data:no space\n\n", [("", b"no space")]),
+        (b"data:\n\n", [("", b"")]),
+        (b"event: ping\n\ndata: x\n\n", [("", b"x")]),
+        (b"\xef\xbb\xbfdata: after a mark\n\n", [("", b"after a mark")]),
+        (b"data: never ended", [("", b"never ended")]),
+        (b"data: ended once\n", [("", b"ended once")]),
+        ("data: é😀\n\n".encode(), [("", "é😀".encode())]),
+        (b"nonsense\ndata: x\nretry: 3\n\n", [("", b"x")]),
+    ],
+)
+def test_an_event_stream_is_cut_into_its_events(stream, events):
+    assert events_of(stream) == events
+
+
+STREAM_PIECES = st.lists(
+    st.sampled_from(
+        [b"data: a", b"data:b", b"event: e", b": c", b"x", "data: é😀".encode(), b"\n", b"\r", b"\r\n", b"\n\n"]
+    ),
+    max_size=40,
+).map(b"".join)
+
+
+@given(STREAM_PIECES, st.data())
+def test_how_the_bytes_are_cut_into_chunks_makes_no_difference(stream, data):
+    cuts = sorted(data.draw(st.sets(st.integers(0, len(stream)), max_size=8)))
+    chunks = [stream[a:b] for a, b in zip([0, *cuts], [*cuts, len(stream)], strict=True)]
+    whole = events_of(stream)
+    assert events_of(*chunks) == whole
+    assert events_of(*(stream[i : i + 1] for i in range(len(stream)))) == whole
+
+
+@pytest.mark.parametrize(
+    ("head", "framing"),
+    [
+        (b"{", Framing.DOCUMENT),
+        (b"[{", Framing.DOCUMENT),
+        (b"data: {", Framing.EVENTS),
+        (b": comment", Framing.EVENTS),
+        (b"event: e", Framing.EVENTS),
+        (b"id:", Framing.EVENTS),
+        (b"retry: 1", Framing.EVENTS),
+        (b"", None),
+        (b"da", None),
+        (b"\xef\xbb", None),
+    ],
+)
+def test_the_first_bytes_tell_the_framing(head, framing):
+    assert sniff(leading(head)) is framing
+    assert sniff(leading(b"\r\n\n " + head)) is framing
+
+
+@pytest.mark.parametrize("head", [b"<html>", b"upstream error", b"\x00\x01", b"null", b'"text"', b"database error"])
+def test_what_is_neither_events_nor_json_is_refused(head):
+    with pytest.raises(DecodeError, match="neither an event stream nor JSON"):
+        sniff(leading(head))
+
+
+def test_a_lone_surrogate_or_a_bad_byte_does_not_lose_an_event():
+    assert read_json(b'{"a": "\\ud83d"}') == {"a": "\ud83d"}
+    assert read_json(b'{"a": "\xff"}') == {"a": "\ufffd"}
+    assert read_json(b'{"a": ' + b"[" * 300 + b"]" * 300 + b"}")["a"]
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b"hello", b"[" * 100_000])
+def test_what_is_no_json_is_a_value_error(data):
+    with pytest.raises(ValueError, match=r"."):
+        read_json(data)
+
+
+def test_reading_takes_linear_time_also_byte_by_byte():
+    def seconds(size: int) -> float:
+        line = b"data: " + b"x" * size + b"\n\n"
+        reader, began = EventReader(), time.perf_counter()
+        events = [event for i in range(len(line)) for event in reader.feed(line[i : i + 1])]
+        assert events == [ServerSentEvent("", b"x" * size)]
+        return time.perf_counter() - began
+
+    small = min(seconds(20_000) for _ in range(3))
+    assert seconds(200_000) < small * 40
+
+
+def test_framing_costs_at_most_three_times_what_splitting_and_json_cost():
+    chunk = {
+        "id": "chatcmpl-1",
+        "object": "chat.completion.chunk",
+        "choices": [{"index": 0, "delta": {"content": "word "}}],
+    }
+    stream = b"".join(b"data: " + json.dumps(chunk).encode() + b"\n\n" for _ in range(5000))
+
+    def plain() -> None:
+        for line in stream.split(b"\n"):
+            if line.startswith(b"data: "):
+                json.loads(line[6:])
+
+    def ours() -> None:
+        reader = EventReader()
+        for start in range(0, len(stream), 4096):
+            for event in reader.feed(stream[start : start + 4096]):
+                read_json(event.data)
+
+    def best(run) -> float:
+        times = []
+        for _ in range(5):
+            began = time.perf_counter()
+            run()
+            times.append(time.perf_counter() - began)
+        return min(times)
+
+    assert best(ours) < 3 * best(plain)

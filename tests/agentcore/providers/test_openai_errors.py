@@ -1,0 +1,252 @@
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentcore.errors import ErrorType, ProviderError
+from agentcore.providers import get_provider
+from agentcore.reasons import NormalizedStopReason as Reason
+
+OPENAI = get_provider("openai")
+
+
+def decode(status: int, /, error: object = None, headers: dict[str, str] | None = None, **fields) -> ProviderError:
+    body = {"error": {**fields}} if error is None else error
+    return OPENAI.decode_error(status, headers or {}, json.dumps(body).encode())
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "error_type", "retryable"),
+    [
+        (400, "invalid_request", ErrorType.MODEL, False),
+        (401, "auth", ErrorType.MODEL, False),
+        (402, "quota", ErrorType.MODEL, False),
+        (403, "auth", ErrorType.MODEL, False),
+        (404, "not_found", ErrorType.MODEL, False),
+        (408, "timeout", ErrorType.TIMEOUT, True),
+        (409, "invalid_request", ErrorType.MODEL, True),
+        (413, "too_large", ErrorType.MODEL, False),
+        (422, "invalid_request", ErrorType.MODEL, False),
+        (429, "rate_limit", ErrorType.RATE_LIMIT, True),
+        (498, "overloaded", ErrorType.MODEL, True),
+        (500, "server", ErrorType.MODEL, True),
+        (502, "server", ErrorType.MODEL, True),
+        (503, "unavailable", ErrorType.MODEL, True),
+        (504, "timeout", ErrorType.TIMEOUT, True),
+        (524, "timeout", ErrorType.TIMEOUT, True),
+        (529, "overloaded", ErrorType.MODEL, True),
+    ],
+)
+def test_every_status_has_a_kind_a_type_and_a_chance(status, kind, error_type, retryable):
+    assert decode(status, message="x", code="c") == ProviderError(
+        error_type, kind, "x", status, "c", retryable=retryable
+    )
+
+
+@pytest.mark.parametrize("status", [401, 429, 500])
+def test_what_the_provider_says_of_retrying_wins(status):
+    assert decode(status, message="x", headers={"X-Should-Retry": "true"}).retryable
+    assert not decode(status, message="x", headers={"x-should-retry": "false"}).retryable
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "insufficient_quota",
+        "billing_hard_limit_reached",
+        "credit_balance_exhausted",
+        "daily_spend_limit_exceeded",
+        1113,
+        "1310",
+    ],
+)
+def test_a_spent_quota_does_not_heal(code):
+    error = decode(429, message="x", code=code)
+    assert (error.kind, error.type, error.retryable, error.code) == ("quota", ErrorType.RATE_LIMIT, False, str(code))
+
+
+CONTEXT_MESSAGES = [
+    "This model's maximum context length is 4097 tokens. However, you requested 5000 tokens",
+    "This endpoint's maximum context length is 200000 tokens. However, you requested about 2500021 tokens",
+    "request (2009 tokens) exceeds the available context size (512 tokens), try increasing it",
+    "Your input exceeds the context window of this model.",
+    "prompt is too long: 210000 tokens > 200000 maximum",
+    "prompt too long; exceeded max context length by 12 tokens",
+    "input length and `max_tokens` exceed context limit: 1 + 2 > 2",
+    "Input is too long for requested model.",
+    "Input Tokens Exceeded",
+    "too many tokens: size limit exceeded by 12 tokens",
+    "The input token count exceeds the maximum number of tokens allowed",
+    "The total length of all messages is too long",
+    "Please reduce the length of the messages.",
+    "`inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000",
+    "maximum prompt length is 8192",
+    "Current length is 9000 while limit is 8192",
+    "max_tokens must be at least 1, got -48.",
+    "the prompt is longer than the context length currently available",
+]
+
+
+@pytest.mark.parametrize("message", CONTEXT_MESSAGES)
+@pytest.mark.parametrize("status", [400, 413])
+def test_a_context_that_is_full_is_a_stop_reason(status, message):
+    error = decode(status, message=message, type="invalid_request_error")
+    assert (error.kind, error.stop_reason, error.retryable) == ("context_length", Reason.CONTEXT_WINDOW_EXCEEDED, False)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"code": "context_length_exceeded"}, {"type": "exceed_context_size_error"}, {"type": "too_many_prompt_tokens"}],
+)
+def test_a_code_alone_says_that_the_context_is_full(fields):
+    assert decode(400, message="no", **fields).stop_reason is Reason.CONTEXT_WINDOW_EXCEEDED
+
+
+@pytest.mark.parametrize(
+    ("status", "fields"),
+    [
+        (400, {"message": "string too long, reduce the length", "code": "string_above_max_length"}),
+        (400, {"message": "max_tokens must be at least 1, got 0."}),
+        (400, {"message": "max_tokens is too large: 100000. This model supports at most 4096 completion tokens"}),
+        (429, {"message": "Too many tokens, please wait before trying again."}),
+        (401, {"message": "maximum context length"}),
+    ],
+)
+def test_what_only_sounds_like_a_full_context_is_none(status, fields):
+    assert decode(status, **fields).stop_reason is None
+
+
+def test_a_rate_limit_can_hide_a_prompt_that_is_too_long():
+    error = decode(429, message="The input token count exceeds the maximum number of tokens allowed (100)")
+    assert (error.kind, error.stop_reason) == ("context_length", Reason.CONTEXT_WINDOW_EXCEEDED)
+
+
+def test_a_cap_too_small_for_any_word_is_max_tokens():
+    text = (
+        "Could not finish the message because max_tokens or model output limit was reached. "
+        "Please try again with higher max_tokens."
+    )
+    error = decode(400, message=text, type="invalid_request_error")
+    assert (error.kind, error.stop_reason, error.retryable) == ("max_tokens", Reason.MAX_TOKENS, False)
+
+
+@pytest.mark.parametrize(
+    ("status", "fields"),
+    [
+        (400, {"code": "content_filter", "innererror": {"code": "ResponsibleAIPolicyViolation"}}),
+        (400, {"code": "x", "innererror": {"code": "ResponsibleAIPolicyViolation"}}),
+        (400, {"code": "content_policy_violation"}),
+        (400, {"code": "invalid_prompt"}),
+        (400, {"metadata": {"error_type": "content_policy_violation"}}),
+        (403, {"code": 403, "metadata": {"flagged_input": "…", "reasons": ["violence"]}}),
+        (200, {"code": "content_filter", "status": 400}),
+    ],
+)
+def test_a_prompt_that_was_blocked_is_a_stop_reason(status, fields):
+    error = decode(status, message="filtered", **fields)
+    assert (error.kind, error.stop_reason, error.retryable) == ("content_policy", Reason.SAFETY_BLOCKED, False)
+    assert error.status in (400, 403)
+
+
+@pytest.mark.parametrize(
+    ("body", "message", "code"),
+    [
+        ({"error": {"message": "no", "code": None, "type": "invalid_request_error"}}, "no", "invalid_request_error"),
+        ({"error": "no"}, "no", None),
+        ({"object": "error", "message": "no", "type": "t", "code": 3051}, "no", "3051"),
+        ({"message": "no"}, "no", None),
+        ({"detail": "no"}, "no", None),
+        ({"detail": [{"loc": ["body"], "msg": "no"}]}, '[{"loc": ["body"], "msg": "no"}]', None),
+        ([{"error": {"code": 400, "message": "no", "status": "INVALID_ARGUMENT"}}], "no", "400"),
+        (
+            {"error": {"code": 400, "message": "Provider returned error", "metadata": {"raw": "no"}}},
+            "Provider returned error; no",
+            "400",
+        ),
+        ({"error": {}}, '{"error": {}}', None),
+    ],
+)
+def test_the_message_is_found_wherever_servers_put_it(body, message, code):
+    error = decode(400, body)
+    assert (error.message, error.code) == (message, code)
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b"<html><head><title>502 Bad\n Gateway</title></head></html>", "502 Bad Gateway"),
+        (b"upstream connect error", "upstream connect error"),
+        (b"", "The body is empty."),
+        (b"\xff\xfe", "\ufffd\ufffd"),
+    ],
+)
+def test_a_body_that_is_no_json_still_says_something(body, message):
+    error = OPENAI.decode_error(502, {}, body)
+    assert (error.kind, error.message, error.retryable) == ("server", message, True)
+
+
+@pytest.mark.parametrize("body", [b"<html><title>Sign in</title></html>", b"", b"{}", b'{"choices": []}', b"[]"])
+def test_a_success_that_is_not_the_dialect_is_a_validation_error(body):
+    error = OPENAI.decode_error(200, {}, body)
+    assert (error.type, error.kind, error.status) == (ErrorType.VALIDATION, "not_dialect", 200)
+
+
+def test_a_503_says_by_its_text_whether_it_is_overloaded():
+    assert decode(503, message="The engine is currently overloaded").kind == "overloaded"
+
+
+def test_a_wait_is_read_from_any_spelling_of_the_headers_and_from_googles_body():
+    assert decode(429, message="x", headers={"Retry-After-Ms": "1500", "Retry-After": "9"}).retry_after == 1.5
+    google = {"details": [{"@type": "x"}, {"@type": "RetryInfo", "retryDelay": "17.5s"}]}
+    assert decode(429, message="x", **google).retry_after == 17.5
+    assert decode(429, message="x", headers={"retry-after": "2"}, **google).retry_after == 2.0
+    dated = {"Retry-After": "Sun, 06 Nov 1994 08:49:47 GMT", "DATE": "Sun, 06 Nov 1994 08:49:37 GMT"}
+    assert decode(503, message="x", headers=dated).retry_after == 10.0
+
+
+@pytest.mark.parametrize(
+    ("fields", "kind"),
+    [
+        ({"code": "rate_limit_exceeded"}, "rate_limit"),
+        ({"type": "overloaded_error"}, "overloaded"),
+        ({"metadata": {"error_type": "provider_unavailable"}}, "unavailable"),
+        ({"metadata": {"error_type": "timeout"}}, "timeout"),
+        ({"type": "authentication_error"}, "auth"),
+        ({"code": "model_not_found"}, "not_found"),
+        ({"type": "invalid_request_error"}, "invalid_request"),
+        ({"code": "anything"}, "server"),
+        ({"code": 529}, "overloaded"),
+        ({"status_code": 404}, "not_found"),
+    ],
+)
+def test_inside_a_stream_codes_stand_for_the_status(fields, kind):
+    response = OPENAI.decode_response({"error": {"message": "x", **fields}})
+    assert response.error.kind == kind
+
+
+WORDS = ["error", "message", "code", "type", "metadata", "raw", "detail", "details", "innererror", "status", "object"]
+SHAPES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(WORDS),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=15,
+)
+
+
+@given(
+    st.integers(100, 599),
+    st.dictionaries(st.sampled_from(["Retry-After", "Date", "retry-after-ms"]), st.text()),
+    SHAPES,
+)
+def test_any_error_body_gives_an_error(status, headers, body):
+    error = OPENAI.decode_error(status, headers, json.dumps(body).encode())
+    assert error.message
+    error.message.encode()
+    assert error.retry_after is None or error.retry_after >= 0

@@ -1,0 +1,396 @@
+"""One whole answer: what its parts say beside what its label says."""
+
+import json
+
+import pytest
+
+from agentcore.errors import DecodeError, ErrorType
+from agentcore.messages import CallIssue, ChatResponse, TokenUsage
+from agentcore.providers import get_provider
+from agentcore.reasons import NormalizedStopReason as Reason
+
+OPENAI = get_provider("openai")
+
+
+def answer(reason="stop", *, usage=None, cap=None, choice=None, top=None, **message) -> ChatResponse:
+    body = {"id": "chatcmpl-1", "object": "chat.completion", "model": "m-1", "usage": usage, **(top or {})}
+    body["choices"] = [
+        {"index": 0, "finish_reason": reason, "message": {"role": "assistant", **message}, **(choice or {})}
+    ]
+    return OPENAI.decode_response(body, max_tokens=cap)
+
+
+def call(arguments, name="look", call_id="c1", **more):
+    return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}, **more}
+
+
+def spent(tokens: int) -> dict[str, int]:
+    return {"prompt_tokens": 5, "completion_tokens": tokens, "total_tokens": 5 + tokens}
+
+
+def test_a_plain_answer_is_read_whole():
+    response = answer(content="Hello.", usage=spent(3))
+    assert response == ChatResponse(
+        text="Hello.",
+        usage=TokenUsage(5, 3),
+        stop_reason=Reason.END_TURN,
+        raw_stop_reason="stop",
+        reason_trail=response.reason_trail,
+        provider="openai",
+        model="m-1",
+        response_id="chatcmpl-1",
+    )
+
+
+@pytest.mark.parametrize("reason", [None, 7, True, [], {}])
+def test_a_missing_reason_is_unknown_and_whole_calls_stay_whole(reason):
+    response = answer(reason, content="Hi", tool_calls=[call('{"a": 1}')])
+    assert (response.stop_reason, response.raw_stop_reason) == (Reason.UNKNOWN, None)
+    assert [c.arguments for c in response.tool_calls] == [{"a": 1}]
+    assert not response.incomplete_stream
+    assert response.error is None
+
+
+def test_an_empty_reason_is_unknown_with_its_raw_word():
+    assert answer("", content="Hi").raw_stop_reason == ""
+    assert answer("", content="Hi").stop_reason is Reason.UNKNOWN
+
+
+# Tool calls ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_natural_end_with_calls_is_a_tool_call():
+    response = answer("stop", tool_calls=[call('{"a": 1}'), call("{}", call_id="c2")])
+    assert (response.stop_reason, response.raw_stop_reason) == (Reason.TOOL_CALL, "stop")
+    assert [(c.id, c.name, c.arguments, c.raw, c.shown_whole) for c in response.tool_calls] == [
+        ("c1", "look", {"a": 1}, '{"a": 1}', True),
+        ("c2", "look", {}, "{}", True),
+    ]
+    assert response.diagnostics == ("relabelled",)
+
+
+@pytest.mark.parametrize("label", ["length", "content_filter", "error", "odd", "abort", "model_length"])
+def test_no_other_label_is_promoted_by_calls(label):
+    assert answer(label, tool_calls=[call("{}")]).stop_reason is OPENAI.normalize(label)
+
+
+def test_a_whole_call_under_max_tokens_is_kept_as_shown_whole():
+    response = answer("length", tool_calls=[call('{"a": 1}')])
+    assert response.stop_reason is Reason.MAX_TOKENS
+    assert response.tool_calls[0].shown_whole
+    assert response.broken_tool_calls == ()
+
+
+@pytest.mark.parametrize("label", ["length", "model_length", "max_output_tokens", "abort", "content_filter", "error"])
+@pytest.mark.parametrize("arguments", ['{"a": "b', "", " ", "null", "{"])
+def test_a_cut_call_under_a_cutting_reason_is_truncated(label, arguments):
+    response = answer(label, tool_calls=[call("{}", call_id="c0"), call(arguments)])
+    assert [c.issue for c in response.broken_tool_calls] == [CallIssue.TRUNCATED]
+    assert response.broken_tool_calls[0].arguments == {}
+    assert response.broken_tool_calls[0].raw == arguments
+    assert [c.id for c in response.tool_calls] == ["c0"]
+
+
+@pytest.mark.parametrize("label", ["stop", "tool_calls", "odd", None])
+def test_the_same_text_without_evidence_is_malformed(label):
+    response = answer(label, tool_calls=[call('{"a": "b')], usage=spent(9), cap=100)
+    assert [c.issue for c in response.broken_tool_calls] == [CallIssue.MALFORMED]
+
+
+@pytest.mark.parametrize("label", ["stop", "tool_calls"])
+@pytest.mark.parametrize("arguments", ["", "null", "  "])
+def test_no_arguments_under_a_natural_reason_are_an_empty_object(label, arguments):
+    response = answer(label, tool_calls=[call(arguments)])
+    assert response.stop_reason is Reason.TOOL_CALL
+    assert (response.tool_calls[0].arguments, response.tool_calls[0].raw) == ({}, arguments)
+
+
+def test_tokens_at_the_cap_prove_a_cut_under_a_label_of_tool_calls():
+    """vLLM says `tool_calls` over a call that max_tokens cut."""
+    response = answer("tool_calls", tool_calls=[call('{"a": "b')], usage=spent(64), cap=64)
+    assert (response.stop_reason, response.raw_stop_reason) == (Reason.MAX_TOKENS, "tool_calls")
+    assert response.broken_tool_calls[0].issue is CallIssue.TRUNCATED
+    assert response.reason_trail[-1].source == "usage"
+
+
+def test_tokens_at_the_cap_alone_change_nothing():
+    assert answer("stop", content="Hi", usage=spent(64), cap=64).stop_reason is Reason.END_TURN
+    assert answer("tool_calls", tool_calls=[call("{}")], usage=spent(64), cap=64).stop_reason is Reason.TOOL_CALL
+
+
+def test_a_native_word_uncovers_truncation():
+    response = answer("tool_calls", choice={"native_finish_reason": "max_output_tokens"}, tool_calls=[call('{"a')])
+    assert (response.stop_reason, response.raw_stop_reason) == (Reason.MAX_TOKENS, "max_output_tokens")
+    assert response.broken_tool_calls[0].issue is CallIssue.TRUNCATED
+    assert "relabelled" in response.diagnostics
+
+
+@pytest.mark.parametrize(
+    ("aside", "reason"),
+    [
+        ("max_tokens", Reason.MAX_TOKENS),
+        ("model_context_window_exceeded", Reason.CONTEXT_WINDOW_EXCEEDED),
+        ("refusal", Reason.SAFETY_BLOCKED),
+        (128009, Reason.END_TURN),
+        ("\nUSER:", Reason.END_TURN),
+        ("tool_use", Reason.END_TURN),
+        ("error", Reason.UNKNOWN),
+    ],
+)
+def test_the_stop_reason_beside_the_label_is_believed_where_it_uncovers_something(aside, reason):
+    assert answer("stop", choice={"stop_reason": aside}, content="Hi").stop_reason is reason
+
+
+@pytest.mark.parametrize("place", ["top", "choice"])
+def test_a_truncated_flag_is_evidence_of_a_cut(place):
+    flagged = {place: {"truncated": True}}
+    assert answer("stop", content="Hi", **flagged).stop_reason is Reason.MAX_TOKENS
+    assert (
+        answer("length", content="Hi", usage=spent(9), cap=100, **flagged).stop_reason is Reason.CONTEXT_WINDOW_EXCEEDED
+    )
+    assert answer("length", content="Hi", usage=spent(100), cap=100, **flagged).stop_reason is Reason.MAX_TOKENS
+    assert answer("stop", content="Hi", top={"truncated": False}).stop_reason is Reason.END_TURN
+
+
+@pytest.mark.parametrize("arguments", ['{"a": 1, "a": 2}', '{"a": NaN}', "[1]", '{"a": 1} and'])
+@pytest.mark.parametrize("label", ["tool_calls", "length"])
+def test_malformed_stays_malformed_whatever_the_label_says(label, arguments):
+    response = answer(label, tool_calls=[call(arguments)])
+    assert [c.issue for c in response.broken_tool_calls] == [CallIssue.MALFORMED]
+
+
+def test_a_label_of_calls_without_calls_is_a_natural_end():
+    response = answer("tool_calls", content="No need.", tool_calls=[])
+    assert (response.stop_reason, response.raw_stop_reason) == (Reason.END_TURN, "tool_calls")
+
+
+def test_a_call_the_provider_dropped_as_malformed_is_a_broken_call():
+    response = answer("error", choice={"native_finish_reason": "MALFORMED_FUNCTION_CALL"}, content="")
+    assert (response.stop_reason, response.raw_stop_reason) == (Reason.TOOL_CALL, "MALFORMED_FUNCTION_CALL")
+    assert [c.issue for c in response.broken_tool_calls] == [CallIssue.MALFORMED]
+
+
+def test_arguments_as_an_object_show_the_last_call_whole_only_at_a_natural_end():
+    whole = answer("tool_calls", tool_calls=[call({"a": [1, "é"]}), call({"b": 2}, call_id="c2")]).tool_calls
+    assert [(c.arguments, c.raw) for c in whole] == [({"a": [1, "é"]}, '{"a":[1,"é"]}'), ({"b": 2}, '{"b":2}')]
+    assert [c.shown_whole for c in whole] == [True, False]
+
+
+def test_a_custom_call_carries_text_and_is_whole_unless_cut():
+    custom = {"id": "c1", "type": "custom", "custom": {"name": "sql", "input": "select {"}}
+    response = answer("tool_calls", tool_calls=[custom])
+    assert [(c.custom, c.raw, c.arguments) for c in response.tool_calls] == [(True, "select {", {})]
+    assert answer("length", tool_calls=[custom]).broken_tool_calls[0].issue is CallIssue.TRUNCATED
+    assert len(answer("length", tool_calls=[custom, call("{}", call_id="c2")]).tool_calls) == 2
+
+
+def test_a_legacy_function_call_counts_and_an_empty_one_does_not():
+    legacy = answer("function_call", function_call={"name": "joke", "arguments": '{"a": 1}'})
+    assert (legacy.stop_reason, legacy.tool_calls[0].id) == (Reason.TOOL_CALL, "call_0")
+    empty = answer("stop", content="4", function_call={"name": "", "arguments": ""}, refusal="", tool_calls=None)
+    assert (empty.stop_reason, empty.tool_calls, empty.refusal) == (Reason.END_TURN, (), None)
+
+
+def test_both_ways_of_naming_the_same_call_are_one_call():
+    function = {"name": "joke", "arguments": "{}"}
+    response = answer("tool_calls", function_call=function, tool_calls=[{"id": "c", "function": function}])
+    assert [c.id for c in response.tool_calls] == ["c"]
+
+
+@pytest.mark.parametrize(
+    "entry", [{"type": "web_search", "id": "w"}, {"type": "openrouter:web", "function": {"name": "s"}}, {}, 7, None]
+)
+def test_what_the_provider_runs_itself_is_no_call_of_ours(entry):
+    response = answer("stop", content="Found.", tool_calls=[entry])
+    assert (response.stop_reason, response.tool_calls, response.broken_tool_calls) == (Reason.END_TURN, (), ())
+
+
+def test_a_function_call_with_an_empty_custom_beside_it_is_a_function_call():
+    response = answer("stop", tool_calls=[call('{"a": 1}', custom={"name": "", "input": ""})])
+    assert response.tool_calls[0].arguments == {"a": 1}
+
+
+def test_a_call_without_a_name_is_broken():
+    assert answer("tool_calls", tool_calls=[call("{}", name="")]).broken_tool_calls[0].issue is CallIssue.MALFORMED
+    assert answer("length", tool_calls=[call("{}", name=None)]).broken_tool_calls[0].issue is CallIssue.TRUNCATED
+
+
+def test_calls_without_ids_are_numbered_by_position():
+    calls = [call("{}", call_id=None), call("{}", call_id="x"), call("{}", call_id=None)]
+    assert [c.id for c in answer("stop", tool_calls=calls).tool_calls] == ["call_0", "x", "call_2"]
+
+
+# Refusals, errors, silence -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("label", ["stop", "length", "tool_calls", None])
+def test_a_refusal_is_a_block_kept_apart_from_the_text(label):
+    response = answer(label, content="Well: ", refusal="I cannot help.")
+    assert (response.stop_reason, response.raw_stop_reason) == (Reason.SAFETY_BLOCKED, label)
+    assert (response.text, response.refusal) == ("Well: ", "I cannot help.")
+
+
+def test_a_refusal_among_the_parts_is_a_refusal_too():
+    response = answer(content=[{"type": "refusal", "refusal": "No."}])
+    assert (response.stop_reason, response.text, response.refusal) == (Reason.SAFETY_BLOCKED, "", "No.")
+
+
+def test_a_choice_may_have_no_message():
+    body = {
+        "choices": [{"index": 0, "finish_reason": "content_filter", "content_filter_results": {}}],
+        "usage": spent(1),
+    }
+    response = OPENAI.decode_response(body)
+    assert (response.stop_reason, response.text) == (Reason.SAFETY_BLOCKED, "")
+
+
+@pytest.mark.parametrize("place", ["top", "choice"])
+def test_an_error_object_in_a_whole_answer_keeps_the_text(place):
+    error = {"error": {"code": 502, "message": "Upstream failed"}}
+    response = answer("length", content="So far", **{place: error})
+    assert (response.stop_reason, response.raw_stop_reason, response.text) == (Reason.UNKNOWN, "error", "So far")
+    assert (response.error.type, response.error.kind, response.error.status) == (ErrorType.MODEL, "server", 502)
+
+
+def test_a_prompt_that_was_filtered_inside_a_200_is_a_block():
+    body = {"error": {"code": "content_filter", "status": 400, "message": "filtered", "param": "prompt"}}
+    response = OPENAI.decode_response(body)
+    assert (response.stop_reason, response.raw_stop_reason) == (Reason.SAFETY_BLOCKED, "content_filter")
+    assert response.error.kind == "content_policy"
+
+
+@pytest.mark.parametrize(
+    ("label", "silent"),
+    [
+        ("stop", True),
+        ("length", True),
+        ("tool_calls", True),
+        (None, True),
+        ("", True),
+        ("content_filter", False),
+        ("error", False),
+    ],
+)
+@pytest.mark.parametrize("content", [None, "", " \n", []])
+def test_silence_is_a_diagnostic_where_words_were_due(label, silent, content):
+    assert ("empty_output" in answer(label, content=content).diagnostics) is silent
+
+
+# Content and usage ---------------------------------------------------------------------------------------------------
+
+
+def test_content_may_be_a_list_of_parts():
+    response = answer(
+        content=[
+            {"type": "thinking", "thinking": [{"type": "text", "text": "Hm"}, {"type": "text", "text": "m."}]},
+            {"type": "text", "text": "Hel"},
+            "lo",
+            {"type": "image"},
+            7,
+        ]
+    )
+    assert (response.text, response.reasoning_content) == ("Hello", "Hmm.")
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"reasoning_content": "because"},
+        {"reasoning": "because"},
+        {"reasoning": "because", "reasoning_content": "because"},
+        {"reasoning_details": [{"type": "reasoning.text", "text": "because"}]},
+        {
+            "reasoning_details": [
+                {"type": "reasoning.summary", "summary": "because"},
+                {"type": "reasoning.encrypted", "data": "x"},
+            ]
+        },
+    ],
+)
+def test_reasoning_is_read_wherever_it_stands(fields):
+    assert answer(content="So.", **fields).reasoning_content == "because"
+
+
+@pytest.mark.parametrize(
+    ("usage", "expected"),
+    [
+        ({"prompt_tokens": 9, "completion_tokens": 4, "completion_tokens_details": {"reasoning_tokens": 3},
+          "prompt_tokens_details": {"cached_tokens": 2}, "total_tokens": 13}, TokenUsage(9, 4, 3, 2)),
+        ({"prompt_tokens": 9, "completion_tokens": 4, "completion_tokens_details": {"reasoning_tokens": 30},
+          "total_tokens": 43}, TokenUsage(9, 34, 30, 0)),
+        ({"prompt_tokens": 9, "completion_tokens": 4, "prompt_cache_hit_tokens": 5}, TokenUsage(9, 4, 0, 5)),
+        ({"input_tokens": 9, "output_tokens": 4.0, "num_cached_tokens": 1}, TokenUsage(9, 4, 0, 1)),
+        ({"prompt_tokens": 9, "total_tokens": 13}, TokenUsage(9, 4)),
+        ({"prompt_tokens": "9", "completion_tokens": -1}, None),
+        ({"prompt_tokens": True, "completion_tokens": 1.5}, None),
+        ({}, None),
+        (None, None),
+        ([], None),
+    ],
+)  # fmt: skip
+def test_usage_is_read_in_every_spelling(usage, expected):
+    assert answer(content="Hi", usage=usage).usage == expected
+
+
+def test_usage_also_stands_in_x_groq_and_at_a_choice():
+    assert answer(content="Hi", top={"x_groq": {"usage": spent(3)}}).usage == TokenUsage(5, 3)
+    assert answer(content="Hi", choice={"usage": spent(4)}).usage == TokenUsage(5, 4)
+
+
+def test_only_the_first_choice_is_read():
+    body = {"choices": [{"index": 0, "finish_reason": "stop", "message": {"content": "A"}},
+                        {"index": 1, "finish_reason": "length", "message": {"content": "B"}}]}  # fmt: skip
+    assert (OPENAI.decode_response(body).text, OPENAI.decode_response(body).stop_reason) == ("A", Reason.END_TURN)
+
+
+def test_no_text_leaves_with_a_lone_surrogate():
+    response = answer(content="a\ud83d", reasoning="\ude00", tool_calls=[call("{}", name="\ud83d")])
+    assert json.dumps([response.text, response.reasoning_content, response.tool_calls[0].name]).isascii()
+    (response.text + response.reasoning_content + response.tool_calls[0].name).encode()
+
+
+# What has to come back -----------------------------------------------------------------------------------------------
+
+
+def test_signed_thoughts_are_echoed_with_their_calls():
+    details = [{"type": "reasoning.text", "text": "Hm.", "signature": "s", "index": 0}]
+    response = answer(
+        "tool_calls",
+        content="Let me see.",
+        reasoning_details=details,
+        tool_calls=[call('{"a":1}', extra_content={"google": 1})],
+    )
+    assert response.echo == {
+        "role": "assistant",
+        "content": "Let me see.",
+        "tool_calls": [call('{"a":1}', extra_content={"google": 1})],
+        "reasoning_details": details,
+    }
+
+
+def test_deepseeks_thoughts_are_echoed_in_a_tool_loop_only():
+    assert answer("tool_calls", reasoning_content="Hm.", tool_calls=[call("{}")]).echo["reasoning_content"] == "Hm."
+    assert answer("stop", reasoning_content="Hm.", content="Done.").echo is None
+
+
+def test_a_plain_or_broken_answer_needs_no_echo():
+    assert answer("tool_calls", tool_calls=[call("{}")]).echo is None
+    assert answer("length", reasoning_content="Hm.", tool_calls=[call("{"), call("{}")]).echo is None
+
+
+# What is no answer ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "payload", [{}, {"type": "message", "content": []}, {"candidates": []}, [], None, "text", {"error": None}]
+)
+def test_another_vendors_json_is_refused(payload):
+    with pytest.raises(DecodeError, match="no chat completion"):
+        OPENAI.decode_response(payload)
+
+
+@pytest.mark.parametrize("choices", [None, [], {}, "x", [None], [[]], [{}], [{"message": "x", "finish_reason": {}}]])
+def test_odd_shapes_are_read_as_absent(choices):
+    response = OPENAI.decode_response({"choices": choices, "usage": "x", "model": 7, "id": []})
+    assert (response.stop_reason, response.raw_stop_reason, response.model) == (Reason.UNKNOWN, None, "")
+    assert "empty_output" in response.diagnostics

@@ -1,0 +1,51 @@
+import subprocess
+import sys
+
+import pytest
+
+from agentcore.errors import CoreError
+from agentcore.providers import PROVIDERS, Provider, UnknownProviderError, get_provider
+
+IMPURE = {
+    "asyncio",
+    "socket",
+    "random",
+    "uuid",
+    "logging",
+    "email.utils",
+    "tempfile",
+    "statistics",
+    "secrets",
+    "django",
+    "ssl",
+}
+
+
+def test_every_provider_is_found_by_its_own_name():
+    for name, provider in PROVIDERS.items():
+        assert get_provider(name) is provider
+        assert provider.name == name
+
+
+def test_an_unknown_provider_is_answered_with_the_known_ones():
+    with pytest.raises(UnknownProviderError, match=r"There is no provider 'opnai'; choose one of: .*openai"):
+        get_provider("opnai")
+    assert {CoreError, LookupError} <= set(UnknownProviderError.__mro__)
+
+
+def test_the_registry_cannot_be_changed():
+    with pytest.raises(TypeError):
+        PROVIDERS["x"] = get_provider("openai")  # type: ignore[index]
+
+
+def test_every_codec_keeps_the_protocol():
+    wanted = {name for name in vars(Provider) if not name.startswith("_")} | {"name", "output_floor"}
+    for provider in PROVIDERS.values():
+        assert all(hasattr(provider, name) for name in wanted)
+
+
+def test_importing_the_codecs_brings_in_no_io_and_no_chance():
+    code = "import sys; before = set(sys.modules); import agentcore.providers; print(*(set(sys.modules) - before))"
+    modules = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert "agentcore.providers.openai" in modules
+    assert not IMPURE & set(modules)
