@@ -1,0 +1,72 @@
+"""An answer on its way: one token after another at the model's pace, until it ends or the caller goes."""
+
+import asyncio
+from collections.abc import Iterator
+
+from dashboard.simulator.exchange import ConnectionEndedError, Exchange
+from dashboard.simulator.speaking import Finished, HungUp, Piece, Token
+from dashboard.simulator.wire import Wire
+
+_LARGEST_BATCH = 64  #: chunks sent at once by an answer that is behind its pace
+_STREAM_HEADERS = {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache"}
+
+
+class Delivery:
+    """Brings one answer to its caller. `pace` is in seconds per token; `gone` is done when the caller has left."""
+
+    def __init__(self, exchange: Exchange, wire: Wire, *, pace: float, gone: asyncio.Future[None]) -> None:
+        self._exchange = exchange
+        self._wire = wire
+        self._pace = pace
+        self._gone = gone
+        self._begun = asyncio.get_running_loop().time()
+
+    async def stream(self, pieces: Iterator[Piece]) -> None:
+        await self._exchange.begin(200, _STREAM_HEADERS)
+        batch = [self._wire.opening()]
+        for number, piece in enumerate(pieces, start=1):
+            # Chunks that are due already go together, so that a busy server falls behind its pace and not apart.
+            if self._early(number) > 0 or len(batch) >= _LARGEST_BATCH:
+                await self._exchange.write(b"".join(batch))
+                batch.clear()
+                await self._wait(self._early(number))
+            match piece:
+                case Finished():
+                    batch.append(self._wire.closing(piece))
+                    await self._exchange.write(b"".join(batch), more=False)
+                case HungUp():
+                    await self._exchange.write(b"".join(batch))
+                    raise ConnectionEndedError
+                case _:
+                    batch.append(self._wire.token(piece))
+
+    async def whole(self, pieces: Iterator[Piece], *, withheld_at: str | None) -> None:
+        """The answer as one body. Its text is left out if it reaches the ending `withheld_at`."""
+        tokens: list[Token] = []
+        for piece in pieces:
+            match piece:
+                case Finished(reason):
+                    await self._wait(self._early(len(tokens)))
+                    body = self._wire.whole(tokens, piece, withheld=reason == withheld_at)
+                    await self._begin_whole(body)
+                    await self._exchange.write(body, more=False)
+                case HungUp():
+                    await self._wait(self._early(len(tokens)))
+                    body = self._wire.whole(tokens, Finished("stop", len(tokens)), withheld=False)
+                    await self._begin_whole(body)
+                    await self._exchange.write(body[: len(body) // 2])
+                    raise ConnectionEndedError
+                case _:
+                    tokens.append(piece)
+
+    async def _begin_whole(self, body: bytes) -> None:
+        await self._exchange.begin(200, {"content-type": "application/json", "content-length": str(len(body))})
+
+    def _early(self, number: int) -> float:
+        """Seconds until token `number` is due."""
+        return self._begun + number * self._pace - asyncio.get_running_loop().time()
+
+    async def _wait(self, seconds: float) -> None:
+        await asyncio.wait({self._gone}, timeout=max(0.0, seconds))
+        if self._gone.done():
+            raise ConnectionEndedError

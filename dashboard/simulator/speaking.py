@@ -1,0 +1,137 @@
+"""How a script is said: one piece per token, going on where the last answer ended, no further than the budget."""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import chain, islice
+
+from dashboard.simulator.tokens import count_tokens, tokens_of
+
+#: What was said so far → what of it is this text's own, and the text that follows, in parts of any size.
+Speech = Callable[[str], tuple[str, Iterator[str]]]
+
+_WORD = re.compile(r"\S+")
+_TAIL = 200  #: characters in which the words to repeat are looked for
+_SHORTEST = 12  #: characters; a shorter repetition could not be told from new text, nor a shorter match from chance
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A tool call the model makes; `arguments` is JSON text."""
+
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """All a model would say if nothing stopped it.
+
+    `withheld`: a whole (not streamed) answer that reaches its ending has no content. `hangs_up`: the connection is
+    dropped half way.
+    """
+
+    speech: Speech
+    calls: tuple[Call, ...] = ()
+    ending: str = "stop"
+    withheld: bool = False
+    hangs_up: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallOpened:
+    index: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallPiece:
+    index: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The last piece. `tokens`: how many were said, an opened call being one."""
+
+    reason: str
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class HungUp:
+    """The last piece of an answer that breaks off."""
+
+
+Token = Said | CallOpened | CallPiece
+Piece = Token | Finished | HungUp
+
+
+def fixed(text: str) -> Speech:
+    """A speech that always says `text`."""
+
+    def rest(said: str) -> tuple[str, Iterator[str]]:
+        place = _place_in(text, said)
+        return text[:place], iter((text[place:],))
+
+    return rest
+
+
+def speak(script: Script, said: str, budget: int) -> Iterator[Piece]:
+    """The pieces of one answer after `said`, at most `budget` tokens, and one last piece that says how it ended."""
+    tokens = chain(_words(script.speech, said, budget), _calls(script.calls))
+    if script.hangs_up:
+        whole = list(islice(tokens, budget))
+        yield from whole[: len(whole) // 2]
+        yield HungUp()
+        return
+    number = 0
+    for token in tokens:
+        if number == budget:
+            yield Finished("length", number)
+            return
+        number += 1
+        yield token
+    yield Finished(script.ending, number)
+
+
+def overlap(before: str, budget: int) -> str:
+    """The last words of `before`, which a model repeats when it goes on: three to six of them, at least 12 characters.
+
+    Fewer words where those would take more than half of the budget in tokens; nothing where even these would, or where
+    `before` is too short.
+    """
+    tail = before[-_TAIL:]
+    starts = [match.start() for match in _WORD.finditer(tail) if match.start() or len(tail) == len(before)]
+    leads = [tail[start:] for start in starts]
+    long_enough = [lead for lead in leads if len(lead) >= _SHORTEST]
+    longest_wanted = len(leads) - 3 - len(before) % 4
+    wanted = long_enough[max(0, longest_wanted) :] or long_enough[-1:]
+    return next((lead for lead in wanted if 2 * count_tokens(lead) <= budget), "")
+
+
+def _place_in(text: str, said: str) -> int:
+    """The length of the longest beginning of `text` that `said` is, or ends with; 0 for a foreign text."""
+    if text.startswith(said):
+        return len(said)
+    ends = range(min(len(text), len(said)), _SHORTEST - 1, -1)
+    return next((end for end in ends if said.endswith(text[:end])), 0)
+
+
+def _words(speech: Speech, said: str, budget: int) -> Iterator[Said]:
+    before, rest = speech(said)
+    first = next(rest, "")
+    lead = overlap(before, budget) if first else ""
+    return (Said(token) for part in chain((lead + first,), rest) for token in tokens_of(part))
+
+
+def _calls(calls: tuple[Call, ...]) -> Iterator[Token]:
+    for index, call in enumerate(calls):
+        yield CallOpened(index, call.name)
+        for token in tokens_of(call.arguments):
+            yield CallPiece(index, token)

@@ -1,0 +1,76 @@
+"""What the models say. No phrase of twelve characters comes twice in a text, so an overlap has one place only."""
+
+import json
+
+ESSAY = """\
+Agents stop for reasons, and most of those reasons are dull.
+
+A model finishes its thought and says so. That is the happy ending, and nobody writes it down. The interesting ones \
+come earlier: a budget runs dry in the middle of a clause, a filter closes the door, a cable is kicked, or some tool \
+returns what no one expected.
+
+The provider does leave a note. It is a single word, sent last, and every vendor spells it differently. Read \
+carelessly, “length” passes for success, because text did arrive and the status was 200. Hours later somebody notices \
+that step seven of the migration was never described.
+
+Three habits help:
+
+1. Keep the raw label next to your own translation of it.
+2. Treat half a tool call as none at all; running it is worse than waiting.
+3. Count what you have spent before asking for more.
+
+With these in place, a truncated reply becomes a pause instead of a loss. You hand back the unfinished draft, trim \
+whatever was repeated, and join the pieces so the seam vanishes. Still, a limit must stand somewhere, or curiosity \
+turns into an invoice.
+
+When even that limit is reached, be honest. Show the partial work, name the boundary it met, and suggest the number \
+that would have let it finish. An engineer can act on such a sentence. “Something went wrong” has never fixed anything.\
+"""
+
+FLAKY = """\
+Thank you for waiting. A moment ago this server turned you away, told you how long to stay out, and meant it. \
+Coming back after exactly that time is all it ever wanted; hammering at the door would only have made the queue longer.\
+"""
+
+ODD = """\
+Everything here is ordinary except the last word. Watch the finish reason: no dictionary lists it, and still this text \
+is whole.\
+"""
+
+REFUSED = "I can explain how such a lock works in principle, but the part you are asking for"
+
+SCRIPT = """\
+Here is the snippet: <script>alert(1)</script> and beside it <b>bold</b>, <img src=x onerror="alert(2)"> \
+and a closing </div> that nothing opened. A page that shows these words, brackets and all, is safe; a page that obeys \
+them is not.\
+"""
+
+NO_TOOLS = "I would call a tool now, but this request offers none."
+TOOLS_INTRO = "Let me work both numbers out."
+NO_JSON = "Ask for JSON, by response_format or in the system prompt, and this model answers with one object."
+
+REPORT = json.dumps(
+    {
+        "title": "Why agents stop",
+        "points": [
+            "Truncation hides behind a normal status code until someone reads to the end.",
+            "Filters withhold text without warning, and rightly never explain themselves.",
+            "Rate limits are promises: wait as long as told, then try again.",
+            "Broken arguments must not run, however plausible their first half seems.",
+            "Budgets belong to people; software should say which number was too small.",
+        ],
+        "confidence": 0.93,
+        "complete": True,
+    }
+)
+
+#: As a call it makes exactly 80 tokens: one for the call, the rest for its JSON.
+LONG_EXPRESSION = (
+    "(17 + 25) * 3 - 48 / 6 + 1024 - 77 * 2 + (9 - 4) * 31 - 640 / 8 + 55 * 12 - 300 + 86 - (14 + 5) * 7 "
+    "+ 11 * 13 - 21 / 3 + (100 - 58) * 4 + 90 - 6 + 8 * 5"
+)
+
+HTML_PAGE = b"""<!doctype html>
+<html><head><title>Welcome</title></head>
+<body><h1>Sign in to the network</h1><p>This is a page, where an API should be.</p></body></html>
+"""

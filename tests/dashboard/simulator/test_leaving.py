@@ -1,0 +1,118 @@
+"""How answers end when someone leaves: the caller, the server, or the model that hangs up. None of it is an error."""
+
+import asyncio
+import contextlib
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import aiohttp
+import pytest
+import uvicorn
+
+from dashboard.simulator.app import Simulator
+
+from .client import Client, user
+
+START = (sys.executable, "-m", "uvicorn", "--lifespan", "off", "--port", "0", "dashboard.simulator.app:app")
+
+
+def environment(pace: str = "5") -> dict[str, str]:
+    return {"PATH": os.environ["PATH"], "WHYSTOP_SIM_TOKEN_MS": pace}
+
+
+@contextlib.contextmanager
+def started() -> Iterator[tuple[Client, "subprocess.Popen[str]"]]:
+    """The simulator as its own process, by the command of its documentation."""
+    with subprocess.Popen(
+        START, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment()
+    ) as process:
+        assert process.stderr is not None
+        try:
+            address = next(filter(None, (re.search(r"http://127\.0\.0\.1:(\d+)", line) for line in process.stderr)))
+            yield Client(int(address.group(1))), process
+        finally:
+            process.kill()
+
+
+def test_hanging_up_leaves_no_word_in_the_log() -> None:
+    with started() as (client, process):
+        assert not client.ask("sim-hangup", stream=True).ended
+        assert not client.ask("sim-hangup").ended
+        assert client.ask("sim-odd", stream=True).ended
+        with socket.create_connection(("127.0.0.1", client.port)) as left:
+            body = b'{"model": "sim-slow", "messages": [{"role": "user"}], "stream": true}'
+            left.sendall(
+                b"POST /v1/chat/completions HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
+            )
+            assert left.recv(100).startswith(b"HTTP/1.1 200")
+        process.send_signal(signal.SIGTERM)
+        _, log = process.communicate(timeout=10)
+        assert [line for line in log.splitlines() if not line.startswith("INFO: ")] == []
+
+
+def test_it_starts_without_django_or_the_dashboards_settings() -> None:
+    listing = "import sys, dashboard.simulator.app; print(*{name.split('.')[0] for name in sys.modules})"
+    loaded = subprocess.run([sys.executable, "-c", listing], capture_output=True, text=True, check=True)
+    assert not {"django", "aiohttp", "uvicorn", "agentcore"} & set(loaded.stdout.split())
+
+
+@pytest.mark.parametrize("pace", ["soon", "-1", "1e9"])
+def test_a_pace_that_makes_no_sense_is_said_in_one_sentence(pace: str) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", "import dashboard.simulator.app"],
+        capture_output=True,
+        text=True,
+        env=environment(pace),
+        check=False,
+    )
+    assert ended.returncode != 0
+    assert ended.stderr.startswith(f"WHYSTOP_SIM_TOKEN_MS is '{pace}'. Set ")
+    assert len(ended.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("stream", [b"true", b"false"])
+async def test_an_answer_ends_when_its_caller_leaves(stream: bytes) -> None:
+    gone = asyncio.Event()
+    body = b'{"model": "sim-endless", "messages": [{"role": "user"}], "stream": %s}' % stream
+    incoming: list[dict[str, Any]] = [{"type": "http.request", "body": body}]
+    sent: list[Any] = []
+
+    async def receive() -> dict[str, Any]:
+        if incoming:
+            return incoming.pop()
+        await gone.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(event: Any) -> None:
+        sent.append(event)
+
+    scope = {"type": "http", "method": "POST", "path": "/v1/chat/completions", "headers": []}
+    answer = asyncio.ensure_future(Simulator(token_ms=10)(scope, receive, send))
+    await asyncio.sleep(0.2)
+    gone.set()
+    await asyncio.wait_for(answer, 1)
+    assert len(sent) < 40
+    assert all(event.get("more_body", True) for event in sent)
+
+
+async def test_a_server_that_goes_down_drops_its_answers_and_is_gone_at_once(caplog: pytest.LogCaptureFixture) -> None:
+    simulator = Simulator(token_ms=100)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = uvicorn.Server(uvicorn.Config(simulator, lifespan="off", ws="none", log_config=None))
+        serving = asyncio.ensure_future(server.serve([listener]))
+        address = f"http://127.0.0.1:{listener.getsockname()[1]}/v1/chat/completions"
+        body = {"model": "sim-essay", "messages": [user("Hi")], "stream": True}
+        async with aiohttp.ClientSession() as session, session.post(address, json=body) as response:
+            assert await response.content.readany()
+            server.should_exit = True
+            simulator.hang_up()
+            with pytest.raises(aiohttp.ClientPayloadError):
+                await response.read()
+        await asyncio.wait_for(serving, 3)
+    assert [record for record in caplog.records if record.levelname == "ERROR"] == []

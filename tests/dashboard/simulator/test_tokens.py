@@ -1,0 +1,16 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dashboard.simulator.tokens import count_tokens, tokens_of
+
+
+@given(st.text())
+def test_tokens_joined_are_the_text_again(text: str) -> None:
+    tokens = list(tokens_of(text))
+    assert "".join(tokens) == text
+    assert len(tokens) == count_tokens(text)
+    assert all(1 <= len(token) <= 6 for token in tokens)
+
+
+def test_long_words_are_cut_inside() -> None:
+    assert list(tokens_of("Stop reasons, 2048!")) == ["Stop", " reaso", "ns", ",", " 204", "8", "!"]
