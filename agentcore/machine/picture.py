@@ -43,8 +43,8 @@ def page() -> str:
         "One event moves the machine through deciding states to the next waiting or terminal state; what is not in the "
         f"table cannot happen.\n\n{listed}\n\n"
         f"```mermaid\n{mermaid()}```\n\n"
-        "Not drawn: `cancel` from every waiting state to `abort`; `breakpoint` from every deciding state to `held`, and "
-        "the release back; `interrupted` and `operator_acted`, which give a state's command again.\n\n"
+        "Not drawn: `cancel` from every waiting state to `abort`; `breakpoint` from every deciding state to `held`, "
+        "and the release back; `interrupted` and `operator_acted`, which give a state's command again.\n\n"
         f"## Every transition\n\n{markdown_table()}"
     )
 

@@ -1,0 +1,101 @@
+"""The criteria every turn is judged by, one by one (design §3.5)."""
+
+from agentcore import ContinuationDecision, ContinuationEvaluation, NormalizedStopReason, StopReason
+from tests.agentcore.playbook import (
+    Playbook,
+    call,
+    called,
+    ended,
+    error,
+    finish,
+    started,
+    tools_returned,
+    truncated,
+)
+
+NAMES = [
+    "TruncationCriterion",
+    "EnvelopeCriterion",
+    "StepsLimit",
+    "TokenUsageLimit",
+    "ExecutionTimeLimit",
+    "FinishReasonCheck",
+    "ErrorPolicyCriterion",
+    "ToolCallPresenceCheck",
+]
+
+
+def outcomes(story):
+    return [t.outcome for step in story.steps for t in step.transitions if t.outcome]
+
+
+def test_every_outcome_holds_every_criterions_evaluation_with_a_reason():
+    story = Playbook() >> started() >> truncated("a ") >> called(call()) >> tools_returned() >> error()
+    for outcome in outcomes(story):
+        assert [e.criterion for e in outcome.evaluations] == NAMES
+        assert all(e.reason for e in outcome.evaluations)
+
+
+def test_custom_criteria_come_after_the_built_in_ones_and_may_only_decide():
+    class Veto:
+        def decide(self, state):
+            return ContinuationDecision.FORBID
+
+    story = Playbook(criteria=(Veto(),)) >> started() >> truncated("a")
+    assert story << finish("a", StopReason.GUARD, terminal="forbidden")
+    assert outcomes(story)[-1].evaluations[-1].criterion == "Veto"
+
+
+def test_a_custom_criterion_that_raises_forbids_with_error_and_never_breaks_the_turn():
+    class Fragile:
+        def explain(self, state):
+            raise KeyError("x")
+
+    story = Playbook(criteria=(Fragile(),)) >> started() >> truncated("a")
+    assert story << finish("a", StopReason.ERROR, terminal="forbidden")
+    assert "Fragile raised KeyError" in story.end.notice
+
+
+def test_the_order_of_criteria_does_not_change_what_happens():
+    class Veto:
+        def decide(self, state):
+            return ContinuationDecision.FORBID
+
+    class Wish:
+        def decide(self, state):
+            return ContinuationDecision.REQUEST
+
+    for criteria in ((Veto(), Wish()), (Wish(), Veto())):
+        story = Playbook(criteria=criteria) >> started() >> called(call())
+        assert story << finish("", StopReason.GUARD, terminal="forbidden")
+
+
+def test_a_listed_finish_reason_forbids_a_continuation():
+    story = Playbook(finish_reasons=(NormalizedStopReason.MAX_TOKENS,)) >> started() >> truncated("a")
+    assert story << finish("a", StopReason.FINISH_REASON, terminal="forbidden")
+
+
+def test_the_error_policy_criterion_speaks_the_specs_sentences_and_context():
+    story = Playbook() >> started() >> error()
+    spoken = outcomes(story)[0].get_evaluation_for("ErrorPolicyCriterion")
+    assert spoken.reason == "Model error after 1 consecutive failures (max: 0)"
+    assert dict(spoken.context) == {
+        "errorType": "model",
+        "consecutiveFailures": 1,
+        "totalFailures": 1,
+        "maxRetries": 0,
+        "handling": "stop",
+        "toolName": None,
+    }
+    assert outcomes(Playbook() >> started() >> ended("a"))[0].get_evaluation_for("ErrorPolicyCriterion").reason == (
+        "No errors present"
+    )
+
+
+def test_a_context_of_any_shape_is_stored_and_verifies():
+    class Shaped:
+        def explain(self, state):
+            context = {"tuple": (1, 2), 3: {"nested": ("a",)}, "word": StopReason.GUARD}
+            return ContinuationEvaluation("Shaped", ContinuationDecision.ALLOW, "shaped", context)
+
+    assert Playbook(criteria=(Shaped(),)) >> started() >> ended("a") << finish("a")

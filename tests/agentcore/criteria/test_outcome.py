@@ -1,0 +1,156 @@
+"""What answers add up to (spec: continuation-and-error-policy; design §3.5)."""
+
+from itertools import permutations, product
+
+import pytest
+
+from agentcore import ContinuationCriteria, ContinuationDecision, ContinuationEvaluation, StopReason
+from agentcore.criteria.outcome import resolve
+
+D = ContinuationDecision
+
+
+class Says:
+    """Answers as told, without a reason of its own."""
+
+    def __init__(self, decision, name="Says"):
+        self.decision = decision
+        self.__class__ = type(name, (Says,), {})
+
+    def decide(self, state):
+        return self.decision
+
+
+@pytest.mark.parametrize("present", list(product([False, True], repeat=4)))
+def test_continue_means_no_forbid_and_a_request_or_an_allow_without_allow_stop(present):
+    forbid, request, allow, stop = present
+    decisions = [d for d, there in zip((D.FORBID, D.REQUEST, D.ALLOW, D.STOP), present, strict=True) if there]
+    goes_on = not forbid and (request or (allow and not stop))
+    for order in permutations(decisions):
+        criteria = ContinuationCriteria(*(Says(d, f"Says{d.value}") for d in order))
+        outcome = criteria.evaluate(None)
+        assert outcome.should_continue is goes_on
+        assert outcome.decision is (D.REQUEST if goes_on else D.STOP)
+        assert criteria.can_continue(None) is goes_on
+        assert criteria.decide(None) is outcome.decision
+        if order:
+            by = "Saysforbid" if forbid else "Saysrequest" if request else "aggregate"
+            assert outcome.resolved_by == by
+            assert len(outcome.evaluations) == len(order)
+
+
+def test_the_first_that_forbids_and_the_first_that_requests_resolve():
+    forbids = [Says(D.ALLOW), Says(D.FORBID, "First"), Says(D.REQUEST), Says(D.FORBID, "Second")]
+    outcome = ContinuationCriteria(*forbids).evaluate(None)
+    assert (outcome.resolved_by, outcome.get_forbidding_criterion()) == ("First", "First")
+    requests = [Says(D.ALLOW), Says(D.REQUEST, "First"), Says(D.REQUEST, "Second")]
+    assert ContinuationCriteria(*requests).evaluate(None).resolved_by == "First"
+
+
+def test_no_criteria_at_all_stop_as_completed():
+    outcome = ContinuationCriteria().evaluate(None)
+    assert (outcome.decision, outcome.should_continue, outcome.stop_reason) == (D.STOP, False, StopReason.COMPLETED)
+    assert outcome.resolved_by == "ContinuationCriteria"
+
+
+def test_none_short_circuits():
+    asked = []
+
+    class Counts:
+        def decide(self, state):
+            asked.append(state)
+            return D.FORBID
+
+    ContinuationCriteria(Counts(), Counts(), Counts()).evaluate("state")
+    assert asked == ["state"] * 3
+
+
+class Raises:
+    def explain(self, state):
+        raise ValueError("no idea")
+
+
+class AnswersNonsense:
+    def explain(self, state):
+        return None
+
+
+class DecidesNonsense:
+    def decide(self, state):
+        return "perhaps"
+
+
+@pytest.mark.parametrize("criterion", [Raises(), AnswersNonsense(), DecidesNonsense()])
+def test_a_criterion_that_fails_to_answer_forbids_with_error(criterion):
+    outcome = ContinuationCriteria(Says(D.REQUEST), criterion).evaluate(None)
+    assert not outcome.should_continue
+    assert outcome.stop_reason is StopReason.ERROR
+    assert outcome.resolved_by == type(criterion).__name__
+    assert "raised" in outcome.evaluations[1].reason
+
+
+def test_a_decision_given_as_its_word_counts_as_the_decision():
+    assert ContinuationCriteria(Says("forbid")).evaluate(None).get_forbidding_criterion() == "Says"
+
+
+@pytest.mark.parametrize(
+    ("name", "stop_reason"),
+    [
+        ("MyStepsLimit", StopReason.STEPS_LIMIT),
+        ("TokenUsageLimit", StopReason.TOKEN_LIMIT),
+        ("ExecutionTimeLimit", StopReason.TIME_LIMIT),
+        ("ErrorPolicyCriterion", StopReason.ERROR),
+        ("FinishReasonCheck", StopReason.FINISH_REASON),
+        ("SomethingElse", StopReason.GUARD),
+    ],
+)
+def test_the_stop_reason_is_inferred_from_the_name_unless_the_evaluation_says(name, stop_reason):
+    evaluation = ContinuationEvaluation.from_decision(name, D.FORBID)
+    assert resolve((evaluation,)).stop_reason is stop_reason
+    told = ContinuationEvaluation(name, D.FORBID, stop_reason=StopReason.USER_REQUESTED)
+    assert resolve((told,)).stop_reason is StopReason.USER_REQUESTED
+
+
+def test_going_on_has_no_stop_reason_but_completed():
+    assert ContinuationCriteria(Says(D.REQUEST)).evaluate(None).stop_reason is StopReason.COMPLETED
+
+
+@pytest.mark.parametrize(
+    ("decision", "reason"),
+    [
+        (D.FORBID, "X forbade continuation"),
+        (D.REQUEST, "X requested continuation"),
+        (D.ALLOW, "X permits continuation"),
+        (D.STOP, "X allows stop"),
+    ],
+)
+def test_a_bare_decision_gets_the_specs_sentence(decision, reason):
+    assert ContinuationEvaluation.from_decision("X", decision).reason == reason
+
+
+def test_the_dict_has_the_keys_of_the_specs_array():
+    outcome = ContinuationCriteria(Says(D.FORBID)).evaluate(None)
+    assert outcome.to_dict() == {
+        "decision": "stop",
+        "shouldContinue": False,
+        "resolvedBy": "Says",
+        "stopReason": "guard",
+        "evaluations": [
+            {"criterion": "Says", "decision": "forbid", "reason": "Says forbade continuation", "context": {}}
+        ],
+    }
+
+
+def test_an_evaluation_is_found_by_its_name():
+    outcome = ContinuationCriteria(Says(D.ALLOW, "A"), Says(D.STOP, "B")).evaluate(None)
+    found = outcome.get_evaluation_for("B")
+    assert found is not None
+    assert found.decision is D.STOP
+    assert outcome.get_evaluation_for("C") is None
+    assert outcome.get_forbidding_criterion() is None
+
+
+def test_the_sentence_of_a_forbid_is_that_of_the_one_that_forbade_though_a_namesake_allowed():
+    allowed = ContinuationEvaluation("Twin", D.ALLOW, "fine")
+    forbade = ContinuationEvaluation("Twin", D.FORBID, "not fine")
+    assert resolve((allowed, forbade)).forbidding_reason() == "not fine"

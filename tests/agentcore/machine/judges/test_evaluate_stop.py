@@ -1,0 +1,330 @@
+"""evaluate_stop: which way an answer goes, and in which order its parts are looked at (design §3.1, §3.2)."""
+
+from dataclasses import replace
+from itertools import product
+
+import pytest
+
+from agentcore import (
+    AttemptKind,
+    ChatResponse,
+    ContinuationDecision,
+    ContinuationEvaluation,
+    ErrorPolicy,
+    ErrorType,
+    Message,
+    NormalizedStopReason,
+    ProviderError,
+    Role,
+    State,
+    StopReason,
+    Trigger,
+    TurnStatus,
+)
+from agentcore.criteria.builtin import ResponseContentCheck
+from agentcore.machine.classify import CALL_WORDS, ERROR_WORDS
+from agentcore.policy import OnTruncation
+from tests.agentcore.playbook import (
+    Playbook,
+    blocked,
+    broken,
+    call,
+    call_model,
+    called,
+    ended,
+    finish,
+    responded,
+    run_tools,
+    started,
+    stopped,
+    tool_failed,
+    tools_returned,
+    truncated,
+    unknown,
+    usage,
+)
+
+R = NormalizedStopReason
+WORDS = [(R.UNKNOWN, None), (R.UNKNOWN, " Error "), (R.UNKNOWN, "UNEXPECTED_TOOL_CALL"), (R.UNKNOWN, "strange")]
+REASONS = [(reason, reason.value) for reason in R if reason is not R.UNKNOWN] + WORDS
+CALLS = {"none": ((), ()), "whole": ((call(),), ()), "broken": ((), (broken(),)), "both": ((call(),), (broken(),))}
+FAULTS = ("none", "object", "incomplete")
+
+
+def rightful(reason, raw, calls, text, envelope, fault):
+    """The order of design §3.2, said once more in its own words."""
+    word = (raw or "").strip().lower() if reason is R.UNKNOWN else ""
+    if fault == "object" or (fault == "incomplete" and reason is R.UNKNOWN) or word == "error":
+        return Trigger.RESPONSE_ERROR
+    if envelope and calls == "none" and reason is not R.PAUSED:
+        return Trigger.ENVELOPE
+    if reason in (R.SAFETY_BLOCKED, R.CONTEXT_WINDOW_EXCEEDED, R.CANCELLED):
+        return Trigger(reason.value)
+    if calls in ("broken", "both"):
+        return Trigger.BROKEN_TOOL_CALL
+    if word:
+        return Trigger.END_TURN if text and word == "strange" else Trigger.UNKNOWN_FATAL
+    if reason is R.PAUSED:
+        return Trigger.PAUSED
+    if calls == "whole":
+        return Trigger.TOOL_CALL
+    return Trigger.MAX_TOKENS if reason is R.MAX_TOKENS else Trigger.END_TURN
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("envelope", [False, True])
+@pytest.mark.parametrize(("reason", "raw"), REASONS)
+def test_the_order_of_judgement_is_kept_for_every_kind_of_answer(reason, raw, envelope, fault):
+    schema = {"type": "object"} if envelope else None
+    asked = Playbook(envelope_schema=schema) >> started()
+    for (name, (whole, bad)), text in product(CALLS.items(), ("", "said")):
+        mistake = ProviderError(ErrorType.MODEL, "server", "It broke.") if fault == "object" else None
+        response = ChatResponse(
+            text,
+            whole,
+            bad,
+            usage(5),
+            stop_reason=reason,
+            raw_stop_reason=raw,
+            error=mistake,
+            incomplete_stream=fault == "incomplete",
+        )
+        story = asked >> responded(response)
+        out = next(t.trigger for t in story.step.transitions if t.source is State.EVALUATE_STOP)
+        assert out is rightful(reason, raw, name, text, envelope, fault), (name, text)
+        shown = (
+            rightful(reason, raw, name, text, envelope, fault) is not Trigger.ENVELOPE
+            and reason is not R.SAFETY_BLOCKED
+        )
+        if not envelope:
+            assert story.snapshot.output_text == (text if shown else "")
+
+
+@pytest.mark.parametrize(
+    ("reason", "status", "terminal"),
+    [
+        (R.SAFETY_BLOCKED, TurnStatus.ABORTED, "safety_blocked"),
+        (R.CONTEXT_WINDOW_EXCEEDED, TurnStatus.ABORTED, "context_window_exceeded"),
+        (R.CANCELLED, TurnStatus.ABORTED, "cancelled"),
+    ],
+)
+def test_a_block_a_full_context_and_the_providers_cancel_abort_the_turn(reason, status, terminal):
+    assert Playbook() >> started() >> stopped(reason, "x") << finish("", StopReason.FINISH_REASON, status, terminal)
+
+
+def test_a_refused_answers_text_is_withheld():
+    assert Playbook() >> started() >> blocked("secret") << finish("", terminal="safety_blocked")
+
+
+@pytest.mark.parametrize("word", sorted(ERROR_WORDS))
+def test_an_error_word_is_judged_as_an_error_and_keeps_the_text(word):
+    story = Playbook() >> started() >> unknown(f" {word.upper()} ", "half")
+    assert story << finish("half", StopReason.ERROR, TurnStatus.PARTIAL, "provider_error")
+    timed_out = word in ("timeout", "reason_time_limit")
+    failure = story.snapshot.failure
+    assert failure is not None
+    assert failure.type is (ErrorType.TIMEOUT if timed_out else ErrorType.MODEL)
+
+
+@pytest.mark.parametrize("word", sorted(CALL_WORDS))
+def test_a_call_word_runs_nothing_and_keeps_the_text(word):
+    story = Playbook() >> started() >> unknown(word.upper(), "half", tool_calls=(call(),))
+    assert story << finish("half", StopReason.FINISH_REASON, TurnStatus.ABORTED, "unknown_fatal")
+
+
+def test_any_other_word_with_text_completes_flagged_and_never_runs_its_calls():
+    story = Playbook() >> started() >> unknown("because", "text", tool_calls=(call(),))
+    assert story << finish("text", StopReason.COMPLETED, TurnStatus.COMPLETED, "completed")
+    assert "unknown_reason" in story.snapshot.flagged
+
+
+def test_any_other_word_without_text_is_fatal():
+    story = Playbook() >> started() >> unknown("because")
+    assert story << finish("", StopReason.FINISH_REASON, TurnStatus.ABORTED, "unknown_fatal")
+
+
+def test_no_word_though_the_answer_came_whole_is_judged_by_its_parts_and_flagged():
+    story = Playbook() >> started() >> unknown(None, "text")
+    assert story << finish("text", StopReason.COMPLETED)
+    assert "unknown_reason" in story.snapshot.flagged
+    story = Playbook() >> started() >> unknown(None, "", tool_calls=(call(),)) << run_tools("calculator")
+    assert "unknown_reason" in story.snapshot.flagged
+
+
+@pytest.mark.parametrize("text", ["", " \n"])
+def test_a_natural_end_with_nothing_said_is_never_a_silent_success(text):
+    story = Playbook() >> started() >> ended(text)
+    assert story << finish(text, StopReason.COMPLETED, TurnStatus.PARTIAL, "empty_output")
+
+
+def test_a_label_of_calls_without_calls_is_an_end():
+    story = Playbook() >> started() >> stopped(R.TOOL_CALL, "tool_calls", "done")
+    assert story << finish("done", StopReason.COMPLETED)
+
+
+def test_a_cache_warm_up_is_no_truncation():
+    story = Playbook(max_tokens=0) >> started() >> truncated("", tokens=0)
+    assert story << finish("", StopReason.COMPLETED, TurnStatus.COMPLETED, "completed")
+
+
+def test_a_finish_reason_check_changes_only_the_stop_reason_of_a_natural_end():
+    story = Playbook(finish_reasons=(R.END_TURN,)) >> started() >> ended("a")
+    assert story << finish("a", StopReason.FINISH_REASON, TurnStatus.COMPLETED, "completed")
+
+
+def test_after_a_natural_end_a_forbid_has_nothing_to_forbid():
+    story = Playbook(max_total_tokens=1, max_seconds=0.5) >> started() >> ended("a")
+    assert story << finish("a", StopReason.COMPLETED, TurnStatus.COMPLETED, "completed")
+
+
+def test_whole_and_valid_calls_of_a_cut_answer_run():
+    story = Playbook() >> started() >> truncated("", tool_calls=(call(),)) << run_tools("calculator")
+    assert story >> tools_returned() << call_model(AttemptKind.AFTER_TOOLS)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        replace(call(), shown_whole=False),
+        replace(call(), arguments={"other": 1}),
+        call("unheard_of"),
+    ],
+    ids=["not shown whole", "not valid", "unknown tool"],
+)
+def test_calls_of_a_cut_answer_that_are_not_whole_and_valid_are_asked_for_again(bad):
+    story = Playbook() >> started() >> truncated("", tool_calls=(call("clock", "b"), bad))
+    assert story << call_model(AttemptKind.TOOL_REPAIR)
+
+
+def test_a_policy_can_ask_for_every_call_of_a_cut_answer_again():
+    story = Playbook(tool_calls_on_truncation=OnTruncation.REPAIR) >> started() >> truncated("", tool_calls=(call(),))
+    assert story << call_model(AttemptKind.TOOL_REPAIR)
+
+
+def test_unknown_tools_and_schema_violations_get_error_results_beside_their_siblings():
+    story = (
+        Playbook(policy=None)
+        >> started()
+        >> called(call("unheard_of", "x"), call(id="y"), replace(call(id="z"), arguments={"wrong": 1}))
+        << run_tools("calculator")
+        >> tools_returned()
+    )
+    told = [m for m in story.snapshot.messages if m.role is Role.TOOL]
+    assert [m.tool_call_id for m in told] == ["x", "y", "z"]
+    assert "no tool named “unheard_of”" in told[0].text
+    assert told[1].text == "done"
+    assert "“expression” is missing" in told[2].text
+    assert story.snapshot.spent.total_failures == 1
+
+
+def test_at_the_last_iteration_nothing_runs_and_the_notice_names_the_calls():
+    story = Playbook(max_steps=1) >> started() >> called(call(), call("clock", "b"), text="let me see")
+    assert story << finish("let me see", StopReason.STEPS_LIMIT, TurnStatus.PARTIAL, "forbidden")
+    assert "calculator, clock" in story.end.notice
+    assert State.EXECUTE_TOOLS not in {target for _, _, target in story.moves}
+
+
+@pytest.mark.parametrize(
+    ("limit", "stop_reason"),
+    [
+        ({"max_total_tokens": 10}, StopReason.TOKEN_LIMIT),
+        ({"max_seconds": 0.5}, StopReason.TIME_LIMIT),
+    ],
+)
+def test_a_spent_turn_runs_no_tools(limit, stop_reason):
+    story = Playbook(**limit) >> started() >> called(call())
+    assert story << finish("", stop_reason, TurnStatus.PARTIAL, "forbidden")
+
+
+def test_every_call_of_a_turn_has_an_id_of_its_own():
+    calls = (call(id=""), call(id="a"), call(id="a"), call(id="call_1_0"))
+    story = Playbook(max_steps=9) >> started() >> called(*calls) >> tools_returned()
+    story = story >> called(call(id="a"), call(id="call_1_2"), call(id=""))
+    first, second = (m.tool_calls for m in story.snapshot.messages if m.tool_calls)
+    ids = [c.id for c in (*first, *second)]
+    assert len(set(ids)) == len(ids)
+    assert all(ids)
+    assert ids[1] == "a"
+
+
+def test_derived_ids_avoid_the_ids_that_came():
+    story = Playbook() >> started() >> called(call(id="call_1_1"), call(id=""))
+    ids = [c.id for c in story.command.calls]
+    assert len(set(ids)) == 2
+
+
+class Asks:
+    """Wants more until the answer ends with “enough”."""
+
+    def explain(self, state):
+        enough = state.answer.text.endswith("enough")
+        decision = ContinuationDecision.ALLOW if enough else ContinuationDecision.REQUEST
+        return ContinuationEvaluation("Asks", decision, "not enough", message="Go on, please.")
+
+
+def test_a_criterion_that_requests_more_after_a_natural_end_is_heard():
+    story = (
+        Playbook(criteria=(Asks(),))
+        >> started("q")
+        >> ended("first", echo={"as": "it came"})
+        << call_model(AttemptKind.REQUESTED, continuation=None)
+    )
+    assert story.command.request.messages == (
+        Message(Role.USER, "q"),
+        Message(Role.ASSISTANT, "first", echo={"as": "it came"}),
+        Message(Role.USER, "Go on, please."),
+    )
+    assert story.snapshot.iteration == 2
+    assert story >> ended("enough") << finish("enough", StopReason.COMPLETED)
+
+
+def test_the_echo_of_a_continuations_end_does_not_stand_for_the_whole_answer():
+    story = Playbook(criteria=(Asks(),)) >> started() >> truncated("one ") >> ended("two", echo=["two"])
+    said = story.command.request.messages[-2]
+    assert (said.text, said.echo) == ("one two", None)
+
+
+def test_requests_for_more_end_at_the_steps_limit():
+    story = Playbook(criteria=(Asks(),), max_steps=2) >> started() >> ended("a") >> ended("b")
+    assert story << finish("b", StopReason.COMPLETED, TurnStatus.COMPLETED)
+
+
+def test_a_forbid_beside_a_request_wins_and_the_turn_completes():
+    story = Playbook(criteria=(Asks(),), max_total_tokens=1) >> started() >> ended("a")
+    assert story << finish("a", StopReason.COMPLETED, TurnStatus.COMPLETED)
+
+
+def test_a_response_content_check_asks_with_its_own_message():
+    check = ResponseContentCheck(lambda text: "42" not in text, "Give the number.")
+    story = Playbook(criteria=(check,)) >> started() >> ended("maybe") << call_model(AttemptKind.REQUESTED)
+    assert story.command.request.messages[-1] == Message(Role.USER, "Give the number.")
+    assert story >> ended("42") << finish("42")
+
+
+def test_output_text_is_that_of_the_last_iteration_that_has_any():
+    story = Playbook(max_steps=3) >> started() >> called(call(), text="looking") >> tools_returned() >> ended("")
+    assert story << finish("looking", StopReason.COMPLETED, TurnStatus.PARTIAL, "empty_output")
+
+
+def test_a_stop_reason_is_observed_once_per_answer_with_the_raw_word():
+    story = Playbook() >> started() >> truncated("a ") >> ended("b")
+    seen = story.observed("stop_reason_observed")
+    assert [(s["normalized_reason"], s["raw_reason"]) for s in seen] == [("max_tokens", "length"), ("end_turn", "stop")]
+    assert {(s["provider"], s["model"], s["turn_id"], s["iteration"]) for s in seen} == {("openai", "m", "turn", 1)}
+
+
+def test_every_judgement_is_observed_with_the_fields_of_its_spec():
+    story = Playbook() >> started() >> truncated("a ") >> ended("b")
+    fields = {"agentId", "parentAgentId", "step", "shouldContinue", "stopReason", "resolvedBy", "turn_id", "iteration"}
+    seen = story.observed("continuation_evaluated")
+    assert len(seen) == 3
+    assert all(set(s) == fields for s in seen)
+
+
+def test_a_tool_error_goes_back_to_the_model_unless_the_policy_stops():
+    tool = Playbook() >> started() >> called(call()) >> tools_returned(tool_failed())
+    assert tool << finish("", StopReason.ERROR, TurnStatus.PARTIAL, "forbidden")
+    for lenient in (ErrorPolicy.ignore_tool_errors(), ErrorPolicy.retry_tool_errors()):
+        told = Playbook(error_policy=lenient) >> started() >> called(call()) >> tools_returned(tool_failed())
+        assert told << call_model(AttemptKind.AFTER_TOOLS)
+        assert told.snapshot.messages[-1].text == "division by zero"

@@ -1,0 +1,191 @@
+"""How interruptions, cancels and operators enter (design §2 and §3.2)."""
+
+import pytest
+
+from agentcore import (
+    AttemptKind,
+    ErrorHandlingDecision,
+    ErrorPolicy,
+    ErrorType,
+    IllegalEvent,
+    State,
+    StopReason,
+    TurnStatus,
+)
+from agentcore.events import Breakpoint, Interrupted, OperatorAction, ToolResult, ToolsReturned
+from tests.agentcore.machine.stories import WAITING_STORIES
+from tests.agentcore.playbook import (
+    Playbook,
+    blocked,
+    call,
+    call_model,
+    called,
+    cancelled,
+    ended,
+    error,
+    finish,
+    hold,
+    interrupted,
+    operator,
+    released,
+    run_tools,
+    started,
+    tools_returned,
+    truncated,
+    wait,
+    woke_up,
+)
+
+ANSWERABLE = [state for state in WAITING_STORIES if state is not State.HELD]
+
+
+@pytest.mark.parametrize("state", ANSWERABLE)
+def test_an_interrupted_turn_gets_its_command_again(state):
+    before = WAITING_STORIES[state]()
+    after = before >> interrupted()
+    assert after.snapshot.state is state
+    assert type(after.command) is type(before.command)
+    assert after.snapshot.spent.total_failures == before.snapshot.spent.total_failures
+    assert after.snapshot.output_text == before.snapshot.output_text
+
+
+def test_nothing_interrupts_a_held_turn():
+    with pytest.raises(IllegalEvent):
+        WAITING_STORIES[State.HELD]() >> interrupted()
+
+
+def test_what_had_arrived_of_an_interrupted_call_is_kept_and_the_rest_asked_for():
+    story = Playbook() >> started() >> interrupted("half an ") << call_model(AttemptKind.INITIAL, continues="half an ")
+    assert (story.snapshot.spent.attempts, story.snapshot.spent.output_tokens) == (2, 4)
+    assert story.snapshot.spent.consecutive_failures == 0
+    assert story >> ended("answer") << finish("half an answer", StopReason.COMPLETED)
+
+
+def test_time_between_workers_is_no_time_in_the_model():
+    story = Playbook(max_seconds=10.0) >> started() >> Interrupted(5000.0)
+    assert story.snapshot.spent.seconds == 0.0
+
+
+def test_an_interruption_outside_a_call_has_no_partial_answer():
+    story = Playbook() >> started() >> called(call())
+    assert (story >> interrupted("ghost")).snapshot.output_text == ""
+
+
+@pytest.mark.parametrize("state", WAITING_STORIES)
+def test_a_cancel_from_every_waiting_state_keeps_the_text(state):
+    before = WAITING_STORIES[state]()
+    partial = " and more" if state.value.startswith("request") and state is not State.REQUEST_TOOL_REPAIR else None
+    partial = None if state is State.REQUEST_ENVELOPE_RETRY else partial
+    after = before >> cancelled(partial)
+    text = before.snapshot.output_text + (partial or "")
+    if before.snapshot.held_state is State.EVALUATE_STOP:
+        text = before.snapshot.response.text
+    assert after << finish(text, StopReason.USER_REQUESTED, TurnStatus.CANCELLED, "cancelled")
+    assert "ada" in after.end.notice
+
+
+def test_an_answer_held_before_it_was_judged_is_not_lost_by_a_cancel():
+    pause = (Breakpoint(state="evaluate_stop"),)
+    story = Playbook() >> started(breakpoints=pause) >> ended("the answer") << hold(State.EVALUATE_STOP) >> cancelled()
+    assert story << finish("the answer", StopReason.USER_REQUESTED)
+    assert (
+        Playbook()
+        >> started(breakpoints=pause)
+        >> blocked("no")
+        >> cancelled()
+        << finish("", StopReason.USER_REQUESTED)
+    )
+
+
+def test_a_cancelled_continuation_says_how_its_truncation_ended():
+    story = Playbook() >> started() >> truncated("a ") >> cancelled("b")
+    assert [s["terminal_reason"] for s in story.observed("continuation_terminated")] == ["cancelled"]
+
+
+@pytest.mark.parametrize("state", WAITING_STORIES)
+def test_an_operator_may_act_in_every_waiting_state_without_moving_it(state):
+    before = WAITING_STORIES[state]()
+    after = before >> operator(limits={"max_continuations": 7})
+    assert after.snapshot.state is state
+    assert after.command == before.command
+    assert after.snapshot.limits.max_continuations == 7
+    assert after.observed("operator_acted")[-1]["by"] == "ada"
+
+
+def test_a_changed_error_policy_judges_the_same_live_and_from_the_history():
+    for word in (ErrorHandlingDecision.RETRY, "retry"):
+        story = Playbook() >> started() >> operator(error_policy={"on_model_error": word, "max_retries": 2})
+        assert story.snapshot.error_policy == ErrorPolicy(on_model_error=ErrorHandlingDecision.RETRY, max_retries=2)
+        assert story >> error() >> woke_up() >> ended("a") << finish("a")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"limits": {"max_wishes": 3}},
+        {"error_policy": {"on_full_moon": "retry"}},
+        {"error_policy": {"on_model_error": "pray"}},
+    ],
+)
+def test_a_change_of_what_does_not_exist_is_illegal(changes):
+    with pytest.raises(IllegalEvent):
+        Playbook() >> started() >> operator(**changes)
+
+
+def test_a_changed_prompt_model_and_history_count_from_the_next_call_on():
+    story = Playbook() >> started() >> operator(model="n", system_prompt="new", messages=()) >> truncated("a")
+    assert story << call_model(AttemptKind.CONTINUATION, model="n", system_prompt="new", messages=())
+
+
+def test_a_call_in_flight_keeps_its_cap_and_the_next_one_has_the_new():
+    story = Playbook(max_tokens=60) >> started() >> operator(max_tokens=10)
+    assert story << call_model(AttemptKind.INITIAL, max_tokens=60)
+    assert story >> truncated("a") << call_model(AttemptKind.CONTINUATION, max_tokens=10)
+
+
+def test_a_retry_that_waits_has_the_new_cap():
+    story = (
+        Playbook(error_policy=ErrorPolicy.retry_all()) >> started() >> error() << wait(0.5) >> operator(max_tokens=7)
+    )
+    assert story >> woke_up() << call_model(AttemptKind.ERROR_RETRY, max_tokens=7)
+
+
+def test_a_tool_result_supplied_by_an_operator_stands_in_for_the_tool():
+    story = Playbook() >> started() >> called(call(), call("clock", "b")) << run_tools("calculator", "clock")
+    story = story >> operator(tool_result=ToolResult("b", "clock", "noon")) << run_tools("calculator")
+    told = (story >> tools_returned()).snapshot.messages[-2:]
+    assert [(m.tool_call_id, m.text) for m in told] == [("a", "done"), ("b", "noon")]
+
+
+def test_a_tool_that_returned_nothing_is_an_error_the_model_reads():
+    story = Playbook(error_policy=ErrorPolicy.ignore_tool_errors()) >> started() >> called(call())
+    story = story >> ToolsReturned(0.0, (ToolResult("somebody-else", "clock", "noon"),))
+    assert story.snapshot.messages[-1].tool_call_id == "a"
+    assert "returned nothing" in story.snapshot.messages[-1].text
+
+
+def test_results_are_told_in_the_order_of_the_calls():
+    story = Playbook() >> started() >> called(call(), call("clock", "b"))
+    story = story >> tools_returned(ToolResult("b", "clock", "noon"), ToolResult("a", "calculator", "2"))
+    assert [m.tool_call_id for m in story.snapshot.messages[-2:]] == ["a", "b"]
+
+
+def test_time_runs_only_forward_and_only_in_model_and_tools():
+    story = Playbook() >> started() >> called(call()) >> tools_returned() >> ended("a")
+    assert story.snapshot.spent.seconds == 3.0
+    held = Playbook() >> started(breakpoints=(Breakpoint(state="evaluate_stop"),)) >> ended("a")
+    held = held >> operator() >> released()
+    assert held.snapshot.spent.seconds == 1.0
+
+
+@pytest.mark.parametrize("action", [OperatorAction.RELEASE, OperatorAction.STEP])
+def test_what_is_not_held_cannot_be_released(action):
+    with pytest.raises(IllegalEvent):
+        Playbook() >> started() >> operator(action)
+
+
+def test_an_error_of_a_type_given_by_the_tool_is_judged_as_that_type():
+    policy = ErrorPolicy(on_timeout_error=ErrorHandlingDecision.IGNORE)
+    story = Playbook(error_policy=policy) >> started() >> called(call())
+    slow = ToolResult("a", "calculator", "too slow", ErrorType.TIMEOUT)
+    assert story >> tools_returned(slow) << call_model(AttemptKind.AFTER_TOOLS)

@@ -1,0 +1,232 @@
+"""What holds on any path: random turns, driven by whatever may happen (style: walk at random what is not finite)."""
+
+from collections.abc import Callable
+from itertools import count
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agentcore import ErrorPolicy, ErrorType, NormalizedStopReason, Role, State, StopReason, TurnStatus, verify, what_if
+from agentcore.commands import CallModel, Finish, Hold, RunTools, Wait
+from agentcore.error_policy import PRESETS
+from agentcore.events import Breakpoint, Event, OperatorAction
+from agentcore.messages import CallIssue
+from tests.agentcore.playbook import (
+    Playbook,
+    blocked,
+    call,
+    called,
+    cancelled,
+    cut_call,
+    ended,
+    error,
+    interrupted,
+    malformed_call,
+    operator,
+    paused,
+    released,
+    started,
+    stopped,
+    tool_failed,
+    tools_returned,
+    truncated,
+    unknown,
+    woke_up,
+)
+
+Happening = Callable[[str], object]  #: from a word never said before to an event
+
+ANSWERS: dict[str, Happening] = {
+    "truncated": truncated,
+    "truncated, empty": lambda word: truncated(""),
+    "truncated, uncounted": lambda word: truncated(word, tokens=None),
+    "truncated, whole call": lambda word: truncated(word, tool_calls=(call(id=""),)),
+    "ended": ended,
+    "ended, empty": lambda word: ended(""),
+    "called": lambda word: called(call(id=""), call("clock", "same"), text=word),
+    "called, wrongly": lambda word: called(call("nope"), text=word),
+    "cut call": cut_call,
+    "malformed call": malformed_call,
+    "paused": paused,
+    "blocked": blocked,
+    "context": lambda word: stopped(NormalizedStopReason.CONTEXT_WINDOW_EXCEEDED, "full", word),
+    "strange word": lambda word: unknown("strange", word),
+    "error word": lambda word: unknown("error", word),
+    "no word": lambda word: unknown(None, word),
+    "rate limit": lambda word: error(ErrorType.RATE_LIMIT, retry_after=1.0),
+    "broke off": lambda word: error(ErrorType.MODEL, partial=word),
+    "timeout": lambda word: error(ErrorType.TIMEOUT, partial=word),
+    "hopeless": lambda word: error(kind="auth", retryable=False),
+    "cut by error": lambda word: error(stop_reason=NormalizedStopReason.MAX_TOKENS),
+    "taken over": lambda word: interrupted(),
+    "taken over, with text": interrupted,
+    "hold": lambda word: operator(OperatorAction.HOLD),
+    "change": lambda word: operator(max_tokens=30, limits={"max_seconds": 9999.0}),
+    "cancel": cancelled,
+}
+RETURNS: dict[str, Happening] = {
+    "returned": lambda word: tools_returned(),
+    "failed": lambda word: tools_returned(tool_failed("same")),
+    "taken over": lambda word: interrupted(),
+    "cancel": lambda word: cancelled(),
+}
+WAITS: dict[str, Happening] = {
+    "woke up": lambda word: woke_up(),
+    "taken over": lambda word: interrupted(),
+    "cancel": lambda word: cancelled(),
+}
+HOLDS: dict[str, Happening] = {
+    "release": lambda word: released(),
+    "step": lambda word: operator(OperatorAction.STEP),
+    "change": lambda word: operator(limits={"max_seconds": 9999.0}),
+    "cancel": lambda word: cancelled(),
+}
+SAID_FOR_GOOD = {name for name in ANSWERS if "empty" not in name} - {
+    "blocked", "rate limit", "hopeless", "cut by error", "taken over", "hold", "change",
+}  # fmt: skip
+PARTIALS = {"broke off", "timeout", "taken over, with text", "cancel", "error word"}
+
+MENUS: dict[type, dict[str, Happening]] = {CallModel: ANSWERS, RunTools: RETURNS, Wait: WAITS, Hold: HOLDS}
+
+#: What makes a turn go on comes more often, or most turns would be over after one call.
+LIKELY = {
+    CallModel: ("truncated", "called", "called", "cut call", "broke off", "rate limit", "taken over, with text") * 4,
+    RunTools: ("returned",) * 8,
+    Wait: ("woke up",) * 6,
+    Hold: ("release", "step") * 3,
+}
+
+policies = st.fixed_dictionaries(
+    {
+        "max_continuations": st.integers(0, 3),
+        "max_total_completion_tokens": st.none() | st.integers(0, 200),
+        "max_total_output_chars": st.sampled_from([20, 120_000]),
+        "max_tool_repair_attempts": st.integers(0, 2),
+        "max_steps": st.integers(1, 4),
+        "max_total_tokens": st.none() | st.integers(0, 300),
+        "max_seconds": st.none() | st.floats(0, 30),
+        "schema_rounds": st.integers(0, 2),
+        "error_policy": st.sampled_from([*PRESETS.values(), ErrorPolicy.retry_all(1)]),
+        "envelope_schema": st.none() | st.just({"type": "object", "required": ["answer"]}),
+        "ceiling": st.none() | st.just(100),
+    }
+)
+breakpoints = st.lists(
+    st.sampled_from(
+        [Breakpoint(state="evaluate_stop"), Breakpoint(trigger="max_tokens"), Breakpoint(stop_reason="end_turn")]
+    ),
+    max_size=2,
+).map(tuple)
+
+
+def walk(data, asked, stops) -> tuple[Playbook, list[str], int]:
+    """A turn from its start to its end: the story, the words that must not be lost, the interruptions."""
+    story = Playbook(max_tokens=40, **asked) >> started(breakpoints=stops)
+    words, kept, interruptions = count(1), [], 0
+    for step in range(200):
+        command = story.command
+        if isinstance(command, Finish):
+            return story, kept, interruptions
+        menu = MENUS[type(command)]
+        name = data.draw(st.sampled_from([*menu, *LIKELY.get(type(command), ())])) if step < 25 else next(iter(menu))
+        word = f"<{next(words):04d}>"
+        repairing = story.snapshot.state is State.REQUEST_TOOL_REPAIR
+        if isinstance(command, CallModel) and name in SAID_FOR_GOOD and not (repairing and name in PARTIALS):
+            kept.append(word)
+        interruptions += name.startswith("taken over")
+        story = story >> menu[name](word)
+    raise AssertionError("this turn does not end")
+
+
+def everything_said(story: Playbook) -> str:
+    snapshot = story.snapshot
+    answers = "".join(answer.text for answer in (*snapshot.earlier, snapshot.answer))
+    unjudged = snapshot.response.text if snapshot.response and snapshot.end is None else ""
+    return answers + unjudged
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.data(), policies, breakpoints)
+def test_every_walk_ends_within_its_limits_loses_nothing_and_verifies(data, asked, stops):
+    story, kept, interruptions = walk(data, asked, stops)
+    spent, limits, snapshot = story.snapshot.spent, story.policy.limits, story.snapshot
+
+    assert spent.continuations <= limits.max_continuations
+    assert spent.tool_repairs <= limits.max_tool_repair_attempts
+    assert spent.envelope_retries <= limits.schema_rounds
+    assert snapshot.iteration <= limits.max_steps
+    retries = spent.total_failures + interruptions
+    assert spent.attempts <= (
+        snapshot.iteration + spent.continuations + spent.tool_repairs + spent.envelope_retries + retries
+    )
+
+    if asked["envelope_schema"] is None and limits.max_total_output_chars > 1000:
+        said = everything_said(story)
+        assert [word for word in kept if word not in said] == []
+        assert all(said.count(word) == 1 for word in kept)
+    assert spent.output_chars <= limits.max_total_output_chars
+    assert story.end.output_text == snapshot.output_text
+
+    nothing_broken_ran(story)
+    history_is_valid(story)
+    end_is_of_the_table(story.end)
+    assert verify(story.stored()).verified
+    imagined = what_if(story.recording, story.policy)
+    assert (imagined.final, imagined.undecidable) == (story.snapshot, False)
+
+
+def nothing_broken_ran(story: Playbook) -> None:
+    known = {tool.name for tool in story.setup.tools}
+    for step in story.steps:
+        if isinstance(step.command, RunTools):
+            assert all(c.issue is None and c.name in known for c in step.command.calls)
+            ids = [c.id for c in step.snapshot.calls]
+            assert len(set(ids)) == len(ids)
+            assert all(ids)
+
+
+def history_is_valid(story: Playbook) -> None:
+    """No call without its result, no result without its call, wherever the model is asked."""
+    for step in story.steps:
+        if not isinstance(step.command, CallModel):
+            continue
+        called_ids = [c.id for m in step.command.request.messages for c in m.tool_calls]
+        told_ids = [m.tool_call_id for m in step.command.request.messages if m.role is Role.TOOL]
+        assert called_ids == told_ids
+        assert len(set(called_ids)) == len(called_ids)
+        assert all(c.issue is not CallIssue.TRUNCATED for m in step.command.request.messages for c in m.tool_calls)
+
+
+#: design §3.2, "How a turn ends"; None stands for a criterion's own stop reason.
+ENDS = {
+    "completed": {(TurnStatus.COMPLETED, StopReason.COMPLETED)},
+    "empty_output": {(TurnStatus.PARTIAL, StopReason.COMPLETED)},
+    "retry_limit": {(TurnStatus.PARTIAL, StopReason.RETRY_LIMIT)},
+    "budget_exhausted": {(TurnStatus.PARTIAL, StopReason.TOKEN_LIMIT)},
+    "output_cap": {(TurnStatus.PARTIAL, StopReason.GUARD)},
+    "repetition": {(TurnStatus.PARTIAL, StopReason.GUARD)},
+    "tool_repair_failed": {(TurnStatus.PARTIAL, StopReason.RETRY_LIMIT)},
+    "forbidden": {(TurnStatus.PARTIAL, None), (TurnStatus.FAILED, None)},
+    "provider_error": {(TurnStatus.PARTIAL, None), (TurnStatus.FAILED, None)},
+    "safety_blocked": {(TurnStatus.ABORTED, StopReason.FINISH_REASON)},
+    "context_window_exceeded": {(TurnStatus.ABORTED, StopReason.FINISH_REASON)},
+    "unknown_fatal": {(TurnStatus.ABORTED, StopReason.FINISH_REASON)},
+    "envelope_truncation_unrecoverable": {(TurnStatus.FAILED, StopReason.RETRY_LIMIT)},
+    "envelope_invalid": {(TurnStatus.FAILED, StopReason.RETRY_LIMIT)},
+    "envelope_refusal": {(TurnStatus.FAILED, StopReason.FINISH_REASON)},
+    "cancelled": {(TurnStatus.CANCELLED, StopReason.USER_REQUESTED)},
+}
+
+
+def end_is_of_the_table(end: Finish) -> None:
+    allowed = ENDS[end.terminal_reason]
+    assert (end.status, end.stop_reason) in allowed or (end.status, None) in allowed
+    if end.status in (TurnStatus.PARTIAL, TurnStatus.ABORTED, TurnStatus.CANCELLED):
+        assert end.notice
+    if end.terminal_reason == "provider_error":
+        assert (end.status is TurnStatus.PARTIAL) is bool(end.output_text)
+
+
+def test_the_walks_know_every_kind_of_command_that_waits() -> None:
+    assert set(MENUS) == {CallModel, RunTools, Wait, Hold}
+    assert isinstance(ended("x"), Event)

@@ -1,0 +1,153 @@
+"""Joining a continuation to what it continues (design §3.3)."""
+
+from time import process_time
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from agentcore import merge_continuation
+from agentcore.merging import MIN_OVERLAP, cut, splits_grapheme
+
+FAMILY = "👩\u200d👩\u200d👧"
+LONG = "the quick brown fox jumps"
+
+
+def naive(existing, addition, minimum):
+    """The longest overlap of at least `minimum` characters whose seams part no grapheme, by trying them all."""
+    for length in range(min(len(existing), len(addition)), minimum - 1, -1):
+        clean = not splits_grapheme(existing, len(existing) - length) and not splits_grapheme(addition, length)
+        if existing.endswith(addition[:length]) and clean:
+            return length
+    return 0
+
+
+@pytest.mark.parametrize(
+    ("existing", "addition", "text", "overlap"),
+    [
+        ("", "", "", 0),
+        ("", "new", "new", 0),
+        ("old", "", "old", 0),
+        ("ha ", "ha ", "ha ha ", 0),
+        ("a", "a", "aa", 0),
+        ("line\n", "line\n", "line\nline\n", 0),
+        ("elevenchars", "elevenchars", "elevencharselevenchars", 0),
+        ("twelve chars", "twelve chars", "twelve chars", 12),
+        (LONG, LONG, LONG, len(LONG)),
+        (LONG, LONG + " over", LONG + " over", len(LONG)),
+        (LONG, "brown fox jumps over", LONG + " over", 15),
+        (LONG, "fox jumps over", LONG + "fox jumps over", 0),
+    ],
+)
+def test_an_overlap_counts_from_twelve_characters_up(existing, addition, text, overlap):
+    merge = merge_continuation(existing, addition)
+    assert (merge.text, merge.overlap) == (text, overlap)
+
+
+def test_the_least_overlap_can_be_chosen():
+    assert merge_continuation("abc", "bcd", min_overlap=2).text == "abcd"
+    assert merge_continuation("abc", "bcd", min_overlap=0).text == "abcd"
+    assert merge_continuation("abcd", "bcde", min_overlap=4).text == "abcdbcde"
+
+
+@pytest.mark.parametrize(
+    "cluster",
+    [
+        "e\u0301",
+        FAMILY,
+        "🇩🇪",
+        "👍🏽",
+        "\r\n",
+        "\u1100\u1161\u11a8",
+        "\uac00\u11a8",
+        "क्ष",
+        "น้ำ",
+        "❤\ufe0f",
+        "🏴\U000e0067\U000e0062\U000e007f",
+    ],
+)
+def test_no_place_inside_what_a_reader_sees_as_one_character_is_a_seam(cluster):
+    for index in range(1, len(cluster)):
+        assert splits_grapheme(cluster, index)
+        assert cut("x" + cluster, 1 + index) == "x"
+    assert not splits_grapheme("x" + cluster, 1)
+    assert cut("x" + cluster, 1 + len(cluster)) == "x" + cluster
+
+
+def test_flags_are_parted_only_between_pairs():
+    flags = "🇩🇪🇫🇷🇮🇹"
+    assert [splits_grapheme(flags, i) for i in range(len(flags) + 1)] == [False, True, False, True, False, True, False]
+
+
+def test_an_overlap_that_ends_inside_a_grapheme_is_not_taken():
+    existing = "a long beginning e"
+    merge = merge_continuation(existing, "long beginning e\u0301 end")
+    assert merge.overlap == 0
+    assert merge.text == existing + "long beginning e\u0301 end"
+
+
+def test_an_overlap_of_whole_graphemes_is_taken():
+    tail = f"family {FAMILY} 🇩🇪 e\u0301"
+    assert merge_continuation("the " + tail, tail + " goes on").text == "the " + tail + " goes on"
+
+
+PIECES = st.lists(
+    st.sampled_from(["a", "b", " ", "e\u0301", FAMILY, "🇩🇪", "🇩", "\r\n", "\u0301", "aaaa", "abab", "각"]), max_size=30
+).map("".join)
+
+
+@given(PIECES, PIECES, st.integers(1, 14))
+@example("a" * 40, "a" * 39 + "b", 12)
+@example("x" + "🇩" * 41, "🇩" * 60, 12)
+@example("🇩" * 41, "🇩" * 60, 12)
+@example("ab" * 40, "ab" * 30 + "e\u0301", 12)
+def test_merging_is_what_trying_every_overlap_gives(existing, addition, minimum):
+    merge = merge_continuation(existing, addition, min_overlap=minimum)
+    assert merge.overlap == naive(existing, addition, minimum)
+    assert merge.text == existing + addition[merge.overlap :]
+
+
+@given(st.text(), st.text())
+def test_nothing_of_either_text_is_lost(existing, addition):
+    merge = merge_continuation(existing, addition)
+    assert merge.text.startswith(existing)
+    assert merge.text.endswith(addition)
+    assert merge.overlap == 0 or merge.overlap >= MIN_OVERLAP
+
+
+@given(st.text(), st.integers(0, 40))
+def test_a_cut_is_a_prefix_that_is_not_longer(text, length):
+    assert text.startswith(cut(text, length))
+    assert len(cut(text, length)) <= length
+
+
+ADVERSARIAL = {
+    "one letter": lambda n: ("a" * n, "a" * n + "b"),
+    "one letter, then another": lambda n: ("a" * n + "b", "a" * n),
+    "many candidates, none right": lambda n: ("aaaaaaaaaaaab" * (n // 13), "aaaaaaaaaaaac" * (n // 13)),
+    "two letters": lambda n: ("ab" * (n // 2), "ab" * (n // 2 - 1) + "aa"),
+    "flags out of step": lambda n: ("x" + "🇩" * (n | 1), "🇩" * (n + 8)),
+    "marks": lambda n: ("e" + "\u0301" * n, "\u0301" * n),
+    "joined": lambda n: ("👩\u200d" * (n // 2), "👩\u200d" * (n // 2 + 3)),
+    "a plain overlap": lambda n: ("x" * n + LONG, LONG + "y" * n),
+}
+
+
+@pytest.mark.parametrize("name", ADVERSARIAL)
+def test_merging_takes_linear_time(name):
+    """Twice the text may take about twice as long; quadratic time would take four times."""
+
+    def seconds(n):
+        existing, addition = ADVERSARIAL[name](n)
+        best = float("inf")
+        for _ in range(3):
+            begun = process_time()
+            merge_continuation(existing, addition)
+            best = min(best, process_time() - begun)
+        return best
+
+    for _ in range(5):  # a busy machine may spoil one comparison, not all
+        small, large = seconds(60_000), seconds(120_000)
+        if large < 3 * small + 0.002:
+            return
+    pytest.fail(f"{small:.4f} s for 60 000 characters, {large:.4f} s for 120 000")

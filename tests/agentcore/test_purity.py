@@ -1,0 +1,86 @@
+"""The core does no I/O and knows neither time nor chance, and neither does anything it imports."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+import agentcore
+from agentcore.errors import CoreError
+
+#: A bare interpreter with the core's two libraries and the harmless part of the standard library. What these load is
+#: theirs: pydantic_core brings `datetime`, `decimal`, `fractions`, `typing_extensions` (with `inspect`, `ast`,
+#: `tokenize`, `linecache`) and the C module `_socket`; jiter brings `decimal`; `time` is built in and loaded always.
+BARE = "import dataclasses, enum, typing, re, collections.abc, functools, unicodedata, math, json, pydantic_core, jiter"
+
+FORBIDDEN = {
+    "asyncio",
+    "socket",
+    "ssl",
+    "select",
+    "selectors",
+    "time",
+    "datetime",
+    "random",
+    "uuid",
+    "secrets",
+    "os",
+    "io",
+    "logging",
+    "email",
+    "email.utils",
+    "tempfile",
+    "statistics",
+    "subprocess",
+    "threading",
+    "urllib",
+    "urllib.request",
+    "http",
+    "http.client",
+    "django",
+    "psycopg",
+    "aiohttp",
+}
+
+
+def loaded(statement: str) -> set[str]:
+    """The modules of a fresh interpreter after this statement."""
+    program = f"{statement}\nimport json, sys\nprint(json.dumps(sorted(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    return set(json.loads(done.stdout))
+
+
+def test_importing_the_core_loads_nothing_that_does_io_or_chance():
+    bare = loaded(BARE)
+    core = loaded("import agentcore, agentcore.providers, agentcore.serial, agentcore.machine.picture")
+    assert "agentcore" in core
+    assert not (core - bare) & FORBIDDEN
+
+
+def test_the_core_imports_only_itself_its_two_libraries_and_the_standard_library():
+    core = loaded("import agentcore, agentcore.providers, agentcore.serial, agentcore.machine.picture")
+    outside = {name.partition(".")[0] for name in core} - set(sys.stdlib_module_names) - loaded("pass")
+    outside -= {name for name in outside if name.startswith(("__", "_"))}
+    assert outside <= {"agentcore", "pydantic_core", "jiter", "typing_extensions"}
+
+
+@pytest.mark.parametrize("name", agentcore.__all__)
+def test_every_public_name_resolves(name):
+    assert getattr(agentcore, name) is not None
+
+
+def test_the_public_names_are_sorted_whole_and_listed_once():
+    assert len(set(agentcore.__all__)) == len(agentcore.__all__)
+    promised = """
+        NormalizedStopReason StopReason ChatRequest ChatResponse Message ToolCall ToolSpec TokenUsage ProviderError
+        Limits ErrorPolicy ErrorType ErrorHandlingDecision ErrorContext ContinuationDecision ContinuationEvaluation
+        ContinuationOutcome ContinuationCriteria Policy State Trigger Snapshot advance verify what_if merge_continuation
+        Recording
+    """
+    assert set(promised.split()) <= set(agentcore.__all__)
+
+
+def test_every_exception_of_the_core_is_a_core_error():
+    for name in ("DecodeError", "IllegalEvent", "RecordingError"):
+        assert issubclass(getattr(agentcore, name), CoreError)
