@@ -1,0 +1,53 @@
+"""The one table of who is let in where (design §4.2), and in which form a stranger is told."""
+
+from enum import StrEnum
+from urllib.parse import urlsplit
+
+from django.http import HttpRequest
+from django.utils.http import url_has_allowed_host_and_scheme
+
+SIGN_IN = "/sign-in/"
+SIGN_OUT = "/sign-out/"
+HOME = "/"
+
+
+class Door(StrEnum):
+    """How an address answers a caller without valid credentials."""
+
+    OPEN = "open"  #: as anyone else
+    SIGN_IN = "sign_in"  #: with its form
+    PROBLEM = "problem"  #: 401 and problem details
+    GATEWAY = "gateway"  #: 401 and an error as the OpenAI API words it
+    PAGE = "page"  #: with the sign-in page
+
+
+#: Addresses by their exact path.
+EXACT = {"/healthz": Door.OPEN, SIGN_IN: Door.SIGN_IN}
+#: Addresses by prefix: the path itself without the last slash, and all below it. The first that fits counts.
+BELOW = (
+    ("/static/", Door.OPEN),
+    ("/api/", Door.PROBLEM),
+    ("/metrics/", Door.PROBLEM),
+    ("/.well-known/", Door.PROBLEM),
+    ("/v1/traces/", Door.PROBLEM),
+    ("/v1/", Door.GATEWAY),
+)
+
+
+def door_of(path: str) -> Door:
+    """The door of a path; what the table does not name, known or not, is a page."""
+    if path in EXACT:
+        return EXACT[path]
+    return next((door for prefix, door in BELOW if f"{path}/".startswith(prefix)), Door.PAGE)
+
+
+def is_machine(path: str) -> bool:
+    """Whether programs, not browsers, ask here: errors are JSON, never a page."""
+    return door_of(path) in {Door.PROBLEM, Door.GATEWAY}
+
+
+def next_url(request: HttpRequest, wanted: str) -> str:
+    """Where to go after signing in: `wanted` if it is a page of this very host, else the timeline."""
+    own = url_has_allowed_host_and_scheme(wanted, {request.get_host()}, require_https=request.is_secure())
+    path = urlsplit(wanted).path if own else ""
+    return wanted if path and path.rstrip("/") not in {SIGN_IN.rstrip("/"), SIGN_OUT.rstrip("/")} else HOME

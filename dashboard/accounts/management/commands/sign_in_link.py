@@ -1,0 +1,24 @@
+"""`manage.py sign_in_link`: a new way in for the owner."""
+
+import os
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from dashboard.accounts.access import SIGN_IN
+from dashboard.accounts.services import one_time_code_create
+
+
+class Command(BaseCommand):
+    """Prints a link that signs in once, within 15 minutes, in a browser on this machine."""
+
+    help = "Print a one-time sign-in link for the owner of this installation."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """`--port`: where the server listens."""
+        parser.add_argument("--port", type=int, default=int(os.environ.get("WHYSTOP_PORT", "8321")))
+
+    def handle(self, *args: Any, port: int, **options: Any) -> None:  # noqa: ARG002 - Django's signature
+        """One line on standard output."""
+        self.stdout.write(f"http://127.0.0.1:{port}{SIGN_IN}?code={one_time_code_create()}")

@@ -1,0 +1,128 @@
+"""The door of every address: strangers are answered here, before anything looks at what they ask for."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+from urllib.parse import urlencode, urlsplit
+
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.middleware.csrf import CsrfViewMiddleware
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.utils.deprecation import MiddlewareMixin
+
+from dashboard.accounts import answers, services
+from dashboard.accounts.access import SIGN_IN, Door, door_of, is_machine
+from dashboard.accounts.credentials import bearer_of
+from dashboard.accounts.forms import SignInForm
+from dashboard.accounts.selectors import api_token_find, session_is_valid
+
+if TYPE_CHECKING:
+    from dashboard.accounts.models import ApiToken, User
+
+#: What a program is told where Django would have shown it a page.
+WORDS = {
+    400: "The request cannot be read.",
+    403: "You may not do this.",
+    404: "There is nothing at this address. /api/v1/docs lists what there is.",
+    405: "This address does not take this method.",
+}
+BROKEN = "The server failed to answer; its log says why."
+
+
+class AccessMiddleware(MiddlewareMixin):
+    """Lets in who has a valid token or session. Stands after the session, CSRF and authentication middleware.
+
+    Sets `request.auth_token` (the ApiToken or None), and `request.user` to the token's. A bearer token needs no CSRF
+    token, for no browser sends one by itself; a session always does, at the API too. A wrong token is refused even
+    where a session would have been enough.
+    """
+
+    def process_request(self, request: HttpRequest) -> HttpResponse | None:
+        """The answer to a stranger, or None: come in."""
+        door = door_of(request.path_info)
+        request.auth_token = None  # type: ignore[attr-defined]
+        if door is Door.OPEN:
+            return None
+        secret = bearer_of(request.headers.get("Authorization", ""))
+        if secret is not None:
+            return self._by_token(request, door, secret)
+        if session_is_valid(user=request.user, session=request.session):
+            return _forged(request, door)
+        return None if door is Door.SIGN_IN else _refuse(request, door, answers.STRANGER)
+
+    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+        """Programs get JSON where a view, or Django itself, made an error page."""
+        is_page = response.get("Content-Type", "").startswith("text/html")
+        if response.status_code < HTTPStatus.BAD_REQUEST or not is_page or not is_machine(request.path_info):
+            return response
+        detail = WORDS.get(response.status_code, BROKEN)
+        error = answers.machine_error(request, response.status_code, detail)
+        if response.has_header("Allow"):
+            error["Allow"] = response["Allow"]
+        return error
+
+    def _by_token(self, request: HttpRequest, door: Door, secret: str) -> HttpResponse | None:
+        now = timezone.now()
+        token = api_token_find(secret, now=now)
+        if token is None:
+            return _refuse(request, door, answers.WRONG_TOKEN)
+        services.api_token_used(token, now=now)
+        _admit(request, token)
+        return None
+
+
+def _admit(request: HttpRequest, token: ApiToken) -> None:
+    async def auser() -> User:
+        return token.user
+
+    request.auth_token = token  # type: ignore[attr-defined]
+    request.user = token.user
+    request.auser = auser
+    request._dont_enforce_csrf_checks = True  # type: ignore[attr-defined]
+
+
+def _forged(request: HttpRequest, door: Door) -> HttpResponse | None:
+    """403 for a program's address asked by session without a CSRF token; API views are exempt from Django's check."""
+    if door not in {Door.PROBLEM, Door.GATEWAY}:
+        return None
+    reason = _CsrfReason(lambda _: HttpResponse()).process_view(request, _unexempt, (), {})
+    if reason is None:
+        return None
+    detail = "A session needs the X-CSRFToken header here; a bearer token does not."
+    return answers.machine_error(request, HTTPStatus.FORBIDDEN, detail)
+
+
+class _CsrfReason(CsrfViewMiddleware):
+    """Django's check, without the page it would show."""
+
+    def _reject(self, request: HttpRequest, reason: str) -> HttpResponse:  # noqa: ARG002 - Django's signature
+        return HttpResponse(reason, status=HTTPStatus.FORBIDDEN)
+
+
+def _unexempt(_: HttpRequest) -> HttpResponse:
+    return HttpResponse()
+
+
+def _refuse(request: HttpRequest, door: Door, detail: str) -> HttpResponse:
+    if door in {Door.PROBLEM, Door.GATEWAY}:
+        return answers.unauthorized(request, detail)
+    if request.headers.get("HX-Request"):
+        page = urlsplit(request.headers.get("HX-Current-URL", "")).path
+        headers = {"HX-Redirect": _sign_in_url(page), "Cache-Control": "no-store"}
+        return HttpResponse(status=HTTPStatus.UNAUTHORIZED, headers=headers)
+    if request.method in {"GET", "HEAD"} and detail == answers.STRANGER:
+        response: HttpResponse = redirect(_sign_in_url(request.get_full_path()))
+    else:
+        context = {
+            "form": SignInForm(initial={"username": services.OPERATOR}),
+            "problem": None if detail == answers.STRANGER else detail,
+        }
+        response = render(request, "accounts/sign_in.html", context, status=HTTPStatus.UNAUTHORIZED)
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+def _sign_in_url(wanted: str) -> str:
+    return f"{SIGN_IN}?{urlencode({'next': wanted})}" if wanted not in {"", "/"} else SIGN_IN

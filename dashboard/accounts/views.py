@@ -1,0 +1,148 @@
+"""The sign-in page, and the account page behind it."""
+
+from __future__ import annotations
+
+import time
+from http import HTTPStatus
+from math import ceil
+
+from django.contrib import messages
+from django.contrib.auth import login, logout, update_session_auth_hash
+from django.contrib.auth.forms import PasswordChangeForm, SetPasswordForm
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from dashboard.accounts import selectors, services, signing_in
+from dashboard.accounts.access import SIGN_IN, next_url
+from dashboard.accounts.forms import ApiTokenForm, SignInForm
+from dashboard.accounts.models import User
+from dashboard.accounts.throttle import SIGN_IN_FAILURES
+
+BACKEND = "django.contrib.auth.backends.ModelBackend"
+
+
+@never_cache
+@sensitive_post_parameters("code", "token", "password")
+@require_http_methods(["GET", "HEAD", "POST"])
+def sign_in(request: HttpRequest) -> HttpResponse:
+    """The page, the form sent, or the one-time link (`?code=…`); `next` is where to go on."""
+    wanted = next_url(request, request.POST.get("next", "") or request.GET.get("next", ""))
+    if selectors.session_is_valid(user=request.user, session=request.session):
+        return redirect(wanted)
+    form = SignInForm(request.POST if request.method == "POST" else None)
+    code = request.GET.get("code", "") if request.method == "GET" else ""
+    if not (form.is_bound or code):
+        return _sign_in_page(request, wanted)
+    address = request.META.get("REMOTE_ADDR", "")
+    if wait := SIGN_IN_FAILURES.wait(address, now=time.monotonic()):
+        return _too_often(request, wanted, wait)
+    verdict = signing_in.judge(request, form) if form.is_bound else signing_in.judge_secret(request, code)
+    if isinstance(verdict, signing_in.Refused):
+        if verdict.guess:
+            SIGN_IN_FAILURES.add(address, now=time.monotonic())
+        status = HTTPStatus.UNAUTHORIZED if verdict.guess else HTTPStatus.BAD_REQUEST
+        return _sign_in_page(request, wanted, problem=verdict.sentence, status=status)
+    SIGN_IN_FAILURES.forget(address)
+    _open_session(request, verdict)
+    response = redirect(wanted)
+    response["Referrer-Policy"] = "no-referrer"  # the address that sends on may hold the code
+    return response
+
+
+@require_POST
+def sign_out(request: HttpRequest) -> HttpResponse:
+    """End the session."""
+    logout(request)
+    return redirect(SIGN_IN)
+
+
+@never_cache
+@require_safe
+def account(request: HttpRequest) -> HttpResponse:
+    """The password and the tokens of the one who is signed in."""
+    return _account_page(request)
+
+
+@never_cache
+@sensitive_post_parameters()
+@require_POST
+def password_change(request: HttpRequest) -> HttpResponse:
+    """Set a password, or change it (which asks for the present one)."""
+    form = _password_form(request)
+    if not form.is_valid():
+        return _account_page(request, password_form=form, status=HTTPStatus.UNPROCESSABLE_ENTITY)
+    user = _user(request)
+    services.password_set(user=user, password=form.cleaned_data["new_password1"])
+    update_session_auth_hash(request, user)
+    messages.success(request, "Your password is set. Every other session of yours has ended.")
+    return redirect("accounts:account")
+
+
+@never_cache
+@require_POST
+def token_create(request: HttpRequest) -> HttpResponse:
+    """Make a token and show it, this once."""
+    form = ApiTokenForm(request.POST)
+    if not form.is_valid():
+        return _account_page(request, token_form=form, status=HTTPStatus.UNPROCESSABLE_ENTITY)
+    lifetime = ApiTokenForm.LIFETIMES[form.cleaned_data["lifetime"]]
+    expires_at = timezone.now() + lifetime if lifetime else None
+    token, secret = services.api_token_create(form.cleaned_data["name"], user=_user(request), expires_at=expires_at)
+    return _account_page(request, made=token, secret=secret)
+
+
+@require_POST
+def token_revoke(request: HttpRequest, token_id: int) -> HttpResponse:
+    """Close the door for one token; programs and sessions that use it are out at once."""
+    if services.api_token_revoke(user=_user(request), token_id=token_id):
+        messages.success(request, "The token is revoked.")
+    else:
+        messages.error(request, "This token was revoked before, or is not yours.")
+    return redirect("accounts:account")
+
+
+def _user(request: HttpRequest) -> User:
+    user = request.user
+    if not isinstance(user, User):
+        message = "AccessMiddleware must stand before this view; add it to MIDDLEWARE."
+        raise TypeError(message)
+    return user
+
+
+def _open_session(request: HttpRequest, verdict: signing_in.Admitted) -> None:
+    request.session.flush()  # of a session whose token was revoked, nothing may stay
+    login(request, verdict.user, backend=BACKEND)
+    if verdict.token:
+        request.session[selectors.SESSION_TOKEN] = verdict.token.pk
+        services.api_token_used(verdict.token, now=timezone.now())
+
+
+def _sign_in_page(request: HttpRequest, wanted: str, *, problem: str = "", status: int = HTTPStatus.OK) -> HttpResponse:
+    """What was typed is not sent back, but for the name."""
+    form = SignInForm(initial={"username": request.POST.get("username") or services.OPERATOR})
+    return render(request, "accounts/sign_in.html", {"form": form, "next": wanted, "problem": problem}, status=status)
+
+
+def _too_often(request: HttpRequest, wanted: str, wait: float) -> HttpResponse:
+    seconds = ceil(wait)
+    problem = f"Too many attempts from your address have failed. Try again in {seconds} seconds."
+    response = _sign_in_page(request, wanted, problem=problem, status=HTTPStatus.TOO_MANY_REQUESTS)
+    response["Retry-After"] = str(seconds)
+    return response
+
+
+def _password_form(request: HttpRequest) -> SetPasswordForm[User]:
+    user = _user(request)
+    kind = PasswordChangeForm if user.has_usable_password() else SetPasswordForm
+    return kind(user, request.POST if request.method == "POST" else None)
+
+
+def _account_page(request: HttpRequest, *, status: int = HTTPStatus.OK, **context: object) -> HttpResponse:
+    user = _user(request)
+    blank = PasswordChangeForm(user) if user.has_usable_password() else SetPasswordForm(user)
+    whole = {"password_form": blank, "token_form": ApiTokenForm(), "tokens": selectors.api_tokens_of(user), **context}
+    return render(request, "accounts/account.html", whole, status=status)

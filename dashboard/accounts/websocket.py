@@ -1,0 +1,78 @@
+"""The door of every socket: a session of this very origin, or a bearer token; never a token in the address."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from channels.auth import AuthMiddlewareStack
+from channels.db import database_sync_to_async
+from django.utils import timezone
+
+from dashboard.accounts import services
+from dashboard.accounts.credentials import bearer_of
+from dashboard.accounts.selectors import api_token_find, session_is_valid
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+REFUSED = 4401  #: the close code, where the server cannot answer the handshake itself
+DENIAL = "websocket.http.response"  #: the ASGI extension by which it can
+
+
+class AccessStack:
+    """Wraps the socket router: strangers get 401 before it sees them; others come with `scope["user"]`."""
+
+    def __init__(self, inner: Application) -> None:
+        self._inner = inner
+        self._stack = AuthMiddlewareStack(self._guarded)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """ASGI."""
+        await self._stack(dict(scope), receive, send)
+
+    async def _guarded(self, scope: Scope, receive: Receive, send: Send) -> None:
+        secret = bearer_of(_header(scope, b"authorization"))
+        if secret is not None:
+            user = await database_sync_to_async(_user_of_token)(secret)
+            if user is None:
+                return await _deny(scope, receive, send)
+            scope["user"] = user
+        elif not (_is_same_origin(scope) and await database_sync_to_async(_has_session)(scope)):
+            return await _deny(scope, receive, send)
+        return await self._inner(scope, receive, send)
+
+
+def _user_of_token(secret: str) -> object | None:
+    now = timezone.now()
+    token = api_token_find(secret, now=now)
+    if token is None:
+        return None
+    services.api_token_used(token, now=now)
+    return token.user
+
+
+def _has_session(scope: Scope) -> bool:
+    return session_is_valid(user=scope["user"], session=scope["session"])
+
+
+def _is_same_origin(scope: Scope) -> bool:
+    """A browser sends cookies with any page's socket; only our own pages may use them."""
+    return bool(host := _header(scope, b"host")) and urlsplit(_header(scope, b"origin")).netloc == host
+
+
+def _header(scope: Scope, name: bytes) -> str:
+    return next((value.decode("latin1") for key, value in scope["headers"] if key.lower() == name), "")
+
+
+async def _deny(scope: Scope, receive: Receive, send: Send) -> None:
+    await receive()  # the handshake's `websocket.connect`
+    if DENIAL not in (scope.get("extensions") or {}):
+        await send({"type": "websocket.close", "code": REFUSED})
+        return
+    headers = [(b"www-authenticate", b'Bearer realm="whystop"'), (b"content-length", b"0")]
+    await send({"type": "websocket.http.response.start", "status": 401, "headers": headers})
+    await send({"type": "websocket.http.response.body", "body": b"", "more_body": False})

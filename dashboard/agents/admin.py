@@ -1,0 +1,111 @@
+"""Connections, policies and agents in Django's admin. No key is ever shown: only whether the environment holds it."""
+
+# Django names the arguments of what it lets us override; not all are asked for.
+# ruff: noqa: ARG002
+
+from django.contrib import admin, messages
+from django.db.models import Model
+from django.http import HttpRequest
+
+from dashboard.accounts.models import User
+from dashboard.agents import policy_validation, selectors, services
+from dashboard.agents.forms import AgentForm, ConnectionForm, PolicyForm
+from dashboard.agents.limit_fields import LIMIT_FIELDS
+from dashboard.agents.models import Agent, Connection, Policy, PolicyVersion
+from dashboard.agents.policy_validation import HANDLING_KEYS
+
+KEY_WORDS = {True: "yes", False: "no: set it where Whystop runs, and start again", None: "no key is needed"}
+
+
+@admin.register(Connection)
+class ConnectionAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+    form = ConnectionForm
+    list_display = ("name", "provider", "base_url", "key_in_environment", "max_output_tokens")
+    search_fields = ("name", "base_url")
+    readonly_fields = ("key_in_environment",)
+
+    @admin.display(description="key found in environment")
+    def key_in_environment(self, connection: Connection) -> str:
+        return KEY_WORDS[connection.key_found]
+
+
+@admin.register(Agent)
+class AgentAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+    form = AgentForm
+    list_display = ("name", "connection", "model", "max_tokens", "policy", "gateway_mode")
+    list_select_related = ("connection", "policy")
+    search_fields = ("name", "model")
+
+
+class ReadOnly:
+    """What is looked at and never changed."""
+
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+
+class VersionsInline(ReadOnly, admin.TabularInline):  # type: ignore[type-arg]
+    model = PolicyVersion
+    verbose_name_plural = "versions so far"
+    fields = ("version", "limits", "error_policy", "tool_calls_on_truncation", "created_at", "created_by")
+    readonly_fields = fields
+    show_change_link = True
+
+
+@admin.register(Policy)
+class PolicyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+    """Saving a policy adds a version; the versions before it stay as they are, and so do the turns that used them."""
+
+    form = PolicyForm
+    inlines = (VersionsInline,)
+    list_display = ("name", "latest")
+    search_fields = ("name",)
+    fieldsets = (
+        (None, {"fields": ("name",)}),
+        ("Limits", {"fields": tuple(LIMIT_FIELDS)}),
+        ("Errors", {"fields": ("preset", "max_retries", *HANDLING_KEYS)}),
+        ("Tool calls", {"fields": ("tool_calls_on_truncation",)}),
+    )
+
+    @admin.display(description="version")
+    def latest(self, policy: Policy) -> int | None:
+        version = selectors.policy_version_latest(policy=policy)
+        return version.version if version else None
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Policy | None = None) -> tuple[str, ...]:
+        return ("name",) if obj else ()
+
+    def has_delete_permission(self, request: HttpRequest, obj: Policy | None = None) -> bool:
+        return False
+
+    def save_model(self, request: HttpRequest, obj: Policy, form: PolicyForm, change: bool) -> None:
+        before = selectors.policy_version_latest(policy=obj) if change else None
+        said = form.said()
+        if before and all(getattr(before, field) == value for field, value in said.items()):
+            messages.info(request, f"Nothing has changed: version {before.version} of “{obj.name}” stands.")
+            return
+        version = services.policy_create(
+            project=obj.project,
+            name=obj.name,
+            envelope=before.envelope if before else None,
+            created_by=request.user if isinstance(request.user, User) else None,
+            **said,
+        )
+        obj.pk = version.policy_id
+        messages.info(request, f"This is version {version.version} of “{obj.name}”.")
+        warning = policy_validation.error_policy_warning(version.error_policy)
+        if warning:
+            messages.warning(request, warning)
+
+
+@admin.register(PolicyVersion)
+class PolicyVersionAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]
+    list_display = ("policy", "version", "created_at", "created_by")
+    list_select_related = ("policy", "created_by")
+    list_filter = ("policy",)

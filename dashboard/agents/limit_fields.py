@@ -1,0 +1,92 @@
+"""The limits of a policy as fields to fill in: unit, range and meaning of each. Defaults are `Limits()`'s own."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from agentcore.policy import Limits
+
+
+@dataclass(frozen=True, slots=True)
+class LimitField:
+    """One limit, from `minimum` to `maximum` (inclusive, in `unit`); `whole`: whole numbers only.
+
+    `unset` says what no value means; None: there must be one.
+    """
+
+    label: str
+    unit: str
+    minimum: float
+    maximum: float
+    meaning: str
+    whole: bool = True
+    unset: str | None = None
+
+    @property
+    def range_in_words(self) -> str:
+        kind = "a whole number" if self.whole else "a number"
+        return f"{kind} of {self.unit} from {self.minimum:g} to {number_in_words(self.maximum)}"
+
+
+def number_in_words(number: float) -> str:
+    """`1000000.0` → `1,000,000`; a fraction keeps its decimals."""
+    return f"{number:,.0f}" if number == int(number) else f"{number:,}"
+
+
+LIMIT_FIELDS: Mapping[str, LimitField] = {
+    "max_continuations": LimitField(
+        "Continuations", "continuations", 0, 1_000, "How often a truncated answer may be asked to go on."
+    ),
+    "max_total_completion_tokens": LimitField(
+        "Total completion tokens",
+        "tokens",
+        1,
+        100_000_000,
+        "Output tokens of all attempts of the turn together, beyond which nothing is continued.",
+        unset="4 × the first max_tokens",
+    ),
+    "max_total_output_chars": LimitField(
+        "Total output characters",
+        "characters",
+        1,
+        100_000_000,
+        "Characters of the whole answer; it is cut there, with a notice.",
+    ),
+    "max_tool_repair_attempts": LimitField(
+        "Tool repairs", "attempts", 0, 100, "How often a broken tool call may be asked for again."
+    ),
+    "max_steps": LimitField("Steps", "iterations", 1, 10_000, "Iterations of think, act, observe."),
+    "max_total_tokens": LimitField(
+        "Total tokens",
+        "tokens",
+        1,
+        1_000_000_000,
+        "Input and output tokens of the turn together.",
+        unset="no limit",
+    ),
+    "max_seconds": LimitField(
+        "Time",
+        "seconds",
+        0.1,
+        604_800,
+        "Time in the model and in tools; an operator's pauses do not count.",
+        whole=False,
+        unset="no limit",
+    ),
+    "schema_rounds": LimitField(
+        "Schema rounds", "retries", 0, 100, "How often an invalid envelope is asked for again."
+    ),
+    "truncation_budget_multiplier": LimitField(
+        "Truncation budget multiplier",
+        "times",
+        1,
+        8,
+        "By how much max_tokens grows when an envelope was truncated.",
+        whole=False,
+    ),
+}
+
+
+def default_in_words(name: str) -> str:
+    """What holds when the limit is left out: its default, or what `unset` says."""
+    default = getattr(Limits(), name)
+    return LIMIT_FIELDS[name].unset or "no limit" if default is None else number_in_words(default)

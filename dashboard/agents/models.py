@@ -1,0 +1,207 @@
+"""Who is asked, where, and within which limits.
+
+Project ─┬─ Connection ── Agent        a connection's key stays in the environment; only the variable's name is stored
+         └─ Policy ── PolicyVersion    a version never changes: the database refuses it (migration 0002)
+"""
+
+import os
+
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.core.validators import MinValueValidator
+from django.db import models
+
+from dashboard.agents import policy_validation, validation
+from dashboard.turns.ids import new_id
+
+NOT_A_CHOICE = {"invalid_choice": "“%(value)s” is not one of the choices."}
+
+
+class Project(models.Model):
+    """Whose everything is. There is one, `default`, until projects are shared."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    name = models.CharField(max_length=64, unique=True, validators=[validation.name_valid])
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Named(models.Model):
+    """What a project owns by a name that is its own."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    project = models.ForeignKey(Project, on_delete=models.PROTECT, editable=False)
+    name = models.CharField(max_length=64, validators=[validation.name_valid])
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        abstract = True
+        ordering = ["name"]
+        constraints = [models.UniqueConstraint(fields=["project", "name"], name="%(app_label)s_%(class)s_name")]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def clean(self) -> None:
+        """The name is free in its project; said on the field, where the constraint would say it of the whole."""
+        others = type(self)._default_manager.filter(project=self.project_id, name=self.name).exclude(pk=self.pk)
+        if others.exists():
+            word = self._meta.verbose_name
+            raise ValidationError({"name": f"The name “{self.name}” is taken by another {word}; choose another."})
+
+
+class Connection(Named):
+    """One endpoint: its dialect, address and ceilings. The key is read from the environment, by name, at each call."""
+
+    provider = models.CharField(max_length=64, validators=[validation.provider_valid])
+    base_url = models.CharField(
+        "address",
+        max_length=500,
+        validators=[validation.base_url_valid],
+        help_text="As the vendor's own client takes it: with /v1 for OpenAI, without for Anthropic and Gemini.",
+    )
+    api_key_env = models.CharField(
+        "key's environment variable",
+        max_length=128,
+        blank=True,
+        default="",
+        validators=[validation.api_key_env_valid],
+        help_text="The name of the variable, such as OPENAI_API_KEY, never the key. Empty: no key is sent.",
+    )
+    max_output_tokens = models.PositiveIntegerField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1, "It must be at least 1 token.")],
+        help_text="Tokens one call may ask for at most. Empty: not known.",
+    )
+    context_window = models.PositiveIntegerField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1, "It must be at least 1 token.")],
+        help_text="Tokens of input and output together. Empty: not known.",
+    )
+    hint_role = models.CharField(
+        max_length=16,
+        default="system",
+        choices=[("system", "system"), ("user", "user")],
+        error_messages=NOT_A_CHOICE,
+        help_text="Who speaks the hint that asks for the rest of a cut answer; user where a server refuses system.",
+    )
+    max_tokens_field = models.CharField(
+        max_length=32,
+        default="max_tokens",
+        choices=[("max_tokens", "max_tokens"), ("max_completion_tokens", "max_completion_tokens")],
+        error_messages=NOT_A_CHOICE,
+        help_text="What an OpenAI-style server calls the cap; OpenAI's reasoning models want max_completion_tokens.",
+    )
+
+    @property
+    def ceiling(self) -> int | None:
+        """Tokens one call may ask for, where that is known."""
+        known = [number for number in (self.max_output_tokens, self.context_window) if number is not None]
+        return min(known, default=None)
+
+    @property
+    def key_found(self) -> bool | None:
+        """Whether the environment holds the key; None where none is named."""
+        return bool(os.environ.get(self.api_key_env)) if self.api_key_env else None
+
+    def clean(self) -> None:
+        super().clean()
+        ceiling = self.ceiling
+        agents = self.agents.filter(max_tokens__gt=ceiling) if ceiling is not None and not self._state.adding else None
+        agent = agents.first() if agents is not None else None
+        if agent is not None:
+            raise ValidationError(
+                f"The agent “{agent.name}” asks for {agent.max_tokens:,} tokens, above the {ceiling:,} this would "
+                "allow; lower its max_tokens first."
+            )
+
+
+class Policy(Named):
+    """The name under which versions of limits and error policy are kept."""
+
+    class Meta(Named.Meta):
+        verbose_name_plural = "policies"
+
+
+class PolicyVersion(models.Model):
+    """What a policy says, once and for ever. A key that is missing in `limits` has its default."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    policy = models.ForeignKey(Policy, on_delete=models.CASCADE, related_name="versions")
+    version = models.PositiveIntegerField()
+    limits = models.JSONField(default=dict, blank=True, validators=[policy_validation.limits_valid])
+    error_policy = models.JSONField(default=dict, blank=True, validators=[policy_validation.error_policy_valid])
+    envelope = models.JSONField(null=True, blank=True, validators=[policy_validation.envelope_valid])
+    tool_calls_on_truncation = models.TextField(
+        default="execute_if_complete", validators=[policy_validation.tool_calls_on_truncation_valid]
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL)
+
+    class Meta:
+        ordering = ["policy", "-version"]
+        constraints = [models.UniqueConstraint(fields=["policy", "version"], name="agents_policyversion_version")]
+
+    def __str__(self) -> str:
+        return f"{self.policy} v{self.version}"
+
+
+class Agent(Named):
+    """A model behind a connection, what it is told and given, and the policy its turns run under."""
+
+    connection = models.ForeignKey(Connection, on_delete=models.PROTECT, related_name="agents")
+    model = models.CharField(max_length=200, help_text="The model's name, as the provider knows it.")
+    system_prompt = models.TextField(blank=True, default="")
+    max_tokens = models.PositiveIntegerField(help_text="Tokens one call may answer with, reasoning included.")
+    tools = models.JSONField(default=list, blank=True)
+    envelope_schema = models.JSONField(
+        null=True,
+        blank=True,
+        validators=[validation.json_schema_valid],
+        help_text="A JSON Schema the answer must satisfy. Empty: free text.",
+    )
+    policy = models.ForeignKey(
+        Policy, null=True, blank=True, on_delete=models.PROTECT, help_text="Empty: every limit at its default."
+    )
+    gateway_mode = models.CharField(
+        max_length=16,
+        default="continue",
+        choices=[("observe", "observe"), ("continue", "continue")],
+        error_messages=NOT_A_CHOICE,
+        help_text="Whether the gateway only watches this agent's calls, or continues their truncated answers.",
+    )
+
+    def clean(self) -> None:
+        super().clean()
+        faults = {"tools": self._tools_fault(), "max_tokens": self._max_tokens_fault()}
+        errors = {field: fault for field, fault in faults.items() if fault is not None}
+        if errors:
+            raise ValidationError(errors)
+
+    def _tools_fault(self) -> ValidationError | None:
+        try:
+            validation.tools_valid(self.tools, known_tools() if self.tools else ())
+        except ValidationError as error:
+            return error
+        return None
+
+    def _max_tokens_fault(self) -> ValidationError | None:
+        connection = Connection.objects.filter(pk=self.connection_id).first()
+        if connection is None or not isinstance(self.max_tokens, int):
+            return None
+        try:
+            validation.max_tokens_within(self.max_tokens, ceiling=connection.ceiling, connection=connection.name)
+        except ValidationError as error:
+            return error
+        return None
+
+
+def known_tools() -> tuple[str, ...]:
+    """The names of the tools an agent may be given."""
+    from dashboard.live.tools import TOOLS
+
+    return tuple(sorted(TOOLS))

@@ -1,0 +1,151 @@
+"""Writes to projects' connections, policies and agents. Each raises `ValidationError` with sentences by field."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, models, transaction
+
+from dashboard.agents import policy_validation
+from dashboard.agents.models import Agent, Connection, Policy, PolicyVersion, Project
+
+if TYPE_CHECKING:
+    from dashboard.accounts.models import User
+
+
+def connection_create(
+    *,
+    project: Project,
+    name: str,
+    provider: str,
+    base_url: str,
+    api_key_env: str = "",
+    max_output_tokens: int | None = None,
+    context_window: int | None = None,
+    hint_role: str = "system",
+    max_tokens_field: str = "max_tokens",
+) -> Connection:
+    connection = Connection(
+        project=project,
+        name=name,
+        provider=provider,
+        base_url=base_url,
+        api_key_env=api_key_env,
+        max_output_tokens=max_output_tokens,
+        context_window=context_window,
+        hint_role=hint_role,
+        max_tokens_field=max_tokens_field,
+    )
+    _save(connection)
+    return connection
+
+
+def connection_update(*, connection: Connection, changes: Mapping[str, Any]) -> Connection:
+    """`changes`: new values by field name."""
+    _change(connection, changes)
+    return connection
+
+
+def agent_create(
+    *,
+    project: Project,
+    name: str,
+    connection: Connection,
+    model: str,
+    max_tokens: int,
+    system_prompt: str = "",
+    tools: Sequence[str] = (),
+    envelope_schema: Mapping[str, Any] | None = None,
+    policy: Policy | None = None,
+    gateway_mode: str = "continue",
+) -> Agent:
+    agent = Agent(
+        project=project,
+        name=name,
+        connection=connection,
+        model=model,
+        max_tokens=max_tokens,
+        system_prompt=system_prompt,
+        tools=list(tools),
+        envelope_schema=envelope_schema,
+        policy=policy,
+        gateway_mode=gateway_mode,
+    )
+    _save(agent)
+    return agent
+
+
+def agent_update(*, agent: Agent, changes: Mapping[str, Any]) -> Agent:
+    """`changes`: new values by field name. Turns that exist keep what they started with."""
+    _change(agent, changes)
+    return agent
+
+
+@transaction.atomic
+def policy_create(
+    *,
+    project: Project,
+    name: str,
+    limits: Mapping[str, Any] | None = None,
+    error_policy: Mapping[str, Any] | None = None,
+    envelope: Mapping[str, Any] | None = None,
+    tool_calls_on_truncation: str = "execute_if_complete",
+    created_by: "User | None" = None,
+) -> PolicyVersion:
+    """The first version of a new policy, or the next version of one that has this name already."""
+    said = _policy_said(
+        limits={} if limits is None else limits,
+        error_policy={} if error_policy is None else error_policy,
+        envelope=envelope,
+        tool_calls_on_truncation=tool_calls_on_truncation,
+    )
+    policy = Policy.objects.select_for_update().filter(project=project, name=name).first()
+    if policy is None:
+        policy = Policy(project=project, name=name)
+        _save(policy)
+    latest = policy.versions.aggregate(latest=models.Max("version"))["latest"] or 0
+    return PolicyVersion.objects.create(policy=policy, version=latest + 1, created_by=created_by, **said)
+
+
+def _policy_said(**given: Any) -> dict[str, Any]:
+    """What the version stores, by field; all that is wrong with it is said at once."""
+    clean: dict[str, Any] = {}
+    errors: dict[str, ValidationError] = {}
+    for field, value in given.items():
+        try:
+            clean[field] = POLICY_CLEANERS[field](value)
+        except ValidationError as error:
+            errors[field] = error
+    if errors:
+        raise ValidationError(errors)
+    return clean
+
+
+POLICY_CLEANERS = {
+    "limits": policy_validation.limits_clean,
+    "error_policy": policy_validation.error_policy_clean,
+    "envelope": policy_validation.envelope_clean,
+    "tool_calls_on_truncation": policy_validation.tool_calls_on_truncation_clean,
+}
+
+
+def _change(instance: Connection | Agent, changes: Mapping[str, Any]) -> None:
+    changeable = {field.name for field in instance._meta.fields} - {"id", "project", "created_at"}
+    unknown = sorted(set(changes) - changeable)
+    if unknown:
+        known = policy_validation.listed(sorted(changeable))
+        raise ValidationError(f"There is no field “{unknown[0]}” to change; the fields are {known}.")
+    for field, value in changes.items():
+        setattr(instance, field, value)
+    _save(instance)
+
+
+def _save(instance: models.Model) -> None:
+    """Saves what is valid. Who loses a race for a name is told so in the same words as who came late."""
+    instance.full_clean()
+    try:
+        with transaction.atomic():
+            instance.save()
+    except IntegrityError:
+        instance.full_clean()
+        raise

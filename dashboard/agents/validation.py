@@ -1,0 +1,127 @@
+"""What a connection and an agent may say, judged in words. Pure: no database, no environment, no network.
+
+Each `…_valid` is a validator in Django's sense: it returns nothing, or raises `ValidationError` with a sentence that
+says what to do. Models, forms and API all judge by these.
+"""
+
+import re
+from collections.abc import Collection
+from typing import Any, Never
+from urllib.parse import SplitResult, urlsplit
+
+import jsonschema_rs
+from django.core.exceptions import ValidationError
+
+from dashboard.agents.policy_validation import listed
+
+NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
+ENVIRONMENT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
+#: How the keys of well-known vendors begin, and the word of the header that carries them.
+KEY_BEGINNINGS = ("sk-", "sk_", "gsk_", "AIza", "AKIA", "hf_", "xai-", "r8_", "pplx-", "nvapi-", "ghp_", "Bearer ")
+LONG_WORD = re.compile(r"(?=.*\d)(?=.*[a-z])[A-Za-z0-9+/=-]{32,}")
+#: Whystop's own secrets, which must never be sent to a provider as if they were its key.
+OWN_SECRETS = frozenset({"DATABASE_URL", "REDIS_URL", "WHYSTOP_SECRET_KEY", "WHYSTOP_BOOTSTRAP_TOKEN"})
+MAX_TOKENS = 10_000_000  #: where the connection does not say what one call may ask for
+
+
+def name_valid(value: str) -> None:
+    """Names stand in addresses and commands."""
+    if not NAME.fullmatch(value) or not value.strip("."):
+        raise ValidationError(
+            "A name has 1 to 64 letters a–z, digits, dots, dashes and underscores, and not dots only."
+        )
+
+
+def provider_valid(value: str) -> None:
+    from agentcore.providers import PROVIDERS
+
+    if value not in PROVIDERS:
+        raise ValidationError(f"There is no provider “{value}”; the providers are {listed(PROVIDERS)}.")
+
+
+def base_url_valid(value: str) -> None:
+    """The address as the vendor's own client takes it: scheme, host, optional port and path, and nothing else."""
+    parts = _split(value)
+    if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValidationError("The address must begin with http:// or https:// and name a host.")
+    if parts.username is not None or parts.password is not None:
+        raise ValidationError(
+            "The address must not carry a user name or password; name an environment variable that holds the key."
+        )
+    if "?" in value or "#" in value:
+        raise ValidationError("The address must end before any “?” or “#”.")
+
+
+def _split(value: str) -> SplitResult | None:
+    """The parts of an address whose port, if any, is one; None for what is no address at all."""
+    if re.search(r"[\s\x00-\x1f\x7f\\]", value):
+        return None
+    try:
+        parts = urlsplit(value)
+        return parts if parts.port != 0 else None
+    except ValueError:
+        return None
+
+
+def api_key_env_valid(value: str) -> None:
+    """The *name* of an environment variable; empty where the endpoint needs no key."""
+    if not value:
+        return
+    if value.startswith(KEY_BEGINNINGS) or LONG_WORD.fullmatch(value):
+        raise ValidationError("That looks like a key itself; give the name of the environment variable that holds it.")
+    if not ENVIRONMENT_NAME.fullmatch(value):
+        raise ValidationError(
+            "The name of an environment variable has letters, digits and underscores, such as OPENAI_API_KEY."
+        )
+    if value.upper() in OWN_SECRETS:
+        raise ValidationError(f"{value} is a secret of Whystop's own; name the variable that holds the provider's key.")
+
+
+def max_tokens_within(value: int, *, ceiling: int | None, connection: str) -> None:
+    """`ceiling`: the tokens one call of the connection may ask for, where that is known."""
+    if value < 1:
+        raise ValidationError(f"max_tokens is {value}; it must be at least 1 token.")
+    if ceiling is not None and value > ceiling:
+        raise ValidationError(
+            f"max_tokens is {value:,}, but one call of the connection “{connection}” gives at most {ceiling:,} tokens; "
+            f"choose a number from 1 to {ceiling:,}."
+        )
+    if value > MAX_TOKENS:
+        raise ValidationError(f"max_tokens is {value:,}; it must be at most {MAX_TOKENS:,} tokens.")
+
+
+def tools_valid(value: Any, known: Collection[str]) -> None:
+    """A list of different tool names, all of which are `known`."""
+    if not isinstance(value, list | tuple) or not all(isinstance(name, str) for name in value):
+        raise ValidationError("tools must be a list of names of tools.")
+    unknown = [name for name in value if name not in known]
+    if unknown:
+        raise ValidationError(f"There is no tool “{unknown[0]}”; the tools are {listed(sorted(known))}.")
+    if len(set(value)) < len(value):
+        raise ValidationError("A tool is named twice; name each once.")
+
+
+def json_schema_valid(value: Any) -> None:
+    """A JSON Schema that stands alone: every `$ref` points into itself. None: no schema."""
+    if value is None:
+        return
+    if not isinstance(value, dict):
+        raise ValidationError("The schema must be an object, such as {“type”: “object”}.")
+    refused: list[str] = []
+
+    def refuse(uri: str) -> Never:
+        refused.append(uri)
+        raise ValueError(uri)
+
+    try:
+        jsonschema_rs.validator_for(value, retriever=refuse)
+    except (jsonschema_rs.ValidationError, ValueError) as error:
+        raise ValidationError(_schema_fault(error, refused)) from error
+
+
+def _schema_fault(error: Exception, refused: list[str]) -> str:
+    if refused:
+        return f"The schema refers to “{refused[0]}”. Nothing is fetched: put it under “$defs” and refer to that."
+    fault = str(getattr(error, "message", error)).splitlines()[0]
+    place = "/".join(str(part) for part in getattr(error, "instance_path", ()))
+    return f"This is not a JSON Schema{f' (at /{place})' if place else ''}: {fault.rstrip('.')}."

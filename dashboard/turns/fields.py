@@ -1,0 +1,65 @@
+"""Columns for what models and providers say, which may hold what Postgres takes in no text: U+0000 and lone surrogates.
+
+`ExactJSONField` gives back what was put in. `ShownTextField` is for showing and searching: it puts U+FFFD in the place
+of such a character, for the truth stands in the records and in the raw bytes.
+"""
+
+import json
+import re
+from typing import Any
+
+from django.db import models
+
+#: In stored JSON this character of private use is always followed by four hex digits, and they are what it stands for.
+MARK = "\ue000"
+#: In JSON of ASCII: an escaped backslash, a pair of surrogates (both stay), and what must be marked.
+ESCAPES = re.compile(r"\\\\|\\ud[89ab]..\\ud[c-f]..|\\u(0000|d[89a-f]..|e000)")
+MARKED = re.compile(MARK + r"([0-9a-f]{4})")
+UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+
+
+def storable_json(value: Any) -> str:
+    """JSON text Postgres takes as jsonb; `exact_json` reads it back. For writers that go past the ORM (COPY)."""
+    return ESCAPES.sub(
+        lambda found: MARK + found[1] if found[1] else found[0], json.dumps(value, separators=(",", ":"))
+    )
+
+
+def exact_json(text: str) -> Any:
+    """The value `storable_json` was given, from the text Postgres gives for it."""
+    return json.loads(MARKED.sub(r"\\u\1", text))
+
+
+def storable_text(text: str) -> str:
+    """The text with U+FFFD for each character Postgres does not take."""
+    return UNSTORABLE.sub("\ufffd", text)
+
+
+class ExactEncoder(json.JSONEncoder):
+    def encode(self, o: Any) -> str:
+        return storable_json(o)
+
+
+class ExactDecoder(json.JSONDecoder):
+    def decode(self, s: str, *_: Any) -> Any:
+        return exact_json(s)
+
+
+class ExactJSONField(models.JSONField):
+    """jsonb that gives back exactly the strings it was given."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **{**kwargs, "encoder": ExactEncoder, "decoder": ExactDecoder})
+
+    def deconstruct(self) -> Any:
+        name, path, args, kwargs = super().deconstruct()
+        del kwargs["encoder"], kwargs["decoder"]
+        return name, path, args, kwargs
+
+
+class ShownTextField(models.TextField):  # type: ignore[type-arg]
+    """Text of any origin, to be shown and searched."""
+
+    def get_prep_value(self, value: Any) -> Any:
+        prepared = super().get_prep_value(value)
+        return storable_text(prepared) if isinstance(prepared, str) else prepared

@@ -1,0 +1,260 @@
+"""What is stored of a turn.
+
+Turn            one row per turn: where it stands, a projection of its records
+Record          its history, event → transitions → command: the truth, append-only
+Outcome         one row per judgement of the history, for finding and counting
+Attempt         one call of the model, as it was sent and answered
+AttemptChunk    the answer's raw bytes, as they came; append-only
+TurnMessage     the conversation in the provider's form, once per turn; attempts refer to it
+Checkpoint      a snapshot every so many records, so that a long history folds quickly
+ToolClaim       a tool that was started, whether or not it came back
+Backtest        a policy tried over stored turns
+
+The large tables (Record, Outcome, Attempt, AttemptChunk) are partitioned by `turn_id` (see `partitions`), and rows of a
+turn carry its id without a foreign key. The database itself refuses to change history (migration 0002): rows are
+deleted only where the transaction has said `SET LOCAL whystop.erasing = 'on'`.
+"""
+
+from typing import ClassVar
+
+from django.conf import settings
+from django.contrib.postgres.indexes import GinIndex
+from django.contrib.postgres.search import SearchVector, SearchVectorField
+from django.db import models
+from django.db.models.functions import Left
+
+from agentcore.reasons import TurnStatus
+from dashboard.turns.fields import ExactJSONField, ShownTextField
+from dashboard.turns.ids import new_id
+
+UNFINISHED = (TurnStatus.QUEUED.value, TurnStatus.RUNNING.value, TurnStatus.HELD.value)
+#: Characters that are searched; a text vector holds at most 1 MB, which four-byte characters could fill.
+SEARCHED_INPUT_CHARS = 80_000
+SEARCHED_OUTPUT_CHARS = 120_000
+
+
+class TurnManager(models.Manager["Turn"]):
+    """Turns without the search vector, which only the database reads."""
+
+    def get_queryset(self) -> models.QuerySet["Turn"]:
+        return super().get_queryset().defer("search")
+
+
+class Turn(models.Model):
+    """One user input until the final answer. Reasons are null until they are known; times and durations too."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    project = models.ForeignKey("agents.Project", on_delete=models.PROTECT, db_index=False)
+    agent = models.ForeignKey("agents.Agent", null=True, on_delete=models.SET_NULL)
+    agent_name = models.TextField()
+    provider = models.TextField()
+    model = models.TextField()
+    status = models.TextField(default=TurnStatus.QUEUED.value)
+    state = models.TextField(default="idle")  #: of the machine
+    stop_reason = models.TextField(null=True)
+    model_stop_reason = models.TextField(null=True)
+    raw_stop_reason = ShownTextField(null=True)
+    terminal_reason = models.TextField(null=True)
+    error_code = ShownTextField(null=True)
+    error_message = ShownTextField(default="", blank=True)
+    input_text = ShownTextField(default="", blank=True)
+    output_text = ShownTextField(default="", blank=True)
+    notice = ShownTextField(default="", blank=True)
+    verdict = ShownTextField(default="", blank=True)
+    input_tokens = models.PositiveBigIntegerField(default=0)
+    output_tokens = models.PositiveBigIntegerField(default=0)
+    tokens_estimated = models.BooleanField(default=False)
+    attempts = models.PositiveIntegerField(default=0)
+    continuations = models.PositiveIntegerField(default=0)
+    tool_repairs = models.PositiveIntegerField(default=0)
+    envelope_retries = models.PositiveIntegerField(default=0)
+    max_tokens = models.PositiveIntegerField()  #: of the first call
+    created_at = models.DateTimeField(auto_now_add=True)
+    started_at = models.DateTimeField(null=True)
+    finished_at = models.DateTimeField(null=True)
+    duration_ms = models.PositiveBigIntegerField(null=True)
+    policy_version = models.ForeignKey("agents.PolicyVersion", null=True, on_delete=models.PROTECT)
+    policy = ExactJSONField(default=dict)  #: the policy as the turn uses it (`agentcore.serial`)
+    overrides = ExactJSONField(default=dict)  #: what was asked for beside the policy
+    setup = ExactJSONField(default=dict)  #: the agent's part of the `started` event
+    parent = models.ForeignKey("self", null=True, on_delete=models.SET_NULL, related_name="children")
+    forked_at = models.PositiveIntegerField(null=True)  #: seq of the parent's record
+    base_snapshot = ExactJSONField(null=True)  #: the parent's, at that record
+    breakpoints = ExactJSONField(default=list)
+    envelope = ExactJSONField(null=True)  #: the accepted value
+    lint = ExactJSONField(default=list)
+    last_seq = models.PositiveIntegerField(default=0)  #: of the record this row was projected from
+    core_version = models.TextField(default="")
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
+    search = models.GeneratedField(
+        expression=SearchVector(
+            Left("input_text", SEARCHED_INPUT_CHARS), Left("output_text", SEARCHED_OUTPUT_CHARS), config="simple"
+        ),
+        output_field=SearchVectorField(),
+        db_persist=True,
+    )
+
+    objects: ClassVar[TurnManager] = TurnManager()
+
+    class Meta:
+        indexes = [
+            models.Index("project", models.F("id").desc(), name="turns_turn_timeline"),
+            models.Index("project", "status", models.F("id").desc(), name="turns_turn_status"),
+            models.Index("project", "stop_reason", models.F("id").desc(), name="turns_turn_stop_reason"),
+            models.Index("project", "model_stop_reason", models.F("id").desc(), name="turns_turn_model_stop"),
+            models.Index("project", "model", models.F("id").desc(), name="turns_turn_model"),
+            models.Index(fields=["status"], condition=models.Q(status__in=UNFINISHED), name="turns_turn_unfinished"),
+            GinIndex(fields=["search"], name="turns_turn_search"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.agent_name} {self.id}"
+
+
+class Record(models.Model):
+    """One step of a turn's history. Its primary key is the fence: a late writer's insert fails, and it stops."""
+
+    pk = models.CompositePrimaryKey("turn_id", "seq")
+    turn_id = models.UUIDField()
+    seq = models.PositiveIntegerField()  #: from 1, without gaps
+    at = models.DateTimeField()
+    event = ExactJSONField()
+    transitions = ExactJSONField(default=list)
+    command = ExactJSONField()
+    observed = ExactJSONField(default=list)
+    core_version = models.TextField()
+
+    class Meta:
+        ordering = ["turn_id", "seq"]
+
+
+class Attempt(models.Model):
+    """One call of the model. It changes while it runs; once `duration_ms` is set, the database refuses any change."""
+
+    pk = models.CompositePrimaryKey("turn_id", "index")
+    turn_id = models.UUIDField()
+    index = models.PositiveIntegerField()  #: from 1
+    kind = models.TextField()
+    iteration = models.PositiveIntegerField()
+    provider = models.TextField()
+    model = models.TextField()
+    max_tokens = models.PositiveIntegerField()
+    #: The body as JSON text, its message list replaced by `{"history": n, "tail": [...]}`: the first n `TurnMessage`s
+    #: of the turn, then these.
+    request = models.TextField()
+    request_sha256 = models.TextField()  #: of the body as it was sent
+    request_url = models.TextField()
+    status_code = models.PositiveIntegerField(null=True)
+    response_headers = ExactJSONField(null=True)
+    content_type = models.TextField(default="", blank=True)
+    stop_reason = models.TextField(null=True)
+    raw_stop_reason = ShownTextField(null=True)
+    usage = ExactJSONField(null=True)
+    text = ShownTextField(default="", blank=True)
+    tool_calls = ExactJSONField(default=list)
+    error = ExactJSONField(null=True)
+    started_at = models.DateTimeField()
+    first_token_ms = models.PositiveBigIntegerField(null=True)
+    duration_ms = models.PositiveBigIntegerField(null=True)
+
+    class Meta:
+        ordering = ["turn_id", "index"]
+
+
+class AttemptChunk(models.Model):
+    """A piece of an answer as it came over the wire, and the text that was decoded from it."""
+
+    pk = models.CompositePrimaryKey("turn_id", "attempt", "n")
+    turn_id = models.UUIDField()
+    attempt = models.PositiveIntegerField()  #: `Attempt.index`
+    n = models.PositiveIntegerField()  #: from 1
+    raw = models.BinaryField()
+    text = ShownTextField(default="", blank=True)
+    at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["turn_id", "attempt", "n"]
+
+
+class Outcome(models.Model):
+    """What all criteria together said at one moment, and what was done about an error. Derived from the records."""
+
+    pk = models.CompositePrimaryKey("turn_id", "seq", "position")
+    turn_id = models.UUIDField()
+    seq = models.PositiveIntegerField()  #: `Record.seq`
+    position = models.PositiveIntegerField()  #: among the transitions of the record
+    state = models.TextField()
+    decision = models.TextField()
+    resolved_by = models.TextField()
+    stop_reason = models.TextField()
+    error_type = models.TextField(null=True)
+    handling = models.TextField(null=True)
+    evaluations = ExactJSONField(default=list)
+
+    class Meta:
+        ordering = ["turn_id", "seq", "position"]
+
+
+class Checkpoint(models.Model):
+    """All a turn knew of itself after a record, so that its history need not be folded from the start."""
+
+    pk = models.CompositePrimaryKey("turn_id", "seq")
+    turn_id = models.UUIDField()
+    seq = models.PositiveIntegerField()
+    snapshot = ExactJSONField()
+    core_version = models.TextField()
+
+
+class TurnMessage(models.Model):
+    """One message of the conversation as the provider is sent it, as JSON text, byte for byte."""
+
+    pk = models.CompositePrimaryKey("turn_id", "n")
+    turn_id = models.UUIDField()
+    n = models.PositiveIntegerField()  #: from 0
+    wire = models.TextField()
+
+    class Meta:
+        ordering = ["turn_id", "n"]
+
+
+class ToolClaim(models.Model):
+    """Written before a tool runs; `finished_at` stays null if it never came back."""
+
+    pk = models.CompositePrimaryKey("turn_id", "call_id")
+    turn_id = models.UUIDField()
+    call_id = models.TextField()
+    name = models.TextField()
+    claimed_at = models.DateTimeField(auto_now_add=True)
+    idempotent = models.BooleanField()
+    result = ShownTextField(null=True)
+    error = ShownTextField(null=True)
+    finished_at = models.DateTimeField(null=True)
+
+
+class Backtest(models.Model):
+    """A policy tried over stored turns by what-if. `tokens_delta` and `calls_delta`: what it would have cost more."""
+
+    class Status(models.TextChoices):
+        QUEUED = "queued"
+        RUNNING = "running"
+        DONE = "done"
+        FAILED = "failed"
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    project = models.ForeignKey("agents.Project", on_delete=models.PROTECT)
+    policy = models.JSONField(default=dict)
+    filter = models.JSONField(default=dict)  #: as the timeline's
+    status = models.TextField(choices=Status, default=Status.QUEUED)
+    total = models.PositiveIntegerField(default=0)
+    done = models.PositiveIntegerField(default=0)
+    same = models.PositiveIntegerField(default=0)
+    flipped = models.PositiveIntegerField(default=0)
+    undecidable = models.PositiveIntegerField(default=0)
+    tokens_delta = models.BigIntegerField(default=0)
+    calls_delta = models.BigIntegerField(default=0)
+    flipped_turns = models.JSONField(default=list)
+    created_at = models.DateTimeField(auto_now_add=True)
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
+
+    def __str__(self) -> str:
+        return f"backtest {self.id}"

@@ -1,0 +1,47 @@
+import pytest
+from django.test import Client
+
+from dashboard.accounts import services
+from dashboard.accounts.models import ApiToken, User
+from dashboard.accounts.throttle import SIGN_IN_FAILURES
+
+
+@pytest.fixture(autouse=True)
+def nobody_has_failed_yet() -> None:
+    SIGN_IN_FAILURES.forget("127.0.0.1")
+
+
+@pytest.fixture
+def operator(db: None) -> User:
+    services.one_time_code_create()
+    return User.objects.get(username=services.OPERATOR)
+
+
+@pytest.fixture
+def made(operator: User) -> tuple[ApiToken, str]:
+    return services.api_token_create("ci", user=operator)
+
+
+@pytest.fixture
+def token(made: tuple[ApiToken, str]) -> str:
+    return made[1]
+
+
+@pytest.fixture
+def browser(operator: User) -> Client:
+    """A signed-in browser that checks CSRF as a real one would be checked."""
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(operator)
+    return client
+
+
+@pytest.fixture
+def stranger(db: None) -> Client:
+    return Client(enforce_csrf_checks=True)
+
+
+def csrf_of(client: Client) -> str:
+    """The token of the form that the sign-in page has, or the account page for one who is signed in."""
+    client.get("/account/", follow=True)
+    (name,) = [name for name in client.cookies if "csrf" in name]
+    return client.cookies[name].value

@@ -1,0 +1,176 @@
+"""Design §4.2: how each address answers a caller without valid credentials."""
+
+import pytest
+from django.test import Client, RequestFactory
+
+from dashboard.accounts.access import Door, door_of, next_url
+from dashboard.accounts.models import ApiToken, User
+
+MACHINE = [
+    "/api/v1/turns",
+    "/api/v1/turns/0192f7c1-0000-7000-8000-000000000000/attempts",
+    "/api/v1/openapi.json",
+    "/api/v1/docs",
+    "/api/v1/capabilities",
+    "/api/never-heard-of",
+    "/api",
+    "/metrics",
+    "/.well-known/openwop",
+    "/v1/traces",
+]
+GATEWAY = ["/v1/chat/completions", "/v1/models", "/v1/never-heard-of"]
+PAGES = [
+    "/",
+    "/turns/0192f7c1-0000-7000-8000-000000000000",
+    "/turns/0192f7c1-0000-7000-8000-000000000000/replay",
+    "/agents/triage/live",
+    "/live/",
+    "/policies/support/",
+    "/metrics-board",
+    "/admin/",
+    "/admin/login/",
+    "/account/",
+    "/sign-out/",
+    "/ws/timeline/",
+    "/never-heard-of",
+    "/healthz/deeper",
+    "/sign-in/deeper",
+    "/staticky",
+    "//healthz",
+    "/%2e%2e/static/",
+]
+METHODS = ["get", "head", "post", "put", "patch", "delete", "options", "trace"]
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("path", MACHINE)
+def test_a_program_without_credentials_gets_401_and_problem_details(stranger: Client, path: str, method: str):
+    response = getattr(stranger, method)(path)
+    assert response.status_code == 401
+    assert response["WWW-Authenticate"].startswith("Bearer")
+    assert response["Content-Type"] == "application/problem+json"
+    if method != "head":
+        assert set(response.json()) == {"type", "title", "status", "detail", "errors"}
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("path", GATEWAY)
+def test_the_gateway_answers_a_stranger_as_openai_would(stranger: Client, path: str, method: str):
+    response = getattr(stranger, method)(path)
+    assert response.status_code == 401
+    if method != "head":
+        assert set(response.json()["error"]) == {"message", "type", "param", "code"}
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_page_sends_a_stranger_to_the_form_and_remembers_where_to(stranger: Client, path: str):
+    response = stranger.get(path + "?a=b", follow=True)
+    assert response.redirect_chain[0][1] == 302
+    assert response.status_code == 200
+    assert response.request["PATH_INFO"] == "/sign-in/"
+    assert b"<form" in response.content
+
+
+@pytest.mark.parametrize("method", ["post", "put", "patch", "delete", "options", "trace"])
+@pytest.mark.parametrize("path", PAGES)
+def test_a_page_answers_a_strangers_odd_method_with_401_and_the_form(stranger: Client, path: str, method: str):
+    response = getattr(stranger, method)(path)
+    assert response.status_code == 401
+    assert b"<form" in response.content
+
+
+def test_the_sign_in_page_has_a_form_and_no_link_into_the_application(stranger: Client):
+    page = stranger.get("/sign-in/").content.decode()
+    assert 'name="code"' in page
+    assert 'name="password"' in page
+    assert "<a " not in page
+
+
+def test_an_htmx_request_of_a_stranger_moves_the_whole_page_to_the_form(stranger: Client):
+    headers = {"HX-Request": "true", "HX-Current-URL": "http://testserver/turns/1"}
+    response = stranger.get("/turns/1/step", headers=headers)
+    assert response.status_code == 401
+    assert response["HX-Redirect"] == "/sign-in/?next=%2Fturns%2F1"
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/static/css/tokens.css", "/static/none", "/sign-in/"])
+def test_the_open_addresses_are_not_guarded(path: str):
+    assert door_of(path) in {Door.OPEN, Door.SIGN_IN}
+
+
+def test_an_open_address_does_not_even_look_at_a_wrong_token(stranger: Client):
+    assert stranger.get("/healthz", headers={"Authorization": "Bearer nonsense"}).status_code != 401
+
+
+@pytest.mark.parametrize("path", [*MACHINE, *GATEWAY, *PAGES])
+@pytest.mark.parametrize("header", ["Bearer", "Bearer ", "bearer wrong", "Bearer wrong wrong"])
+def test_a_wrong_token_is_refused_although_there_is_a_session(browser: Client, path: str, header: str):
+    assert browser.get(path, headers={"Authorization": header}).status_code == 401
+
+
+def test_another_scheme_in_front_of_us_does_not_disturb_a_session(browser: Client):
+    assert browser.get("/account/", headers={"Authorization": "Basic eDp5"}).status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/account/", "/admin/"])
+def test_a_token_opens_pages_too(stranger: Client, token: str, path: str):
+    assert stranger.get(path, headers={"Authorization": f"Bearer {token}"}).status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/api/never-heard-of", "/.well-known/never-heard-of", "/metrics/never-heard-of"])
+def test_an_unknown_address_is_a_json_404_for_a_program_that_may_come_in(stranger: Client, token: str, path: str):
+    response = stranger.get(path, headers={"Authorization": f"Bearer {token}"})
+    assert response.status_code == 404
+    assert response.json()["status"] == 404
+
+
+def test_an_unknown_address_of_the_gateway_is_an_openai_error(stranger: Client, token: str):
+    response = stranger.get("/v1/never-heard-of", headers={"Authorization": f"Bearer {token}"})
+    assert response.status_code == 404
+    assert response.json()["error"]["code"] == "not_found"
+
+
+def test_an_unknown_page_is_a_page_for_one_who_is_signed_in(browser: Client):
+    response = browser.get("/never-heard-of")
+    assert response.status_code == 404
+    assert b"Nothing is here" in response.content
+
+
+@pytest.mark.parametrize("path", ["/api/never-heard-of", "/v1/never-heard-of"])
+def test_a_session_needs_a_csrf_token_at_the_api_and_a_bearer_does_not(browser: Client, token: str, path: str):
+    assert browser.post(path).status_code == 403
+    assert Client(enforce_csrf_checks=True).post(path, headers={"Authorization": f"Bearer {token}"}).status_code == 404
+
+
+def test_a_users_token_dies_with_the_user(stranger: Client, made: tuple[ApiToken, str], operator: User):
+    operator.is_active = False
+    operator.save()
+    assert stranger.get("/account/", headers={"Authorization": f"Bearer {made[1]}"}).status_code == 401
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        "https://elsewhere.example/",
+        "//elsewhere.example/",
+        "///elsewhere.example",
+        "http:///elsewhere.example",
+        "\\\\elsewhere.example",
+        "/\\elsewhere.example",
+        "javascript:alert(1)",
+        "data:text/html,x",
+        "https:elsewhere.example",
+        "\x00/turns/",
+        " //elsewhere.example",
+        "/sign-in/?next=/",
+        "/sign-out/",
+        "",
+    ],
+)
+def test_where_to_go_on_is_never_another_host_nor_the_door_itself(wanted: str):
+    assert next_url(RequestFactory().get("/sign-in/"), wanted) == "/"
+
+
+@pytest.mark.parametrize("wanted", ["/turns/1?tab=raw#3", "http://testserver/turns/1"])
+def test_where_to_go_on_is_kept_on_this_host(wanted: str):
+    assert next_url(RequestFactory().get("/sign-in/"), wanted) == wanted

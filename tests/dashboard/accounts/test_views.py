@@ -1,0 +1,194 @@
+from html.parser import HTMLParser
+
+import pytest
+from django.test import Client
+
+from dashboard.accounts import services
+from dashboard.accounts.models import ApiToken, User
+
+from .conftest import csrf_of
+
+PASSWORD = "a long enough sentence"
+
+
+def sign_in(client: Client, *, address: str = "127.0.0.1", **typed: str):
+    data = {"csrfmiddlewaretoken": csrf_of(client), **typed}
+    return client.post("/sign-in/", data, REMOTE_ADDR=address)
+
+
+def is_in(client: Client) -> bool:
+    return client.get("/account/").status_code == 200
+
+
+def test_the_link_signs_in_once_and_goes_on(stranger: Client):
+    code = services.one_time_code_create()
+    response = stranger.get(f"/sign-in/?code={code}&next=/account/")
+    assert (response.status_code, response["Location"]) == (302, "/account/")
+    assert response["Referrer-Policy"] == "no-referrer"
+    assert is_in(stranger)
+    again = Client().get(f"/sign-in/?code={code}")
+    assert again.status_code == 401
+    assert "works once" in again.content.decode()
+
+
+def test_looking_at_the_link_without_opening_it_does_not_use_it_up(stranger: Client):
+    code = services.one_time_code_create()
+    assert stranger.head(f"/sign-in/?code={code}").status_code == 200
+    assert stranger.get(f"/sign-in/?code={code}").status_code == 302
+
+
+@pytest.mark.parametrize("address", ["192.168.1.7", "::ffff:10.0.0.1", "8.8.8.8", "", "unix"])
+def test_a_code_from_another_machine_is_refused_and_not_used_up(stranger: Client, address: str):
+    code = services.one_time_code_create()
+    response = stranger.get(f"/sign-in/?code={code}", REMOTE_ADDR=address)
+    assert response.status_code == 401
+    assert "on the machine that runs Whystop" in response.content.decode()
+    assert sign_in(stranger, address=address, code=code).status_code == 401
+    assert services.one_time_code_redeem(code)
+
+
+@pytest.mark.parametrize("header", ["X-Forwarded-For", "Forwarded"])
+def test_a_code_that_came_through_a_proxy_is_refused(stranger: Client, header: str):
+    code = services.one_time_code_create()
+    assert stranger.get(f"/sign-in/?code={code}", headers={header: "127.0.0.1"}).status_code == 401
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "127.8.8.8", "::1", "::ffff:127.0.0.1"])
+def test_a_code_can_be_typed_on_this_machine(stranger: Client, address: str):
+    assert sign_in(stranger, address=address, code=services.one_time_code_create()).status_code == 302
+    assert is_in(stranger)
+
+
+@pytest.mark.parametrize("field", ["code", "token"])
+def test_a_token_signs_in_from_anywhere_until_it_is_revoked(
+    stranger: Client, made: tuple[ApiToken, str], operator: User, field: str
+):
+    assert sign_in(stranger, address="8.8.8.8", **{field: made[1]}).status_code == 302
+    assert is_in(stranger)
+    services.api_token_revoke(user=operator, token_id=made[0].pk)
+    assert not is_in(stranger)
+    assert stranger.get("/sign-in/").status_code == 200
+
+
+def test_a_password_signs_in(stranger: Client, operator: User):
+    services.password_set(user=operator, password=PASSWORD)
+    assert sign_in(stranger, username="operator", password="wrong").status_code == 401
+    assert not is_in(stranger)
+    response = sign_in(stranger, username="operator", password=PASSWORD, next="/turns/1")
+    assert response["Location"] == "/turns/1"
+    assert is_in(stranger)
+
+
+@pytest.mark.parametrize(
+    ("typed", "sentence"),
+    [
+        ({}, "Enter a one-time code"),
+        ({"username": "operator"}, "Enter a one-time code"),
+        ({"password": PASSWORD}, "Enter a one-time code"),
+        ({"username": "operator", "password": PASSWORD}, "do not match"),
+        ({"username": "nobody", "password": PASSWORD}, "do not match"),
+        ({"code": "x"}, "works once"),
+        ({"code": "x" * 501}, "too long"),
+        ({"username": "op\x00rator", "password": PASSWORD}, "too long"),
+        ({"token": "\x00"}, "too long"),
+    ],
+)
+def test_what_does_not_work_is_said_in_words_and_not_sent_back(
+    stranger: Client, operator: User, typed: dict[str, str], sentence: str
+):
+    response = sign_in(stranger, **typed)
+    page = response.content.decode()
+    assert response.status_code in {400, 401}
+    assert sentence in page
+    assert PASSWORD not in page
+
+
+@pytest.mark.parametrize("name", ["<script>alert(1)</script>", '"><img src=x>'])
+def test_what_was_typed_is_never_markup(stranger: Client, name: str):
+    page = sign_in(stranger, username=name, next=name).content.decode()
+    assert name not in page
+
+
+def test_after_ten_failures_the_address_waits_and_is_told_so(stranger: Client):
+    for _ in range(10):
+        assert sign_in(stranger, code="wrong").status_code == 401
+    response = sign_in(stranger, code=services.one_time_code_create())
+    assert response.status_code == 429
+    assert 0 < int(response["Retry-After"]) <= 60
+    assert "Try again in" in response.content.decode()
+    assert stranger.get("/sign-in/").status_code == 200
+
+
+def test_the_form_needs_its_csrf_token(stranger: Client):
+    response = stranger.post("/sign-in/", {"code": services.one_time_code_create()})
+    assert response.status_code == 403
+    assert "reload the page" in response.content.decode()
+
+
+@pytest.mark.parametrize("wanted", ["https://elsewhere.example/", "//elsewhere.example"])
+def test_signing_in_never_leads_to_another_host(stranger: Client, wanted: str):
+    response = stranger.get("/sign-in/", {"code": services.one_time_code_create(), "next": wanted})
+    assert response["Location"] == "/"
+
+
+def test_who_is_signed_in_goes_on_from_the_sign_in_page(browser: Client):
+    assert browser.get("/sign-in/?next=/account/")["Location"] == "/account/"
+
+
+def test_signing_out_is_a_post_and_ends_the_session(browser: Client):
+    assert browser.get("/sign-out/").status_code == 405
+    assert browser.post("/sign-out/", {"csrfmiddlewaretoken": csrf_of(browser)})["Location"] == "/sign-in/"
+    assert not is_in(browser)
+
+
+def test_a_password_is_set_and_then_changed_only_by_who_knows_it(browser: Client, operator: User):
+    def change(**typed: str) -> int:
+        return browser.post("/account/password/", {"csrfmiddlewaretoken": csrf_of(browser), **typed}).status_code
+
+    other = Client()
+    other.force_login(operator)
+    assert change(new_password1=PASSWORD, new_password2="another") == 422
+    assert change(new_password1=PASSWORD, new_password2=PASSWORD) == 302
+    assert (is_in(browser), is_in(other)) == (True, False)
+    assert change(new_password1="x" * 12, new_password2="x" * 12) == 422
+    assert change(old_password=PASSWORD, new_password1="x" * 12, new_password2="x" * 12) == 302
+
+
+class _Secret(HTMLParser):
+    found = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if "secret" in (dict(attrs).get("class") or ""):
+            self.found = dict(attrs).get("value") or ""
+
+
+def test_a_token_made_on_the_account_page_is_shown_once_works_and_can_be_revoked(browser: Client):
+    data = {"csrfmiddlewaretoken": csrf_of(browser), "name": "ci", "lifetime": "7"}
+    parser = _Secret()
+    parser.feed(browser.post("/account/tokens/", data).content.decode())
+    header = {"Authorization": f"Bearer {parser.found}"}
+    assert Client().get("/account/", headers=header).status_code == 200
+    page = browser.get("/account/").content.decode()
+    assert parser.found not in page
+    assert "in 6 days" in page.replace("\xa0", " ")
+    revoke = f"/account/tokens/{ApiToken.objects.get().pk}/revoke/"
+    assert browser.post(revoke, {"csrfmiddlewaretoken": csrf_of(browser)}).status_code == 302
+    assert Client().get("/account/", headers=header).status_code == 401
+
+
+@pytest.mark.parametrize("data", [{"lifetime": "never"}, {"name": "ci", "lifetime": "8"}, {"name": "x" * 81}])
+def test_a_token_without_a_good_name_and_lifetime_is_not_made(browser: Client, data: dict[str, str]):
+    response = browser.post("/account/tokens/", {"csrfmiddlewaretoken": csrf_of(browser), **data})
+    assert response.status_code == 422
+    assert not ApiToken.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("visitor", "path"), [("stranger", "/sign-in/"), ("browser", "/account/"), ("browser", "/none")]
+)
+def test_no_page_has_inline_script_or_style(request: pytest.FixtureRequest, visitor: str, path: str):
+    page = request.getfixturevalue(visitor).get(path).content.decode()
+    assert "<style" not in page
+    assert " style=" not in page
+    assert " onclick=" not in page
+    assert page.count("<script") == page.count("<script src=") + page.count('<script type="module" src=')

@@ -1,0 +1,83 @@
+import pytest
+from channels.db import aclose_old_connections, database_sync_to_async
+from channels.generic.websocket import AsyncWebsocketConsumer
+from channels.testing import WebsocketCommunicator
+from django.conf import settings
+from django.test import Client
+from django.utils import timezone
+
+from dashboard.accounts.models import ApiToken, User
+from dashboard.accounts.selectors import SESSION_TOKEN
+from dashboard.accounts.websocket import AccessStack
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+class Greeter(AsyncWebsocketConsumer):
+    async def connect(self) -> None:
+        await self.accept()
+        await self.send(text_data=self.scope["user"].username)
+
+
+def dial(*headers: tuple[str, str], path: str = "/ws/timeline/") -> WebsocketCommunicator:
+    raw = [(name.encode(), value.encode()) for name, value in (("host", "testserver"), *headers)]
+    return WebsocketCommunicator(AccessStack(Greeter.as_asgi()), path, headers=raw)
+
+
+async def answer(socket: WebsocketCommunicator) -> str | int:
+    accepted, code = await socket.connect()
+    said = await socket.receive_from() if accepted else code
+    await socket.disconnect()
+    await aclose_old_connections()  # the communicator keeps them open
+    return said
+
+
+def cookie(client: Client) -> tuple[str, str]:
+    return "cookie", f"{settings.SESSION_COOKIE_NAME}={client.cookies[settings.SESSION_COOKIE_NAME].value}"
+
+
+async def test_a_session_of_this_origin_comes_in(browser: Client):
+    assert await answer(dial(cookie(browser), ("origin", "http://testserver"))) == "operator"
+
+
+@pytest.mark.parametrize("origin", ["http://elsewhere.example", "http://testserver:81", "null", ""])
+async def test_a_session_used_by_a_page_of_another_origin_stays_out(browser: Client, origin: str):
+    assert await answer(dial(cookie(browser), ("origin", origin))) == 4401
+
+
+@pytest.fixture
+def leased(browser: Client, made: tuple[ApiToken, str]) -> Client:
+    """A browser whose session was opened with a token."""
+    session = browser.session
+    session[SESSION_TOKEN] = made[0].pk
+    session.save()
+    return browser
+
+
+async def test_a_session_whose_token_was_revoked_stays_out(leased: Client):
+    assert await answer(dial(cookie(leased), ("origin", "http://testserver"))) == "operator"
+    await database_sync_to_async(ApiToken.objects.update)(revoked_at=timezone.now())
+    assert await answer(dial(cookie(leased), ("origin", "http://testserver"))) == 4401
+
+
+async def test_a_bearer_token_comes_in_from_anywhere(token: str):
+    assert await answer(dial(("authorization", f"Bearer {token}"))) == "operator"
+
+
+async def test_a_wrong_token_stays_out_although_there_is_a_session(browser: Client):
+    wrong = ("authorization", "Bearer wrong")
+    assert await answer(dial(wrong, cookie(browser), ("origin", "http://testserver"))) == 4401
+
+
+async def test_strangers_and_tokens_in_the_address_stay_out(token: str):
+    assert await answer(dial(("origin", "http://testserver"))) == 4401
+    assert await answer(dial(("origin", "http://testserver"), path=f"/ws/timeline/?token={token}")) == 4401
+
+
+async def test_a_server_that_can_answer_the_handshake_says_401(operator: User):
+    socket = dial(("origin", "http://testserver"))
+    socket.scope["extensions"] = {"websocket.http.response": {}}
+    await socket.send_input({"type": "websocket.connect"})
+    assert (await socket.receive_output())["status"] == 401
+    assert not (await socket.receive_output())["more_body"]
+    await socket.wait()

@@ -1,0 +1,114 @@
+from html import unescape
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from dashboard.agents import services
+from dashboard.agents.forms import PolicyForm
+from dashboard.agents.limit_fields import LIMIT_FIELDS
+from dashboard.agents.models import Agent, Connection, PolicyVersion
+from dashboard.agents.policy_validation import HANDLING_KEYS
+
+pytestmark = pytest.mark.django_db
+
+INLINE = {"versions-TOTAL_FORMS": "0", "versions-INITIAL_FORMS": "0"}
+POLICY = {"preset": "stop_on_any_error", "tool_calls_on_truncation": "execute_if_complete", **INLINE}
+
+
+def page(client: Client, address: str, data: dict[str, str] | None = None) -> str:
+    answer = client.get(address) if data is None else client.post(address, data, follow=True)
+    assert answer.status_code == 200
+    return unescape(answer.content.decode())
+
+
+def test_every_limit_and_every_type_of_error_has_a_field_of_its_own():
+    assert {*LIMIT_FIELDS, *HANDLING_KEYS, "preset", "max_retries", "name"} < set(PolicyForm.base_fields)
+
+
+def test_a_connection_is_made_and_a_wrong_one_is_answered_in_words(admin_client):
+    address = reverse("admin:agents_connection_add")
+    good = {
+        "name": "near",
+        "provider": "openai",
+        "base_url": "http://127.0.0.1:9/v1",
+        "hint_role": "system",
+        "max_tokens_field": "max_tokens",
+    }
+    wrong = page(admin_client, address, {**good, "api_key_env": "sk-secret", "base_url": "here"})
+    assert "That looks like a key itself" in wrong
+    assert "must begin with http://" in wrong
+    page(admin_client, address, good)
+    assert Connection.objects.get().project.name == "default"
+
+
+def test_a_connection_says_whether_its_key_is_there_and_never_what_it_is(admin_client, connection, monkeypatch):
+    address = reverse("admin:agents_connection_change", args=[connection.pk])
+    assert "no: set it where Whystop runs" in page(admin_client, address)
+    monkeypatch.setenv("NEAR_KEY", "tell-nobody")
+    shown = page(admin_client, address) + page(admin_client, reverse("admin:agents_connection_changelist"))
+    assert "yes" in shown
+    assert "tell-nobody" not in shown
+
+
+def test_an_agent_is_made_and_a_greedy_one_is_answered_in_words(admin_client, connection):
+    address = reverse("admin:agents_agent_add")
+    good = {
+        "name": "essay",
+        "connection": str(connection.pk),
+        "model": "m",
+        "max_tokens": "60",
+        "tools": ["calculator"],
+        "envelope_schema": "null",
+        "gateway_mode": "continue",
+    }
+    assert "at most 4,096 tokens" in page(admin_client, address, {**good, "max_tokens": "1000000"})
+    assert "Nothing is fetched" in page(
+        admin_client, address, {**good, "envelope_schema": '{"$ref": "https://example.com/s"}'}
+    )
+    page(admin_client, address, good)
+    agent = Agent.objects.get()
+    assert (agent.tools, agent.envelope_schema) == (["calculator"], None)
+    assert "The name “essay” is taken by another agent" in page(admin_client, address, good)
+
+
+def test_saving_a_policy_adds_a_version_and_leaves_the_old_one(admin_client, project):
+    page(admin_client, reverse("admin:agents_policy_add"), {**POLICY, "name": "wide", "max_continuations": "9"})
+    version = PolicyVersion.objects.get()
+    assert version.limits == {"max_continuations": 9}
+    assert version.created_by is not None
+
+    address = reverse("admin:agents_policy_change", args=[version.policy_id])
+    form = page(admin_client, address)
+    assert 'name="max_continuations" value="9"' in form
+    assert "A whole number of continuations from 0 to 1,000. Empty: 3." in form
+
+    data = {**POLICY, "max_continuations": "9", "max_seconds": "1.5"}
+    assert "version 2 of “wide”" in page(admin_client, address, data)
+    assert "Nothing has changed" in page(admin_client, address, data)
+    assert [found.limits for found in PolicyVersion.objects.order_by("version")] == [
+        {"max_continuations": 9},
+        {"max_continuations": 9, "max_seconds": 1.5},
+    ]
+
+
+def test_a_wrong_limit_is_answered_beside_its_field(admin_client):
+    address = reverse("admin:agents_policy_add")
+    wrong = page(admin_client, address, {**POLICY, "name": "wide", "max_steps": "0", "max_total_tokens": "many"})
+    assert "max_steps is 0; it must be a whole number of iterations from 1 to 10,000." in wrong
+    assert "max_total_tokens must be a whole number of tokens from 1 to 1,000,000,000, not 'many'." in wrong
+    assert not PolicyVersion.objects.exists()
+
+
+def test_a_preset_that_can_never_retry_is_saved_with_a_warning(admin_client):
+    data = {**POLICY, "name": "wide", "preset": "ignore_tool_errors"}
+    assert "nothing is ever retried" in page(admin_client, reverse("admin:agents_policy_add"), data)
+    assert PolicyVersion.objects.get().error_policy == {"preset": "ignore_tool_errors"}
+
+
+def test_a_version_is_looked_at_and_never_changed(admin_client, project):
+    version = services.policy_create(project=project, name="wide")
+    address = reverse("admin:agents_policyversion_change", args=[version.pk])
+    assert "Save" not in page(admin_client, address)
+    assert admin_client.post(address, {"version": "7"}).status_code == 403
+    assert admin_client.post(reverse("admin:agents_policy_delete", args=[version.policy_id])).status_code == 403

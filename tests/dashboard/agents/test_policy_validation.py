@@ -1,0 +1,129 @@
+import dataclasses
+import math
+
+import pytest
+from django.core.exceptions import ValidationError
+
+from agentcore.error_policy import PRESETS, ErrorPolicy
+from agentcore.policy import SPEC_KEYS, Limits
+from dashboard.agents.limit_fields import LIMIT_FIELDS, default_in_words
+from dashboard.agents.policy_validation import (
+    HANDLING_KEYS,
+    envelope_clean,
+    error_policy_clean,
+    error_policy_warning,
+    limits_clean,
+    tool_calls_on_truncation_clean,
+)
+
+
+def test_every_limit_has_a_field_in_the_same_order():
+    assert list(LIMIT_FIELDS) == [field.name for field in dataclasses.fields(Limits)]
+
+
+def test_the_defaults_are_allowed():
+    defaults = dataclasses.asdict(Limits())
+    assert limits_clean(defaults) == defaults
+
+
+def test_only_what_is_none_by_default_may_be_left_unset():
+    assert {name for name, limit in LIMIT_FIELDS.items() if limit.unset} == {
+        name for name, default in dataclasses.asdict(Limits()).items() if default is None
+    }
+
+
+def test_defaults_are_said_as_a_person_writes_them():
+    assert default_in_words("max_total_output_chars") == "120,000"
+    assert default_in_words("max_total_completion_tokens") == "4 × the first max_tokens"
+
+
+def test_the_specs_keys_are_taken_for_our_fields():
+    assert limits_clean(dict.fromkeys(SPEC_KEYS, 7)) == dict.fromkeys(SPEC_KEYS.values(), 7)
+
+
+@pytest.mark.parametrize(
+    ("limits", "words"),
+    [
+        ([], "must be an object"),
+        ({"max_steps": 0}, "max_steps is 0; it must be a whole number of iterations from 1 to 10,000"),
+        ({"max_continuations": -1}, "from 0 to 1,000"),
+        ({"max_continuations": 2.0}, "whole number"),
+        ({"max_continuations": True}, "whole number"),
+        ({"max_continuations": "3"}, "whole number"),
+        ({"max_continuations": None}, "whole number"),
+        ({"max_seconds": math.nan}, "a number of seconds"),
+        ({"max_seconds": math.inf}, "a number of seconds"),
+        ({"max_seconds": 0}, "from 0.1 to 604,800"),
+        ({"truncation_budget_multiplier": 8.5}, "from 1 to 8"),
+        ({"max_token": 1}, "no limit “max_token”; the limits are max_continuations, max_total"),
+        ({1: 1}, "no limit “1”"),
+        ({"max_continuations": 1, "continuation_max_attempts": 2}, "given twice"),
+    ],
+)
+def test_a_limit_out_of_range_is_refused_in_words(limits, words):
+    with pytest.raises(ValidationError, match=words):
+        limits_clean(limits)
+
+
+def test_all_that_is_wrong_is_said_at_once():
+    with pytest.raises(ValidationError) as refused:
+        limits_clean({"max_steps": 0, "nonsense": 1, "schema_rounds": 1})
+    assert len(refused.value.messages) == 2
+
+
+def test_the_fields_of_an_error_policy_are_the_cores():
+    assert {*HANDLING_KEYS, "max_retries"} == {field.name for field in dataclasses.fields(ErrorPolicy)}
+
+
+def test_an_empty_error_policy_stays_empty_and_a_partial_one_names_its_preset():
+    assert error_policy_clean({}) == {}
+    assert error_policy_clean({"max_retries": 2}) == {"preset": "stop_on_any_error", "max_retries": 2}
+
+
+@pytest.mark.parametrize(
+    ("error_policy", "words"),
+    [
+        ("retry_all", "must be an object"),
+        ({"preset": "never"}, "no error policy “never”; the presets are stop_on_any_error"),
+        ({"preset": []}, "no error policy"),
+        ({"max_retries": -1}, "from 0 to 100"),
+        ({"max_retries": "3"}, "whole number"),
+        ({"max_retries": True}, "whole number"),
+        ({"on_tool_error": "explode"}, "on_tool_error must be one of stop, retry, ignore"),
+        ({"on_tool_error": {}}, "on_tool_error must be one of"),
+        ({"on_any_error": "stop"}, "no “on_any_error”; it knows preset, max_retries, on_tool_error"),
+    ],
+)
+def test_a_wrong_error_policy_is_refused_in_words(error_policy, words):
+    with pytest.raises(ValidationError, match=words):
+        error_policy_clean(error_policy)
+
+
+@pytest.mark.parametrize(
+    "error_policy",
+    [
+        {"preset": "ignore_tool_errors"},
+        {"preset": "retry_all", "max_retries": 1},
+        {"preset": "stop_on_any_error", "on_model_error": "retry"},
+    ],
+)
+def test_a_retry_that_can_never_retry_is_warned_of(error_policy):
+    assert "nothing is ever retried" in (error_policy_warning(error_policy) or "")
+
+
+@pytest.mark.parametrize("error_policy", [{}, *({"preset": name} for name in PRESETS if name != "ignore_tool_errors")])
+def test_a_sound_error_policy_is_not_warned_of(error_policy):
+    assert error_policy_warning(error_policy) is None
+
+
+def test_what_is_done_on_truncation_is_one_of_two_words():
+    assert tool_calls_on_truncation_clean("repair") == "repair"
+    with pytest.raises(ValidationError, match="execute_if_complete, repair"):
+        tool_calls_on_truncation_clean("run")
+
+
+def test_an_envelope_is_an_object_or_nothing():
+    assert envelope_clean(None) is None
+    assert envelope_clean({"a": 1}) == {"a": 1}
+    with pytest.raises(ValidationError, match="object"):
+        envelope_clean([])

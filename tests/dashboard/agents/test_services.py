@@ -1,0 +1,153 @@
+import pytest
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
+from django.db import connection as database
+
+from dashboard.accounts.models import User
+from dashboard.agents import selectors, services
+from dashboard.agents.models import Agent, PolicyVersion
+
+pytestmark = pytest.mark.django_db
+
+
+def faults(refused: pytest.ExceptionInfo[ValidationError]) -> dict[str, list[str]]:
+    return refused.value.message_dict
+
+
+def test_there_is_one_project_from_the_start_and_it_comes_back_should_it_be_missing(project):
+    assert project.name == "default"
+    project.delete()
+    assert selectors.project_default().name == "default"
+
+
+def test_all_that_is_wrong_with_a_connection_is_said_field_by_field(project):
+    with pytest.raises(ValidationError) as refused:
+        services.connection_create(
+            project=project,
+            name="my connection",
+            provider="delphi",
+            base_url="ftp://host",
+            api_key_env="sk-abc",
+            max_output_tokens=0,
+            hint_role="robot",
+            max_tokens_field="tokens",
+        )
+    assert faults(refused).keys() == {
+        "name",
+        "provider",
+        "base_url",
+        "api_key_env",
+        "max_output_tokens",
+        "hint_role",
+        "max_tokens_field",
+    }
+
+
+def test_a_name_is_given_once_per_project(project, connection):
+    with pytest.raises(ValidationError) as refused:
+        services.connection_create(project=project, name="near", provider="openai", base_url="http://host")
+    assert faults(refused) == {"name": ["The name “near” is taken by another connection; choose another."]}
+
+
+def test_an_agent_within_its_connections_ceiling_is_made(project, connection):
+    agent = services.agent_create(
+        project=project, name="essay", connection=connection, model="m", max_tokens=4096, envelope_schema={}
+    )
+    assert selectors.agent_get(project=project, name="essay") == agent
+    assert agent.id.version == 7
+
+
+@pytest.mark.parametrize(("max_tokens", "words"), [(0, "at least 1"), (1_000_000, "at most 4,096 tokens")])
+def test_an_agent_beyond_the_ceiling_is_refused(project, connection, max_tokens, words):
+    with pytest.raises(ValidationError) as refused:
+        services.agent_create(project=project, name="a", connection=connection, model="m", max_tokens=max_tokens)
+    assert words in faults(refused)["max_tokens"][0]
+
+
+def test_an_agents_tools_schema_and_mode_are_checked(project, connection):
+    with pytest.raises(ValidationError) as refused:
+        services.agent_create(
+            project=project,
+            name="a",
+            connection=connection,
+            model="",
+            max_tokens=1,
+            tools=["rm"],
+            envelope_schema={"$ref": "https://example.com"},
+            gateway_mode="sing",
+        )
+    assert faults(refused).keys() == {"model", "tools", "envelope_schema", "gateway_mode"}
+
+
+def test_a_ceiling_does_not_drop_below_what_an_agent_asks_for(project, connection):
+    services.agent_create(project=project, name="essay", connection=connection, model="m", max_tokens=4096)
+    with pytest.raises(ValidationError, match="“essay” asks for 4,096"):
+        services.connection_update(connection=connection, changes={"max_output_tokens": 100})
+
+
+def test_the_context_window_is_a_ceiling_too(connection):
+    services.connection_update(connection=connection, changes={"context_window": 1000})
+    assert connection.ceiling == 1000
+
+
+def test_an_update_changes_what_it_names(project, connection):
+    agent = services.agent_create(project=project, name="a", connection=connection, model="m", max_tokens=10)
+    services.agent_update(agent=agent, changes={"max_tokens": 20, "tools": ["calculator"]})
+    assert Agent.objects.get().max_tokens == 20
+    with pytest.raises(ValidationError, match="no field “project”"):
+        services.agent_update(agent=agent, changes={"project": None})
+
+
+def test_a_policy_gets_its_next_version_under_the_same_name(project):
+    first = services.policy_create(project=project, name="wide", limits={"continuation_max_attempts": 9})
+    second = services.policy_create(project=project, name="wide", error_policy={"preset": "retry_all"})
+    assert (first.version, second.version) == (1, 2)
+    assert first.limits == {"max_continuations": 9}
+    assert first.policy == second.policy
+    assert selectors.policy_version_latest(policy=first.policy) == second
+    assert selectors.policy_version_get(policy=first.policy, version=1) == first
+
+
+def test_an_agent_without_policy_has_no_version():
+    assert selectors.policy_version_latest(policy=None) is None
+
+
+def test_all_that_is_wrong_with_a_policy_is_said_field_by_field(project):
+    with pytest.raises(ValidationError) as refused:
+        services.policy_create(
+            project=project, name="wide", limits={"x": 1}, error_policy={"preset": 1}, tool_calls_on_truncation="no"
+        )
+    assert faults(refused).keys() == {"limits", "error_policy", "tool_calls_on_truncation"}
+    with pytest.raises(ValidationError) as refused:
+        services.policy_create(project=project, name="a b")
+    assert faults(refused).keys() == {"name"}
+
+
+@pytest.fixture
+def version(project) -> PolicyVersion:
+    user = User.objects.create(username="ada")
+    return services.policy_create(project=project, name="wide", created_by=user)
+
+
+def test_the_database_refuses_to_change_a_version(version):
+    with pytest.raises(IntegrityError, match="append-only: UPDATE was refused"), transaction.atomic():
+        PolicyVersion.objects.update(limits={"max_steps": 1})
+    with pytest.raises(IntegrityError, match="append-only: DELETE was refused"), transaction.atomic():
+        version.policy.delete()
+    version.refresh_from_db()
+    assert version.limits == {}
+
+
+def test_erasing_lets_a_version_be_deleted_but_never_changed(version):
+    with database.cursor() as cursor:
+        cursor.execute("SET LOCAL whystop.erasing = 'on'")
+    with pytest.raises(IntegrityError, match="UPDATE was refused"), transaction.atomic():
+        PolicyVersion.objects.update(version=5)
+    version.policy.delete()
+    assert not PolicyVersion.objects.exists()
+
+
+def test_a_user_who_made_versions_can_be_deleted_and_is_forgotten(version):
+    User.objects.all().delete()
+    version.refresh_from_db()
+    assert version.created_by is None

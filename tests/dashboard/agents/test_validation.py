@@ -1,0 +1,145 @@
+import pytest
+from django.core.exceptions import ValidationError
+
+from dashboard.agents import validation
+
+
+@pytest.mark.parametrize("name", ["a", "essay", "A.b_c-9", "x" * 64, "..a"])
+def test_a_name_fits_an_address(name):
+    validation.name_valid(name)
+
+
+@pytest.mark.parametrize("name", ["", "x" * 65, "two words", "a/b", "ä", "a\n", ".", "..", "<script>"])
+def test_what_fits_no_address_is_no_name(name):
+    with pytest.raises(ValidationError, match="1 to 64 letters"):
+        validation.name_valid(name)
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["https://api.openai.com/v1", "http://127.0.0.1:8000", "http://[::1]:8000/v1/", "HTTPS://host", "http://host/a@b"],
+)
+def test_an_address_is_a_scheme_a_host_and_a_path(url):
+    validation.base_url_valid(url)
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("", "http://"),
+        ("api.openai.com/v1", "http://"),
+        ("ftp://host", "http://"),
+        ("file:///etc/passwd", "http://"),
+        ("http://", "http://"),
+        ("http://:80/v1", "http://"),
+        ("http://host:99999", "http://"),
+        ("http://host:0", "http://"),
+        ("http://host:port", "http://"),
+        ("http://ho st", "http://"),
+        ("http://host\r\nx: y", "http://"),
+        ("http://host\\@other", "http://"),
+        ("http://[::1", "http://"),
+        ("https://me:secret@host/v1", "user name or password"),
+        ("https://secret@host/v1", "user name or password"),
+        ("https://host/v1?key=secret", "before any"),
+        ("https://host/v1?", "before any"),
+        ("https://host/v1#there", "before any"),
+    ],
+)
+def test_an_address_with_anything_else_is_refused_in_words(url, words):
+    with pytest.raises(ValidationError, match=words) as refused:
+        validation.base_url_valid(url)
+    assert "secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["", "OPENAI_API_KEY", "_x", "key9"])
+def test_a_variable_is_named(name):
+    validation.api_key_env_valid(name)
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["sk-proj-abc", "sk_live_1", "gsk_abc", "AIzaSyA", "Bearer x", "hf_abc", "0123456789abcdef0123456789abcdef"],
+)
+def test_a_key_in_the_place_of_its_variables_name_is_recognized_and_not_repeated(key):
+    with pytest.raises(ValidationError, match="looks like a key itself") as refused:
+        validation.api_key_env_valid(key)
+    assert key not in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["MY KEY", "9KEY", "A-B", "$KEY", "K\n"])
+def test_what_cannot_be_a_variable_is_refused(name):
+    with pytest.raises(ValidationError, match="letters, digits and underscores"):
+        validation.api_key_env_valid(name)
+
+
+@pytest.mark.parametrize("name", sorted(validation.OWN_SECRETS))
+def test_our_own_secrets_are_never_a_providers_key(name):
+    with pytest.raises(ValidationError, match="Whystop's own"):
+        validation.api_key_env_valid(name)
+
+
+@pytest.mark.parametrize(
+    ("value", "ceiling", "words"),
+    [
+        (0, None, "at least 1"),
+        (-5, 100, "at least 1"),
+        (1_000_000, 4096, r"1,000,000.*“near”.*4,096.*from 1 to 4,096"),
+        (10_000_001, None, "at most 10,000,000"),
+    ],
+)
+def test_max_tokens_is_judged_by_the_connections_ceiling(value, ceiling, words):
+    with pytest.raises(ValidationError, match=words):
+        validation.max_tokens_within(value, ceiling=ceiling, connection="near")
+
+
+def test_a_million_tokens_are_fine_where_no_ceiling_is_known():
+    validation.max_tokens_within(1_000_000, ceiling=None, connection="near")
+
+
+@pytest.mark.parametrize(
+    ("tools", "words"),
+    [
+        (["calculator", "rm"], "no tool “rm”; the tools are calculator, clock"),
+        (["calculator", "calculator"], "named twice"),
+        ("calculator", "list of names"),
+        ([1], "list of names"),
+        (None, "list of names"),
+    ],
+)
+def test_tools_are_known_and_different(tools, words):
+    with pytest.raises(ValidationError, match=words):
+        validation.tools_valid(tools, {"clock", "calculator"})
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        None,
+        {},
+        {"type": "object", "properties": {"a": {"$ref": "#/$defs/a"}}, "$defs": {"a": {"type": "string"}}},
+        {"$schema": "http://json-schema.org/draft-07/schema#", "type": "object"},
+    ],
+)
+def test_a_schema_that_stands_alone_is_taken(schema):
+    validation.json_schema_valid(schema)
+
+
+@pytest.mark.parametrize(
+    ("schema", "words"),
+    [
+        ([], "must be an object"),
+        (True, "must be an object"),
+        ("{}", "must be an object"),
+        ({"type": "strin"}, r"not a JSON Schema \(at /type\)"),
+        ({"properties": {"a": {"minimum": "x"}}}, r"at /properties/a/minimum"),
+        ({"pattern": "("}, "not a JSON Schema"),
+        ({"$ref": "#/nope"}, "not a JSON Schema"),
+        ({"$ref": "https://example.com/a"}, "refers to “https://example.com/a”. Nothing is fetched"),
+        ({"properties": {"a": {"$ref": "file:///etc/passwd"}}}, "Nothing is fetched"),
+        ({"$schema": "https://example.com/meta"}, "Nothing is fetched"),
+    ],
+)
+def test_a_schema_that_is_none_or_wants_the_network_is_refused_in_words(schema, words):
+    with pytest.raises(ValidationError, match=words):
+        validation.json_schema_valid(schema)
