@@ -1,5 +1,6 @@
 """Verify, what-if, and where two runs part. A re-run is a driver's work; what it starts from is a snapshot."""
 
+from agentcore.replay.fork import fork
 from agentcore.replay.recording import Provenance, Record, Recording
 from agentcore.replay.verify import Divergence, Verification, first_divergence, verify
 from agentcore.replay.what_if import what_if
@@ -11,6 +12,7 @@ __all__ = [
     "Recording",
     "Verification",
     "first_divergence",
+    "fork",
     "verify",
     "what_if",
 ]

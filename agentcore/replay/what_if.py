@@ -21,10 +21,10 @@ from agentcore.events import (
 )
 from agentcore.machine.advance import Step, advance
 from agentcore.machine.snapshot import Snapshot
-from agentcore.machine.states import CALLS, State
 from agentcore.messages import ChatResponse, TokenUsage
 from agentcore.policy import Policy
 from agentcore.reasons import NormalizedStopReason
+from agentcore.replay.fork import under
 from agentcore.replay.recording import Provenance, Record, Recording
 from agentcore.replay.tape import Listener, Tape
 
@@ -72,7 +72,7 @@ class _Run:
     read: dict[int, int] = field(default_factory=dict)  #: characters of tape read since the runs parted, by iteration
 
     def __post_init__(self) -> None:
-        self.snapshot = self.base = _under(self.recording, self.policy)
+        self.snapshot = self.base = under(self.recording.base_snapshot, self.recording.policy, self.policy)
         self.past = _Past.of(self.recording)
         asked = self.past.steps[0].snapshot.setup if self.past.steps else self.snapshot.setup
         envelope = asked is not None and asked.envelope_schema is not None
@@ -211,25 +211,6 @@ class _Run:
 
     def _usage(self, tape: Tape, start: int, tokens: float) -> TokenUsage:
         return TokenUsage(tape.input_tokens + round(tape.tokens_at(start)), max(0, round(tokens)))
-
-
-def _under(recording: Recording, policy: Policy) -> Snapshot:
-    """Where the run begins: a fork begins in the middle, past the event that brings a policy in."""
-    base, before = recording.base_snapshot, recording.policy
-    if base.setup is None or policy == before:
-        return base
-    asked = replace(
-        base.setup,
-        max_tokens=base.setup.max_tokens if policy.max_tokens is None else policy.max_tokens,
-        system_prompt=base.setup.system_prompt if policy.system_prompt is None else policy.system_prompt,
-        model=policy.model or base.setup.model,
-    )
-    call, pending = base.call, base.state in (*CALLS, State.BACKOFF)
-    if call is not None and pending and policy.max_tokens is not None and policy.max_tokens != before.max_tokens:
-        call = replace(call, max_tokens=policy.max_tokens)
-    limits = base.limits if policy.limits == before.limits else policy.limits
-    error_policy = base.error_policy if policy.error_policy == before.error_policy else policy.error_policy
-    return replace(base, setup=asked, call=call, limits=limits, error_policy=error_policy)
 
 
 def _seconds(tape: Tape, tokens: float) -> float:

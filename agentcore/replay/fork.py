@@ -1,0 +1,44 @@
+"""A new turn from the middle of another: the snapshot after one of its records, with other numbers in force."""
+
+from dataclasses import replace
+
+from agentcore.errors import RecordingError
+from agentcore.machine.advance import advance
+from agentcore.machine.snapshot import Snapshot
+from agentcore.machine.states import CALLS, TERMINAL, State
+from agentcore.policy import Policy
+from agentcore.replay.recording import Recording
+
+
+def fork(recording: Recording, seq: int, policy: Policy, turn_id: str) -> Snapshot:
+    """Where turn `turn_id` begins. Raises `RecordingError`, in words, where nothing can follow that record."""
+    if not 1 <= seq <= len(recording.records):
+        raise RecordingError(f"This turn has records 1 to {len(recording.records)}, not {seq}.")
+    snapshot = recording.base_snapshot
+    for record in recording.records[:seq]:
+        snapshot = advance(snapshot, record.event, recording.policy).snapshot
+    if snapshot.state in TERMINAL or snapshot.state is State.HELD:
+        raise RecordingError(f"After record {seq} the turn is {snapshot.state}; nothing follows it.")
+    begun = under(snapshot, recording.policy, policy)
+    return replace(begun, setup=replace(begun.asked, turn_id=turn_id), at=0.0)
+
+
+def under(snapshot: Snapshot, before: Policy, policy: Policy) -> Snapshot:
+    """A snapshot past the event that brings a policy in, with what differs from the policy before put in force.
+
+    What an operator changed since stays, where the new policy says nothing else than the old one.
+    """
+    if snapshot.setup is None or policy == before:
+        return snapshot
+    asked = replace(
+        snapshot.setup,
+        max_tokens=snapshot.setup.max_tokens if policy.max_tokens is None else policy.max_tokens,
+        system_prompt=snapshot.setup.system_prompt if policy.system_prompt is None else policy.system_prompt,
+        model=policy.model or snapshot.setup.model,
+    )
+    call, pending = snapshot.call, snapshot.state in (*CALLS, State.BACKOFF)
+    if call is not None and pending and policy.max_tokens is not None and policy.max_tokens != before.max_tokens:
+        call = replace(call, max_tokens=policy.max_tokens)
+    limits = snapshot.limits if policy.limits == before.limits else policy.limits
+    error_policy = snapshot.error_policy if policy.error_policy == before.error_policy else policy.error_policy
+    return replace(snapshot, setup=asked, call=call, limits=limits, error_policy=error_policy)

@@ -1,0 +1,25 @@
+"""Driving turns in tests as a worker would, without the queue."""
+
+import asyncio
+from collections.abc import Callable
+
+from dashboard.agents.models import Agent
+from dashboard.live.driver import Driver
+from dashboard.live.inbox import Inbox
+from dashboard.live.transport import Transport
+from dashboard.turns.models import Turn
+
+AgentOf = Callable[..., Agent]
+Play = Callable[..., Turn]
+
+
+def drive(turn: Turn) -> Turn:
+    """Drive a queued turn to where it stops, as a worker would."""
+
+    async def run() -> None:
+        async with Transport() as transport:
+            await Driver(turn.id, transport, Inbox()).drive()
+
+    asyncio.run(run())
+    turn.refresh_from_db()
+    return turn
