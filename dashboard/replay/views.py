@@ -28,7 +28,8 @@ def page(request: HttpRequest, turn_id: UUID) -> HttpResponse:
     turn = turn_or_404(turn_id)
     context = _context(turn, request.GET)
     if request.headers.get("HX-Target") == "what-if":
-        response = render(request, "replay/_what_if.html", context)
+        response = render(request, "replay/_what_if.html", {**context, "alone": True})
+        response["HX-Replace-Url"] = f"?{context['query']}" if context["query"] else _address(turn)
     else:
         response = render(request, "replay/page.html", {**context, **_rerun(turn, request.GET.get("rerun", ""))})
     patch_vary_headers(response, ["HX-Target"])

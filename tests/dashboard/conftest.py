@@ -21,6 +21,7 @@ from dashboard.simulator.app import Simulator
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import AgentOf, Play, drive
 
+
 @contextmanager
 def serving(simulator: Simulator) -> Iterator[str]:
     """The base address of a simulator while it serves."""

@@ -1,0 +1,10 @@
+"""The API for programs, /api/v1 (design §4.3).
+
+api         the API itself: its routers, its parser, its errors
+callers     who may call, and who may write
+reading     request bodies: bounded, strict JSON
+bodies      what callers send
+answers     what they are given
+problems    every error, as problem details
+openapi     what the schema says beside what the routers know
+"""

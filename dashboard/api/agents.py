@@ -1,0 +1,57 @@
+"""Agents: a model behind a connection, what it is told and given, and its policy."""
+
+# ruff: noqa: ARG001 - every view is given its request
+
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from ninja import Router, Status
+
+from dashboard.agents import models, selectors, services
+from dashboard.api import answers, bodies
+from dashboard.api.named import asked_for, named
+
+router = Router(tags=["agents"])
+
+
+@router.post("/agents", response={201: answers.Agent}, summary="Make an agent")
+def agent_create(request: HttpRequest, body: bodies.Agent) -> Status[dict[str, Any]]:
+    """`connection` and `policy` are names of what exists; `max_tokens` stays under the connection's ceiling."""
+    project = selectors.project_default()
+    rows: dict[str, QuerySet[Any]] = {
+        "connection": selectors.connection_list(project=project),
+        "policy": selectors.policy_list(project=project),
+    }
+    given, errors = body.given(), {}
+    for field in rows.keys() & given.keys():
+        try:
+            given[field] = asked_for(rows[field], given[field], field)
+        except ValidationError as error:
+            errors.update(error.error_dict)
+    if errors:
+        raise ValidationError(errors)
+    return Status(201, shown(services.agent_create(project=project, **given)))
+
+
+@router.get("/agents", response=list[answers.Agent], summary="List agents")
+def agent_list(request: HttpRequest) -> list[dict[str, Any]]:
+    """All of them, by name."""
+    return [shown(agent) for agent in selectors.agent_list(project=selectors.project_default())]
+
+
+@router.get("/agents/{name}", response=answers.Agent, summary="Get an agent")
+def agent_get(request: HttpRequest, name: str) -> dict[str, Any]:
+    """By name or id."""
+    return shown(named(selectors.agent_list(project=selectors.project_default()), name))
+
+
+def shown(agent: models.Agent) -> dict[str, Any]:
+    as_stored = ("id", "name", "model", "system_prompt", "max_tokens", "tools", "envelope_schema", "gateway_mode")
+    return {
+        **{key: getattr(agent, key) for key in as_stored},
+        "connection": agent.connection.name,
+        "policy": agent.policy.name if agent.policy else None,
+        "created_at": agent.created_at,
+    }

@@ -1,0 +1,209 @@
+"""What callers are given: the shapes of design §4.3, for the schema and against slips."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
+
+from agentcore.reasons import AttemptKind, NormalizedStopReason, StopReason, TurnStatus
+
+#: What providers and models said is passed on as it is.
+Json = Annotated[Any, WithJsonSchema({})]
+Object = Annotated[Any, WithJsonSchema({"type": "object"})]
+MaybeObject = Annotated[Any, WithJsonSchema({"type": ["object", "null"]})]
+Objects = Annotated[Any, WithJsonSchema({"type": "array", "items": {"type": "object"}})]
+
+
+def _words(enumeration: Any) -> str:
+    return ", ".join(enumeration)
+
+
+class Problem(BaseModel):
+    """What went wrong, and what to do (RFC 9457)."""
+
+    class Fault(BaseModel):
+        field: str | None = Field(description="Where it is wrong, with dots between the parts; null: as a whole.")
+        message: str
+
+    type: str = "about:blank"
+    title: str
+    status: int
+    detail: str
+    errors: list[Fault]
+
+
+class Connection(BaseModel):
+    model_config = ConfigDict(from_attributes=True)
+
+    id: UUID
+    name: str
+    provider: str
+    base_url: str
+    api_key_env: str
+    max_output_tokens: int | None
+    context_window: int | None
+    hint_role: str
+    max_tokens_field: str
+    key_found: bool | None = Field(description="Whether the environment holds the key; null where none is named.")
+    created_at: datetime
+
+
+class Policy(BaseModel):
+    id: UUID
+    name: str
+    version: int
+    limits: Object = Field(description="Every limit, defaults included.")
+    error_policy: Object
+    envelope: MaybeObject
+    tool_calls_on_truncation: str
+    warning: str | None = Field(description="What is allowed and yet surely not meant.")
+    created_at: datetime
+
+
+class Agent(BaseModel):
+    id: UUID
+    name: str
+    connection: str
+    model: str
+    system_prompt: str
+    max_tokens: int
+    tools: list[str]
+    envelope_schema: MaybeObject
+    policy: str | None
+    gateway_mode: str
+    created_at: datetime
+
+
+class Turn(BaseModel):
+    """One user input until the final answer."""
+
+    id: UUID
+    agent: str
+    provider: str
+    model: str
+    status: str = Field(description=_words(TurnStatus))
+    stop_reason: str | None = Field(description="Why the agent stopped: " + _words(StopReason))
+    model_stop_reason: str | None = Field(description="Why the model stopped: " + _words(NormalizedStopReason))
+    raw_stop_reason: str | None = Field(description="The provider's own word.")
+    terminal_reason: str | None
+    error_code: str | None
+    output_text: str
+    notice: str = Field(description="What is missing from the answer, apart from it.")
+    input_tokens: int
+    output_tokens: int
+    attempts: int
+    continuations: int
+    tool_repairs: int
+    envelope_retries: int
+    started_at: datetime | None
+    finished_at: datetime | None
+    duration_ms: int | None
+    policy_version: int | None
+    parent_id: UUID | None
+    forked_at: int | None = Field(description="The parent's record at which this one began.")
+    envelope: Json = Field(description="The accepted structured answer.")
+    lint: list[str]
+    verdict: str = Field(description="Why it stopped, in a sentence; never empty once it has ended.")
+
+
+class TurnPage(BaseModel):
+    items: list[Turn]
+    next: str | None = Field(description="The cursor of older turns; null at the end.")
+    previous: str | None = Field(description="The cursor of newer turns; null at the beginning.")
+
+
+class Attempt(BaseModel):
+    """One call of the model."""
+
+    index: int
+    kind: str = Field(description=_words(AttemptKind))
+    iteration: int
+    max_tokens: int
+    request: Json = Field(description="The body as it was sent.")
+    response: MaybeObject = Field(
+        description="`{content_type, headers, body}`; `truncated` is true where the body is only its first MB."
+    )
+    status_code: int | None
+    stop_reason: str | None
+    raw_stop_reason: str | None
+    usage: MaybeObject
+    text: str
+    tool_calls: Objects
+    error: MaybeObject
+    started_at: datetime
+    first_token_ms: int | None
+    duration_ms: int | None
+
+
+class Record(BaseModel):
+    """One row of a turn's history."""
+
+    seq: int
+    at: datetime
+    event: Object
+    transitions: Objects = Field(description="`{from, trigger, to, reason, outcome}` each.")
+    command: Object
+    observed: Objects
+
+
+class Evaluation(BaseModel):
+    """What all criteria together said at one moment; `evaluations` is what each said."""
+
+    seq: int
+    position: int
+    state: str
+    decision: str
+    resolved_by: str
+    stop_reason: str
+    error_type: str | None
+    handling: str | None
+    evaluations: Objects = Field(description="`{criterion, decision, reason, context}` each.")
+
+
+class Verification(BaseModel):
+    class Divergence(BaseModel):
+        seq: int
+        recorded: MaybeObject
+        replayed: MaybeObject
+
+    verified: bool
+    divergence: Divergence | None = Field(description="The first record where the two part.")
+
+
+class Step(BaseModel):
+    seq: int
+    at: datetime | None
+    event: Object
+    transitions: Objects
+    command: Object
+    observed: Objects
+    provenance: Literal["recorded", "derived", "live"]
+
+
+class WhatIf(Turn):
+    """The turn as it would have been."""
+
+    steps: list[Step]
+    undecidable: bool = Field(description="The recording had no answer to what was asked for; it stops there.")
+
+
+class Rerun(BaseModel):
+    id: UUID
+    parent_id: UUID
+
+
+class BacktestId(BaseModel):
+    id: UUID
+
+
+class Backtest(BaseModel):
+    status: str
+    total: int
+    done: int
+    same: int
+    flipped: int
+    undecidable: int
+    tokens_delta: int
+    calls_delta: int
+    flipped_turns: list[UUID]

@@ -1,0 +1,38 @@
+"""The API as one value; `api.urls` stands at /api/v1/."""
+
+from typing import Any
+
+from ninja import NinjaAPI, Swagger
+from ninja.openapi.schema import OpenAPISchema
+
+from dashboard.api import agents, connections, policies, replays, turns
+from dashboard.api.callers import Caller
+from dashboard.api.openapi import ABOUT, with_problems
+from dashboard.api.problems import answer_with_problems
+from dashboard.api.reading import StrictParser
+
+
+class Api(NinjaAPI):
+    """Ninja's, with every error in its schema and short operation ids."""
+
+    def get_openapi_schema(self, **kwargs: Any) -> OpenAPISchema:
+        schema = super().get_openapi_schema(**kwargs)
+        with_problems(schema)
+        return schema
+
+    def get_openapi_operation_id(self, operation: Any) -> str:
+        return str(operation.view_func.__name__)
+
+
+api = Api(
+    title="Whystop",
+    version="1",
+    description=ABOUT,
+    urls_namespace="api",
+    auth=Caller(),
+    parser=StrictParser(),
+    docs=Swagger({"tryItOutEnabled": True, "defaultModelsExpandDepth": 0}),
+)
+answer_with_problems(api)
+for module in (connections, policies, agents, turns, replays):
+    api.add_router("", module.router)

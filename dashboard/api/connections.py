@@ -1,0 +1,33 @@
+"""Connections: an endpoint, its dialect and its ceilings."""
+
+# ruff: noqa: ARG001 - every view is given its request
+
+from typing import Any
+
+from django.http import HttpRequest
+from ninja import Router, Status
+
+from dashboard.agents import models, selectors, services
+from dashboard.api import answers, bodies
+from dashboard.api.named import named
+
+router = Router(tags=["connections"])
+
+
+@router.post("/connections", response={201: answers.Connection}, summary="Make a connection")
+def connection_create(request: HttpRequest, body: bodies.Connection) -> Status[models.Connection]:
+    """A name that is taken, an unknown provider or an address that is none is refused in words."""
+    made = services.connection_create(project=selectors.project_default(), **body.given())
+    return Status(201, made)
+
+
+@router.get("/connections", response=list[answers.Connection], summary="List connections")
+def connection_list(request: HttpRequest) -> Any:
+    """All of them, by name."""
+    return selectors.connection_list(project=selectors.project_default())
+
+
+@router.get("/connections/{name}", response=answers.Connection, summary="Get a connection")
+def connection_get(request: HttpRequest, name: str) -> models.Connection:
+    """By name or id."""
+    return named(selectors.connection_list(project=selectors.project_default()), name)

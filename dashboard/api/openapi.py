@@ -1,0 +1,93 @@
+"""What the API's schema says beside what its routers know: the timeline's parameters, and every error."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from dashboard.api.answers import Problem
+from dashboard.turns.filters import FILTER_NAMES, WORDS
+from dashboard.turns.selectors import DEFAULT_LIMIT, MAX_LIMIT
+
+ABOUT = """Why did this turn stop, and what limit would have let it finish?
+
+Send `Authorization: Bearer <token>`; a session works too, and needs the `X-CSRFToken` header for anything but reading.
+Bodies are JSON of at most 2 MB; an unknown field is refused. Times are ISO 8601 in UTC. Errors are problem details
+(RFC 9457): 422 where a body is not of the shape asked for, 400 where a value in it is not allowed, each with a sentence
+by field.
+"""
+MEANINGS: Mapping[str, str] = {
+    "stop_reason": "Why the agent stopped.",
+    "model_stop_reason": "Why the model stopped.",
+    "status": "Where the turn stands.",
+    "provider": "The dialect of the connection.",
+    "model": "The model's name.",
+    "agent": "The agent's name.",
+    "has": "What the turn must have had; given several times, all of it.",
+    "q": 'Words of the input or the answer, as in a search engine: "a phrase", -without, or.',
+    "since": "Made at this time or later.",
+    "until": "Made before this time.",
+}
+
+
+def _filter_parameter(name: str) -> dict[str, Any]:
+    words = WORDS.get(name)
+    word = {"type": "string", **({"enum": list(words)} if words else {})}
+    schema = {"type": "array", "items": word} if name in WORDS else {"type": "string"}
+    return {"name": name, "in": "query", "required": False, "schema": schema, "description": MEANINGS[name]}
+
+
+TIMELINE_PARAMETERS: list[dict[str, Any]] = [
+    *(_filter_parameter(name) for name in FILTER_NAMES),
+    {
+        "name": "cursor",
+        "in": "query",
+        "required": False,
+        "schema": {"type": "string"},
+        "description": "`next` or `previous` of an answer, as it is.",
+    },
+    {
+        "name": "limit",
+        "in": "query",
+        "required": False,
+        "schema": {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": DEFAULT_LIMIT},
+        "description": "Turns on a page.",
+    },
+]
+
+#: The errors of each operation, by what it does.
+ALWAYS = {"401": "No valid credentials.", "500": "Our fault; the log says why."}
+WITH_ID = {"404": "There is nothing by this name or id."}
+WITH_QUERY = {"400": "A filter, the cursor or the limit is not allowed; each by name, in words."}
+WRITING = {"403": "No right to write, or no CSRF token with a session."}
+WITH_BODY = {
+    "400": "Not JSON, or a value is not allowed; each by field, in words.",
+    "413": "The body is too large.",
+    "422": "The body is not of this shape; each by field.",
+}
+CONFLICT = {"409": "The turn is not where this makes sense."}
+
+
+def _errors_of(path: str, method: str, operation: Mapping[str, Any]) -> dict[str, str]:
+    errors = dict(ALWAYS)
+    if "{" in path:
+        errors |= WITH_ID
+    if method == "get" and path.endswith("/turns"):
+        errors |= WITH_QUERY
+    if method != "get":
+        errors |= WRITING
+    if "requestBody" in operation:
+        errors |= WITH_BODY
+    if path.endswith(("/cancel", "/control")):
+        errors |= CONFLICT
+    return dict(sorted(errors.items()))
+
+
+def with_problems(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema with the errors of every operation put in."""
+    problem = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
+    schema["components"]["schemas"] |= {**problem.pop("$defs"), "Problem": problem}
+    content = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
+    for path, operations in schema["paths"].items():
+        for method, operation in operations.items():
+            said = _errors_of(path, method, operation).items()
+            operation["responses"] |= {status: {"description": words, "content": content} for status, words in said}
+    return schema

@@ -1,0 +1,174 @@
+"""Every error of the API as problem details, in sentences that say what to do.
+
+400  words: malformed JSON, a value that is not allowed, a cursor of no timeline
+404  nothing there · 409 not where the action makes sense · 413 too large
+422  the body is not of the shape asked for: a field missing, unknown or of another type
+"""
+
+import logging
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from http import HTTPStatus
+from typing import Any
+
+from django.core.exceptions import NON_FIELD_ERRORS, ObjectDoesNotExist, RequestDataTooBig
+from django.core.exceptions import ValidationError as WordsError
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from ninja import NinjaAPI
+from ninja.errors import HttpError
+from ninja.errors import ValidationError as ShapeError
+
+from dashboard.api.reading import TOO_LARGE
+from dashboard.live.services import TurnConflict
+from dashboard.turns.selectors import BadCursorError
+
+logger = logging.getLogger(__name__)
+
+Fault = dict[str, str | None]
+
+REPLAY_MODES = ("verify", "what_if", "rerun")
+#: What a field of the wrong shape is told, by pydantic's word for it.
+SHAPE_WORDS: Mapping[str, str] = {
+    "missing": "It is missing; give it.",
+    "string_type": "It must be text.",
+    "int_type": "It must be a whole number.",
+    "dict_type": "It must be an object.",
+    "model_type": "It must be an object.",
+    "model_attributes_type": "It must be an object.",
+    "list_type": "It must be a list.",
+    "literal_error": "It must be one of {expected}.",
+    "union_tag_invalid": "It must be one of {expected_tags}.",
+    "union_tag_not_found": "It is missing; give it.",
+}
+
+
+def problem(status: int, detail: str, faults: Iterable[Fault] = ()) -> HttpResponse:
+    body = {
+        "type": "about:blank",
+        "title": HTTPStatus(status).phrase,
+        "status": status,
+        "detail": detail,
+        "errors": list(faults),
+    }
+    return JsonResponse(body, status=status, content_type="application/problem+json")
+
+
+@contextmanager
+def about(field: str) -> Iterator[None]:
+    """What is said to be wrong within is said of this field."""
+    try:
+        yield
+    except WordsError as error:
+        raise WordsError({field: error.messages}) from error
+
+
+@contextmanager
+def about_parts_of(field: str, names: Collection[str]) -> Iterator[None]:
+    """What is said within of `names` is said of parts of this field."""
+    try:
+        yield
+    except WordsError as error:
+        if not hasattr(error, "error_dict"):
+            raise
+        said = error.message_dict.items()
+        raise WordsError({f"{field}.{name}" if name in names else name: words for name, words in said}) from error
+
+
+def of_words(_: HttpRequest, error: WordsError) -> HttpResponse:
+    """400 with a sentence for each field."""
+    by_field = error.message_dict if hasattr(error, "error_dict") else {NON_FIELD_ERRORS: error.messages}
+    faults: list[Fault] = [
+        {"field": None if field == NON_FIELD_ERRORS else field, "message": message}
+        for field, messages in by_field.items()
+        for message in messages
+    ]
+    return problem(400, " ".join(str(fault["message"]) for fault in faults), faults)
+
+
+def of_shape(_: HttpRequest, error: ShapeError) -> HttpResponse:
+    """422, or 404 where what is wrong is the address."""
+    if any(fault["loc"][0] == "path" for fault in error.errors):
+        return problem(404, "There is nothing at this address: an id is 32 hexadecimal digits with dashes.")
+    faults = [_shape_fault(fault) for fault in error.errors]
+    return problem(422, " ".join(": ".join(part for part in fault.values() if part) for fault in faults), faults)
+
+
+def _shape_fault(fault: Mapping[str, Any]) -> Fault:
+    context = fault.get("ctx") or {}
+    field = ".".join([*_place(fault["loc"]), *_added(fault["type"], context)]) or None
+    if field is None and fault["type"] == "missing":
+        return {"field": None, "message": "The body is empty; send a JSON object."}
+    words = SHAPE_WORDS.get(fault["type"], fault["msg"].rstrip(".") + ".")
+    return {"field": field, "message": words.format_map(_Kept(context))}
+
+
+def _place(loc: Sequence[Any]) -> list[str]:
+    """Where in the caller's own words: without the source, the view's parameter, and the word of a union."""
+    parts = [str(part) for part in loc[2 if loc[0] == "body" else 1 :]]
+    return parts[1:] if parts and parts[0] in REPLAY_MODES else parts
+
+
+def _added(kind: str, context: Mapping[str, Any]) -> list[str]:
+    """The part of the place that pydantic leaves out."""
+    if kind == "unknown_field":
+        return [str(context["field"])]
+    return ["mode"] if kind in ("union_tag_invalid", "union_tag_not_found") else []
+
+
+class _Kept(dict[str, Any]):
+    """Braces in what a caller sent are no placeholders."""
+
+    def __missing__(self, key: str) -> str:
+        return "{" + key + "}"
+
+
+def of_missing(_: HttpRequest, error: ObjectDoesNotExist) -> HttpResponse:
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", str(error).partition(" matching query")[0]).lower()
+    return problem(404, f"There is no {words} by this name or id.")
+
+
+def of_http(_: HttpRequest, error: HttpError) -> HttpResponse:
+    """Ninja hides what a parser says behind an error of its own."""
+    told = error.__cause__ if isinstance(error.__cause__, HttpError) else error
+    return problem(told.status_code, told.message)
+
+
+def of_size(_: HttpRequest, __: RequestDataTooBig) -> HttpResponse:
+    return problem(413, TOO_LARGE)
+
+
+def of_unknown_address(_: HttpRequest, __: Http404) -> HttpResponse:
+    return problem(404, "There is nothing at this address. /api/v1/docs lists what there is.")
+
+
+def of_conflict(_: HttpRequest, error: TurnConflict) -> HttpResponse:
+    return problem(409, str(error))
+
+
+def of_cursor(_: HttpRequest, error: BadCursorError) -> HttpResponse:
+    return problem(400, str(error), [{"field": "cursor", "message": str(error)}])
+
+
+def of_surprise(request: HttpRequest, error: Exception) -> HttpResponse:
+    """500 without a word of what happened; the log has it."""
+    logger.error("%s %s failed", request.method, request.path, exc_info=error)
+    return problem(500, "The server failed to answer; its log says why.")
+
+
+HANDLERS: Mapping[type[Exception], Any] = {
+    WordsError: of_words,
+    ShapeError: of_shape,
+    ObjectDoesNotExist: of_missing,
+    HttpError: of_http,
+    RequestDataTooBig: of_size,
+    Http404: of_unknown_address,
+    TurnConflict: of_conflict,
+    BadCursorError: of_cursor,
+    Exception: of_surprise,
+}
+
+
+def answer_with_problems(api: NinjaAPI) -> None:
+    for kind, handler in HANDLERS.items():
+        api.add_exception_handler(kind, handler)

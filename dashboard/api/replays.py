@@ -1,0 +1,91 @@
+"""The three replays of a turn, and backtests over many."""
+
+# ruff: noqa: ARG001 - every view is given its request
+
+from typing import Any
+from uuid import UUID
+
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest
+from ninja import Body, Router, Status
+
+from dashboard.accounts.models import User
+from dashboard.agents.selectors import project_default
+from dashboard.agents.services import POLICY_CLEANERS
+from dashboard.api import answers, bodies
+from dashboard.api.callers import caller
+from dashboard.api.problems import about, about_parts_of
+from dashboard.replay import services
+from dashboard.turns import presenting, selectors
+from dashboard.turns.filters import TimelineFilters, unknown_filters
+from dashboard.turns.models import Turn
+
+router = Router(tags=["replay"])
+
+
+@router.post(
+    "/turns/{turn_id}/replay",
+    response={200: answers.WhatIf | answers.Verification, 201: answers.Rerun},
+    summary="Verify a turn, ask what if, or run it again",
+)
+def turn_replay(request: HttpRequest, turn_id: UUID, body: Body[bodies.Replay]) -> Status[dict[str, Any]]:
+    """`verify` → `{verified, divergence}`; `what_if` → the turn as it would have been, with its `steps`;
+    `rerun` → 201 and the new turn's id."""
+    turn = selectors.turn_get(turn_id)
+    match body:
+        case bodies.Verify():
+            return Status(200, presenting.verification_shown(services.turn_verify(turn=turn)))
+        case bodies.WhatIf():
+            return Status(200, _what_if(turn, body.overrides.given()))
+        case bodies.Rerun():
+            return Status(201, _rerun(turn, body, caller(request)))
+
+
+def _rerun(turn: Turn, asked: bodies.Rerun, by: User) -> dict[str, Any]:
+    with about_parts_of("overrides", bodies.Overrides.model_fields):
+        made = services.turn_rerun(
+            turn=turn, overrides=asked.overrides.given(), from_record=asked.from_record, created_by=by
+        )
+    return {"id": made.id, "parent_id": turn.id}
+
+
+def _what_if(turn: Turn, overrides: dict[str, Any]) -> dict[str, Any]:
+    with about_parts_of("overrides", bodies.Overrides.model_fields):
+        imagined = services.turn_what_if(turn=turn, overrides=overrides)
+    shown = presenting.what_if_shown(turn, imagined.turn, imagined.recording.records)
+    return {**shown, "undecidable": imagined.recording.undecidable}
+
+
+@router.post("/backtests", response={201: answers.BacktestId}, summary="Try a policy over stored turns")
+def backtest_create(request: HttpRequest, body: bodies.Backtest) -> Status[dict[str, Any]]:
+    """It runs in the background; which turns it is tried on is said as the timeline's filters are."""
+    made = services.backtest_create(
+        project=project_default(),
+        policy=_draft(body.policy.given()),
+        filter=_filter(body.filter or {}),
+        created_by=caller(request),
+    )
+    return Status(201, {"id": made.id})
+
+
+def _draft(given: dict[str, Any]) -> dict[str, Any]:
+    """What the draft says; its name is for the caller's own use."""
+    clean = {}
+    for field in POLICY_CLEANERS.keys() & given.keys():
+        with about(f"policy.{field}"):
+            clean[field] = POLICY_CLEANERS[field](given[field])
+    return clean
+
+
+def _filter(given: dict[str, Any]) -> dict[str, Any]:
+    filters, errors = TimelineFilters.parse(given)
+    errors |= unknown_filters(given)
+    if errors:
+        raise ValidationError({f"filter.{name}": words for name, words in errors.items()})
+    return filters.as_dict()
+
+
+@router.get("/backtests/{backtest_id}", response=answers.Backtest, summary="Get a backtest")
+def backtest_get(request: HttpRequest, backtest_id: UUID) -> dict[str, Any]:
+    """How far it is, and how many turns would have ended otherwise, at what cost."""
+    return presenting.backtest_shown(selectors.backtest_get(backtest_id))

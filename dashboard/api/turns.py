@@ -1,0 +1,118 @@
+"""Turns: started, found, read, controlled."""
+
+# ruff: noqa: ARG001 - every view is given its request
+
+from typing import Any
+from uuid import UUID
+
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, QueryDict
+from ninja import Router, Status
+
+from dashboard.agents.selectors import agent_list, project_default
+from dashboard.api import answers, bodies
+from dashboard.api.callers import caller
+from dashboard.api.named import asked_for
+from dashboard.api.openapi import TIMELINE_PARAMETERS
+from dashboard.api.problems import about, about_parts_of
+from dashboard.live import services
+from dashboard.turns import presenting, selectors
+from dashboard.turns.breakpoints import breakpoints_clean
+from dashboard.turns.filters import TimelineFilters, unknown_filters
+from dashboard.turns.history import messages_of, request_body_of
+
+router = Router(tags=["turns"])
+PAGING = ("cursor", "limit")
+
+
+@router.post("/turns", response={201: answers.Turn}, summary="Start a turn")
+def turn_start(request: HttpRequest, body: bodies.Turn) -> Status[dict[str, Any]]:
+    """It runs in the background: read it again, or watch it at `/ws/turns/<id>/`."""
+    agent = asked_for(agent_list(project=project_default()), body.agent, "agent")
+    asked = body.given()
+    with about("breakpoints"):
+        breakpoints = breakpoints_clean(asked.get("breakpoints", []), tools=agent.tools)
+    with about_parts_of("overrides", bodies.Overrides.model_fields):
+        turn = services.turn_start(
+            agent=agent,
+            input_text=body.input,
+            overrides=asked.get("overrides"),
+            breakpoints=breakpoints,
+            created_by=caller(request),
+        )
+    return Status(201, presenting.turn_shown(turn))
+
+
+@router.get(
+    "/turns",
+    response=answers.TurnPage,
+    summary="Find turns",
+    openapi_extra={"parameters": TIMELINE_PARAMETERS},
+)
+def turn_list(request: HttpRequest) -> dict[str, Any]:
+    """The timeline: newest first, a page at a time. A filter given several times lets any of its values through."""
+    filters, limit = _asked(request.GET)
+    cursor = request.GET.get("cursor")
+    page = selectors.timeline(project=project_default(), filters=filters, cursor=cursor, limit=limit)
+    items = [presenting.turn_shown(turn) for turn in page.items]
+    return {"items": items, "next": page.next, "previous": page.previous}
+
+
+def _asked(query: QueryDict) -> tuple[TimelineFilters, int]:
+    """The filters and the limit of a query. Raises `ValidationError` for all that is wrong with it."""
+    filters, errors = TimelineFilters.parse(query)
+    errors |= unknown_filters(query, beside=PAGING)
+    limit = query.get("limit", str(selectors.DEFAULT_LIMIT))
+    if not (limit.isascii() and limit.isdigit() and len(limit) < 5 and 1 <= int(limit) <= selectors.MAX_LIMIT):
+        errors["limit"] = f"limit must be a whole number from 1 to {selectors.MAX_LIMIT}, not “{limit}”."
+    if errors:
+        raise ValidationError(errors)
+    return filters, int(limit)
+
+
+@router.get("/turns/{turn_id}", response=answers.Turn, summary="Get a turn")
+def turn_get(request: HttpRequest, turn_id: UUID) -> dict[str, Any]:
+    """Where it stands, and why it stopped."""
+    return presenting.turn_shown(selectors.turn_get(turn_id))
+
+
+@router.get("/turns/{turn_id}/attempts", response=list[answers.Attempt], summary="List a turn's calls of the model")
+def turn_attempts(request: HttpRequest, turn_id: UUID) -> list[dict[str, Any]]:
+    """Each as it was sent and answered, in order."""
+    turn = selectors.turn_get(turn_id)
+    raw = selectors.raw_responses_of(turn.id, most=presenting.MAX_SHOWN_RESPONSE)
+    messages = messages_of(turn.id)
+    return [
+        presenting.attempt_shown(
+            attempt, request_body=request_body_of(attempt, messages), raw_response=raw.get(attempt.index)
+        )
+        for attempt in selectors.attempts_of(turn.id)
+    ]
+
+
+@router.get("/turns/{turn_id}/records", response=list[answers.Record], summary="List a turn's records")
+def turn_records(request: HttpRequest, turn_id: UUID) -> list[dict[str, Any]]:
+    """Its history: event, transitions, command, and what was observed."""
+    return [presenting.record_shown(record) for record in selectors.records_of(selectors.turn_get(turn_id).id)]
+
+
+@router.get("/turns/{turn_id}/evaluations", response=list[answers.Evaluation], summary="List a turn's evaluations")
+def turn_evaluations(request: HttpRequest, turn_id: UUID) -> list[dict[str, Any]]:
+    """What the criteria said at every decision, in order."""
+    return [presenting.outcome_shown(outcome) for outcome in selectors.outcomes_of(selectors.turn_get(turn_id).id)]
+
+
+@router.post("/turns/{turn_id}/cancel", response={202: answers.Turn}, summary="Cancel a turn")
+def turn_cancel(request: HttpRequest, turn_id: UUID) -> Status[dict[str, Any]]:
+    """The call or the tools in flight are ended soon; what had arrived is kept. 409 once the turn has ended."""
+    turn = selectors.turn_get(turn_id)
+    services.turn_cancel(turn=turn, by=caller(request).get_username())
+    return Status(202, presenting.turn_shown(selectors.turn_get(turn_id)))
+
+
+@router.post("/turns/{turn_id}/control", response={202: answers.Turn}, summary="Hold, release or step a turn")
+def turn_control(request: HttpRequest, turn_id: UUID, body: bodies.Control) -> Status[dict[str, Any]]:
+    """With it, limits and the next request may be changed, or a tool's result given. 409 where it makes no sense."""
+    turn = selectors.turn_get(turn_id)
+    services.turn_control(turn=turn, by=caller(request).get_username(), **body.given())
+    return Status(202, presenting.turn_shown(selectors.turn_get(turn_id)))

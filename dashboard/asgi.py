@@ -1,0 +1,16 @@
+"""The ASGI application: static files, then Django, over http; the Channels consumers over websockets."""
+
+import os
+
+from channels.routing import ProtocolTypeRouter
+from django.core.asgi import get_asgi_application
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dashboard.settings")
+_django = get_asgi_application()
+
+# Only now are the apps loaded that these import.
+from dashboard.accounts.websocket import AccessStack  # noqa: E402
+from dashboard.runtime.sockets import router  # noqa: E402
+from dashboard.runtime.static_files import with_static_files  # noqa: E402
+
+application = ProtocolTypeRouter({"http": with_static_files(_django), "websocket": AccessStack(router())})

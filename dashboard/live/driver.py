@@ -1,0 +1,275 @@
+"""Drives one turn: performs the machine's commands, turns what happens into events, records every step.
+
+The last recorded command is the outbox. A driver that finds a history takes it over: what had arrived of the call in
+flight becomes an `interrupted` event, and the machine gives its command again.
+"""
+
+import asyncio
+import contextlib
+import random
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+import structlog
+from django.db import transaction
+
+from agentcore import serial
+from agentcore.commands import CallModel, Command, Finish, Hold, RunTools, Wait
+from agentcore.errors import IllegalEvent
+from agentcore.events import (
+    CancelRequested,
+    Event,
+    Interrupted,
+    ModelFailed,
+    ModelResponded,
+    OperatorActed,
+    ToolsReturned,
+    WokeUp,
+)
+from agentcore.machine.advance import Step, advance
+from agentcore.machine.requests import command_of
+from agentcore.machine.states import State
+from agentcore.providers import get_provider
+from dashboard.agents.models import Connection
+from dashboard.live import claims
+from dashboard.live.announcing import announce_change, announce_draft
+from dashboard.live.calling import Ending, Exchange, answer_columns, milliseconds_between, prepared_call
+from dashboard.live.inbox import Inbox, signal_handled
+from dashboard.live.models import Signal
+from dashboard.live.offload import in_database
+from dashboard.live.transport import Transport
+from dashboard.turns import models
+from dashboard.turns.history import Standing, body_text, partial_of, standing_of
+from dashboard.turns.recorder import Call, CallEnd, Entry, append_chunk, record_step
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A turn as a driver finds it."""
+
+    turn: models.Turn
+    connection: Connection
+    standing: Standing
+
+
+def load(turn_id: UUID) -> Loaded:
+    turn = models.Turn.objects.select_related("agent__connection").get(id=turn_id)
+    assert turn.agent is not None, "an agent with turns under way is not deleted"
+    return Loaded(turn, turn.agent.connection, standing_of(turn))
+
+
+@dataclass(slots=True)
+class Driver:
+    """One turn under way in this process. `drive()` returns when the turn has ended or is held."""
+
+    turn_id: UUID
+    transport: Transport
+    inbox: Inbox
+    loaded: Loaded = field(init=False)
+    standing: Standing = field(init=False)
+    exchange: Exchange | None = None
+    work: "asyncio.Task[Event] | None" = None
+    ended: CallEnd | None = None  #: of the call whose event is recorded next
+
+    async def drive(self) -> None:
+        signals = self.inbox.open(self.turn_id)
+        try:
+            self.loaded = await in_database(load, self.turn_id)
+            self.standing = self.loaded.standing
+            await self.inbox.look()
+            command = await self._begin()
+            while not isinstance(command, Finish):
+                event, signal = await self._next_event(command, signals)
+                if event is None:
+                    return
+                command = await self._apply(event, signal) or command
+        finally:
+            self.inbox.close(self.turn_id)
+            await self._drop_work()
+
+    async def _begin(self) -> Command:
+        """The command to perform first: of a fresh turn, of a fork, or of a history that is taken over."""
+        turn, standing = self.loaded.turn, self.standing
+        if standing.seq == 0:
+            return await self._record(_first_event(turn))
+        if standing.snapshot.state in (State.COMPLETE, State.ABORT, State.HELD):
+            return command_of(standing.snapshot)
+        attempt = standing.snapshot.spent.attempts
+        running = await in_database(_running_attempt, self.turn_id, attempt)
+        partial = await in_database(partial_of, turn, running) if running else None
+        if running is not None:
+            columns = answer_columns(partial) if partial else {}
+            columns["error"] = {"type": "model", "kind": "interrupted", "message": "The worker of this call is gone."}
+            self.ended = CallEnd(attempt, milliseconds_between(running.started_at, _now()), None, columns)
+        return await self._record(Interrupted(self._at(_now()), partial))
+
+    def _at(self, now: datetime) -> float:
+        """Seconds since the turn started, never running backwards."""
+        started = self.standing.started_at or now
+        return max(self.standing.snapshot.at, (now - started).total_seconds())
+
+    async def _next_event(
+        self, command: Command, signals: "asyncio.Queue[Signal]"
+    ) -> tuple[Event | None, Signal | None]:
+        """What happens next: the command's own event, or a person's. Held turns wait without a driver."""
+        if isinstance(command, Hold):
+            signal = await self._waiting_signal(signals)
+            return (None, None) if signal is None else (self._signal_event(signal), signal)
+        if self.work is None:
+            self.work = asyncio.create_task(self._perform(command))
+        arrival = asyncio.create_task(signals.get())
+        try:
+            await asyncio.wait({self.work, arrival}, return_when=asyncio.FIRST_COMPLETED)
+            if arrival.done():
+                signal = arrival.result()
+                if signal.action == "cancel":
+                    await self._drop_work()
+                return self._signal_event(signal), signal
+            event = self.work.result()
+            self.work = None
+            return event, None
+        finally:
+            arrival.cancel()
+
+    async def _waiting_signal(self, signals: "asyncio.Queue[Signal]") -> Signal | None:
+        await self.inbox.look()
+        return None if signals.empty() else signals.get_nowait()
+
+    async def _apply(self, event: Event, signal: Signal | None) -> Command | None:
+        """Record an event; a signal that comes too late for its state is put away without effect."""
+        try:
+            return await self._record(event, signal)
+        except IllegalEvent as error:
+            if signal is None:
+                raise
+            log.info("signal_too_late", turn=str(self.turn_id), action=signal.action, why=str(error))
+            await in_database(signal_handled, signal, _now())
+            return None
+
+    async def _record(self, event: Event, signal: Signal | None = None) -> Command:
+        """Advance the machine and commit the step, then tell the pages."""
+        now = _now()
+        step = advance(self.standing.snapshot, event, self.standing.policy)
+        entry = Entry(
+            turn_id=self.turn_id,
+            seq=self.standing.seq + 1,
+            at=now,
+            started_at=self.standing.started_at or now,
+            event=event,
+            step=step,
+            ended=self.ended,
+            begun=self._begun(step),
+        )
+        await in_database(_commit, entry, signal)
+        self.ended = None
+        self.standing = Standing(self.standing.policy, step.snapshot, entry.seq, step, entry.started_at, now)
+        self._prepare(step, entry.begun)
+        await announce_change(self.turn_id, entry.seq)
+        return step.command
+
+    def _begun(self, step: Step) -> Call | None:
+        """The call that this step begins; none where its command is the call in flight given again."""
+        command = step.command
+        in_flight = self.exchange.call.index if self.exchange and self.work else None
+        if not isinstance(command, CallModel) or command.attempt == in_flight:
+            return None
+        provider = get_provider(self.loaded.turn.provider)
+        return prepared_call(command, provider, self.loaded.connection, step.snapshot.iteration)
+
+    def _prepare(self, step: Step, begun: Call | None) -> None:
+        command = step.command
+        if begun is None or not isinstance(command, CallModel):
+            return
+        self.exchange = Exchange(
+            call=begun,
+            body=body_text(dict(begun.body)).encode(),
+            provider=get_provider(begun.provider),
+            connection=self.loaded.connection,
+            transport=self.transport,
+            keep=self._keeper(begun.index),
+            seconds=command.seconds_left,
+        )
+
+    def _keeper(self, attempt: int) -> Any:
+        async def keep(n: int, raw: bytes, text: str) -> None:
+            await in_database(append_chunk, turn_id=self.turn_id, attempt=attempt, n=n, raw=raw, text=text, at=_now())
+            await announce_draft(self.turn_id, attempt)
+
+        return keep
+
+    async def _perform(self, command: Command) -> Event:
+        match command:
+            case CallModel():
+                return await self._call_model()
+            case RunTools():
+                results = await claims.run_all(self.turn_id, command)
+                return ToolsReturned(self._at(_now()), results)
+            case Wait(seconds=seconds):
+                await asyncio.sleep(seconds)
+                return WokeUp(self._at(_now()))
+            case Hold() | Finish():
+                raise AssertionError("held and ended turns are not performed")
+
+    async def _call_model(self) -> Event:
+        assert self.exchange is not None, "a call is prepared when its step is recorded"
+        ending = await self.exchange.run()
+        self.ended = self.exchange.end(ending)
+        return _event_of(ending, self._at(_now()))
+
+    async def _drop_work(self) -> None:
+        """End the command in flight; what it still returns is dropped, what had arrived is kept."""
+        if self.work is None:
+            return
+        self.work.cancel()
+        with contextlib.suppress(asyncio.CancelledError, Exception):
+            await self.work
+        self.work = None
+
+    def _signal_event(self, signal: Signal) -> Event:
+        at = self._at(_now())
+        if signal.action != "cancel":
+            payload = {"type": "operator_acted", "at": at, "by": signal.by, "action": signal.action, **signal.payload}
+            return serial.event_from_json(payload)
+        partial = None
+        if self.exchange is not None and self.ended is None and isinstance(self._command, CallModel):
+            partial = self.exchange.partial()
+            self.ended = self.exchange.end(Ending(response=partial))
+        return CancelRequested(at, signal.by, partial)
+
+    @property
+    def _command(self) -> Command:
+        return command_of(self.standing.snapshot)
+
+
+def _first_event(turn: models.Turn) -> Event:
+    """A fresh turn begins with its user's input; a fork with the one who made it."""
+    if turn.base_snapshot is not None:
+        return OperatorActed(0.0, turn.setup.get("by", "fork"))
+    return serial.event_from_json({"type": "started", "at": 0.0, "breakpoints": turn.breakpoints, **turn.setup})
+
+
+def _event_of(ending: Ending, at: float) -> Event:
+    draw = random.random()  # noqa: S311 - jitter
+    if ending.error is not None:
+        return ModelFailed(at, ending.error, ending.response, draw)
+    assert ending.response is not None, "a call ends in an answer or an error"
+    return ModelResponded(at, ending.response, draw)
+
+
+@transaction.atomic
+def _commit(entry: Entry, signal: Signal | None) -> None:
+    record_step(entry)
+    if signal is not None:
+        signal_handled(signal, entry.at)
+
+
+def _running_attempt(turn_id: UUID, index: int) -> models.Attempt | None:
+    return models.Attempt.objects.filter(turn_id=turn_id, index=index, duration_ms=None).first()
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

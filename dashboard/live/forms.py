@@ -1,0 +1,52 @@
+"""What a person says to an agent."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+
+from dashboard.agents.models import Agent
+from dashboard.agents.validation import max_tokens_within
+
+
+class PromptForm(forms.Form):
+    """One turn to be started. What the service finds wrong is put beside the field it is about."""
+
+    input = forms.CharField(
+        label="Say something",
+        strip=False,
+        error_messages={"required": "Say what the agent is to do; an empty prompt is not sent."},
+        widget=forms.Textarea(attrs={"rows": 3, "placeholder": "What should it do?", "enterkeyhint": "send"}),
+    )
+    max_tokens = forms.IntegerField(
+        label="max_tokens",
+        required=False,
+        error_messages={"invalid": "max_tokens must be a whole number of tokens."},
+        widget=forms.NumberInput(attrs={"inputmode": "numeric", "step": 1}),
+    )
+
+    def __init__(self, agent: Agent, data: Mapping[str, Any] | None = None) -> None:
+        super().__init__(data, auto_id="prompt_%s")
+        self.agent = agent
+        self.fields["max_tokens"].widget.attrs["placeholder"] = f"{agent.max_tokens}, as the agent has it"
+
+    def clean_max_tokens(self) -> int | None:
+        value: int | None = self.cleaned_data["max_tokens"]
+        if value is not None:
+            connection = self.agent.connection
+            max_tokens_within(value, ceiling=connection.ceiling, connection=connection.name)
+        return value
+
+    @property
+    def overrides(self) -> dict[str, Any]:
+        """What the turn is to have in place of the agent's own."""
+        value = self.cleaned_data.get("max_tokens")
+        return {} if value is None else {"max_tokens": value}
+
+    def take_errors(self, error: ValidationError) -> None:
+        """Show a service's error beside its field."""
+        by_field = error.message_dict if hasattr(error, "error_dict") else {"": error.messages}
+        for name, messages in by_field.items():
+            for message in messages:
+                self.add_error(name if name in self.fields else None, message)

@@ -1,0 +1,25 @@
+"""Signal: what a person wants of a running turn. The driver alone writes history; a signal is how others reach it."""
+
+from django.db import models
+
+from dashboard.turns.fields import ExactJSONField
+
+
+class Signal(models.Model):
+    """A cancel or an operator's action, waiting for whoever drives the turn. `handled_at` is set with the record."""
+
+    turn_id = models.UUIDField()
+    action = models.TextField()  #: cancel, hold, release, step, change
+    payload = ExactJSONField(default=dict)
+    by = models.TextField()
+    created_at = models.DateTimeField(auto_now_add=True)
+    handled_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["id"]
+        indexes = [
+            models.Index(fields=["turn_id", "id"], condition=models.Q(handled_at=None), name="live_signal_waiting")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.action} of {self.turn_id} by {self.by}"

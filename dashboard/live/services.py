@@ -1,0 +1,286 @@
+"""Writes around a running turn: start, cancel, hold, release. Its history is written by its driver alone."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any
+from uuid import UUID
+
+from django.core.exceptions import ValidationError
+from django.db import connection, transaction
+
+from agentcore import serial
+from agentcore.events import Breakpoint, Setup
+from agentcore.messages import Message, Role
+from agentcore.providers import get_provider
+from agentcore.reasons import StopReason, TurnStatus
+from dashboard.accounts.models import User
+from dashboard.agents.models import Agent
+from dashboard.agents.policies import error_policy_of, policy_for
+from dashboard.agents.policy_validation import error_policy_clean, limits_clean
+from dashboard.agents.selectors import policy_version_latest
+from dashboard.agents.validation import max_tokens_within
+from dashboard.live.announcing import announce_created
+from dashboard.live.models import Signal
+from dashboard.live.tools import specs_of
+from dashboard.turns.fields import storable_text
+from dashboard.turns.models import UNFINISHED, Turn
+
+MAX_INPUT_CHARS = 1_000_000
+MAX_MODEL_CHARS = 200
+OVERRIDES = ("max_tokens", "limits", "error_policy", "system_prompt", "model")
+ORPHAN_SECONDS = 5
+
+
+class TurnConflict(Exception):
+    """The turn is not where this makes sense; the message says where it is."""
+
+
+def turn_start(
+    *,
+    agent: Agent,
+    input_text: str,
+    overrides: Mapping[str, Any] | None = None,
+    breakpoints: Sequence[Mapping[str, Any]] | None = None,
+    created_by: User | None = None,
+) -> Turn:
+    """Store a turn and queue it. Raises `ValidationError`, by field and in words, before anything is stored."""
+    wanted = overrides_clean(overrides or {}, agent)
+    text = _input_clean(input_text)
+    version = policy_version_latest(policy=agent.policy)
+    policy = policy_for(version, wanted)
+    turn = Turn(
+        project=agent.project,
+        agent=agent,
+        agent_name=agent.name,
+        provider=agent.connection.provider,
+        model=policy.model or agent.model,
+        input_text=text,
+        max_tokens=policy.max_tokens or agent.max_tokens,
+        policy_version=version,
+        policy=serial.to_json(policy),
+        overrides=wanted,
+        breakpoints=[_breakpoint(b) for b in breakpoints or ()],
+        created_by=created_by,
+    )
+    turn.setup = {
+        "setup": serial.to_json(setup_of(agent, str(turn.id))),
+        "messages": [serial.to_json(Message(Role.USER, text))],
+    }
+    return turn_queue(turn)
+
+
+def turn_queue(turn: Turn) -> Turn:
+    """Save a new turn and queue its job in one transaction."""
+    from dashboard.live.tasks import defer_drive
+
+    with transaction.atomic():
+        turn.save(force_insert=True)
+        defer_drive(turn.id)
+        transaction.on_commit(lambda: announce_created(turn.id))
+    return turn
+
+
+def setup_of(agent: Agent, turn_id: str) -> Setup:
+    """What the agent asks with, as it stands now."""
+    connection_ = agent.connection
+    return Setup(
+        turn_id=turn_id,
+        provider=connection_.provider,
+        model=agent.model,
+        max_tokens=agent.max_tokens,
+        system_prompt=agent.system_prompt,
+        tools=specs_of(agent.tools),
+        envelope_schema=agent.envelope_schema,
+        ceiling=connection_.max_output_tokens,
+        context_window=connection_.context_window,
+        output_floor=get_provider(connection_.provider).output_floor,
+        extra={"hint_role": connection_.hint_role, "max_tokens_field": connection_.max_tokens_field},
+    )
+
+
+def _input_clean(text: str) -> str:
+    if not text.strip():
+        raise ValidationError({"input": "Say what the agent is to do; an empty prompt is not sent."})
+    if len(text) > MAX_INPUT_CHARS:
+        raise ValidationError({"input": f"The prompt has {len(text):,} characters; at most {MAX_INPUT_CHARS:,} go."})
+    return storable_text(text)
+
+
+def overrides_clean(given: Mapping[str, Any], agent: Agent) -> dict[str, Any]:
+    """A turn's overrides, judged as the agent's and the policy's own fields are."""
+    unknown = sorted(set(given) - set(OVERRIDES))
+    if unknown:
+        raise ValidationError({"overrides": f"There is no override “{unknown[0]}”; there are {', '.join(OVERRIDES)}."})
+    clean, errors = {}, {}
+    for name, value in given.items():
+        if value is None:
+            continue
+        try:
+            clean[name] = _override_clean(name, value, agent)
+        except ValidationError as error:
+            errors[name] = error
+    if errors:
+        raise ValidationError(errors)
+    return clean
+
+
+def _override_clean(name: str, value: Any, agent: Agent) -> Any:
+    match name:
+        case "max_tokens":
+            max_tokens_within(value, ceiling=agent.connection.ceiling, connection=agent.connection.name)
+            return value
+        case "limits":
+            return limits_clean(value)
+        case "error_policy":
+            error_policy_clean(value)
+            return dict(value)
+        case "model":
+            return _model_clean(value)
+        case _:
+            if not isinstance(value, str):
+                raise ValidationError("The system prompt must be text.")
+            return storable_text(value)
+
+
+def _model_clean(value: Any) -> str:
+    if not isinstance(value, str) or not value.strip() or len(value) > MAX_MODEL_CHARS:
+        raise ValidationError(f"The model must be a name of 1 to {MAX_MODEL_CHARS} characters.")
+    return storable_text(value)
+
+
+def _breakpoint(given: Mapping[str, Any]) -> dict[str, Any]:
+    written: dict[str, Any] = serial.to_json(Breakpoint(**given))
+    return written
+
+
+def turn_cancel(*, turn: Turn, by: str) -> None:
+    """Ask the turn's driver to end it; a turn that has ended already is a conflict."""
+    _require_unfinished(turn)
+    _signal(turn, "cancel", by, {})
+
+
+def turn_control(
+    *,
+    turn: Turn,
+    by: str,
+    action: str,
+    limits: Mapping[str, Any] | None = None,
+    max_tokens: int | None = None,
+    error_policy: Mapping[str, Any] | None = None,
+    request: Mapping[str, Any] | None = None,
+    tool_result: Mapping[str, Any] | None = None,
+) -> None:
+    """Hold, release or step a turn, with changes that count from its next judgement on."""
+    _require_unfinished(turn)
+    held = turn.status == TurnStatus.HELD
+    if action in ("release", "step") and not held:
+        raise TurnConflict(f"Only a held turn can be told to {action}; this one is {turn.status}.")
+    if action == "hold" and held:
+        raise TurnConflict("This turn is held already; release it, or take a step.")
+    payload = _changes(turn, limits, max_tokens, error_policy, request, tool_result)
+    _signal(turn, action, by, payload)
+
+
+def _changes(
+    turn: Turn,
+    limits: Mapping[str, Any] | None,
+    max_tokens: int | None,
+    error_policy: Mapping[str, Any] | None,
+    request: Mapping[str, Any] | None,
+    tool_result: Mapping[str, Any] | None,
+) -> dict[str, Any]:
+    """What an operator changes, as fields of the `operator_acted` event."""
+    payload: dict[str, Any] = {}
+    if limits:
+        payload["limits"] = limits_clean(limits)
+    if max_tokens is not None:
+        agent = turn.agent
+        known = (agent.connection.ceiling, agent.connection.name) if agent else (None, "")
+        max_tokens_within(max_tokens, ceiling=known[0], connection=known[1])
+        payload["max_tokens"] = max_tokens
+    if error_policy:
+        error_policy_clean(error_policy)
+        payload["error_policy"] = _error_policy_fields(error_policy)
+    payload |= {key: value for key, value in (request or {}).items() if key in ("system_prompt", "model") and value}
+    if request and request.get("messages"):
+        payload["messages"] = [_message(message) for message in request["messages"]]
+    if tool_result:
+        payload["tool_result"] = _tool_result(tool_result)
+    return payload
+
+
+def _error_policy_fields(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that change: all of them where a preset is named, else those given."""
+    if "preset" not in given:
+        return dict(given)
+    policy = error_policy_of(given)
+    return {field.name: getattr(policy, field.name) for field in fields(policy)}
+
+
+def _message(given: Mapping[str, Any]) -> dict[str, Any]:
+    """One message of an edited request: `{role: user | assistant, text}` (or `content` for `text`)."""
+    role, text = given.get("role"), given.get("text", given.get("content"))
+    if role not in (Role.USER, Role.ASSISTANT) or not isinstance(text, str):
+        raise ValidationError({"request": "Each message needs a role, user or assistant, and a text."})
+    written: dict[str, Any] = serial.to_json(Message(Role(role), storable_text(text)))
+    return written
+
+
+def _tool_result(given: Mapping[str, Any]) -> dict[str, Any]:
+    call_id, result = given.get("call_id"), given.get("result")
+    if not isinstance(call_id, str) or result is None:
+        raise ValidationError({"tool_result": "A tool result needs the call_id of the call and a result."})
+    content = result if isinstance(result, str) else json.dumps(result)
+    return {"call_id": call_id, "name": str(given.get("name", "")), "content": storable_text(content)}
+
+
+def _require_unfinished(turn: Turn) -> None:
+    if turn.status not in UNFINISHED:
+        raise TurnConflict(f"This turn has ended already: it is {turn.status}.")
+
+
+def _signal(turn: Turn, action: str, by: str, payload: Mapping[str, Any]) -> None:
+    from dashboard.live.tasks import defer_drive
+
+    with transaction.atomic():
+        Signal.objects.create(turn_id=turn.id, action=action, by=by, payload=dict(payload))
+        defer_drive(turn.id)
+
+
+def turn_give_up(*, turn_id: UUID, why: str) -> None:
+    """Mark a turn that cannot go on. Its history stays as it is, and what had been said is kept."""
+    unfinished = Turn.objects.filter(id=turn_id, status__in=UNFINISHED)
+    unfinished.update(
+        status=TurnStatus.INTERRUPTED.value,
+        stop_reason=StopReason.ERROR.value,
+        terminal_reason="interrupted",
+        error_code="interrupted",
+        error_message=storable_text(why),
+        notice="This turn was interrupted and could not go on; what had been said is kept.",
+        verdict=f"Interrupted: {storable_text(why)}",
+    )
+
+
+def orphans_requeue() -> int:
+    """Queue turns that should be running and have no job at all. Returns how many."""
+    from dashboard.live.tasks import defer_drive
+
+    with connection.cursor() as cursor:
+        cursor.execute(ORPHANS, [f"{ORPHAN_SECONDS} seconds"])
+        orphans = [row[0] for row in cursor.fetchall()]
+    for turn_id in orphans:
+        defer_drive(turn_id)
+    return len(orphans)
+
+
+#: Turns queued or running for a while, whose job is neither waiting nor being done.
+ORPHANS = """
+    SELECT turn.id FROM turns_turn turn
+     WHERE turn.status IN ('queued', 'running')
+       AND turn.created_at < now() - %s::interval
+       AND NOT EXISTS (
+             SELECT 1 FROM procrastinate_jobs job
+              WHERE job.lock = turn.id::text AND job.status IN ('todo', 'doing'))
+     LIMIT 100
+"""

@@ -1,0 +1,71 @@
+"""The worker: takes turns' jobs, and takes back those whose worker is gone."""
+
+import asyncio
+import contextlib
+
+import structlog
+from procrastinate import App
+from procrastinate.contrib.django import app as django_app
+
+from dashboard.live.engine import engine
+from dashboard.live.offload import in_database
+from dashboard.live.services import orphans_requeue
+from dashboard.turns import partitions
+
+log = structlog.get_logger(__name__)
+
+CONCURRENCY = 200  #: turns at once; they wait for providers most of the time
+HEARTBEAT_SECONDS = 1.0
+GONE_SECONDS = 4.0  #: without a heartbeat, after which a worker's jobs are taken back
+PARTITION_SECONDS = 3600.0
+
+
+async def run(stop: asyncio.Event) -> None:
+    """Work until `stop` is set. Turns under way are left to the next worker, with what had arrived kept."""
+    app = django_app.with_connector(django_app.connector.get_worker_connector())  # type: ignore[attr-defined]
+    async with app.open_async(), engine.transport:
+        await _take_back(app)
+        side = [
+            asyncio.create_task(engine.inbox.run()),
+            asyncio.create_task(_regularly(HEARTBEAT_SECONDS, lambda: _take_back(app))),
+            asyncio.create_task(_regularly(PARTITION_SECONDS, lambda: in_database(partitions.ensure))),
+        ]
+        working = asyncio.create_task(_work(app))
+        stopping = asyncio.create_task(stop.wait())
+        await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        for task in (working, stopping, *side):
+            task.cancel()
+        await asyncio.gather(working, stopping, *side, return_exceptions=True)
+        if not working.cancelled() and (error := working.exception()):
+            raise error
+
+
+async def _work(app: App) -> None:
+    await app.run_worker_async(
+        queues=["turns", "backtests"],
+        concurrency=CONCURRENCY,
+        install_signal_handlers=False,
+        fetch_job_polling_interval=1.0,
+        update_heartbeat_interval=HEARTBEAT_SECONDS,
+        stalled_worker_timeout=GONE_SECONDS * 4,
+        shutdown_graceful_timeout=0.1,
+        delete_jobs="successful",
+    )
+
+
+async def _take_back(app: App) -> None:
+    """Give the jobs of workers without a heartbeat to whoever is alive."""
+    for job in await app.job_manager.get_stalled_jobs(seconds_since_heartbeat=GONE_SECONDS):
+        log.info("job_taken_back", job=job.id, turn=job.lock)
+        await app.job_manager.retry_job(job)
+    await in_database(orphans_requeue)
+
+
+async def _regularly(seconds: float, action: "object") -> None:
+    while True:
+        await asyncio.sleep(seconds)
+        with contextlib.suppress(asyncio.TimeoutError):
+            try:
+                await action()  # type: ignore[operator]
+            except Exception as error:
+                log.warning("worker_chore_failed", error=str(error))

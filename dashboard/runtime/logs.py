@@ -1,0 +1,100 @@
+"""Logs: one line per event on stderr, by structlog; no secret ever in one."""
+
+import logging
+import re
+from collections.abc import MutableMapping
+from typing import Any
+
+import structlog
+
+_SECRET_NAMES = re.compile(r"authorization|api[_-]?key|password|secret|token$|cookie", re.IGNORECASE)
+_SECRET_TEXTS = (
+    re.compile(r"(?i)(bearer\s+)[^\s\"',;]+"),
+    re.compile(r"(?i)((?:api[_-]?key|token|code|password)=)[^\s\"'&;]+"),
+    re.compile(r"(://[^/\s:@]*:)[^/\s@]+(?=@)"),
+    re.compile(r"\b(sk-)[A-Za-z0-9_-]{8,}"),
+)
+
+
+def without_secrets(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """A structlog processor: values under telling names, and secrets inside texts, become `[hidden]`."""
+    for name, value in event.items():
+        if _SECRET_NAMES.search(name):
+            event[name] = "[hidden]"
+        elif isinstance(value, str):
+            event[name] = _mask(value)
+    return event
+
+
+def _mask(text: str) -> str:
+    for secret in _SECRET_TEXTS:
+        text = secret.sub(r"\1[hidden]", text)
+    return text
+
+
+_SHARED = (
+    structlog.contextvars.merge_contextvars,
+    structlog.stdlib.add_logger_name,
+    structlog.stdlib.add_log_level,
+    structlog.processors.TimeStamper(fmt="iso", utc=True),
+    structlog.processors.StackInfoRenderer(),
+    structlog.processors.format_exc_info,
+    without_secrets,
+)
+
+
+def configure_structlog() -> None:
+    """Our own loggers (`structlog.get_logger()`) go through the standard library's, as everybody else's do."""
+    structlog.configure(
+        processors=[
+            structlog.stdlib.filter_by_level,
+            *_SHARED,
+            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+        ],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.stdlib.BoundLogger,
+        cache_logger_on_first_use=True,
+    )
+
+
+def logging_settings(level: str) -> dict[str, Any]:
+    """Django's LOGGING: everything of `level` and above."""
+    lines = structlog.processors.LogfmtRenderer(key_order=["timestamp", "level", "logger", "event"])
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {
+            "line": {
+                "()": structlog.stdlib.ProcessorFormatter,
+                "foreign_pre_chain": [structlog.stdlib.ExtraAdder(), *_SHARED],
+                "processors": [
+                    structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                    _as_texts,
+                    lines,
+                ],
+            }
+        },
+        "filters": {"no_false_alarm": {"()": lambda: _no_false_alarm}},
+        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["no_false_alarm"]}},
+        "root": {"handlers": ["stderr"], "level": level},
+        "loggers": {
+            "django": {"handlers": [], "level": level, "propagate": True},
+            "django.server": {"handlers": [], "level": level, "propagate": True},
+            # A 404 is the caller's news, not ours.
+            "django.request": {"level": "ERROR"},
+            "uvicorn": {"handlers": [], "level": level, "propagate": True},
+        },
+    }
+
+
+def _no_false_alarm(record: logging.LogRecord) -> bool:
+    # uvicorn says this of every websocket that was refused with a status of its own, as strangers' are.
+    return record.getMessage() != "ASGI callable returned without completing handshake."
+
+
+def _as_texts(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """The renderer refuses names with spaces and values it does not know."""
+    return {
+        name.replace(" ", "_"): value if isinstance(value, (str, int, float)) else str(value)
+        for name, value in event.items()
+    }

@@ -1,0 +1,107 @@
+"""What a new database starts with: a connection to the simulator, an agent for each way a model can end, a policy."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+
+from dashboard.agents import selectors, services
+from dashboard.agents.models import Agent, Connection, Policy, Project
+from dashboard.runtime.errors import StartError
+
+_SIMULATOR = "simulator"
+_SIMULATOR_CEILING = 16_384  #: tokens of one call, as the simulator itself has it
+_OPENAI = "openai"
+_OPENAI_ADDRESS = "https://api.openai.com/v1"
+_OPENAI_MODEL = "gpt-4.1-mini"
+
+
+@dataclass(frozen=True, slots=True)
+class _Sample:
+    """An agent over a model of the same name."""
+
+    max_tokens: int
+    tools: Sequence[str] = ()
+
+
+_SAMPLES: Mapping[str, _Sample] = {
+    "sim-essay": _Sample(150),  # cut, and finished within the continuations
+    "sim-endless": _Sample(150),
+    "sim-tools": _Sample(400, ["calculator"]),
+    "sim-cut-tool": _Sample(40, ["calculator"]),  # its call is cut, and whole with twice as much
+    "sim-refuse": _Sample(400),
+    "sim-flaky": _Sample(400),
+    "sim-hangup": _Sample(400),
+    "sim-odd": _Sample(400),
+}
+
+
+@transaction.atomic
+def seed(*, simulator_url: str) -> None:
+    """Makes what is missing and leaves alone what somebody changed, but for addresses that this start decides.
+
+    `simulator_url`: where the simulator is this time. With OPENAI_API_KEY there is an agent `openai` too, at
+    OPENAI_BASE_URL and with OPENAI_MODEL where these are set.
+    """
+    project = selectors.project_default()
+    _policy(project)
+    simulator = _connection(project, name=_SIMULATOR, base_url=simulator_url, ceiling=_SIMULATOR_CEILING)
+    _move(simulator, simulator_url)
+    for model, sample in _SAMPLES.items():
+        _agent(project, simulator, name=model, model=model, sample=sample)
+    if os.environ.get("OPENAI_API_KEY"):
+        _seed_openai(project)
+
+
+def _seed_openai(project: Project) -> None:
+    chosen = os.environ.get("OPENAI_BASE_URL", "").strip()
+    try:
+        connection = _connection(
+            project, name=_OPENAI, base_url=chosen or _OPENAI_ADDRESS, api_key_env="OPENAI_API_KEY"
+        )
+        if chosen:
+            _move(connection, chosen)
+    except ValidationError as error:
+        raise StartError(f"OPENAI_BASE_URL does not do: {' '.join(error.messages)}") from error
+    model = os.environ.get("OPENAI_MODEL", "").strip() or _OPENAI_MODEL
+    _agent(project, connection, name=_OPENAI, model=model, sample=_Sample(1024))
+
+
+def _policy(project: Project) -> None:
+    if not Policy.objects.filter(project=project).exists():
+        services.policy_create(project=project, name="default")
+
+
+def _connection(
+    project: Project, *, name: str, base_url: str, api_key_env: str = "", ceiling: int | None = None
+) -> Connection:
+    found = selectors.connection_list(project=project).filter(name=name).first()
+    return found or services.connection_create(
+        project=project,
+        name=name,
+        provider="openai",
+        base_url=base_url,
+        api_key_env=api_key_env,
+        max_output_tokens=ceiling,
+    )
+
+
+def _move(connection: Connection, base_url: str) -> None:
+    if connection.base_url != base_url:
+        services.connection_update(connection=connection, changes={"base_url": base_url})
+
+
+def _agent(project: Project, connection: Connection, *, name: str, model: str, sample: _Sample) -> None:
+    if Agent.objects.filter(project=project, name=name).exists():
+        return
+    services.agent_create(
+        project=project,
+        name=name,
+        connection=connection,
+        model=model,
+        max_tokens=sample.max_tokens,
+        tools=sample.tools,
+        policy=Policy.objects.filter(project=project, name="default").first(),
+    )

@@ -1,0 +1,160 @@
+"""Everything that runs, in one asyncio loop: the web server, the worker, the simulator, and the database's keeper.
+
+A signal, or the end of any of them, ends all: first the web server takes no more and the worker lets go of its turns,
+then the simulator goes, which the worker may have been talking to.
+"""
+
+import asyncio
+import contextlib
+import gc
+import logging
+import signal
+import socket
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import uvicorn
+
+from dashboard.postgres import PostgresError, Share
+from dashboard.runtime.answering import until_it_answers
+from dashboard.runtime.embedded import say
+from dashboard.runtime.errors import StartError
+
+Application = Callable[..., Any]  #: ASGI, as our applications type it each in its own way
+
+_LOG = logging.getLogger(__name__)
+_GRACE = 1  #: seconds a request under way has left when stopping; a stream would take for ever
+_WORKER_GRACE = 5.0  #: seconds
+_WORKER_PAUSE = 2.0  #: seconds before a worker that fell is started again
+_KEEPING_EVERY = 1.0  #: seconds between two looks at the database
+
+
+class _Server(uvicorn.Server):
+    """uvicorn, but the signals are ours: its own handlers end the process before our clean-up."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What is served."""
+
+    application: Application
+    web: socket.socket
+    simulator: Application
+    simulator_socket: socket.socket
+    work: Callable[[asyncio.Event], Awaitable[None]]  #: the worker; returns soon after the event is set
+    database: Share | None  #: the embedded one, to be kept running
+    announce: Callable[[], None]  #: called once, when the web server answers
+
+
+def serve(parts: Parts) -> None:
+    """Serves until SIGINT or SIGTERM. Raises StartError when a part gives up by itself."""
+    # uvicorn's choice of loop is uvloop where that is installed.
+    with asyncio.Runner(loop_factory=_config(parts.application).get_loop_factory()) as runner:
+        runner.run(_serve(parts))
+
+
+async def _serve(parts: Parts) -> None:
+    stop = asyncio.Event()
+    web, simulator = _Server(_config(parts.application)), _Server(_config(parts.simulator))
+    tasks = {
+        "web server": asyncio.create_task(web.serve([parts.web])),
+        "worker": asyncio.create_task(_work(parts, stop)),
+        "simulator": asyncio.create_task(simulator.serve([parts.simulator_socket])),
+        "database": asyncio.create_task(_keep(parts.database, stop)),
+    }
+    _on_signals(stop, [web, simulator], tasks["worker"])
+    announcing = asyncio.create_task(_announce(parts))
+    stopping = asyncio.create_task(stop.wait())
+    await asyncio.wait({*tasks.values(), stopping}, return_when=asyncio.FIRST_COMPLETED)
+    ended = [name for name, task in tasks.items() if task.done() and not stop.is_set()]
+    stop.set()
+    announcing.cancel()
+    await _end(web, simulator, tasks)
+    if ended:
+        raise StartError(f"The {ended[0]} ended by itself, so everything was stopped: the log says why.")
+
+
+def _config(application: Application) -> uvicorn.Config:
+    return uvicorn.Config(
+        application,
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=_GRACE,
+    )
+
+
+def _on_signals(stop: asyncio.Event, servers: list[_Server], worker: "asyncio.Task[None]") -> None:
+    def received() -> None:
+        if stop.is_set():
+            # Asked twice: nobody is waited for any more.
+            worker.cancel()
+            for server in servers:
+                server.force_exit = True
+        stop.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, received)
+
+
+async def _announce(parts: Parts) -> None:
+    await until_it_answers(parts.web, "/healthz")
+    # What has been loaded by now stays: without it a full collection takes tenths of a second, not half a one.
+    gc.collect()
+    gc.freeze()
+    parts.announce()
+
+
+async def _work(parts: Parts, stop: asyncio.Event) -> None:
+    # Not before the simulator is there: a turn may wait that wants it at once.
+    await until_it_answers(parts.simulator_socket, "/")
+    while not stop.is_set():
+        try:
+            await parts.work(stop)
+        except Exception:
+            # A database that was away ends it; one that is back must find it again.
+            _LOG.exception("The worker ended and starts again.")
+            await _pause(stop, _WORKER_PAUSE)
+
+
+async def _keep(database: Share | None, stop: asyncio.Event) -> None:
+    """Starts the embedded server again when it was killed under us."""
+    told = ""
+    while not stop.is_set():
+        await _pause(stop, _KEEPING_EVERY)
+        told = await _repair(database, told) if database and not stop.is_set() else ""
+
+
+async def _pause(stop: asyncio.Event, seconds: float) -> None:
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await stop.wait()
+
+
+async def _repair(database: Share, told: str) -> str:
+    try:
+        await asyncio.to_thread(database.repair, say)
+    except PostgresError as error:
+        if str(error) != told:
+            say(str(error))
+        return str(error)
+    return ""
+
+
+async def _end(web: _Server, simulator: _Server, tasks: dict[str, "asyncio.Task[None]"]) -> None:
+    # From here on uvicorn only complains of the streams it cuts.
+    logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
+    web.should_exit = True
+    _, late = await asyncio.wait({tasks["web server"], tasks["worker"], tasks["database"]}, timeout=_WORKER_GRACE)
+    for task in late:
+        task.cancel()
+    simulator.should_exit = True
+    for outcome in await asyncio.gather(*tasks.values(), return_exceptions=True):
+        if isinstance(outcome, Exception):
+            _LOG.error("A part of the server failed.", exc_info=outcome)

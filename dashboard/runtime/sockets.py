@@ -1,0 +1,21 @@
+"""Which consumer a websocket goes to."""
+
+from typing import Any
+
+from channels.generic.websocket import AsyncWebsocketConsumer
+from channels.routing import URLRouter
+from django.urls import re_path
+
+from dashboard.live.routing import websocket_urlpatterns
+
+
+class Nowhere(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is untyped
+    """Closes a socket to an address nobody serves, where the router alone would raise."""
+
+    async def connect(self) -> None:
+        await self.close()
+
+
+def router() -> Any:
+    """The consumers of `dashboard.live`, by path."""
+    return URLRouter([*websocket_urlpatterns, re_path("", Nowhere.as_asgi())])

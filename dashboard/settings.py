@@ -1,0 +1,139 @@
+"""Django's settings, all from the environment (see `dashboard.runtime.environment` for the variables)."""
+
+from typing import Any
+
+from csp.constants import NONE, SELF
+
+from dashboard.runtime.database import database_settings
+from dashboard.runtime.environment import CHECKOUT, read_environment
+from dashboard.runtime.logs import configure_structlog, logging_settings
+from dashboard.runtime.secret_key import secret_key_of
+
+ENVIRONMENT = read_environment()
+BASE_DIR = CHECKOUT
+DEBUG = ENVIRONMENT.debug
+SECRET_KEY = ENVIRONMENT.secret_key or secret_key_of(ENVIRONMENT.data_dir)
+
+_ANY_ADDRESS = {"0.0.0.0", "::"}  # noqa: S104 - these are no names a browser comes by
+ALLOWED_HOSTS = [
+    "127.0.0.1",
+    "localhost",
+    "[::1]",
+    *({ENVIRONMENT.host} - _ANY_ADDRESS),
+    *ENVIRONMENT.allowed_hosts,
+]
+
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "channels",
+    "ninja",
+    "django_htmx",
+    "csp",
+    "procrastinate.contrib.django",
+    "dashboard.accounts",
+    "dashboard.agents",
+    "dashboard.turns",
+    "dashboard.live",
+    "dashboard.replay",
+    "dashboard.api",
+    "dashboard.runtime",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "dashboard.accounts.middleware.AccessMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+]
+
+ROOT_URLCONF = "dashboard.urls"
+ASGI_APPLICATION = "dashboard.asgi.application"
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+
+DATABASES = {"default": database_settings(ENVIRONMENT.database_url)}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+
+def _channel_layers(redis_url: str) -> dict[str, Any]:
+    if not redis_url:
+        return {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
+    # Without a socket_timeout of its own, redis-py drops a viewer who hears nothing for five seconds.
+    host = {"address": redis_url, "socket_timeout": None, "max_connections": 1000}
+    return {"default": {"BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer", "CONFIG": {"hosts": [host]}}}
+
+
+CHANNEL_LAYERS = _channel_layers(ENVIRONMENT.redis_url)
+
+AUTH_USER_MODEL = "accounts.User"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+LOGIN_URL = "/sign-in/"
+LOGIN_REDIRECT_URL = "/"
+LOGOUT_REDIRECT_URL = "/sign-in/"
+
+# Cookies are shared by all ports of a host: names of our own keep other programs on this machine from replacing them.
+SESSION_COOKIE_NAME = "whystop_session"
+CSRF_COOKIE_NAME = "whystop_csrf"
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+CSRF_COOKIE_SAMESITE = "Lax"
+SESSION_COOKIE_SECURE = ENVIRONMENT.https
+CSRF_COOKIE_SECURE = ENVIRONMENT.https
+CSRF_TRUSTED_ORIGINS = [f"https://{host}" for host in ENVIRONMENT.allowed_hosts if ENVIRONMENT.https and host != "*"]
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if ENVIRONMENT.https else None
+SECURE_HSTS_SECONDS = 31_536_000 if ENVIRONMENT.https else 0
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_REFERRER_POLICY = "same-origin"
+SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [SELF],
+        "connect-src": [SELF],
+        "img-src": [SELF, "data:"],
+        "object-src": [NONE],
+        "frame-ancestors": [NONE],
+        "form-action": [SELF],
+        "base-uri": [NONE],
+    },
+}
+
+STATIC_URL = "/static/"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+
+LANGUAGE_CODE = "en"
+TIME_ZONE = "UTC"
+USE_TZ = True
+USE_I18N = False
+
+configure_structlog()
+LOGGING = logging_settings(ENVIRONMENT.log_level)

@@ -1,0 +1,73 @@
+"""Where an operator may want a turn to hold, judged in words: a breakpoint that could never match is refused."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from django.core.exceptions import ValidationError
+
+from agentcore.machine.states import DECIDING, TRANSITIONS, State
+from agentcore.reasons import NormalizedStopReason
+from dashboard.agents.policy_validation import listed
+
+#: Moves into deciding states. A release enters its state without holding again.
+_MOVES = [
+    (trigger, target)
+    for source, moves in TRANSITIONS.items()
+    for trigger, target in moves.items()
+    if source is not State.HELD and target in DECIDING
+]
+#: The triggers that lead into a deciding state, and into which.
+ENTERING: Mapping[str, frozenset[str]] = {
+    trigger.value: frozenset(target.value for other, target in _MOVES if other is trigger) for trigger, _ in _MOVES
+}
+#: The words each key takes; a tool is one of the agent's.
+KNOWN: Mapping[str, Collection[str]] = {
+    "state": tuple(state.value for state in DECIDING),
+    "trigger": tuple(ENTERING),
+    "stop_reason": tuple(NormalizedStopReason),
+}
+KEYS = (*KNOWN, "tool")
+MOST = 100
+
+
+def breakpoints_clean(given: Sequence[Mapping[str, Any]], *, tools: Collection[str]) -> list[dict[str, str]]:
+    """Breakpoints with the keys that are set. Raises `ValidationError` with a sentence for each that is wrong.
+
+    `tools`: those of the agent.
+    """
+    if len(given) > MOST:
+        raise ValidationError(f"There are {len(given)} breakpoints; at most {MOST} are looked at.")
+    errors: list[str] = []
+    clean: list[dict[str, str]] = []
+    for number, breakpoint_ in enumerate(given, start=1):
+        asked = {key: value for key, value in breakpoint_.items() if value is not None}
+        fault = _fault(asked, tools)
+        if fault is not None:
+            errors.append(f"Breakpoint {number}: {fault}")
+        clean.append(asked)
+    if errors:
+        raise ValidationError(errors)
+    return clean
+
+
+def _fault(asked: Mapping[str, Any], tools: Collection[str]) -> str | None:
+    if not asked or not set(asked) <= set(KEYS):
+        return f"it says where to hold by at least one of {listed(KEYS)}, and by nothing else."
+    known = {**KNOWN, "tool": tuple(tools)}
+    wrong = next((key for key in asked if asked[key] not in known[key]), None)
+    if wrong is None:
+        return _never(asked)
+    choice = f"choose from {listed(known[wrong])}." if known[wrong] else "this agent has none."
+    return f"there is no {wrong} “{asked[wrong]}” to hold at; {choice}"
+
+
+def _never(asked: Mapping[str, str]) -> str | None:
+    """Why this combination matches nothing; None where it may match."""
+    state, trigger = asked.get("state"), asked.get("trigger")
+    if state and trigger and state not in ENTERING[trigger]:
+        into = listed(sorted(ENTERING[trigger]))
+        return f"the trigger {trigger} never enters {state}, but {into}; leave one of them out."
+    elsewhere = state not in (None, "evaluate_stop") or trigger not in (None, "responded")
+    if elsewhere and ("stop_reason" in asked or "tool" in asked):
+        return "a stop_reason or a tool is looked at on entering evaluate_stop only; leave state and trigger out."
+    return None

@@ -1,0 +1,139 @@
+"""Reads of a turn's history, as values of the core: the recording, where it stands, what was sent and what came."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from agentcore import serial
+from agentcore.errors import DecodeError
+from agentcore.machine.advance import Step, advance
+from agentcore.machine.snapshot import Snapshot
+from agentcore.messages import ChatResponse
+from agentcore.policy import Policy
+from agentcore.providers import get_provider
+from agentcore.replay import Record, Recording
+from dashboard.agents.policies import stored_policy
+from dashboard.turns import models
+from dashboard.turns.projection import project
+
+#: Keys under which dialects keep their list of messages.
+MESSAGE_KEYS = ("messages", "contents", "input")
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a turn stands: its last snapshot and the step that led there (None before the first record)."""
+
+    policy: Policy
+    snapshot: Snapshot
+    seq: int
+    step: Step | None
+    started_at: datetime | None
+    last_at: datetime | None
+
+
+def base_snapshot_of(turn: models.Turn) -> Snapshot:
+    return Snapshot() if turn.base_snapshot is None else serial.snapshot_from_json(turn.base_snapshot)
+
+
+def recording_of(turn: models.Turn) -> Recording:
+    """The whole history of a turn."""
+    rows = models.Record.objects.filter(turn_id=turn.id).order_by("seq")
+    return Recording(stored_policy(turn.policy), base_snapshot_of(turn), tuple(_record(row) for row in rows))
+
+
+def _record(row: models.Record) -> Record:
+    event = serial.event_from_json(row.event)
+    return Record(row.seq, event, tuple(row.transitions), row.command, tuple(row.observed))
+
+
+def standing_of(turn: models.Turn) -> Standing:
+    """Fold the history from its last checkpoint."""
+    policy = stored_policy(turn.policy)
+    checkpoint = models.Checkpoint.objects.filter(turn_id=turn.id).order_by("-seq").first()
+    snapshot = serial.snapshot_from_json(checkpoint.snapshot) if checkpoint else base_snapshot_of(turn)
+    since = checkpoint.seq if checkpoint else 0
+    rows = list(models.Record.objects.filter(turn_id=turn.id, seq__gt=since - 1).order_by("seq"))
+    return _fold(policy, snapshot, since, rows, _started_at(turn))
+
+
+def _fold(
+    policy: Policy, snapshot: Snapshot, since: int, rows: Iterable[models.Record], started_at: datetime | None
+) -> Standing:
+    step, seq, last_at = None, since, None
+    for row in rows:
+        last_at = row.at
+        if row.seq > since:
+            step = advance(snapshot, serial.event_from_json(row.event), policy)
+            snapshot, seq = step.snapshot, row.seq
+    return Standing(policy, snapshot, seq, step, started_at, last_at)
+
+
+def _started_at(turn: models.Turn) -> datetime | None:
+    first = models.Record.objects.filter(turn_id=turn.id, seq=1).first()
+    return first.at if first else None
+
+
+def rebuilt_columns(turn: models.Turn) -> dict[str, Any]:
+    """The turn's projection made again from its records alone."""
+    rows = list(models.Record.objects.filter(turn_id=turn.id).order_by("seq"))
+    started = rows[0].at if rows else None
+    standing = _fold(stored_policy(turn.policy), base_snapshot_of(turn), 0, rows, started)
+    return project(standing.snapshot, seq=standing.seq, started_at=started, at=standing.last_at)
+
+
+def messages_of(turn_id: UUID) -> list[str]:
+    """The turn's conversation in the provider's form, each message as JSON text."""
+    return list(models.TurnMessage.objects.filter(turn_id=turn_id).order_by("n").values_list("wire", flat=True))
+
+
+def request_body_of(attempt: models.Attempt, messages: Sequence[str] | None = None) -> str:
+    """The exact JSON text of the request as it was sent. `messages`: the turn's, where the caller has them already."""
+    body = json.loads(attempt.request)
+    key = next((key for key in MESSAGE_KEYS if isinstance(body.get(key), dict)), None)
+    if key is not None:
+        stored = messages_of(attempt.turn_id) if messages is None else messages
+        history = [json.loads(wire) for wire in stored[: body[key]["history"]]]
+        body[key] = history + body[key]["tail"]
+    return body_text(body)
+
+
+def body_text(body: dict[str, Any]) -> str:
+    """A request body as it goes over the wire: ASCII, so that any text a model ever said can be sent and stored."""
+    return json.dumps(body, separators=(",", ":"))
+
+
+def sha256_of(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def raw_response_of(attempt: models.Attempt) -> bytes:
+    """The bytes the provider sent, as they came."""
+    chunks = models.AttemptChunk.objects.filter(turn_id=attempt.turn_id, attempt=attempt.index).order_by("n")
+    return b"".join(bytes(raw) for raw in chunks.values_list("raw", flat=True))
+
+
+def draft_of(turn: models.Turn) -> str:
+    """The text streamed so far by the attempt that is in flight; empty where none is."""
+    running = models.Attempt.objects.filter(turn_id=turn.id, duration_ms=None).order_by("-index").first()
+    if running is None:
+        return ""
+    chunks = models.AttemptChunk.objects.filter(turn_id=turn.id, attempt=running.index).order_by("n")
+    return "".join(chunks.values_list("text", flat=True))
+
+
+def partial_of(turn: models.Turn, attempt: models.Attempt) -> ChatResponse | None:
+    """What had arrived of an attempt whose worker is gone, decoded from its stored bytes."""
+    raw = raw_response_of(attempt)
+    if not raw:
+        return None
+    try:
+        decoder = get_provider(turn.provider).stream_decoder(max_tokens=attempt.max_tokens)
+        decoder.feed(raw)
+        return decoder.close()
+    except DecodeError:
+        return None

@@ -1,0 +1,148 @@
+"""Turns and the rows of their histories as the API tells them (design §4.3): exactly these keys."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import fields
+from datetime import datetime, timedelta
+from typing import Any
+
+from agentcore import serial
+from agentcore.replay import Record as ReplayedRecord
+from agentcore.replay import Verification
+from dashboard.turns.models import Attempt, Backtest, Outcome, Record, Turn
+
+Shown = dict[str, Any]
+
+TURN_KEYS = (
+    "id",
+    "agent",
+    "provider",
+    "model",
+    "status",
+    "stop_reason",
+    "model_stop_reason",
+    "raw_stop_reason",
+    "terminal_reason",
+    "error_code",
+    "output_text",
+    "notice",
+    "input_tokens",
+    "output_tokens",
+    "attempts",
+    "continuations",
+    "tool_repairs",
+    "envelope_retries",
+    "started_at",
+    "finished_at",
+    "duration_ms",
+    "policy_version",
+    "parent_id",
+    "forked_at",
+    "envelope",
+    "lint",
+    "verdict",
+)
+ATTEMPT_KEYS = (
+    "index",
+    "kind",
+    "iteration",
+    "max_tokens",
+    "request",
+    "response",
+    "status_code",
+    "stop_reason",
+    "raw_stop_reason",
+    "usage",
+    "text",
+    "tool_calls",
+    "error",
+    "started_at",
+    "first_token_ms",
+    "duration_ms",
+)
+RECORD_KEYS = ("seq", "at", "event", "transitions", "command", "observed")
+OUTCOME_KEYS = (
+    "seq",
+    "position",
+    "state",
+    "decision",
+    "resolved_by",
+    "stop_reason",
+    "error_type",
+    "handling",
+    "evaluations",
+)
+BACKTEST_KEYS = (
+    "status",
+    "total",
+    "done",
+    "same",
+    "flipped",
+    "undecidable",
+    "tokens_delta",
+    "calls_delta",
+    "flipped_turns",
+)
+MAX_SHOWN_RESPONSE = 1_000_000  #: bytes of one answer
+
+
+def turn_shown(turn: Turn) -> Shown:
+    """`policy_version` is the number of the policy's version; null where the agent has no policy."""
+    version = turn.policy_version.version if turn.policy_version else None
+    apart = {"agent": turn.agent_name, "policy_version": version}
+    return {key: apart[key] if key in apart else getattr(turn, key) for key in TURN_KEYS}
+
+
+def attempt_shown(attempt: Attempt, *, request_body: str, raw_response: bytes | None) -> Shown:
+    """`request_body`: JSON text as it was sent; `raw_response`: None where nothing came."""
+    apart = {"request": json.loads(request_body), "response": _response_shown(attempt, raw_response)}
+    return {key: apart[key] if key in apart else getattr(attempt, key) for key in ATTEMPT_KEYS}
+
+
+def _response_shown(attempt: Attempt, raw: bytes | None) -> Shown | None:
+    if raw is None and attempt.status_code is None:
+        return None
+    body = raw or b""
+    shown: Shown = {
+        "content_type": attempt.content_type,
+        "headers": attempt.response_headers or {},
+        "body": body[:MAX_SHOWN_RESPONSE].decode("utf-8", "replace"),
+    }
+    return {**shown, "truncated": True} if len(body) > MAX_SHOWN_RESPONSE else shown
+
+
+def record_shown(record: Record) -> Shown:
+    return {key: getattr(record, key) for key in RECORD_KEYS}
+
+
+def outcome_shown(outcome: Outcome) -> Shown:
+    return {key: getattr(outcome, key) for key in OUTCOME_KEYS}
+
+
+def backtest_shown(backtest: Backtest) -> Shown:
+    return {key: getattr(backtest, key) for key in BACKTEST_KEYS}
+
+
+def step_shown(record: ReplayedRecord, *, started_at: datetime | None) -> Shown:
+    """A step of a replay: a record, and where it comes from."""
+    return {
+        "seq": record.seq,
+        "at": started_at + timedelta(seconds=record.event.at) if started_at else None,
+        "event": serial.event_to_json(record.event),
+        "transitions": list(record.transitions),
+        "command": record.command,
+        "observed": list(record.observed),
+        "provenance": record.provenance.value,
+    }
+
+
+def what_if_shown(turn: Turn, columns: Mapping[str, Any], recorded: tuple[ReplayedRecord, ...]) -> Shown:
+    """The turn as it would have been. `columns`: those of its row that a what-if says anew."""
+    anew = {key: value for key, value in columns.items() if key in TURN_KEYS}
+    return {**turn_shown(turn), **anew, "steps": [step_shown(r, started_at=turn.started_at) for r in recorded]}
+
+
+def verification_shown(verification: Verification) -> Shown:
+    divergence = verification.divergence
+    parts = None if divergence is None else {f.name: getattr(divergence, f.name) for f in fields(divergence)}
+    return {"verified": verification.verified, "divergence": parts}

@@ -1,0 +1,74 @@
+"""A turn's row as its records tell it. The row is a convenience: it can be dropped and made again from the history."""
+
+from datetime import datetime
+from typing import Any
+
+from agentcore import VERSION
+from agentcore.machine.snapshot import Snapshot
+from agentcore.machine.states import State
+from agentcore.reasons import StopReason, TurnStatus
+from agentcore.verdict import verdict
+from dashboard.turns.fields import storable_text
+
+LINT_CODES = ("output_at_cap", "unclosed_json", "unclosed_fence", "reasoning_ate_budget", "relabelled")
+
+
+def project(snapshot: Snapshot, *, seq: int, started_at: datetime | None, at: datetime | None) -> dict[str, Any]:
+    """The columns of a turn whose last record is `seq`, recorded `at`."""
+    end, spent = snapshot.end, snapshot.spent
+    ended = end is not None
+    return {
+        "status": status_of(snapshot).value,
+        "state": snapshot.state.value,
+        "stop_reason": end.stop_reason.value if end else None,
+        "model_stop_reason": snapshot.model_stop_reason,
+        "raw_stop_reason": None if snapshot.raw_stop_reason is None else storable_text(snapshot.raw_stop_reason),
+        "terminal_reason": end.terminal_reason if end else None,
+        "error_code": end.error_code if end else None,
+        "error_message": storable_text(end.error_message) if end else "",
+        "output_text": storable_text(end.output_text if end else snapshot.output_text),
+        "notice": storable_text(end.notice) if end else "",
+        "verdict": storable_text(verdict(snapshot)),
+        "input_tokens": spent.input_tokens,
+        "output_tokens": spent.output_tokens,
+        "tokens_estimated": spent.estimated,
+        "attempts": spent.attempts,
+        "continuations": spent.continuations,
+        "tool_repairs": spent.tool_repairs,
+        "envelope_retries": spent.envelope_retries,
+        "started_at": started_at,
+        "finished_at": at if ended else None,
+        "duration_ms": round(snapshot.at * 1000) if ended else None,
+        "envelope": end.envelope if end else None,
+        "lint": [code for code in LINT_CODES if code in snapshot.flagged],
+        "last_seq": seq,
+        "core_version": VERSION,
+        **_asked(snapshot),
+    }
+
+
+def _asked(snapshot: Snapshot) -> dict[str, Any]:
+    """What the turn really asks with, overrides and operators' changes included."""
+    if snapshot.setup is None:
+        return {}
+    return {"model": snapshot.setup.model, "max_tokens": snapshot.setup.max_tokens}
+
+
+def status_of(snapshot: Snapshot) -> TurnStatus:
+    if snapshot.end is not None and snapshot.state in (State.COMPLETE, State.ABORT):
+        return snapshot.end.status
+    if snapshot.state is State.HELD:
+        return TurnStatus.HELD
+    return TurnStatus.QUEUED if snapshot.state is State.IDLE else TurnStatus.RUNNING
+
+
+def undecided(columns: dict[str, Any]) -> dict[str, Any]:
+    """The columns of a replay that stopped because the recording had no answer."""
+    return {
+        **columns,
+        "status": TurnStatus.INTERRUPTED.value,
+        "stop_reason": StopReason.ERROR.value,
+        "terminal_reason": "interrupted",
+        "notice": "The recording ends here; what the model would have said next is not in it.",
+        "verdict": "Undecidable: the recording ends before this budget does. Re-run to know.",
+    }

@@ -1,0 +1,173 @@
+"""Writes of a turn's history: one step, one transaction. The primary key (turn, seq) is the fence between workers."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import IntegrityError, transaction
+
+from agentcore import VERSION, serial
+from agentcore.events import Event
+from agentcore.machine.advance import Step
+from agentcore.replay import Record
+from dashboard.turns import models
+from dashboard.turns.history import MESSAGE_KEYS, body_text, messages_of, sha256_of
+from dashboard.turns.projection import project
+
+CHECKPOINT_EVERY = 50  #: records
+UNIQUE_VIOLATION = "23505"
+
+
+class LostTurnError(Exception):
+    """Another worker has written this record already; whoever gets this stops, for the turn is no longer its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call about to be made: the body, the messages of it that are the turn's history, and where it goes."""
+
+    index: int
+    kind: str
+    iteration: int
+    provider: str
+    model: str
+    max_tokens: int
+    url: str
+    body: Mapping[str, Any]
+    history: Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class CallEnd:
+    """How a call ended. Milliseconds since it began; `columns` are those of the attempt that its answer fills."""
+
+    index: int
+    duration_ms: int
+    first_token_ms: int | None = None
+    columns: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One step to be recorded, with what belongs in the same transaction."""
+
+    turn_id: UUID
+    seq: int
+    at: datetime
+    started_at: datetime
+    event: Event
+    step: Step
+    ended: CallEnd | None = None
+    begun: Call | None = None
+
+
+@transaction.atomic
+def record_step(entry: Entry) -> None:
+    """Commit the step: record, outcomes, attempt, checkpoint and the turn's row, all or nothing."""
+    record = Record.of(entry.seq, entry.event, entry.step)
+    _insert_record(entry, record)
+    _insert_outcomes(entry, record)
+    if entry.ended is not None:
+        _end_attempt(entry.turn_id, entry.ended)
+    if entry.begun is not None:
+        _begin_attempt(entry.turn_id, entry.begun, entry.at)
+    if entry.seq % CHECKPOINT_EVERY == 0:
+        snapshot = serial.to_json(entry.step.snapshot)
+        models.Checkpoint.objects.create(turn_id=entry.turn_id, seq=entry.seq, snapshot=snapshot, core_version=VERSION)
+    columns = project(entry.step.snapshot, seq=entry.seq, started_at=entry.started_at, at=entry.at)
+    models.Turn.objects.filter(id=entry.turn_id).update(**columns)
+
+
+def _insert_record(entry: Entry, record: Record) -> None:
+    row = models.Record(
+        turn_id=entry.turn_id,
+        seq=record.seq,
+        at=entry.at,
+        event=serial.event_to_json(record.event),
+        transitions=list(record.transitions),
+        command=record.command,
+        observed=list(record.observed),
+        core_version=VERSION,
+    )
+    try:
+        with transaction.atomic():
+            models.Record.objects.bulk_create([row])
+    except IntegrityError as error:
+        if getattr(error.__cause__, "sqlstate", None) != UNIQUE_VIOLATION:
+            raise
+        raise LostTurnError(f"Record {entry.seq} of turn {entry.turn_id} was written by another worker.") from error
+
+
+def _insert_outcomes(entry: Entry, record: Record) -> None:
+    judged = enumerate(record.transitions)
+    rows = [_outcome_row(entry, position, t) for position, t in judged if t["outcome"] is not None]
+    models.Outcome.objects.bulk_create(rows)
+
+
+def _outcome_row(entry: Entry, position: int, transition: Mapping[str, Any]) -> models.Outcome:
+    outcome = transition["outcome"]
+    asked = {evaluation["criterion"]: evaluation for evaluation in outcome["evaluations"]}
+    error = asked.get("ErrorPolicyCriterion", {}).get("context", {})
+    judged = bool(error.get("consecutiveFailures"))
+    return models.Outcome(
+        turn_id=entry.turn_id,
+        seq=entry.seq,
+        position=position,
+        state=transition["from"],
+        decision=outcome["decision"],
+        resolved_by=outcome["resolvedBy"],
+        stop_reason=outcome["stopReason"],
+        error_type=error["errorType"] if judged else None,
+        handling=error["handling"] if judged else None,
+        evaluations=outcome["evaluations"],
+    )
+
+
+def _end_attempt(turn_id: UUID, ended: CallEnd) -> None:
+    open_attempt = models.Attempt.objects.filter(turn_id=turn_id, index=ended.index, duration_ms=None)
+    open_attempt.update(duration_ms=ended.duration_ms, first_token_ms=ended.first_token_ms, **ended.columns)
+
+
+def _begin_attempt(turn_id: UUID, call: Call, at: datetime) -> None:
+    models.Attempt.objects.create(
+        turn_id=turn_id,
+        index=call.index,
+        kind=call.kind,
+        iteration=call.iteration,
+        provider=call.provider,
+        model=call.model,
+        max_tokens=call.max_tokens,
+        request=_difference(turn_id, call),
+        request_sha256=sha256_of(body_text(dict(call.body))),
+        request_url=call.url,
+        started_at=at,
+    )
+
+
+def _difference(turn_id: UUID, call: Call) -> str:
+    """The body with its messages told as the turn's first n messages and a tail; new history is stored on the way."""
+    key = next((key for key in MESSAGE_KEYS if isinstance(call.body.get(key), list)), None)
+    if key is None:
+        return body_text(dict(call.body))
+    stored = messages_of(turn_id)
+    history = [json.dumps(message, separators=(",", ":")) for message in call.history]
+    shared = _shared_prefix(stored, history)
+    if shared == len(stored):
+        new = enumerate(history[shared:], start=shared)
+        models.TurnMessage.objects.bulk_create(models.TurnMessage(turn_id=turn_id, n=n, wire=wire) for n, wire in new)
+        shared = len(history)
+    told = {"history": shared, "tail": call.body[key][shared:]}
+    return body_text({name: told if name == key else value for name, value in call.body.items()})
+
+
+def _shared_prefix(left: Sequence[str], right: Sequence[str]) -> int:
+    pairs = zip(left, right, strict=False)
+    return next((n for n, (one, other) in enumerate(pairs) if one != other), min(len(left), len(right)))
+
+
+def append_chunk(*, turn_id: UUID, attempt: int, n: int, raw: bytes, text: str, at: datetime) -> None:
+    """Keep a piece of an answer that is still streaming."""
+    models.AttemptChunk.objects.create(turn_id=turn_id, attempt=attempt, n=n, raw=raw, text=text, at=at)

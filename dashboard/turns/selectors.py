@@ -1,0 +1,175 @@
+"""Reads of turns: the timeline, one turn and the rows of its history. What is not there raises `DoesNotExist`."""
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Self
+from uuid import UUID
+
+from django.contrib.postgres.search import SearchQuery
+from django.db import connection
+from django.db.models import Q, QuerySet
+
+from dashboard.agents.models import Project
+from dashboard.turns.filters import HAS, TimelineFilters
+from dashboard.turns.ids import first_id_at
+from dashboard.turns.models import Attempt, AttemptChunk, Backtest, Outcome, Record, Turn
+
+__all__ = [
+    "BadCursorError",
+    "Page",
+    "TimelineFilters",
+    "attempts_of",
+    "backtest_get",
+    "models_seen",
+    "outcomes_of",
+    "raw_responses_of",
+    "records_of",
+    "timeline",
+    "turn_get",
+    "turns_matching",
+]
+
+#: Columns that may be large and that no list shows; they are read when asked for.
+UNLISTED = ("policy", "overrides", "setup", "base_snapshot", "breakpoints", "search")
+DEFAULT_LIMIT, MAX_LIMIT = 50, 200
+
+SEEN_MODELS = """
+WITH RECURSIVE seen AS (
+    (SELECT model FROM turns_turn WHERE project_id = %(project)s ORDER BY model LIMIT 1)
+    UNION ALL
+    SELECT (
+        SELECT model FROM turns_turn WHERE project_id = %(project)s AND model > seen.model ORDER BY model LIMIT 1
+    ) FROM seen WHERE seen.model IS NOT NULL
+)
+SELECT model FROM seen WHERE model IS NOT NULL
+"""
+
+
+class BadCursorError(ValueError):
+    """This cursor is not one of this timeline's; take `next` or `previous` of an answer as it is, or none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """A place in the timeline: just before (newer) or just after (older) a turn. Opaque to who is handed one."""
+
+    newer: bool
+    id: UUID
+
+    @classmethod
+    def read(cls, text: str) -> Self:
+        """Raises `BadCursorError`."""
+        try:
+            raw = urlsafe_b64decode(text.encode("ascii"))
+            direction, turn_id = {b"<": True, b">": False}[raw[:1]], UUID(bytes=raw[1:])
+        except (ValueError, KeyError) as error:
+            raise BadCursorError(BadCursorError.__doc__) from error
+        return cls(direction, turn_id)
+
+    def __str__(self) -> str:
+        return urlsafe_b64encode((b"<" if self.newer else b">") + self.id.bytes).decode()
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Some turns, newest first. `next` leads to older ones, `previous` to newer ones; None where there are none."""
+
+    items: list[Turn]
+    next: str | None = None
+    previous: str | None = None
+
+
+def timeline(
+    *, project: Project, filters: TimelineFilters, cursor: str | None = None, limit: int = DEFAULT_LIMIT
+) -> Page:
+    """One page of turns, newest first, by one query. Raises `BadCursorError`."""
+    place = Cursor.read(cursor) if cursor else None
+    turns = Turn.objects.filter(_matching(filters), project=project).select_related("policy_version").defer(*UNLISTED)
+    if place is not None and place.newer:
+        found = list(turns.filter(id__gt=place.id).order_by("id")[: limit + 1])
+        return _page(found[:limit][::-1], place, older=True, newer=len(found) > limit)
+    if place is not None:
+        turns = turns.filter(id__lt=place.id)
+    found = list(turns.order_by("-id")[: limit + 1])
+    return _page(found[:limit], place, older=len(found) > limit, newer=place is not None)
+
+
+def _page(items: list[Turn], place: Cursor | None, *, older: bool, newer: bool) -> Page:
+    """An empty page still leads back to where its cursor came from."""
+    if not items:
+        back = None if place is None else str(Cursor(not place.newer, place.id))
+        return Page([], next=back if older else None, previous=back if newer else None)
+    return Page(
+        items,
+        next=str(Cursor(False, items[-1].id)) if older else None,
+        previous=str(Cursor(True, items[0].id)) if newer else None,
+    )
+
+
+def _matching(filters: TimelineFilters) -> Q:
+    """The condition the filters make. Ids tell when a turn was made, so times are ranges of ids."""
+    matching = Q(**{f"{HAS[name]}__gt": 0 for name in filters.has})
+    for field in ("stop_reason", "model_stop_reason", "status", "provider", "model"):
+        matching &= _any_of(field, getattr(filters, field))
+    matching &= _any_of("agent_name", filters.agent)
+    if filters.since is not None:
+        matching &= Q(id__gte=first_id_at(filters.since))
+    if filters.until is not None:
+        matching &= Q(id__lt=first_id_at(filters.until))
+    if filters.q:
+        matching &= Q(search=SearchQuery(filters.q, config="simple", search_type="websearch"))
+    return matching
+
+
+def _any_of(field: str, values: tuple[str, ...]) -> Q:
+    if not values:
+        return Q()
+    return Q(**{field: values[0]}) if len(values) == 1 else Q(**{f"{field}__in": values})
+
+
+def turns_matching(*, project: Project, filters: TimelineFilters) -> QuerySet[Turn]:
+    """Every turn the filters let through, oldest first."""
+    return Turn.objects.filter(_matching(filters), project=project).order_by("id")
+
+
+def turn_get(turn_id: UUID) -> Turn:
+    """The turn with its policy's version and its agent's connection."""
+    return Turn.objects.select_related("policy_version", "agent__connection").get(pk=turn_id)
+
+
+def attempts_of(turn_id: UUID) -> QuerySet[Attempt]:
+    return Attempt.objects.filter(turn_id=turn_id).order_by("index")
+
+
+def records_of(turn_id: UUID) -> QuerySet[Record]:
+    return Record.objects.filter(turn_id=turn_id).order_by("seq")
+
+
+def outcomes_of(turn_id: UUID) -> QuerySet[Outcome]:
+    return Outcome.objects.filter(turn_id=turn_id).order_by("seq", "position")
+
+
+def raw_responses_of(turn_id: UUID, *, most: int) -> dict[int, bytes]:
+    """What providers sent, by attempt, by one query; of each answer up to `most` bytes and one more if there are."""
+    chunks = AttemptChunk.objects.filter(turn_id=turn_id).order_by("attempt", "n").values_list("attempt", "raw")
+    return _joined(chunks.iterator(), most + 1)
+
+
+def _joined(chunks: Iterable[tuple[int, bytes | memoryview]], most: int) -> dict[int, bytes]:
+    answers: dict[int, bytearray] = {}
+    for attempt, raw in chunks:
+        answer = answers.setdefault(attempt, bytearray())
+        answer += memoryview(raw)[: most - len(answer)]
+    return {attempt: bytes(answer) for attempt, answer in answers.items()}
+
+
+def models_seen(project: Project) -> list[str]:
+    """The names of the models that turns were made with, in order; read from the index, name by name."""
+    with connection.cursor() as cursor:
+        cursor.execute(SEEN_MODELS, {"project": project.pk})
+        return [name for (name,) in cursor.fetchall()]
+
+
+def backtest_get(backtest_id: UUID) -> Backtest:
+    return Backtest.objects.get(pk=backtest_id)

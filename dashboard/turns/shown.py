@@ -1,0 +1,171 @@
+"""A turn as its page shows it: everything computed once from the recording, so that stepping never asks the server."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from agentcore.machine.snapshot import Snapshot
+from agentcore.machine.states import CALLS
+from agentcore.merging import merge_continuation
+from agentcore.reasons import TurnStatus
+from agentcore.replay import Recording, verify
+from dashboard.turns import history
+from dashboard.turns.diagram import Diagram, diagram_of
+from dashboard.turns.leading import Leading, leading
+from dashboard.turns.models import UNFINISHED, Turn
+from dashboard.turns.selectors import attempts_of
+from dashboard.turns.standing_words import standing_words
+from dashboard.turns.stepping import Moment, fold, moments_of
+from dashboard.turns.transcript import TINTS, Transcript, transcript_of
+from dashboard.turns.waterfall import NO_WAITS, Rail, bars_of, rail_of
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What the running attempt has said so far. `dropped` repeats what stands before it."""
+
+    attempt: int
+    dropped: str
+    text: str
+    iteration: int = 1
+
+    @property
+    def tint(self) -> int:
+        return (self.attempt - 1) % TINTS + 1
+
+    @property
+    def length(self) -> int:
+        """Characters as streamed."""
+        return len(self.dropped) + len(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One recording, ready to be drawn. `now` is the number of the transition that is shown first, 0 before any."""
+
+    moments: tuple[Moment, ...]
+    transcript: Transcript
+    diagram: Diagram
+    rail: Rail
+    snapshot: Snapshot
+    now: int
+    undecidable: bool = False
+
+    @property
+    def count(self) -> int:
+        return len(self.moments)
+
+    @property
+    def moment(self) -> Moment | None:
+        """The one shown first."""
+        return self.moments[self.now - 1] if self.moments else None
+
+    @property
+    def place(self) -> float:
+        """Where on the rail the one shown first stands."""
+        return self.rail.dots[self.now - 1].x if self.moments else 0.0
+
+    @property
+    def seams(self) -> int:
+        """Places where one attempt's text joins another's."""
+        return sum(max(0, len(passage.pieces) - 1) for passage in self.transcript.passages)
+
+    @property
+    def dropped(self) -> int:
+        """Characters of overlap that were removed."""
+        return sum(passage.dropped for passage in self.transcript.passages)
+
+    @property
+    def tinted(self) -> tuple[tuple[int, str], ...]:
+        """The attempts that said something, for the legend: tint and words."""
+        pieces = [piece for passage in self.transcript.passages for piece in passage.pieces]
+        return tuple((piece.tint, f"{piece.attempt} {piece.kind.replace('_', ' ')}") for piece in pieces[:TINTS])
+
+    @property
+    def more_tinted(self) -> int:
+        """How many attempts the legend leaves out."""
+        return max(0, sum(len(passage.pieces) for passage in self.transcript.passages) - TINTS)
+
+
+@dataclass(frozen=True, slots=True)
+class TurnShown:
+    """A stored turn: its row, its history, and what of it is not yet in the history."""
+
+    turn: Turn
+    shown: Shown
+    draft: Draft | None
+    verdict: str
+    verified: bool | None  #: whether the history replays true; None while the turn runs
+
+    @property
+    def unfinished(self) -> bool:
+        return self.turn.status in UNFINISHED
+
+    @property
+    def streaming(self) -> bool:
+        """Whether the model is being asked just now."""
+        return self.unfinished and self.shown.snapshot.state in CALLS
+
+    @property
+    def continues(self) -> int:
+        """The iteration whose text the draft goes on with; 0 where it begins a passage of its own."""
+        passages, iteration = self.shown.transcript.passages, self.shown.snapshot.iteration
+        goes_on = self.streaming and passages and passages[-1].iteration == iteration and passages[-1].pieces
+        return iteration if goes_on else 0
+
+    @property
+    def reason(self) -> str:
+        """The word the verdict begins with: why the agent stopped, or where the turn stands."""
+        turn = self.turn
+        if self.unfinished or turn.status == TurnStatus.INTERRUPTED:
+            return turn.status
+        return turn.terminal_reason or turn.stop_reason or turn.status
+
+    @property
+    def leading(self) -> Leading:
+        """The verdict, parted after its first words."""
+        return leading(self.verdict, self.reason)
+
+
+def shown_of(recording: Recording, *, step: int | None = None, waits: Mapping[int, float] = NO_WAITS) -> Shown:
+    """What a recording shows, beginning at transition `step`, or at the last one. `waits`: see `rail_of`."""
+    spans = fold(recording)
+    moments = moments_of(spans)
+    wanted = len(moments) if step is None else step
+    return Shown(
+        moments=moments,
+        transcript=transcript_of(recording.base_snapshot, spans),
+        diagram=diagram_of(moments),
+        rail=rail_of(moments, bars_of(spans), waits),
+        snapshot=spans[-1].after if spans else recording.base_snapshot,
+        now=max(min(1, len(moments)), min(wanted, len(moments))),
+        undecidable=recording.undecidable,
+    )
+
+
+def turn_shown(turn: Turn, *, step: int | None = None) -> TurnShown:
+    """A stored turn with its whole history read and judged again."""
+    recording = history.recording_of(turn)
+    shown = shown_of(recording, step=step, waits=_waits(turn))
+    unfinished = turn.status in UNFINISHED
+    return TurnShown(
+        turn=turn,
+        shown=shown,
+        draft=draft_shown(turn, shown.snapshot) if unfinished else None,
+        verdict=turn.verdict or standing_words(turn, shown.snapshot),
+        verified=None if unfinished or not recording.records else verify(recording).verified,
+    )
+
+
+def _waits(turn: Turn) -> dict[int, float]:
+    timed = attempts_of(turn.id).exclude(first_token_ms=None).values_list("index", "first_token_ms")
+    return {index: wait / 1000 for index, wait in timed if wait is not None}
+
+
+def draft_shown(turn: Turn, snapshot: Snapshot) -> Draft | None:
+    """What streams just now, its overlap with the answer so far apart; None where nothing has come."""
+    text = history.draft_of(turn)
+    if not text:
+        return None
+    continued = snapshot.call is not None and snapshot.call.hint is not None
+    overlap = merge_continuation(snapshot.answer.text, text).overlap if continued else 0
+    return Draft(max(1, snapshot.spent.attempts), text[:overlap], text[overlap:], max(1, snapshot.iteration))

@@ -1,0 +1,130 @@
+"""A recording as a person steps through it: one moment per transition, with what the turn knew and had used then."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from agentcore.commands import Finish
+from agentcore.errors import CoreError
+from agentcore.machine.advance import advance
+from agentcore.machine.snapshot import Snapshot
+from agentcore.replay import Provenance, Record, Recording
+from dashboard.turns.meters import Meter, meters_of
+
+BY_COUNT = ("attempts", "continuations", "tool_repairs", "envelope_retries")
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """One record with the snapshots around it. `first` is the number of its first transition, from 1.
+
+    `known` is false where this core cannot judge the event as it was recorded; the snapshots then stand still.
+    """
+
+    record: Record
+    before: Snapshot
+    after: Snapshot
+    first: int
+    known: bool = True
+
+    @property
+    def last(self) -> int:
+        """The number of the record's last transition."""
+        return self.first + max(0, len(self.record.transitions) - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """One criterion's answer. `decided`: the outcome was its doing."""
+
+    criterion: str
+    decision: str
+    reason: str
+    decided: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """The turn at one transition. `at` is in seconds since the turn started; `attempt` counts from 1, 0 before any."""
+
+    number: int
+    seq: int
+    at: float
+    source: str
+    trigger: str
+    target: str
+    reason: str
+    attempt: int
+    iteration: int
+    provenance: str
+    resolved_by: str
+    evaluations: tuple[Evaluation, ...]
+    meters: tuple[Meter, ...]
+    end: Finish | None = None
+
+    @property
+    def until(self) -> int:
+        """The transition after this one."""
+        return self.number + 1
+
+
+def fold(recording: Recording) -> tuple[Span, ...]:
+    """The records with the snapshots around each. Never raises: a history that cannot be judged is still shown."""
+    return tuple(_spans(recording))
+
+
+def _spans(recording: Recording) -> Iterator[Span]:
+    snapshot, first, known = recording.base_snapshot, 1, True
+    for record in recording.records:
+        before = snapshot
+        if known:
+            try:
+                snapshot = advance(before, record.event, recording.policy).snapshot
+            except CoreError:
+                known = False
+        yield Span(record, before, snapshot, first, known)
+        first += len(record.transitions)
+
+
+def moments_of(spans: tuple[Span, ...]) -> tuple[Moment, ...]:
+    """One moment per transition, in order."""
+    return tuple(moment for span in spans for moment in _moments(span))
+
+
+def _moments(span: Span) -> Iterator[Moment]:
+    for number, transition in enumerate(span.record.transitions, start=span.first):
+        snapshot = span.after if number == span.last else _on_the_way(span)
+        yield _moment(span, number, transition, snapshot)
+
+
+def _on_the_way(span: Span) -> Snapshot:
+    """What the event brought counts at once; what a later transition of the record begins does not count yet."""
+    counted = {name: getattr(span.before.spent, name) for name in BY_COUNT}
+    iteration = max(1, span.before.iteration)
+    return replace(span.after, iteration=iteration, spent=replace(span.after.spent, **counted))
+
+
+def _moment(span: Span, number: int, transition: Mapping[str, Any], snapshot: Snapshot) -> Moment:
+    outcome = transition.get("outcome") or {}
+    return Moment(
+        number=number,
+        seq=span.record.seq,
+        at=span.record.event.at,
+        source=transition["from"],
+        trigger=transition["trigger"],
+        target=transition["to"],
+        reason=transition["reason"],
+        attempt=snapshot.spent.attempts,
+        iteration=snapshot.iteration,
+        provenance=Provenance(span.record.provenance).value,
+        resolved_by=outcome.get("resolvedBy", ""),
+        evaluations=tuple(_evaluations(outcome)),
+        meters=meters_of(snapshot) if snapshot.setup else (),
+        end=snapshot.end if number == span.last else None,
+    )
+
+
+def _evaluations(outcome: Mapping[str, Any]) -> Iterator[Evaluation]:
+    by = outcome.get("resolvedBy")
+    for said in outcome.get("evaluations", ()):
+        yield Evaluation(said["criterion"], said["decision"], said["reason"], said["criterion"] == by)

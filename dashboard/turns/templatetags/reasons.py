@@ -1,0 +1,85 @@
+"""How a reason looks: every word of why something stopped, and where a turn stands, has a hue, a shape and a label.
+
+Used by `_reason.html`. The shapes are symbols of `static/img/shapes.svg`, the hues tokens of `static/css/tokens.css`.
+"""
+
+from dataclasses import dataclass
+
+from django import template
+
+register = template.Library()
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """One word's look."""
+
+    hue: str  #: `w-<hue>` colours it: end, cut, limit, tool, block, odd or wait
+    shape: str  #: the symbol's id
+    label: str  #: the word in English, in the middle of a sentence
+
+
+UNKNOWN = Look("odd", "question", "unknown")
+
+LOOKS: dict[str, Look] = {
+    # why the model stopped
+    "end_turn": Look("end", "check", "ended"),
+    "tool_call": Look("tool", "nut", "called a tool"),
+    "max_tokens": Look("cut", "torn", "cut off"),
+    "context_window_exceeded": Look("block", "overflow", "context window full"),
+    "safety_blocked": Look("block", "octagon", "blocked"),
+    "cancelled": Look("wait", "cross", "cancelled"),
+    "paused": Look("tool", "bars", "paused by the provider"),
+    "unknown": UNKNOWN,
+    # why the agent stopped
+    "completed": Look("end", "check", "completed"),
+    "steps_limit": Look("limit", "wall", "out of steps"),
+    "token_limit": Look("limit", "wall", "out of tokens"),
+    "time_limit": Look("limit", "clock", "out of time"),
+    "retry_limit": Look("limit", "wall", "out of retries"),
+    "error": Look("block", "triangle", "error"),
+    "finish_reason": Look("block", "octagon", "ended by the model’s reason"),
+    "guard": Look("limit", "shield", "stopped by a guard"),
+    "user_requested": Look("wait", "cross", "stopped by a person"),
+    # where a turn stands
+    "queued": Look("wait", "ring", "queued"),
+    "running": Look("tool", "play", "running"),
+    "held": Look("cut", "bars", "held"),
+    "partial": Look("cut", "half", "partial"),
+    "aborted": Look("block", "octagon", "aborted"),
+    "failed": Look("block", "triangle", "failed"),
+    "interrupted": Look("odd", "broken", "interrupted"),
+    # the terminal reasons that are none of these
+    "budget_exhausted": Look("limit", "wall", "budget used up"),
+    "output_cap": Look("limit", "shield", "output cap reached"),
+    "repetition": Look("limit", "shield", "nothing new"),
+    "empty_output": Look("odd", "ring", "empty answer"),
+    "forbidden": Look("limit", "shield", "forbidden by a criterion"),
+    "tool_repair_failed": Look("block", "nut", "tool call not repaired"),
+    "provider_error": Look("block", "triangle", "provider error"),
+    "unknown_fatal": Look("odd", "question", "unknown reason"),
+}
+
+
+def look_of(word: object) -> Look:
+    """The look of a word of ours; any other, and none, looks unknown."""
+    return LOOKS.get(str(word), UNKNOWN)
+
+
+@register.filter
+def reason_hue(word: object) -> str:
+    """The part after `w-` of the class that colours a word."""
+    return look_of(word).hue
+
+
+@register.filter
+def reason_shape(word: object) -> str:
+    """The id of a word's symbol in `shapes.svg`."""
+    return look_of(word).shape
+
+
+@register.filter
+def reason_label(word: object) -> str:
+    """A word in English; a word that is not ours stays as it is."""
+    look = look_of(word)
+    return str(word) if look is UNKNOWN and word else look.label

@@ -1,0 +1,184 @@
+"""What was said and done in a turn, by iteration, each part with the number of the transition that brought it.
+
+So one rendering shows any moment: what came later is only dimmed.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from agentcore.events import (
+    CancelRequested,
+    Event,
+    Interrupted,
+    ModelFailed,
+    ModelResponded,
+    ToolResult,
+    ToolsReturned,
+)
+from agentcore.machine.snapshot import Answer, Snapshot
+from agentcore.machine.states import Trigger
+from agentcore.messages import Message, Role, ToolCall
+from agentcore.reasons import NormalizedStopReason
+from dashboard.turns.stepping import Span
+
+TINTS = 4
+ONE_LINE = 72  #: characters
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """What one attempt added. `dropped` is what it repeated; `seam` says why it ended, where not by itself."""
+
+    attempt: int
+    kind: str
+    text: str
+    dropped: str
+    seam: str
+    since: int
+
+    @property
+    def tint(self) -> int:
+        return (self.attempt - 1) % TINTS + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """A tool call and what it came to; `result` is None until it came back."""
+
+    id: str
+    name: str
+    arguments: str
+    since: int
+    result: str | None = None
+    error: str | None = None
+    returned: int = 0  #: the transition that brought the result
+
+    @property
+    def broken(self) -> bool:
+        return self.error in ("truncated", "malformed")
+
+
+@dataclass(slots=True)
+class Passage:
+    """One iteration: what the model said, the tools it called, and what a criterion then asked of it."""
+
+    iteration: int
+    since: int
+    pieces: list[Piece] = field(default_factory=list)
+    calls: list[Called] = field(default_factory=list)
+    asked: str = ""
+    asked_since: int = 0
+
+    @property
+    def dropped(self) -> int:
+        """Characters of overlap that were removed."""
+        return sum(len(piece.dropped) for piece in self.pieces)
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """A whole turn. `question` is the conversation it began with."""
+
+    system_prompt: str
+    question: tuple[Message, ...]
+    passages: tuple[Passage, ...]
+
+
+def transcript_of(base: Snapshot, spans: tuple[Span, ...]) -> Transcript:
+    """The transcript of the turn whose records these are; of a fork, what its parent had said comes first."""
+    passages: dict[int, Passage] = {}
+    for answer in base.earlier:
+        _take_pieces(_passage(passages, len(passages) + 1, 1), answer, 0, 1, "")
+    for answer in (base.answer,) if base.answer.segments else ():
+        _take_pieces(_passage(passages, base.iteration, 1), answer, 0, 1, "")
+    for span in spans:
+        _take(passages, span)
+    first = spans[0].after if spans else base
+    question = tuple(m for m in first.messages[: _asked_with(base, first)] if m.role in (Role.USER, Role.ASSISTANT))
+    prompt = first.setup.system_prompt if first.setup else ""
+    shown = tuple(p for _, p in sorted(passages.items()) if p.pieces or p.calls or p.asked)
+    return Transcript(prompt, question, shown)
+
+
+def _asked_with(base: Snapshot, first: Snapshot) -> int:
+    return len(base.messages) or len(first.messages)
+
+
+def _passage(passages: dict[int, Passage], iteration: int, since: int) -> Passage:
+    return passages.setdefault(iteration, Passage(iteration, since))
+
+
+def _take(passages: dict[int, Passage], span: Span) -> None:
+    before, after = span.before, span.after
+    passage = _passage(passages, max(1, before.iteration), span.first)
+    moved_on = after.iteration > before.iteration > 0
+    answer = _answered(before, after) if moved_on else after.answer
+    _take_pieces(passage, answer, len(before.answer.segments), span.first, _seam(span.record.event, before))
+    triggers = {transition["trigger"]: number for number, transition in enumerate(span.record.transitions, span.first)}
+    if Trigger.TOOL_CALL in triggers:
+        passage.calls += [_called(call, triggers[Trigger.TOOL_CALL]) for call in after.calls]
+    if Trigger.BROKEN_TOOL_CALL in triggers and isinstance(span.record.event, ModelResponded):
+        response = span.record.event.response
+        broken = response.broken_tool_calls or response.tool_calls
+        passage.calls += [_called(call, triggers[Trigger.BROKEN_TOOL_CALL]) for call in broken]
+    if isinstance(span.record.event, ToolsReturned):
+        results = (*span.record.event.results, *before.rejected, *before.supplied)
+        passage.calls = _with_results(passage.calls, {result.call_id: result for result in results}, span.first)
+    if Trigger.CONTINUE_REQUESTED in triggers and after.messages:
+        passage.asked, passage.asked_since = after.messages[-1].text, triggers[Trigger.CONTINUE_REQUESTED]
+
+
+def _answered(before: Snapshot, after: Snapshot) -> Answer:
+    """The answer of the iteration that has just ended."""
+    return after.earlier[-1] if len(after.earlier) > len(before.earlier) else Answer()
+
+
+def _take_pieces(passage: Passage, answer: Answer, known: int, since: int, seam: str) -> None:
+    for segment in answer.segments[known:]:
+        dropped = answer.text[max(0, segment.start - segment.dropped) : segment.start]
+        text = answer.text[segment.start : segment.end]
+        passage.pieces.append(Piece(segment.attempt, segment.kind.value, text, dropped, seam, since))
+
+
+def _seam(event: Event, before: Snapshot) -> str:
+    match event:
+        case ModelResponded(response=response) if response.stop_reason is NormalizedStopReason.MAX_TOKENS:
+            tokens = response.usage.output_tokens if response.usage else None
+            cap = tokens or (before.call.max_tokens if before.call else None)
+            return f"cut at {cap} tokens" if cap else "cut"
+        case ModelResponded(response=response) if response.stop_reason is NormalizedStopReason.PAUSED:
+            return "paused"
+        case ModelResponded(response=response) if response.error or response.incomplete_stream:
+            return "broken off"
+        case ModelFailed():
+            return "broken off"
+        case Interrupted():
+            return "interrupted"
+        case CancelRequested():
+            return "cancelled"
+    return ""
+
+
+def _called(call: ToolCall, since: int) -> Called:
+    if call.issue is not None:
+        return Called(call.id, call.name, call.raw, since, error=call.issue.value)
+    return Called(call.id, call.name, call.raw if call.custom else _written(call.arguments), since)
+
+
+def _written(arguments: Mapping[str, Any]) -> str:
+    """Short arguments on one line, others indented."""
+    line = json.dumps(dict(arguments), ensure_ascii=False)
+    return line if len(line) <= ONE_LINE else json.dumps(dict(arguments), ensure_ascii=False, indent=2)
+
+
+def _with_results(calls: Iterable[Called], results: Mapping[str, ToolResult], number: int) -> list[Called]:
+    return [_returned(call, results.get(call.id), number) for call in calls]
+
+
+def _returned(call: Called, result: ToolResult | None, number: int) -> Called:
+    if result is None:
+        return call
+    error = None if result.error is None else result.error.value
+    return Called(call.id, call.name, call.arguments, call.since, result.content, error, number)

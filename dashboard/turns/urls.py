@@ -1,0 +1,23 @@
+"""`/`, `/turns/<id>` and what belongs to a turn. Each address answers with and without a last slash."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.urls import URLPattern, path
+
+from dashboard.turns import views
+
+app_name = "turns"
+
+
+def either(route: str, view: Callable[..., Any], name: str) -> list[URLPattern]:
+    """An address that answers at once with and without a last slash; links are without."""
+    return [path(f"{route}/", view), path(route, view, name=name)]
+
+
+urlpatterns = [
+    path("", views.timeline, name="timeline"),
+    *either("turns/<uuid:turn_id>", views.detail, "detail"),
+    *either("turns/<uuid:turn_id>/attempts/<int:index>/raw", views.attempt_raw, "attempt_raw"),
+    *either("turns/<uuid:turn_id>/attempts/<int:index>/bytes", views.attempt_bytes, "attempt_bytes"),
+]

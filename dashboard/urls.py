@@ -1,0 +1,17 @@
+"""The site map (design §4.2)."""
+
+from django.contrib import admin
+from django.urls import include, path
+
+from dashboard.api.api import api
+from dashboard.runtime.health import health
+
+urlpatterns = [
+    path("healthz", health),
+    path("", include("dashboard.accounts.urls")),
+    path("api/v1/", api.urls),
+    path("admin/", admin.site.urls),
+    path("", include("dashboard.turns.urls")),
+    path("", include("dashboard.live.urls")),
+    path("", include("dashboard.replay.urls")),
+]

@@ -1,0 +1,114 @@
+"""A real chromium before a real `manage.py up`, signed in by the link it prints."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+
+from dashboard.postgres.processes import end_all
+from tests.browser.journeys import ask, ended
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+ARGUMENTS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+DESK = {"width": 1280, "height": 900}
+PHONE = {"width": 390, "height": 844}
+NewPage = Callable[..., Page]
+
+
+@pytest.fixture(scope="session")
+def link() -> Iterator[str]:
+    """The sign-in link of an installation of its own, made from nothing."""
+    outside = Path(tempfile.mkdtemp(prefix="why-"))
+    outside.chmod(0o755)
+    ours = ("DATABASE_URL", "REDIS_URL", "WHYSTOP_", "OPENAI_", "DJANGO_", "PG")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+    environment = {**kept, "WHYSTOP_DATA_DIR": str(outside / "store"), "WHYSTOP_PORT": "0"}
+    command = [sys.executable, "manage.py", "up"]
+    with subprocess.Popen(command, cwd=CHECKOUT, env=environment, stdout=subprocess.PIPE, text=True) as up:
+        assert up.stdout is not None
+        found = re.search(r"http://\S+/sign-in/\?code=\S+", up.stdout.readline())
+        assert found, "`manage.py up` printed no link"
+        yield found[0]
+        up.terminate()
+        up.wait(30)
+    for data in outside.rglob("data"):
+        end_all(data)
+    shutil.rmtree(outside)
+
+
+@pytest.fixture(scope="session")
+def chrome(chromium: str) -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def signed_in(chrome: Browser, link: str) -> dict[str, object]:
+    """The cookies of someone who followed the link."""
+    context = chrome.new_context()
+    page = context.new_page()
+    page.goto(link)
+    button = page.locator("main form button").first
+    if "/sign-in" in page.url and button.count():
+        button.click()
+        page.wait_for_url(re.compile(r"(?!.*sign-in)"))
+    state: dict[str, object] = dict(context.storage_state())
+    context.close()
+    return state
+
+
+@pytest.fixture(scope="session")
+def cut_turn(chrome: Browser, signed_in: dict[str, object], link: str) -> str:
+    """The address of a turn that was cut four times."""
+    context = chrome.new_context(base_url=link.split("/sign-in", maxsplit=1)[0], storage_state=signed_in)
+    page = context.new_page()
+    ask(page, "sim-essay", "Look at this.", max_tokens=60)
+    address = ended(page)
+    context.close()
+    return address
+
+
+@pytest.fixture
+def new_page(chrome: Browser, signed_in: dict[str, object], link: str) -> Iterator[NewPage]:
+    """Opens pages of the installation. Whatever a page complains of in its console fails the test."""
+    contexts: list[BrowserContext] = []
+    complaints: list[str] = []
+
+    def make(**options: object) -> Page:
+        options.setdefault("viewport", DESK)
+        base = link.split("/sign-in", maxsplit=1)[0]
+        context = chrome.new_context(base_url=base, storage_state=signed_in, **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("dialog", lambda dialog: (complaints.append(dialog.message), dialog.dismiss()))
+        return page
+
+    yield make
+    for context in contexts:
+        context.close()
+    assert complaints == []
+
+
+@pytest.fixture
+def page(new_page: NewPage) -> Page:
+    return new_page()

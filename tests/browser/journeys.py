@@ -1,0 +1,34 @@
+"""What people do, in steps that tests are made of."""
+
+from playwright.sync_api import Page, expect
+
+LONG = 20_000  #: ms, for a turn to end
+
+
+def ask(page: Page, agent: str, prompt: str, *, max_tokens: int | None = None) -> None:
+    """Send a prompt to an agent from its live page."""
+    page.goto(f"/agents/{agent}/live")
+    page.get_by_label(f"Say something to {agent}").fill(prompt)
+    if max_tokens is not None:
+        page.get_by_label("max_tokens").fill(str(max_tokens))
+    page.get_by_role("button", name="Send").click()
+    expect(page.locator("#turn-head")).to_contain_text(prompt)
+
+
+def ended(page: Page) -> str:
+    """Wait for the end of the turn that is shown; its address."""
+    expect(page.get_by_role("link", name="What if…")).to_be_visible(timeout=LONG)
+    address = page.get_by_role("link", name="What if…").get_attribute("href")
+    assert address is not None
+    return address.removesuffix("/replay")
+
+
+def words(page: Page, column: str) -> str:
+    """The answer of a column of the replay page, without marks and what was dropped."""
+    return page.locator(column).evaluate(
+        """column => [...column.querySelectorAll('.answer :is(.s1, .s2, .s3, .s4)')].map(s => s.textContent).join('')"""
+    )
+
+
+def scrolls_sideways(page: Page) -> bool:
+    return bool(page.evaluate("document.documentElement.scrollWidth > innerWidth"))

@@ -1,0 +1,75 @@
+import re
+
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import NewPage
+from tests.browser.journeys import LONG, ask, ended
+
+
+def test_a_reload_in_the_middle_misses_nothing(page: Page, new_page: NewPage):
+    ask(page, "sim-endless", "Go on for long.", max_tokens=120)
+    expect(page.locator("#draft")).to_contain_text(" ", timeout=LONG)
+    page.reload()
+    address = ended(page)
+    fresh = new_page()
+    fresh.goto(address)
+    for part in ("#turn-head", "#machine", "#answer", "#attempts"):
+        assert page.locator(part).inner_text() == fresh.locator(part).inner_text()
+
+
+def test_cancel_ends_the_turn_and_keeps_the_text(page: Page):
+    ask(page, "sim-endless", "I will cancel this.", max_tokens=2000)
+    expect(page.locator("#draft")).to_contain_text(" ", timeout=LONG)
+    page.get_by_role("button", name="Cancel").click()
+    ended(page)
+    expect(page.locator(".verdict")).to_contain_text("cancelled by")
+    expect(page.locator("#answer .seam")).to_have_text(["cancelled"])
+
+
+def test_an_empty_prompt_is_refused_beside_its_field_and_the_focus_is_there(page: Page):
+    page.goto("/agents/sim-essay/live")
+    page.get_by_label("max_tokens").fill("70")
+    page.get_by_role("button", name="Send").click()
+    expect(page.get_by_role("alert")).to_have_text("Say what the agent is to do; an empty prompt is not sent.")
+    expect(page.get_by_label("Say something to sim-essay")).to_be_focused()
+    expect(page.get_by_label("max_tokens")).to_have_value("70")
+
+
+def test_the_keyboard_alone_sends(page: Page):
+    page.goto("/agents/sim-essay/live")
+    page.get_by_label("Say something to sim-essay").fill("By keyboard.")
+    page.keyboard.press("Control+Enter")
+    ended(page)
+    expect(page.get_by_label("Say something to sim-essay")).to_have_value("")
+
+
+def test_the_timeline_shows_a_new_turn_by_itself(page: Page, new_page: NewPage):
+    timeline = new_page()
+    timeline.goto("/?agent=sim-essay")
+    ask(page, "sim-essay", "Look at the timeline.", max_tokens=60)
+    row = timeline.locator("#rows tr", has_text="Look at the timeline.")
+    expect(row).to_be_visible()
+    expect(row).to_contain_text("retry_limit", timeout=LONG)
+    ask(page, "sim-refuse", "This one is filtered out.")
+    ended(page)
+    expect(timeline.locator("#rows")).not_to_contain_text("This one is filtered out.")
+
+
+def test_filters_narrow_the_timeline_as_they_are_chosen_and_stand_in_the_address(page: Page, cut_turn: str):
+    page.goto("/")
+    page.get_by_label("Status").select_option("partial")
+    expect(page).to_have_url(re.compile(r"/\?status=partial$"))
+    page.get_by_label("Words").press_sequentially("look")
+    expect(page).to_have_url(re.compile(r"/\?status=partial&q=look$"))
+    expect(page.locator(f'a[href="{cut_turn}"]')).to_be_visible()
+    page.get_by_label("Words").fill("nothingatall")
+    expect(page.locator("#timeline")).to_contain_text("No turn fits these filters")
+    page.go_back()
+    expect(page.locator(f'a[href="{cut_turn}"]')).to_be_visible()
+
+
+def test_nothing_that_is_said_is_executed(page: Page):
+    prompt = "<script>alert(1)</script><img src=x onerror=alert(2)>"
+    ask(page, "sim-essay", prompt, max_tokens=60)
+    page.goto(ended(page))
+    expect(page.locator("h1")).to_contain_text(prompt)

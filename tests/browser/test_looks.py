@@ -1,0 +1,55 @@
+"""Every page in light and dark, at a desk and on a phone: nothing scrolls sideways, the policy refuses nothing."""
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.conftest import DESK, PHONE, NewPage
+from tests.browser.journeys import scrolls_sideways
+
+
+@pytest.fixture
+def addresses(cut_turn: str) -> dict[str, str]:
+    return {
+        "timeline": "/",
+        "nothing": "/?q=nothingatall",
+        "turn": cut_turn,
+        "replay": f"{cut_turn}/replay?max_tokens=400",
+        "choose": "/live/",
+        "live": f"/agents/sim-essay/live?turn={cut_turn.rsplit('/', 1)[1]}",
+    }
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("viewport", [DESK, PHONE], ids=["desk", "phone"])
+def test_no_page_scrolls_sideways(new_page: NewPage, addresses: dict[str, str], scheme, viewport, tmp_path: Path):
+    page = new_page(viewport=viewport, color_scheme=scheme)
+    for name, address in addresses.items():
+        page.goto(address)
+        expect(page.locator("main")).to_be_visible()
+        page.screenshot(path=tmp_path / f"{name}.png")
+        assert not scrolls_sideways(page), name
+
+
+def test_names_of_states_fit_their_boxes_and_labels_never_collide(new_page: NewPage, addresses: dict[str, str]):
+    page = new_page()
+    page.goto(addresses["turn"])
+    overlapping = page.evaluate("""() => {
+      const boxes = [...document.querySelectorAll('.machine .by[data-when=now], .machine .node rect')]
+        .map(e => [e.getBoundingClientRect(), e.textContent || e.parentNode.dataset.state]);
+      const cross = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom - 1 && b.top < a.bottom - 1;
+      return boxes.flatMap(([a, x], i) => boxes.slice(i + 1).filter(([b]) => cross(a, b)).map(([, y]) => [x, y]));
+    }""")
+    assert overlapping == []
+    wide = page.evaluate("""() => [...document.querySelectorAll('.machine .node')]
+      .filter(n => n.querySelector('text').getBBox().width > n.querySelector('rect').getBBox().width - 6)
+      .map(n => n.dataset.state)""")
+    assert wide == []
+
+
+def test_motion_is_off_for_who_wants_none(new_page: NewPage, addresses: dict[str, str]):
+    page = new_page(reduced_motion="reduce")
+    page.goto(addresses["turn"])
+    duration = page.locator(".machine .node rect").first.evaluate("e => getComputedStyle(e).transitionDuration")
+    assert set(duration.split(", ")) <= {"1e-05s", "0.00001s"}

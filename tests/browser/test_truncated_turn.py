@@ -1,0 +1,47 @@
+"""The path this product is for, as a person walks it."""
+
+import re
+from pathlib import Path
+
+from playwright.sync_api import Page, expect
+
+from tests.browser.journeys import LONG, ask, ended, words
+
+
+def test_one_truncated_turn_end_to_end(page: Page, tmp_path: Path):
+    ask(page, "sim-essay", "Why do agents stop?", max_tokens=60)
+    address = ended(page)
+    page.screenshot(path=tmp_path / "live.png")
+    expect(page.locator(".verdict")).to_contain_text("Cut off by max_tokens 4 times")
+    expect(page.locator(".facts").first).to_contain_text("4 attempts")
+    expect(page.locator("#answer .seam")).to_have_count(4)
+    expect(page.locator("#answer .notice")).to_contain_text("This answer is incomplete: 3 of 3 continuations used.")
+
+    page.goto("/?stop_reason=retry_limit&q=agents")
+    page.get_by_role("link", name="Why do agents stop?").click()
+    expect(page).to_have_url(re.compile(address))
+    page.screenshot(path=tmp_path / "turn.png")
+
+    page.get_by_role("link", name="What if…").click()
+    page.get_by_label("max tokens", exact=True).fill("400")
+    expect(page.locator("#what-if")).to_contain_text("what the model would have said next is unknown")
+    page.screenshot(path=tmp_path / "what-if.png")
+    page.get_by_role("button", name="Re-run live").click()
+    expect(page.locator("#rerun")).to_contain_text("Completed in 1 call", timeout=LONG)
+    assert words(page, "#rerun").startswith(words(page, "#what-if"))
+    page.screenshot(path=tmp_path / "rerun.png")
+
+
+def test_a_turn_that_was_continued_would_have_taken_one_call(page: Page, tmp_path: Path):
+    ask(page, "sim-essay", "Say the whole of it.", max_tokens=150)
+    page.goto(ended(page))
+    expect(page.locator(".verdict")).to_contain_text("Completed after 2 continuations")
+    page.get_by_role("link", name="What if…").click()
+    page.get_by_label("max tokens", exact=True).fill("400")
+    expect(page.locator("#what-if")).to_contain_text("same words as recorded")
+    expect(page.locator("#what-if .parting")).to_contain_text("First divergence")
+    page.get_by_role("button", name="Re-run live").click()
+    expect(page.locator("#rerun")).to_contain_text("same words as the what-if", timeout=LONG)
+    page.screenshot(path=tmp_path / "compared.png", full_page=True)
+    page.get_by_role("button", name="Verify").click()
+    expect(page.locator("#verify")).to_contain_text("All 4 records were judged again")

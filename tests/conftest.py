@@ -1,0 +1,122 @@
+"""The whole suite runs on one real PostgreSQL: that of DATABASE_URL, else an embedded one kept between sessions.
+
+Every session makes a database of its own in it, so sessions may run side by side.
+"""
+
+import contextlib
+import os
+import re
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from django.conf import settings
+from django.db import connections
+
+from dashboard.postgres import Share, start
+from dashboard.runtime.database import database_settings
+
+APT = "run `apt-get install chromium redis-server` to have this tested"
+_CLUSTER = Path(tempfile.gettempdir()) / f"whystop-tests-{os.getuid()}"
+_NAME = "test_whystop_{pid}"
+# What a test database is made of can be made again: nothing waits for the disk.
+_FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+_share: list[Share] = []
+
+# pytest-django empties tables by TRUNCATE, which history refuses; this lets TRUNCATE through and nothing else.
+os.environ["PGOPTIONS"] = "-c whystop.erasing=truncate"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Before anything connects. Settings are loaded by now, so the address is put into them."""
+    if os.environ.get("DATABASE_URL"):
+        return
+    share = start(_CLUSTER, on_message=print, settings=_FAST)
+    _share.append(share)
+    _drop_what_killed_sessions_left(share.url)
+    os.environ["DATABASE_URL"] = share.url
+    default = settings.DATABASES["default"]
+    test_database = {**default.get("TEST", {}), "NAME": _NAME.format(pid=os.getpid())}
+    default.update(database_settings(share.url), TEST=test_database)
+    # Some import may have asked for the connection already, and it would keep the settings of before.
+    with contextlib.suppress(AttributeError):
+        del connections["default"]
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    while _share:
+        _share.pop().leave()
+        del os.environ["DATABASE_URL"]
+
+
+def _drop_what_killed_sessions_left(url: str) -> None:
+    with psycopg.connect(url, autocommit=True) as connection:
+        for (name,) in connection.execute("SELECT datname FROM pg_database").fetchall():
+            found = re.match(_NAME.format(pid=r"(\d+)"), name)
+            if found and not Path("/proc", found[1]).exists():
+                connection.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    return _no_skip((yield))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector: pytest.Collector) -> Iterator[None]:
+    return _no_skip((yield))
+
+
+def _no_skip(report):
+    """Under WHYSTOP_REQUIRE_ALL=1 a test that was skipped has failed."""
+    if report.skipped and not hasattr(report, "wasxfail") and os.environ.get("WHYSTOP_REQUIRE_ALL") == "1":
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
+        report.outcome = "failed"
+        report.longrepr = f"{reason} (a failure, for WHYSTOP_REQUIRE_ALL=1)"
+    return report
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """The path of a chromium to drive."""
+    found = shutil.which("chromium") or shutil.which("chromium-browser")
+    if found is None:
+        pytest.skip(f"chromium is missing: {APT}")
+    return found
+
+
+@pytest.fixture(scope="session")
+def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a Redis of the session's own."""
+    program = shutil.which("redis-server")
+    if program is None:
+        pytest.skip(f"redis-server is missing: {APT}")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    folder = str(tmp_path_factory.mktemp("redis"))
+    options = ["--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", folder]
+    with subprocess.Popen([program, *options], stdout=subprocess.DEVNULL) as server:
+        try:
+            _wait_for(port)
+            yield f"redis://127.0.0.1:{port}/0"
+        finally:
+            server.terminate()
+
+
+def _wait_for(port: int) -> None:
+    deadline = time.monotonic() + 10
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        except OSError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)
+        else:
+            return

@@ -1,0 +1,58 @@
+"""Who may call: a token, or a session with its CSRF token; who may write: a token, or a superuser."""
+
+import pytest
+from django.http import HttpResponse
+from django.test import Client
+
+from dashboard.accounts.models import User
+from tests.dashboard.api.conftest import Program, said
+
+pytestmark = pytest.mark.django_db
+
+
+def session(*, superuser: bool) -> Client:
+    user = User.objects.create(username="someone", is_superuser=superuser)
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(user)
+    return client
+
+
+def post_policy(client: Client, **headers: str) -> HttpResponse:
+    return client.post("/api/v1/policies", {"name": "patient"}, content_type="application/json", headers=headers)
+
+
+def csrf_token(client: Client) -> str:
+    page = client.get("/api/v1/docs").content.decode()
+    return page.partition('data-csrf-token="')[2].partition('"')[0]
+
+
+@pytest.mark.parametrize("path", ["/turns", "/turns/x", "/nowhere", "/docs", "/openapi.json"])
+def test_a_stranger_is_told_nothing_but_401(client: Client, path: str):
+    for method in (client.get, client.post):
+        response = method(f"/api/v1{path}")
+        assert response.status_code == 401
+        assert response["WWW-Authenticate"].startswith("Bearer")
+        said(response)
+
+
+def test_a_token_writes_without_a_csrf_token(api: Program):
+    authorization = api.client.defaults["HTTP_AUTHORIZATION"]
+    assert post_policy(Client(enforce_csrf_checks=True), Authorization=authorization).status_code == 201
+
+
+def test_a_session_reads_freely_and_writes_with_its_csrf_token():
+    client = session(superuser=True)
+    assert client.get("/api/v1/turns").status_code == 200
+    without = post_policy(client)
+    assert without.status_code == 403
+    said(without)
+    assert post_policy(client, **{"X-CSRFToken": csrf_token(client)}).status_code == 201
+
+
+def test_who_is_no_superuser_reads_and_writes_nothing():
+    client = session(superuser=False)
+    assert client.get("/api/v1/turns").status_code == 200
+    response = post_policy(client, **{"X-CSRFToken": csrf_token(client)})
+    assert response.status_code == 403
+    said(response)
+    assert response.json()["detail"].startswith("You may read, but not start, change or stop anything")

@@ -1,0 +1,132 @@
+"""Connections, policies and agents, over the API."""
+
+import pytest
+
+from tests.dashboard.api.conftest import Program, said
+
+NEAR = {"name": "near", "provider": "openai", "base_url": "http://127.0.0.1:9/v1", "max_output_tokens": 4096}
+WRITER = {"name": "writer", "connection": "near", "model": "sim-essay", "max_tokens": 60}
+
+
+@pytest.fixture
+def near(api: Program) -> dict:
+    return api.post("/connections", NEAR).json()
+
+
+def test_a_connection_is_made_listed_and_read_by_name_and_by_id(api: Program):
+    response = api.post("/connections", {**NEAR, "api_key_env": "NO_SUCH_KEY"})
+    assert response.status_code == 201
+    made = response.json()
+    assert NEAR.items() <= made.items()
+    assert made["key_found"] is False
+    assert api.get("/connections").json() == [made]
+    assert api.get("/connections/near").json() == made
+    assert api.get(f"/connections/{made['id']}").json() == made
+
+
+def test_null_is_as_if_left_out(api: Program):
+    made = api.post("/connections", {**NEAR, "api_key_env": None, "context_window": None, "hint_role": None})
+    assert made.status_code == 201
+    assert (made.json()["api_key_env"], made.json()["hint_role"]) == ("", "system")
+
+
+def test_all_that_is_wrong_with_a_connection_is_said_at_once_by_field(api: Program, near):
+    wrong = api.problem("/connections", {**NEAR, "provider": "nobody", "base_url": "ftp://host", "api_key_env": "a b"})
+    assert set(wrong) == {"name", "provider", "base_url", "api_key_env"}
+    assert wrong["provider"].startswith("There is no provider “nobody”; the providers are ")
+
+
+@pytest.mark.parametrize("path", ["/connections/none", "/policies/none", "/agents/none", "/agents/%00"])
+def test_what_is_not_there_is_404(api: Program, path: str):
+    response = api.get(path)
+    assert response.status_code == 404
+    said(response)
+
+
+def test_a_policy_says_every_limit_and_its_version_counts_up(api: Program):
+    first = api.post("/policies", {"name": "patient", "limits": {"max_continuations": 5}})
+    assert (first.status_code, first.json()["version"]) == (201, 1)
+    assert first.json()["limits"]["max_continuations"] == 5
+    assert first.json()["limits"]["max_steps"] == 20
+    assert first.json()["limits"]["max_total_tokens"] is None
+    error_policy = {"preset": "retry_all", "max_retries": 2, "on_tool_error": "ignore"}
+    second = api.post("/policies", {"name": "patient", "error_policy": error_policy}).json()
+    assert (second["version"], second["error_policy"]) == (2, error_policy)
+    assert api.get("/policies").json() == [second]
+    assert api.get("/policies/patient").json() == second
+    assert api.get("/policies/patient", version=1).json() == first.json()
+
+
+def test_policies_are_listed_by_name_in_one_query_each_by_its_latest_version(
+    api: Program, django_assert_max_num_queries
+):
+    for name in ("b", "a", "b", "c"):
+        api.post("/policies", {"name": name})
+    with django_assert_max_num_queries(4):
+        listed = api.get("/policies").json()
+    assert [(policy["name"], policy["version"]) for policy in listed] == [("a", 1), ("b", 2), ("c", 1)]
+
+
+def test_a_policy_that_can_never_retry_carries_a_warning(api: Program):
+    made = api.post("/policies", {"name": "calm", "error_policy": {"preset": "ignore_tool_errors"}}).json()
+    assert "nothing is ever retried" in made["warning"]
+
+
+def test_a_wrong_policy_is_refused_in_words(api: Program):
+    body = {"name": "p", "limits": {"max_step": 1}, "error_policy": {"preset": "x"}, "tool_calls_on_truncation": "run"}
+    wrong = api.problem("/policies", body)
+    assert wrong["limits"].startswith("There is no limit “max_step”; the limits are max_continuations, ")
+    assert set(wrong) == {"limits", "error_policy", "tool_calls_on_truncation"}
+
+
+def test_a_version_that_does_not_exist_is_404_and_one_that_is_no_number_is_said(api: Program):
+    api.post("/policies", {"name": "p"})
+    assert api.get("/policies/p", version=2).status_code == 404
+    response = api.get("/policies/p", version="last")
+    assert response.status_code == 422
+    assert set(said(response)) == {"version"}
+
+
+def test_an_agent_is_made_listed_and_read(api: Program, near, django_assert_max_num_queries):
+    api.post("/policies", {"name": "patient"})
+    more = {"tools": ["calculator"], "policy": "patient", "envelope_schema": {"type": "object"}, "system_prompt": "Hi"}
+    response = api.post("/agents", {**WRITER, **more})
+    assert response.status_code == 201
+    made = response.json()
+    assert {**WRITER, **more, "gateway_mode": "continue"}.items() <= made.items()
+    for number in range(5):
+        api.post("/agents", {**WRITER, **more, "name": f"writer{number}"})
+    with django_assert_max_num_queries(4):
+        assert api.get("/agents").json()[0] == made
+    assert api.get("/agents/writer").json() == made
+    assert api.get(f"/agents/{made['id']}").json() == made
+
+
+def test_an_agent_without_a_connection_or_policy_that_exists_is_refused(api: Program):
+    wrong = api.problem("/agents", {**WRITER, "policy": "none"})
+    assert wrong == {
+        "connection": "There is no connection “near”; make it first, or choose another.",
+        "policy": "There is no policy “none”; make it first, or choose another.",
+    }
+
+
+@pytest.mark.parametrize("max_tokens", [0, -1, 4097, 1_000_000, 10**30])
+def test_max_tokens_stays_within_what_the_connection_gives(api: Program, near, max_tokens: int):
+    assert "max_tokens" in api.problem("/agents", {**WRITER, "max_tokens": max_tokens})
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("max_tokens", "60"),
+        ("max_tokens", True),
+        ("max_tokens", 1.5),
+        ("tools", "calculator"),
+        ("gateway_mode", "both"),
+        ("system_prompt", "a\x00b"),
+        ("envelope_schema", {"enum": ["\x00"]}),
+        ("envelope_schema", []),
+    ],
+)
+def test_a_value_of_another_shape_is_422(api: Program, near, field: str, value: object):
+    assert set(api.problem("/agents", {**WRITER, field: value}, 422)) == {field}

@@ -1,0 +1,81 @@
+"""What the schema says of the API is whole, and its page needs nobody else."""
+
+import re
+
+import pytest
+
+from tests.dashboard.api.conftest import Program
+
+pytestmark = pytest.mark.django_db
+
+#: As design §4.3 lists them.
+CALLS = {
+    ("post", "/connections"): "201",
+    ("get", "/connections"): "200",
+    ("get", "/connections/{name}"): "200",
+    ("post", "/policies"): "201",
+    ("get", "/policies"): "200",
+    ("get", "/policies/{name}"): "200",
+    ("post", "/agents"): "201",
+    ("get", "/agents"): "200",
+    ("get", "/agents/{name}"): "200",
+    ("post", "/turns"): "201",
+    ("get", "/turns"): "200",
+    ("get", "/turns/{turn_id}"): "200",
+    ("get", "/turns/{turn_id}/attempts"): "200",
+    ("get", "/turns/{turn_id}/records"): "200",
+    ("get", "/turns/{turn_id}/evaluations"): "200",
+    ("post", "/turns/{turn_id}/cancel"): "202",
+    ("post", "/turns/{turn_id}/control"): "202",
+    ("post", "/turns/{turn_id}/replay"): "200",
+    ("post", "/backtests"): "201",
+    ("get", "/backtests/{backtest_id}"): "200",
+}
+
+
+@pytest.fixture
+def schema(api: Program) -> dict:
+    return api.get("/openapi.json").json()
+
+
+def operations(schema: dict) -> dict[tuple[str, str], dict]:
+    return {
+        (method, path.removeprefix("/api/v1")): operation
+        for path, methods in schema["paths"].items()
+        for method, operation in methods.items()
+    }
+
+
+def test_the_schema_has_every_call_of_the_design_and_how_it_is_answered(schema: dict):
+    found = operations(schema)
+    assert found.keys() >= CALLS.keys()
+    assert all(status in found[call]["responses"] for call, status in CALLS.items())
+
+
+def test_every_operation_is_described_and_says_its_errors(schema: dict):
+    for operation in operations(schema).values():
+        assert operation["summary"]
+        assert operation["description"]
+        assert operation["security"]
+        problems = {status: answer for status, answer in operation["responses"].items() if status >= "400"}
+        assert {"401", "500"} <= problems.keys()
+        assert all("application/problem+json" in answer["content"] for answer in problems.values())
+
+
+def test_every_reference_in_the_schema_leads_somewhere(api: Program):
+    text = api.get("/openapi.json").content.decode()
+    schemas = api.get("/openapi.json").json()["components"]["schemas"]
+    assert set(re.findall(r"#/components/schemas/(\w+)", text)) <= schemas.keys()
+
+
+def test_operation_ids_are_unique(schema: dict):
+    names = [operation["operationId"] for operation in operations(schema).values()]
+    assert len(set(names)) == len(names)
+
+
+def test_the_page_of_the_schema_loads_from_here_alone(api: Program):
+    page = api.get("/docs").content.decode()
+    sources = re.findall(r'(?:src|href)="([^"]+)"', page)
+    assert sources
+    assert all(source.startswith("/static/") for source in sources)
+    assert not re.search(r"<script>|<style|onload=", page)

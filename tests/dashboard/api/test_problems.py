@@ -1,0 +1,86 @@
+"""Whatever goes wrong, a program is told in problem details, and never more than it should know."""
+
+import json
+import logging
+
+import pytest
+
+from dashboard.api.problems import HANDLERS
+from dashboard.turns import selectors
+from tests.dashboard.api.conftest import Program, said
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.mark.parametrize(
+    "body", ["{", "nonsense", '{"name": NaN}', '{"name": "a"} {}', b"\xff\xfe", '{"name": "\\ud800"}', "[" * 100_000]
+)
+def test_a_body_that_is_not_json_is_400_and_says_so(api: Program, body: str | bytes):
+    response = api.post("/connections", body)
+    assert response.status_code == 400
+    said(response)
+    assert response.json()["detail"].startswith("The body is not JSON: ")
+
+
+@pytest.mark.parametrize("body", [None, "[]", "1", "null", '"text"'])
+def test_a_body_that_is_no_object_is_422(api: Program, body: str | None):
+    assert set(api.problem("/connections", body, 422)) == {None}
+
+
+@pytest.mark.parametrize("size", [2_000_001, 2_700_000])
+def test_a_body_that_is_too_large_is_413(api: Program, size: int):
+    response = api.post("/connections", b" " * size)
+    assert response.status_code == 413
+    said(response)
+    assert response.json()["detail"] == "The body is larger than 2,000,000 bytes; send less at once."
+
+
+def test_a_large_body_under_the_bound_is_taken(api: Program):
+    schema = {"name": "p", "envelope": {"words": "x" * 1_900_000}}
+    assert api.post("/policies", schema).status_code == 201
+
+
+def test_an_unknown_field_is_refused_with_the_names_of_the_known_ones(api: Program):
+    wrong = api.problem("/connections", {"name": "near", "{field}": 1}, 422)
+    assert wrong["{field}"].startswith("There is no field “{field}”; the fields are name, provider, base_url, ")
+
+
+def test_missing_and_wrong_fields_are_said_by_name(api: Program):
+    assert api.problem("/connections", {"name": 5, "max_output_tokens": "many"}, 422) == {
+        "name": "It must be text.",
+        "max_output_tokens": "It must be a whole number.",
+        "provider": "It is missing; give it.",
+        "base_url": "It is missing; give it.",
+    }
+
+
+def test_an_unknown_address_and_a_wrong_method_are_problems_too(api: Program):
+    response = api.get("/nowhere")
+    assert response.status_code == 404
+    said(response)
+    response = api.client.delete("/api/v1/turns")
+    assert (response.status_code, set(response["Allow"].split(", "))) == (405, {"GET", "POST"})
+    said(response)
+
+
+def test_our_own_fault_is_500_without_a_word_of_it_and_the_log_has_it(api: Program, caplog, monkeypatch):
+    def fail(turn_id: object) -> None:
+        raise RuntimeError("the secret ingredient")
+
+    monkeypatch.setattr(selectors, "turn_get", fail)
+    with caplog.at_level(logging.ERROR, logger="dashboard.api"):
+        response = api.get("/turns/01a1fbc5-27eb-74dc-9e07-332dcdb1f422")
+    assert response.status_code == 500
+    said(response)
+    assert "secret" not in response.content.decode()
+    assert "the secret ingredient" in caplog.text
+
+
+def test_every_error_ninja_knows_is_answered_in_our_form():
+    from dashboard.api.api import api
+
+    assert set(api._exception_handlers) == set(HANDLERS)
+
+
+def test_an_answer_is_json_whatever_a_model_said(api: Program):
+    assert json.loads(api.get("/turns").content) == {"items": [], "next": None, "previous": None}

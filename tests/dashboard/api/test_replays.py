@@ -1,0 +1,129 @@
+"""The three replays and backtests, over the API."""
+
+import pytest
+
+from dashboard.replay import backtest
+from dashboard.simulator.texts import ESSAY
+from dashboard.turns.models import Backtest, Record, Turn
+from tests.dashboard.api.conftest import Program
+from tests.dashboard.api.test_turns import RECORD, TURN
+from tests.dashboard.driving import Play, drive
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def turn(play: Play) -> Turn:
+    """A turn that was cut, continued and completed."""
+    return play("sim-essay", overrides={"max_tokens": 150})
+
+
+def replay(api: Program, turn: Turn, body: dict) -> tuple[int, dict]:
+    response = api.post(f"/turns/{turn.id}/replay", body)
+    return response.status_code, response.json()
+
+
+def test_a_recorded_turn_verifies(api: Program, turn: Turn):
+    assert replay(api, turn, {"mode": "verify"}) == (200, {"verified": True, "divergence": None})
+
+
+def test_a_history_that_was_tampered_with_diverges_at_its_record(api: Program, turn: Turn):
+    last = Record.objects.filter(turn_id=turn.id).order_by("-seq").first()
+    row = {"seq": last.seq + 1, "at": last.at, "event": last.event, "command": {"type": "hold"}, "core_version": "1"}
+    Record.objects.create(turn_id=turn.id, **row)
+    status, verification = replay(api, turn, {"mode": "verify"})
+    assert (status, verification["verified"]) == (200, False)
+    assert set(verification["divergence"]) == {"seq", "recorded", "replayed"}
+    assert verification["divergence"]["seq"] == last.seq + 1
+
+
+def test_what_if_with_a_larger_budget_is_one_call_with_the_same_words(api: Program, turn: Turn):
+    status, imagined = replay(api, turn, {"mode": "what_if", "overrides": {"max_tokens": 400}})
+    assert status == 200
+    assert list(imagined) == [*TURN, "steps", "undecidable"]
+    assert (imagined["status"], imagined["attempts"], imagined["undecidable"]) == ("completed", 1, False)
+    assert imagined["output_text"] == ESSAY
+    assert imagined["id"] == str(turn.id)
+    assert [list(step) for step in imagined["steps"]] == [[*RECORD, "provenance"]] * 2
+    assert {step["provenance"] for step in imagined["steps"]} <= {"recorded", "derived"}
+    assert Turn.objects.get().attempts == turn.attempts
+
+
+def test_what_if_says_honestly_where_the_recording_ends(api: Program, play: Play):
+    turn = play("sim-essay", overrides={"max_tokens": 60})
+    _, imagined = replay(api, turn, {"mode": "what_if", "overrides": {"max_tokens": 400}})
+    assert (imagined["undecidable"], imagined["status"]) == (True, "interrupted")
+    assert imagined["verdict"]
+
+
+def test_what_if_without_overrides_is_the_recording(api: Program, turn: Turn):
+    _, imagined = replay(api, turn, {"mode": "what_if"})
+    assert {step["provenance"] for step in imagined["steps"]} == {"recorded"}
+    assert imagined["output_text"] == turn.output_text
+
+
+def test_a_rerun_is_a_turn_of_its_own_with_its_parent(api: Program, turn: Turn):
+    status, made = replay(api, turn, {"mode": "rerun", "overrides": {"max_tokens": 400}})
+    assert (status, set(made), made["parent_id"]) == (201, {"id", "parent_id"}, str(turn.id))
+    drive(Turn.objects.get(pk=made["id"]))
+    again = api.get(f"/turns/{made['id']}").json()
+    assert (again["attempts"], again["parent_id"], again["forked_at"]) == (1, str(turn.id), None)
+    assert again["output_text"] == ESSAY
+
+
+def test_a_rerun_may_fork_at_a_record(api: Program, turn: Turn):
+    status, made = replay(api, turn, {"mode": "rerun", "overrides": {"max_tokens": 400}, "from_record": 2})
+    assert status == 201
+    assert api.get(f"/turns/{made['id']}").json()["forked_at"] == 2
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "field"),
+    [
+        ({}, 422, "mode"),
+        ({"mode": "guess"}, 422, "mode"),
+        ({"mode": "verify", "overrides": {}}, 422, "overrides"),
+        ({"mode": "what_if", "overrides": {"max_token": 1}}, 422, "overrides.max_token"),
+        ({"mode": "what_if", "overrides": {"max_tokens": 0}}, 400, "overrides.max_tokens"),
+        ({"mode": "rerun", "overrides": {"limits": {"x": 1}}}, 400, "overrides.limits"),
+        ({"mode": "rerun", "from_record": "2"}, 422, "from_record"),
+        ({"mode": "rerun", "from_record": 99}, 400, "from_record"),
+    ],
+)
+def test_a_replay_that_cannot_be_is_refused(api: Program, turn: Turn, body, status, field):
+    assert set(api.problem(f"/turns/{turn.id}/replay", body, status)) == {field}
+    assert Turn.objects.count() == 1
+
+
+def test_a_backtest_runs_over_the_turns_its_filter_finds(api: Program, play: Play):
+    play("sim-essay", overrides={"max_tokens": 60})
+    filters = {"stop_reason": "retry_limit", "has": ["continuation"]}
+    body = {"policy": {"name": "curt", "limits": {"max_continuations": 1}}, "filter": filters}
+    response = api.post("/backtests", body)
+    assert (response.status_code, set(response.json())) == (201, {"id"})
+    path = f"/backtests/{response.json()['id']}"
+    assert api.get(path).json()["status"] == "queued"
+    backtest.run(Backtest.objects.get().id)
+    result = api.get(path).json()
+    assert result == {
+        "status": "done",
+        "total": 1,
+        "done": 1,
+        "same": 1,
+        "flipped": 0,
+        "undecidable": 0,
+        "tokens_delta": -120,
+        "calls_delta": -2,
+        "flipped_turns": [],
+    }
+
+
+def test_a_wrong_backtest_is_refused_by_field(api: Program):
+    assert set(api.problem("/backtests", {"policy": {"limits": {"x": 1}}})) == {"policy.limits"}
+    assert set(api.problem("/backtests", {"policy": {"tool_calls_on_truncation": "x"}})) == {
+        "policy.tool_calls_on_truncation"
+    }
+    wrong = api.problem("/backtests", {"policy": {}, "filter": {"status": "done", "colour": "red", "q": 5}})
+    assert set(wrong) == {"filter.status", "filter.colour", "filter.q"}
+    assert set(api.problem("/backtests", {"policy": {"limit": {}}}, 422)) == {"policy.limit"}
+    assert api.get("/backtests/01a1fbc5-27eb-74dc-9e07-332dcdb1f422").status_code == 404

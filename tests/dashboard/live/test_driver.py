@@ -1,0 +1,296 @@
+"""Turns driven against the simulator over real HTTP, into a real Postgres."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from agentcore.machine.snapshot import Snapshot
+from agentcore.replay import verify
+from dashboard.agents.models import Connection
+from dashboard.agents.selectors import project_default
+from dashboard.agents.services import policy_create
+from dashboard.live import driver as driving
+from dashboard.live.driver import Driver
+from dashboard.live.inbox import Inbox
+from dashboard.live.services import turn_cancel, turn_control, turn_start
+from dashboard.live.transport import Transport
+from dashboard.simulator.texts import ESSAY
+from dashboard.turns.history import (
+    Standing,
+    partial_of,
+    raw_response_of,
+    rebuilt_columns,
+    recording_of,
+    request_body_of,
+    sha256_of,
+)
+from dashboard.turns.models import Attempt, Outcome, Record, Turn, TurnMessage
+from dashboard.turns.recorder import LostTurnError
+from tests.dashboard.driving import AgentOf, Play, drive
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def attempts_of(turn: Turn) -> list[Attempt]:
+    return list(Attempt.objects.filter(turn_id=turn.id).order_by("index"))
+
+
+def test_a_turn_with_a_small_budget_is_continued_three_times_and_ends_partial_with_notice(play: Play):
+    turn = play("sim-essay", overrides={"max_tokens": 60})
+    assert (turn.status, turn.stop_reason, turn.terminal_reason) == ("partial", "retry_limit", "retry_limit")
+    assert (turn.attempts, turn.continuations, turn.output_tokens) == (4, 3, 240)
+    assert turn.notice
+    assert turn.notice not in turn.output_text
+    assert ESSAY.startswith(turn.output_text)
+
+
+def test_a_turn_with_a_larger_budget_completes_word_for_word_after_continuations(play: Play):
+    turn = play("sim-essay", overrides={"max_tokens": 150})
+    assert (turn.status, turn.stop_reason) == ("completed", "completed")
+    assert turn.continuations > 0
+    assert turn.output_text == ESSAY
+
+
+def test_a_turn_that_fits_is_one_call(play: Play):
+    turn = play("sim-essay")
+    assert (turn.status, turn.attempts, turn.output_text) == ("completed", 1, ESSAY)
+
+
+def test_tools_run_and_their_results_are_told_to_the_model(play: Play):
+    turn = play("sim-tools", tools=["calculator"])
+    assert turn.status == "completed"
+    assert "42" in turn.output_text
+    assert "1024" in turn.output_text
+    assert [a.kind for a in attempts_of(turn)] == ["initial", "after_tools"]
+
+
+def test_a_cut_tool_call_never_runs_and_is_asked_for_again_with_twice_the_budget(play: Play):
+    turn = play("sim-cut-tool", tools=["calculator"], overrides={"max_tokens": 40})
+    assert turn.status == "completed"
+    assert [(a.kind, a.max_tokens) for a in attempts_of(turn)] == [
+        ("initial", 40),
+        ("tool_repair", 80),
+        ("after_tools", 40),
+    ]
+    assert attempts_of(turn)[0].tool_calls[0]["issue"] == "truncated"
+
+
+@pytest.mark.parametrize(
+    ("model", "overrides", "status", "stop_reason", "terminal_reason"),
+    [
+        ("sim-refuse", {}, "aborted", "finish_reason", "safety_blocked"),
+        ("sim-odd", {}, "completed", "completed", "completed"),
+        ("sim-endless", {"max_tokens": 50}, "partial", "retry_limit", "retry_limit"),
+        ("sim-empty", {}, "partial", "completed", "empty_output"),
+        ("sim-hangup", {}, "partial", "error", "provider_error"),
+        ("sim-hangup", {"error_policy": {"preset": "retry_all"}}, "completed", "completed", "completed"),
+        ("sim-flaky", {}, "failed", "error", "provider_error"),
+        ("sim-html", {}, "failed", "error", "provider_error"),
+    ],
+)
+def test_each_behaviour_of_a_provider_ends_a_turn_in_its_own_way(
+    play: Play, model: str, overrides: dict[str, Any], status: str, stop_reason: str, terminal_reason: str
+):
+    turn = play(model, overrides=overrides)
+    assert (turn.status, turn.stop_reason, turn.terminal_reason) == (status, stop_reason, terminal_reason)
+    assert turn.verdict
+    assert verify(recording_of(turn)).verified
+
+
+def test_a_rate_limited_call_is_tried_again_after_the_time_the_provider_names(play: Play):
+    turn = play("sim-flaky", overrides={"error_policy": {"preset": "retry_all"}})
+    assert turn.status == "completed"
+    assert [a.kind for a in attempts_of(turn)] == ["initial", "error_retry"]
+    backoff = Record.objects.get(turn_id=turn.id, seq=2)
+    assert backoff.command == {"type": "wait", "seconds": 1.0}
+
+
+def test_a_refused_connection_is_a_clear_failure(agent_of: AgentOf, connection):
+    agent = agent_of("sim-essay")
+    connection.base_url = "http://127.0.0.1:9/v1"
+    connection.save()
+    turn = drive(turn_start(agent=agent, input_text="hello"))
+    assert turn.status == "failed"
+    assert turn.error_code == "connection"
+    assert "refused" in turn.error_message
+
+
+def test_a_missing_key_is_said_by_its_name_and_nothing_is_sent(agent_of: AgentOf, connection, monkeypatch):
+    monkeypatch.delenv("WHYSTOP_TEST_NO_KEY", raising=False)
+    agent = agent_of("sim-essay")
+    connection.api_key_env = "WHYSTOP_TEST_NO_KEY"
+    connection.save()
+    turn = drive(turn_start(agent=agent, input_text="hello"))
+    assert (turn.status, turn.error_code) == ("failed", "auth")
+    assert "WHYSTOP_TEST_NO_KEY" in turn.error_message
+
+
+def test_an_answer_with_markup_is_stored_as_it_came(play: Play):
+    turn = play("sim-script")
+    assert "<script>alert(1)</script>" in turn.output_text
+
+
+def test_the_row_is_a_projection_that_can_be_rebuilt_from_the_records(play: Play):
+    turn = play("sim-tools", tools=["calculator"])
+    rebuilt = rebuilt_columns(turn)
+    assert {name: getattr(turn, name) for name in rebuilt} == rebuilt
+
+
+def test_every_request_is_rebuilt_exactly_from_the_turns_messages(play: Play):
+    turn = play("sim-essay", overrides={"max_tokens": 60}, system_prompt="Be brief.")
+    for attempt in attempts_of(turn):
+        body = request_body_of(attempt)
+        assert sha256_of(body) == attempt.request_sha256
+    assert json.loads(body)["messages"][-2]["role"] == "assistant"
+    assert TurnMessage.objects.filter(turn_id=turn.id).count() == 2
+
+
+def test_the_bytes_the_provider_sent_are_kept_and_decode_to_the_recorded_answer(play: Play):
+    turn = play("sim-essay", overrides={"max_tokens": 60})
+    first = attempts_of(turn)[0]
+    assert raw_response_of(first).endswith(b"data: [DONE]\n\n")
+    decoded = partial_of(turn, first)
+    assert decoded is not None
+    assert decoded.text == first.text
+
+
+def test_every_deciding_state_leaves_its_outcome(play: Play):
+    turn = play("sim-essay", overrides={"max_tokens": 60})
+    states = list(Outcome.objects.filter(turn_id=turn.id).values_list("state", flat=True))
+    assert states == ["evaluate_stop", "continue_pending"] * 4 + ["abort_partial"]
+
+
+def test_a_late_writer_is_refused_and_stops(play: Play):
+    turn = play("sim-essay")
+    Turn.objects.filter(id=turn.id).update(status="running")
+    with pytest.raises(LostTurnError):
+        drive_from_the_start(turn)
+
+
+def drive_from_the_start(turn: Turn) -> None:
+    async def run() -> None:
+        async with Transport() as transport:
+            late = Driver(turn.id, transport, Inbox())
+            late.loaded = await driving.in_database(driving.load, turn.id)
+            late.standing = Standing(late.loaded.standing.policy, Snapshot(), 0, None, turn.started_at, turn.started_at)
+            await late._begin()
+
+    asyncio.run(run())
+
+
+def test_a_cancelled_turn_keeps_what_had_been_said(agent_of: AgentOf, slow: Connection):
+    agent = agent_of("sim-essay", connection=slow)
+    turn = turn_start(agent=agent, input_text="slowly")
+    driven = asyncio.run(cancel_when_it_speaks(turn))
+    assert (driven.status, driven.stop_reason, driven.terminal_reason) == ("cancelled", "user_requested", "cancelled")
+    assert driven.output_text
+    assert ESSAY.startswith(driven.output_text)
+    assert verify(recording_of(driven)).verified
+
+
+async def cancel_when_it_speaks(turn: Turn) -> Turn:
+    async with Transport() as transport:
+        inbox = Inbox()
+        polling = asyncio.create_task(inbox.run())
+        driver = Driver(turn.id, transport, inbox)
+        driving_task = asyncio.create_task(driver.drive())
+        while driver.exchange is None or driver.exchange.first_token is None:
+            await asyncio.sleep(0.02)
+        await asyncio.sleep(0.3)
+        await driving.in_database(turn_cancel, turn=turn, by="a tester")
+        await driving_task
+        polling.cancel()
+        await asyncio.gather(polling, return_exceptions=True)
+    return await driving.in_database(lambda: Turn.objects.get(id=turn.id))
+
+
+def test_a_turn_held_at_a_breakpoint_goes_on_under_a_raised_limit(agent_of: AgentOf):
+    agent = agent_of("sim-essay", max_tokens=60)
+    turn = drive(
+        turn_start(
+            agent=agent,
+            input_text="hold me",
+            breakpoints=[{"state": "abort_partial"}],
+            overrides={"limits": {"max_continuations": 0}},
+        )
+    )
+    assert (turn.status, turn.state) == ("held", "held")
+    turn_control(turn=turn, by="a tester", action="release")
+    turn = drive(turn)
+    assert turn.status == "partial"
+    assert verify(recording_of(turn)).verified
+
+
+def test_limits_raised_while_held_are_judged_anew(agent_of: AgentOf):
+    agent = agent_of("sim-essay", max_tokens=60)
+    turn = drive(
+        turn_start(
+            agent=agent,
+            input_text="hold me",
+            breakpoints=[{"state": "continue_pending"}],
+            overrides={"limits": {"max_continuations": 0}},
+        )
+    )
+    assert turn.status == "held"
+    Turn.objects.filter(id=turn.id).update(breakpoints=[])
+    turn_control(
+        turn=turn, by="a tester", action="step", limits={"max_continuations": 9, "max_total_completion_tokens": 4000}
+    )
+    turn = drive(turn)
+    assert turn.status == "held"
+    while turn.status == "held":
+        turn_control(turn=turn, by="a tester", action="release")
+        turn = drive(turn)
+    assert (turn.status, turn.output_text) == ("completed", ESSAY)
+    assert verify(recording_of(turn)).verified
+    acted = [r for r in Record.objects.filter(turn_id=turn.id) if r.event["type"] == "operator_acted"]
+    assert {r.event["by"] for r in acted} == {"a tester"}
+
+
+def test_a_worker_that_takes_over_keeps_the_partial_answer_and_asks_for_the_rest(agent_of: AgentOf, slow: Connection):
+    turn = turn_start(agent=agent_of("sim-essay", connection=slow), input_text="slowly")
+    asyncio.run(abandon_when_it_speaks(turn))
+    turn.refresh_from_db()
+    assert turn.status == "running"
+    turn = drive(turn)
+    assert (turn.status, turn.output_text) == ("completed", ESSAY)
+    assert verify(recording_of(turn)).verified
+    events = [record.event["type"] for record in Record.objects.filter(turn_id=turn.id).order_by("seq")]
+    assert events == ["started", "interrupted", "model_responded"]
+    interrupted, resumed = attempts_of(turn)
+    assert interrupted.error["kind"] == "interrupted"
+    assert interrupted.text
+    assert ESSAY.startswith(interrupted.text)
+    assert resumed.text
+
+
+async def abandon_when_it_speaks(turn: Turn) -> None:
+    """A worker that goes away in the middle of a stream, as by a stop of its process."""
+    async with Transport() as transport:
+        driver = Driver(turn.id, transport, Inbox())
+        task = asyncio.create_task(driver.drive())
+        while driver.exchange is None or driver.exchange.first_token is None:
+            await asyncio.sleep(0.02)
+        await asyncio.sleep(0.4)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+def test_a_queued_turn_that_is_cancelled_calls_no_one(agent_of: AgentOf):
+    turn = turn_start(agent=agent_of("sim-essay"), input_text="never mind")
+    turn_cancel(turn=turn, by="a tester")
+    turn = drive(turn)
+    assert (turn.status, turn.output_text) == ("cancelled", "")
+
+
+def test_an_override_of_one_part_of_the_error_policy_leaves_the_rest(agent_of: AgentOf):
+    policy = policy_create(
+        project=project_default(), name="patient", error_policy={"preset": "retry_all", "max_retries": 5}
+    ).policy
+    agent = agent_of("sim-flaky", policy=policy)
+    turn = drive(turn_start(agent=agent, input_text="hello", overrides={"error_policy": {"max_retries": 2}}))
+    assert turn.status == "completed"
+    assert turn.policy["error_policy"]["max_retries"] == 2
+    assert turn.policy["error_policy"]["on_rate_limit_error"] == "retry"

@@ -1,0 +1,45 @@
+"""Pages as a signed-in browser gets them."""
+
+from html.parser import HTMLParser
+
+from django.test import Client
+
+HTMX = {"HX-Request": "true"}
+
+
+class _Reader(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.inline: list[str] = []
+        self.ids: list[str] = []
+        self._script = False
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        self._script = tag == "script" and "src" not in given
+        if tag == "style":
+            self.inline.append("<style>")
+        self.inline += [name for name in given if name == "style" or name.startswith("on")]
+        self.ids += [given["id"] or ""] if "id" in given else []
+
+    def handle_data(self, data: str) -> None:
+        if self._script and data.strip():
+            self.inline.append(data)
+
+
+def read(html: str) -> _Reader:
+    """What of a page a strict policy would refuse (`inline`), and its ids."""
+    reader = _Reader()
+    reader.feed(html)
+    return reader
+
+
+def page(client: Client, address: str, **headers: str) -> str:
+    """The page at an address; it must be there and keep to the policy."""
+    response = client.get(address, headers=headers)
+    assert response.status_code == 200, response.content[:500]
+    html = response.content.decode()
+    found = read(html)
+    assert found.inline == []
+    assert len(found.ids) == len(set(found.ids)), sorted(i for i in found.ids if found.ids.count(i) > 1)
+    return html

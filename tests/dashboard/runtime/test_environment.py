@@ -1,0 +1,39 @@
+from pathlib import Path
+
+import pytest
+
+from dashboard.runtime.environment import CHECKOUT, read_environment
+from dashboard.runtime.errors import StartError
+
+
+def test_without_any_variable_everything_has_its_default():
+    environment = read_environment({})
+    assert environment.data_dir == CHECKOUT / ".whystop"
+    assert (environment.host, environment.port, environment.simulator_port) == ("127.0.0.1", 8321, 0)
+    assert (environment.database_url, environment.https, environment.debug) == ("", False, False)
+
+
+def test_an_empty_variable_is_the_same_as_none():
+    empty = dict.fromkeys(("WHYSTOP_PORT", "WHYSTOP_DATA_DIR", "DATABASE_URL", "WHYSTOP_HTTPS"), "")
+    assert read_environment(empty) == read_environment({})
+
+
+def test_what_is_set_is_read():
+    environment = read_environment(
+        {
+            "WHYSTOP_DATA_DIR": "~/x",
+            "WHYSTOP_PORT": " 80 ",
+            "WHYSTOP_ALLOWED_HOSTS": "a.example, b.example,",
+            "WHYSTOP_HTTPS": "yes",
+        }
+    )
+    assert environment.data_dir == (Path.home() / "x").resolve()
+    assert environment.port == 80
+    assert environment.allowed_hosts == ("a.example", "b.example")
+    assert environment.https
+
+
+@pytest.mark.parametrize("value", ["x", "1.5", "-1", "65536", "8321 8322"])
+def test_a_port_that_is_none_is_refused(value: str):
+    with pytest.raises(StartError, match=f"not “{value}”"):
+        read_environment({"WHYSTOP_PORT": value})

@@ -1,0 +1,93 @@
+"""kill -9 in the middle of a streamed continuation: nothing that was acknowledged is lost."""
+
+import json
+import os
+import signal
+import time
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dashboard.postgres.places import find_home
+from dashboard.postgres.postmaster import find_postmaster
+from dashboard.simulator.texts import ESSAY
+
+from .conftest import Up
+
+Start = Callable[..., Up]
+TOKEN = "a-token-of-sixteen-or-more"
+ENDED = ("completed", "partial", "failed", "aborted", "cancelled", "interrupted")
+
+
+class Api:
+    """The API of a running server, by its bootstrap token."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+
+    def __call__(self, path: str, body: dict[str, Any] | None = None) -> Any:
+        data = None if body is None else json.dumps(body).encode()
+        headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
+        request = urllib.request.Request(f"{self.address}/api/v1/{path}", data=data, headers=headers)
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            return json.load(answer)
+
+
+def wait_for(look: Callable[[], bool], seconds: float = 30) -> None:
+    deadline = time.monotonic() + seconds
+    while not look():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.05)
+
+
+def start(up: Start) -> tuple[Up, Api]:
+    server = up(WHYSTOP_BOOTSTRAP_TOKEN=TOKEN, WHYSTOP_SIM_TOKEN_MS="15")
+    return server, Api(server.address())
+
+
+def in_the_middle_of_a_continuation(api: Api) -> tuple[str, dict[str, Any]]:
+    """A turn whose second call has been streaming for a while."""
+    turn = api("turns", {"agent": "sim-essay", "input": "kill me", "overrides": {"max_tokens": 150}})
+    wait_for(lambda: len(api(f"turns/{turn['id']}/attempts")) == 2)
+    time.sleep(0.8)
+    return turn["id"], api(f"turns/{turn['id']}")
+
+
+def killed(server: Up, data_dir: Path) -> None:
+    server.kill()
+
+
+def killed_with_its_database(server: Up, data_dir: Path) -> None:
+    postmaster = find_postmaster(find_home(data_dir))
+    assert postmaster is not None
+    server.kill()
+    os.kill(postmaster.pid, signal.SIGKILL)
+
+
+def stopped(server: Up, data_dir: Path) -> None:
+    assert server.stop(signal.SIGTERM)[0] == 0
+
+
+@pytest.mark.parametrize("end", [killed, killed_with_its_database, stopped])
+def test_a_turn_whose_server_ends_in_mid_stream_is_taken_up_again_and_verifies(
+    up: Start, data_dir: Path, end: Callable[[Up, Path], None]
+):
+    server, api = start(up)
+    turn_id, before = in_the_middle_of_a_continuation(api)
+    end(server, data_dir)
+
+    _, api = start(up)
+    wait_for(lambda: api(f"turns/{turn_id}")["status"] in ENDED)
+
+    turn = api(f"turns/{turn_id}")
+    assert (turn["status"], turn["output_text"]) == ("completed", ESSAY)
+    assert ESSAY.startswith(before["output_text"])
+    assert api(f"turns/{turn_id}/replay", {"mode": "verify"})["verified"] is True
+    events = [record["event"]["type"] for record in api(f"turns/{turn_id}/records")]
+    assert events.count("interrupted") == 1
+    interrupted = api(f"turns/{turn_id}/attempts")[1]
+    assert interrupted["error"]["kind"] == "interrupted"
+    assert interrupted["text"]

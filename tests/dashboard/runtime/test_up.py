@@ -1,0 +1,206 @@
+"""`manage.py up` as a person meets it: a program of its own, with a database of its own."""
+
+import http.client
+import json
+import os
+import shutil
+import signal
+import socket
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import psycopg
+import pytest
+
+from dashboard.postgres import running_postgres
+from dashboard.postgres.places import Home, find_home
+from dashboard.postgres.postmaster import find_postmaster
+from dashboard.postgres.processes import serves, wait_until
+
+from .conftest import Up, copy_store
+
+Start = Callable[..., Up]
+TOKEN = "a-token-of-sixteen-or-more"
+
+
+@pytest.fixture(autouse=True)
+def started_before(data_dir: Path, template: Path) -> None:
+    """The first start is behind us: most of what is asked here is asked of every start."""
+    copy_store(template, data_dir)
+
+
+def get(url: str, **headers: str) -> tuple[int, str]:
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=30) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read().decode()
+
+
+def health(address: str) -> tuple[int, dict[str, str]]:
+    status, body = get(f"{address}/healthz")
+    return status, json.loads(body)
+
+
+def test_the_first_start_answers_and_the_second_is_quick(up: Start, data_dir: Path):
+    shutil.rmtree(data_dir)
+    first = up()
+    assert health(first.address()) == (200, {"status": "ok", "database": "up"})
+    assert first.stop() == (0, "", "")
+    began = time.monotonic()
+    second = up()
+    assert get(f"{second.address()}/sign-in/")[0] == 200
+    took = time.monotonic() - began
+    assert took < 3
+
+
+def test_it_prints_one_line_with_a_link_that_signs_in_once(up: Start):
+    line = up().line()
+    link = line.split()[-1]
+    assert link.startswith("http://127.0.0.1:")
+    assert (status_of(link), status_of(link)) == (302, 401)
+
+
+def status_of(link: str) -> int:
+    """Of the first answer: a redirect is not followed."""
+    parts = urlsplit(link)
+    connection = http.client.HTTPConnection(parts.netloc, timeout=30)
+    try:
+        connection.request("GET", f"{parts.path}?{parts.query}")
+        return connection.getresponse().status
+    finally:
+        connection.close()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_stops_everything_cleanly_and_soon(up: Start, data_dir: Path, number: signal.Signals):
+    started = up()
+    started.line()
+    began = time.monotonic()
+    assert started.stop(number) == (0, "", "")
+    assert time.monotonic() - began < 4
+    assert find_postmaster(find_home(data_dir)) is None
+
+
+def test_a_signal_while_it_still_starts_stops_it_cleanly(up: Start, data_dir: Path):
+    started = up()
+    home = find_home(data_dir)
+    assert wait_until(lambda: find_postmaster(home) is not None, seconds=20)
+    assert started.stop(signal.SIGINT)[0] == 0
+    assert find_postmaster(home) is None
+
+
+def test_an_open_request_does_not_delay_the_stop(up: Start):
+    started = up()
+    port = int(started.address().rpartition(":")[2])
+    with socket.create_connection(("127.0.0.1", port)) as slow:
+        slow.sendall(b"POST /sign-in/ HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99\r\n\r\nx")
+        time.sleep(0.2)
+        began = time.monotonic()
+        assert started.stop()[0] == 0
+    assert time.monotonic() - began < 4
+
+
+def test_static_files_come_with_their_lifetimes_and_nothing_beside_them(up: Start):
+    address = up().address()
+    with urllib.request.urlopen(f"{address}/static/vendor/htmx-2.0.11.min.js") as vendored:
+        assert "immutable" in vendored.headers["Cache-Control"]
+    with urllib.request.urlopen(f"{address}/static/admin/css/base.css") as ours:
+        assert ours.headers["Cache-Control"] == "no-cache"
+    assert get(f"{address}/static/../manage.py")[0] == 404
+    assert get(f"{address}/static/%2e%2e/manage.py")[0] == 404
+
+
+def test_pages_come_with_a_strict_content_policy(up: Start):
+    with urllib.request.urlopen(f"{up().address()}/sign-in/") as page:
+        policy = page.headers["Content-Security-Policy"]
+        assert page.headers["X-Content-Type-Options"] == "nosniff"
+        assert page.headers["X-Frame-Options"] == "DENY"
+    assert "default-src 'self'" in policy
+    assert "frame-ancestors 'none'" in policy
+    assert "unsafe" not in policy
+
+
+def test_a_socket_nobody_serves_is_refused_and_not_an_error(up: Start):
+    started = up()
+    port = int(started.address().rpartition(":")[2])
+    with socket.create_connection(("127.0.0.1", port)) as client:
+        client.sendall(
+            b"GET /ws/nowhere/ HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+            b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+        )
+        assert client.recv(100).split()[1] in {b"401", b"403"}
+    assert started.stop() == (0, "", "")
+
+
+def test_the_bootstrap_token_opens_the_api(up: Start):
+    address = up(WHYSTOP_BOOTSTRAP_TOKEN=TOKEN).address()
+    assert get(f"{address}/api/v1/agents", Authorization="Bearer wrong")[0] == 401
+    status, body = get(f"{address}/api/v1/agents", Authorization=f"Bearer {TOKEN}")
+    assert (status, "sim-essay" in body) == (200, True)
+
+
+def test_two_on_one_folder_share_the_database(up: Start, data_dir: Path):
+    first, second = up(), up()
+    addresses = first.address(), second.address()
+    assert addresses[0] != addresses[1]
+    assert first.stop()[0] == 0
+    assert health(addresses[1])[0] == 200
+    assert second.stop()[0] == 0
+    assert find_postmaster(find_home(data_dir)) is None
+
+
+def test_all_of_it_killed_and_started_again(up: Start, data_dir: Path):
+    killed = up()
+    killed.line()
+    killed.kill()
+    home = find_home(data_dir)
+    os.kill(pid_of(home), signal.SIGKILL)
+    assert health(up().address())[0] == 200
+
+
+def test_a_database_killed_under_it_is_started_again(up: Start, data_dir: Path):
+    started = up()
+    address = started.address()
+    home = find_home(data_dir)
+    killed = pid_of(home)
+    os.kill(killed, signal.SIGKILL)
+    assert wait_until(lambda: not serves(killed, home.data), seconds=5)
+    assert wait_until(lambda: health(address)[0] == 200, seconds=20)
+    assert wait_until(lambda: get(f"{address}/sign-in/")[0] == 200, seconds=20)
+    assert started.stop()[0] == 0
+
+
+def pid_of(home: Home) -> int:
+    found = find_postmaster(home)
+    assert found is not None
+    return found.pid
+
+
+def test_a_server_of_ones_own_is_used_instead(up: Start, data_dir: Path):
+    elsewhere = data_dir.parent / "elsewhere"
+    with running_postgres(elsewhere, on_message=lambda message: None) as url:
+        started = up(DATABASE_URL=url)
+        assert health(started.address())[0] == 200
+        assert find_postmaster(find_home(data_dir)) is None
+        assert started.stop() == (0, "", "")
+        with psycopg.connect(url) as connection:
+            assert connection.execute("SELECT count(*) FROM agents_agent").fetchone()[0] >= 8
+
+
+def test_health_says_so_when_the_database_is_away(up: Start, data_dir: Path):
+    elsewhere = data_dir.parent / "elsewhere"
+    with running_postgres(elsewhere, on_message=lambda message: None) as url:
+        started = up(DATABASE_URL=url)
+        address = started.address()
+    for _ in range(20):
+        assert health(address) == (503, {"status": "unavailable", "database": "down"})
+        time.sleep(0.1)
+    with running_postgres(elsewhere, on_message=lambda message: None):
+        assert wait_until(lambda: health(address)[0] == 200, seconds=10)
+        assert started.stop()[0] == 0

@@ -1,0 +1,46 @@
+import re
+from pathlib import Path
+
+import pytest
+from django.template.loader import render_to_string
+
+from agentcore.reasons import NormalizedStopReason, StopReason, TurnStatus
+from dashboard.turns.templatetags.reasons import LOOKS, look_of, reason_label
+
+STATIC = Path(__file__).parents[4] / "static"
+
+
+@pytest.mark.parametrize("word", [*NormalizedStopReason, *StopReason, *TurnStatus])
+def test_every_word_of_ours_has_a_look(word: str):
+    assert word in LOOKS
+
+
+def test_every_shape_is_drawn_and_every_hue_is_a_colour():
+    drawn = set(re.findall(r'<symbol id="(\w+)"', (STATIC / "img/shapes.svg").read_text()))
+    coloured = set(re.findall(r"\.w-(\w+) ", (STATIC / "css/components.css").read_text()))
+    assert {look.shape for look in LOOKS.values()} == drawn
+    assert {look.hue for look in LOOKS.values()} == coloured
+
+
+def test_within_each_question_no_two_words_look_and_read_alike():
+    for words in (NormalizedStopReason, StopReason, TurnStatus):
+        assert len({look_of(word) for word in words}) == len(words)
+
+
+def test_a_word_of_a_providers_own_stays_as_it_is_and_looks_unknown():
+    assert (reason_label("eos_found"), look_of("eos_found").shape) == ("eos_found", "question")
+    assert reason_label(None) == "unknown"
+
+
+def test_a_reason_is_drawn_as_word_shape_and_colour():
+    html = render_to_string("_reason.html", {"reason": NormalizedStopReason.MAX_TOKENS})
+    assert 'class="word w-cut"' in html
+    assert "shapes.svg#torn" in html
+    assert ">max_tokens<" in html
+
+
+@pytest.mark.parametrize("context", [{"reason": "<script>"}, {"reason": "error", "text": "<script>"}, {"reason": None}])
+def test_a_reason_is_never_markup_and_never_empty(context: dict[str, str | None]):
+    html = render_to_string("_reason.html", context)
+    assert "<script>" not in html
+    assert "></span>" not in html.replace("\n", "")

@@ -1,0 +1,57 @@
+import re
+from itertools import combinations, pairwise
+
+import pytest
+
+from agentcore.machine.states import TRANSITIONS, State
+from dashboard.turns.diagram import diagram_of
+from dashboard.turns.lanes import BOX_HEIGHT, BOX_WIDTH, HEIGHT, PITCH, PLACES, WIDTH
+from dashboard.turns.stepping import fold, moments_of
+from tests.dashboard.turns.histories import cut_twice
+
+EMPTY = diagram_of(())
+
+
+def test_every_state_has_a_place_within_the_picture():
+    assert set(PLACES) == set(State)
+    assert all(0 < x < WIDTH - BOX_WIDTH and 0 < y < HEIGHT - BOX_HEIGHT for x, y in PLACES.values())
+
+
+def test_no_two_states_touch_and_between_two_there_is_room_for_a_label():
+    for (x1, y1), (x2, y2) in combinations(PLACES.values(), 2):
+        assert abs(x1 - x2) > BOX_WIDTH or abs(y1 - y2) >= PITCH
+    assert PITCH - BOX_HEIGHT > 12
+
+
+def test_every_pair_of_joined_states_is_drawn_once():
+    pairs = {frozenset((source, target)) for source, targets in TRANSITIONS.items() for target in targets.values()}
+    drawn = [frozenset(edge.pair.split("-")) for edge in EMPTY.edges]
+    assert len(drawn) == len(set(drawn))
+    assert set(drawn) == {frozenset(map(str, pair)) for pair in pairs}
+
+
+@pytest.mark.parametrize("edge", EMPTY.edges, ids=lambda edge: edge.pair)
+def test_a_line_stays_within_the_picture(edge):
+    numbers = [float(n) for n in re.findall(r"[MHV](-?[\d.]+)", edge.path)]
+    assert numbers
+    assert all(0 < n < max(WIDTH, HEIGHT) for n in numbers)
+    horizontal = [float(n) for n in re.findall(r"H(-?[\d.]+)", edge.path)]
+    assert all(0 < n < WIDTH for n in horizontal)
+
+
+def test_the_path_taken_is_marked_by_the_transitions_that_took_it():
+    moments = moments_of(fold(cut_twice()))
+    diagram = diagram_of(moments)
+    assert sorted(n for edge in diagram.edges for n in edge.at) == [m.number for m in moments]
+    assert sorted(n for node in diagram.nodes for n in node.at if n) == [m.number for m in moments]
+
+
+def test_one_label_at_a_time_stands_over_a_state():
+    for node in diagram_of(moments_of(fold(cut_twice()))).nodes:
+        for entry, following in pairwise(node.entries):
+            assert entry.until == following.since
+
+
+def test_a_label_counts_how_often_its_trigger_led_there():
+    nodes = {node.state: node for node in diagram_of(moments_of(fold(cut_twice()))).nodes}
+    assert [entry.words for entry in nodes["continue_pending"].entries] == ["max_tokens", "max_tokens ×2"]

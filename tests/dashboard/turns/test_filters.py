@@ -1,0 +1,78 @@
+from datetime import UTC, datetime
+
+import pytest
+from django.http import QueryDict
+
+from dashboard.turns.filters import FILTER_NAMES, TimelineFilters, unknown_filters
+
+MOMENT = datetime(2026, 11, 20, 14, 30, tzinfo=UTC)
+
+
+def parse(query: str) -> TimelineFilters:
+    filters, errors = TimelineFilters.parse(QueryDict(query))
+    assert errors == {}
+    return filters
+
+
+def test_nothing_asked_is_no_filter():
+    assert parse("") == TimelineFilters()
+    assert parse("status=&q=+&since=&cursor=x&limit=5") == TimelineFilters()
+    assert TimelineFilters().as_dict() == {}
+
+
+def test_a_filter_may_have_several_values_each_once():
+    assert parse("status=failed&status=partial&status=failed").status == ("failed", "partial")
+
+
+def test_a_mapping_reads_like_a_query():
+    filters, errors = TimelineFilters.parse({"status": ["failed"], "model": "m", "q": "rivers", "since": None})
+    assert (filters, errors) == (TimelineFilters(status=("failed",), model=("m",), q="rivers"), {})
+
+
+@pytest.mark.parametrize(
+    "since",
+    [
+        "2026-11-20T14:30:00Z",
+        "2026-11-20T14:30",
+        "2026-11-20 14:30",
+        "2026-11-20T15:30:00%2B01:00",
+        "2026-11-20T15:30:00+01:00",
+    ],
+)
+def test_a_time_is_read_in_utc_whether_or_not_its_plus_was_escaped(since: str):
+    assert parse(f"since={since}").since == MOMENT
+
+
+def test_a_time_before_all_turns_is_the_beginning_of_time():
+    assert parse("since=0001-01-01").since == datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"status": "done"}, "There is no status “done”; choose from queued, running, held, completed, "),
+        ({"since": "yesterday"}, "since must be a date or time such as 2026-11-20 or "),
+        ({"until": "9999-12-31T23:59:59-23:00"}, "until must be a date or time"),
+        ({"q": 5}, "q must be text, or a list of texts."),
+        ({"q": "a\x00"}, "q must be at most 500 characters long, and without U+0000."),
+        ({"model": "m" * 501}, "model must be at most 500 characters long"),
+        ({"model": ["m"] * 51}, "model has 51 values; at most 50 are looked for at once."),
+        ({"since": "2026-11-20", "until": "2026-11-20"}, "until must be later than since"),
+    ],
+)
+def test_what_cannot_be_read_is_said_and_left_out(given: dict, words: str):
+    filters, errors = TimelineFilters.parse(given)
+    assert list(errors) == list(given)[-1:]
+    assert errors[list(given)[-1]].startswith(words)
+    assert filters.status == filters.model == ()
+
+
+def test_written_filters_read_back():
+    query = "status=failed&has=repair&q=a+b&since=2026-11-20&until=2026-11-21&agent=x&agent=y"
+    filters = parse(query)
+    assert TimelineFilters.parse(filters.as_dict()) == (filters, {})
+
+
+def test_a_slip_in_a_name_is_said():
+    assert unknown_filters([*FILTER_NAMES, "limit"], beside=("limit",)) == {}
+    assert list(unknown_filters(["stopreason"])) == ["stopreason"]

@@ -1,0 +1,158 @@
+from datetime import UTC, datetime
+from io import StringIO
+
+import pytest
+from django.contrib.postgres.search import SearchQuery
+from django.core.management import call_command
+from django.db import IntegrityError, connection, models, transaction
+
+from dashboard.agents import selectors
+from dashboard.turns.ids import new_id
+from dashboard.turns.models import Attempt, AttemptChunk, Outcome, Record, Turn, TurnMessage
+
+pytestmark = pytest.mark.django_db
+
+NOW = datetime(2026, 11, 20, tzinfo=UTC)
+ROWS: dict[type[models.Model], dict[str, object]] = {
+    Record: {"seq": 1, "at": NOW, "event": {}, "command": {}, "core_version": "1"},
+    AttemptChunk: {"attempt": 1, "n": 1, "raw": b"\x00\xff", "at": NOW},
+    Outcome: {
+        "seq": 1,
+        "position": 0,
+        "state": "evaluate_stop",
+        "decision": "stop",
+        "resolved_by": "aggregate",
+        "stop_reason": "completed",
+    },
+    TurnMessage: {"n": 0, "wire": "{}"},
+    Attempt: {
+        "index": 1,
+        "kind": "initial",
+        "iteration": 1,
+        "provider": "openai",
+        "model": "m",
+        "max_tokens": 1,
+        "request": "{}",
+        "request_sha256": "",
+        "request_url": "http://host",
+        "started_at": NOW,
+    },
+}
+APPEND_ONLY = [Record, AttemptChunk, Outcome, TurnMessage]
+
+
+def make(model: type[models.Model]) -> models.Model:
+    return model._default_manager.create(turn_id=new_id(), **ROWS[model])
+
+
+def erasing(words: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('whystop.erasing', %s, true)", [words])
+
+
+def make_turn(**values: object) -> Turn:
+    defaults = {"agent_name": "a", "provider": "openai", "model": "m", "max_tokens": 60}
+    return Turn.objects.create(project=selectors.project_default(), **{**defaults, **values})
+
+
+def test_the_migrations_say_all_the_models_say():
+    call_command("makemigrations", "agents", "turns", check=True, dry_run=True, stdout=StringIO())
+
+
+@pytest.mark.parametrize("model", [*APPEND_ONLY, Attempt])
+def test_columns_are_what_the_model_says(model):
+    with connection.cursor() as cursor:
+        described = connection.introspection.get_table_description(cursor, model._meta.db_table)
+    fields = [field for field in model._meta.concrete_fields if not isinstance(field, models.CompositePrimaryKey)]
+    assert {field.column: field.null for field in fields} == {column.name: column.null_ok for column in described}
+
+
+@pytest.mark.parametrize("model", APPEND_ONLY)
+def test_history_is_neither_changed_nor_deleted(model):
+    make(model)
+    with pytest.raises(IntegrityError, match="append-only: UPDATE was refused"), transaction.atomic():
+        model._default_manager.update(turn_id=new_id())
+    with pytest.raises(IntegrityError, match="append-only: DELETE was refused"), transaction.atomic():
+        model._default_manager.all().delete()
+    assert model._default_manager.count() == 1
+
+
+@pytest.mark.parametrize("model", [*APPEND_ONLY, Attempt])
+def test_a_row_is_deleted_only_where_the_transaction_says_that_it_erases(model):
+    make(model)
+    erasing("on")
+    model._default_manager.all().delete()
+    assert model._default_manager.count() == 0
+
+
+@pytest.mark.parametrize("model", [*APPEND_ONLY, Attempt])
+def test_truncate_is_refused_for_a_table_and_for_each_of_its_pieces(model):
+    erasing("off")
+    table = model._meta.db_table
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT relname FROM pg_class WHERE relkind IN ('r', 'p') AND relname ~ %s", [f"^{table}(_|$)"])
+        tables = [name for (name,) in cursor.fetchall()]
+        for name in tables:
+            with pytest.raises(IntegrityError, match="TRUNCATE was refused"), transaction.atomic():
+                cursor.execute(f"TRUNCATE {name}")
+    assert len(tables) == (1 if model is TurnMessage else 5)
+
+
+def test_a_test_database_can_be_emptied_without_letting_a_row_be_deleted():
+    make(Record)
+    erasing("truncate")
+    with pytest.raises(IntegrityError, match="DELETE was refused"), transaction.atomic():
+        Record.objects.all().delete()
+    with connection.cursor() as cursor:
+        cursor.execute("TRUNCATE turns_record")
+    assert not Record.objects.exists()
+
+
+def test_an_attempt_changes_until_it_has_ended():
+    attempt = make(Attempt)
+    assert isinstance(attempt, Attempt)
+    attempt.text = "so far"
+    attempt.save()
+    attempt.duration_ms = 5
+    attempt.save()
+    with pytest.raises(IntegrityError, match="An attempt that has ended is append-only"), transaction.atomic():
+        Attempt.objects.update(text="other")
+    with pytest.raises(IntegrityError, match="DELETE was refused"), transaction.atomic():
+        attempt.delete()
+
+
+def test_the_late_writer_of_a_record_is_stopped_by_the_primary_key():
+    record = make(Record)
+    with pytest.raises(IntegrityError, match="duplicate key"), transaction.atomic():
+        Record.objects.bulk_create([Record(turn_id=record.turn_id, **ROWS[Record])])
+
+
+def test_turns_are_found_by_any_word_of_question_or_answer():
+    turn = make_turn(input_text="Why is the sky blue?", output_text="Rayleigh scattering; <b>über</b> 天空")
+    make_turn(input_text="other")
+    for word in ("sky", "RAYLEIGH", "über", "天空"):
+        assert list(Turn.objects.filter(search=SearchQuery(word, config="simple"))) == [turn]
+
+
+def test_the_longest_answers_of_the_widest_characters_are_stored_and_searched():
+    wide = "".join(f"{chr(0x20000 + n % 40000)}{chr(0x20000 + n // 7 % 40000)} " for n in range(60_000))
+    turn = make_turn(input_text=wide, output_text=wide[1:] + " end")
+    assert Turn.objects.filter(search=SearchQuery(wide.split()[0], config="simple")).get() == turn
+
+
+def test_a_turn_is_read_without_its_search_vector_and_saved_all_the_same():
+    made = make_turn()
+    turn = Turn.objects.get()
+    assert "search" in turn.get_deferred_fields()
+    turn.output_text = "now\x00 there"
+    turn.save()
+    made.refresh_from_db()
+    assert made.output_text == "now\ufffd there"
+
+
+def test_a_turn_outlives_its_agent_and_its_parent():
+    parent = make_turn()
+    child = make_turn(parent=parent, forked_at=3)
+    parent.delete()
+    child.refresh_from_db()
+    assert (child.parent, child.forked_at) == (None, 3)

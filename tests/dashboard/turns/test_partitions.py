@@ -1,0 +1,72 @@
+from datetime import UTC, datetime
+
+import pytest
+from django.db import IntegrityError, connection, transaction
+
+from dashboard.turns import partitions
+from dashboard.turns.ids import first_id_at
+from dashboard.turns.models import Record
+
+pytestmark = pytest.mark.django_db
+
+LATER = datetime(2031, 12, 15, tzinfo=UTC)
+
+
+def record(moment: datetime, seq: int = 1) -> None:
+    Record.objects.create(turn_id=first_id_at(moment), seq=seq, at=moment, event={}, command={}, core_version="1")
+
+
+def piece_of(moment: datetime) -> str:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT tableoid::regclass::text FROM turns_record WHERE turn_id = %s", [first_id_at(moment)])
+        (name,) = cursor.fetchone()
+    return name
+
+
+def test_after_a_migration_the_pieces_of_this_month_and_the_next_two_are_there(django_assert_num_queries):
+    with django_assert_num_queries(1):
+        assert partitions.ensure() == []
+    assert len(partitions.ensure(ahead=3)) in (0, 4)
+    record(datetime.now(UTC))
+    assert Record.objects.count() == 1
+
+
+def test_a_year_ends_and_another_begins():
+    made = partitions.ensure(now=LATER, ahead=1)
+    assert [name for name in made if name.startswith("turns_record")] == [
+        "turns_record_p203112",
+        "turns_record_p203201",
+    ]
+    assert partitions.ensure(now=LATER, ahead=1) == []
+
+
+def test_a_row_goes_to_the_piece_of_the_month_its_turn_was_made_in():
+    partitions.ensure(now=LATER)
+    first, last = datetime(2031, 12, 1, tzinfo=UTC), datetime(2031, 12, 31, 23, 59, 59, 999000, tzinfo=UTC)
+    record(first)
+    record(last)
+    assert {piece_of(first), piece_of(last)} == {"turns_record_p203112"}
+
+
+def test_rows_that_came_before_their_piece_move_into_it():
+    record(LATER)
+    record(datetime(2033, 1, 1, tzinfo=UTC))
+    assert piece_of(LATER) == "turns_record_default"
+    partitions.ensure(now=LATER, ahead=0)
+    assert piece_of(LATER) == "turns_record_p203112"
+    assert piece_of(datetime(2033, 1, 1, tzinfo=UTC)) == "turns_record_default"
+
+
+def test_a_new_piece_refuses_to_be_changed_as_its_table_does_and_so_do_the_others_afterwards():
+    record(LATER)
+    partitions.ensure(now=LATER, ahead=0)
+    for refused in ("UPDATE turns_record SET seq = 2", "DELETE FROM turns_record", "DELETE FROM turns_record_p203112"):
+        with pytest.raises(IntegrityError, match="was refused"), transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute(refused)
+
+
+def test_the_same_turn_and_seq_cannot_be_written_twice_after_the_move():
+    record(LATER)
+    partitions.ensure(now=LATER, ahead=0)
+    with pytest.raises(IntegrityError, match="duplicate key"), transaction.atomic():
+        record(LATER)

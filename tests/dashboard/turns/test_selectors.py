@@ -1,0 +1,130 @@
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.http import QueryDict
+
+from dashboard.agents import selectors as agents
+from dashboard.turns import selectors
+from dashboard.turns.filters import TimelineFilters
+from dashboard.turns.ids import first_id_at, new_id
+from dashboard.turns.models import AttemptChunk, Turn
+
+pytestmark = pytest.mark.django_db
+
+NOW = datetime(2026, 11, 20, tzinfo=UTC)
+
+
+def make_turn(**columns: Any) -> Turn:
+    values = {"agent_name": "a", "provider": "openai", "model": "m", "max_tokens": 60}
+    return Turn.objects.create(**{"project": agents.project_default(), **values, **columns})
+
+
+def found(query: str = "", **more: Any) -> list[Turn]:
+    filters, errors = TimelineFilters.parse(QueryDict(query))
+    assert errors == {}
+    return selectors.timeline(project=agents.project_default(), filters=filters, **more).items
+
+
+@pytest.mark.parametrize(
+    ("query", "columns"),
+    [
+        ("status=failed", {"status": "failed"}),
+        ("stop_reason=retry_limit", {"stop_reason": "retry_limit"}),
+        ("model_stop_reason=max_tokens", {"model_stop_reason": "max_tokens"}),
+        ("provider=anthropic", {"provider": "anthropic"}),
+        ("model=m2", {"model": "m2"}),
+        ("agent=b", {"agent_name": "b"}),
+        ("has=continuation", {"continuations": 1}),
+        ("has=repair", {"tool_repairs": 1}),
+        ("has=envelope_retry", {"envelope_retries": 1}),
+        ("has=repair&has=continuation", {"continuations": 1, "tool_repairs": 2}),
+        ("q=rivers", {"input_text": "Tell me about Rivers."}),
+        ("q=%22long+rivers%22+-lakes", {"output_text": "The long rivers"}),
+    ],
+)
+def test_each_filter_finds_its_turn_and_no_other(query: str, columns: dict):
+    make_turn(input_text="rivers and lakes" if "lakes" in query else "")
+    wanted = make_turn(**columns)
+    make_turn(status="completed", tool_repairs=1 if "has=repair&" in query else 0)
+    assert found(query) == [wanted]
+
+
+def test_times_are_about_when_a_turn_was_made():
+    before, at, after = (make_turn(id=first_id_at(NOW + timedelta(seconds=n))) for n in (-1, 0, 1))
+    assert found("since=2026-11-20") == [after, at]
+    assert found("until=2026-11-20") == [before]
+    assert found("since=2026-11-20&until=2026-11-20T00:00:01Z") == [at]
+
+
+def test_the_turns_of_another_project_are_not_seen():
+    other = agents.Project.objects.create(name="other")
+    make_turn(project=other)
+    assert found() == []
+    assert selectors.models_seen(agents.project_default()) == []
+
+
+def test_a_page_is_one_query_with_all_it_shows(django_assert_num_queries):
+    for _ in range(5):
+        make_turn(output_text="words")
+    project = agents.project_default()
+    with django_assert_num_queries(1):
+        page = selectors.timeline(project=project, filters=TimelineFilters(), limit=3)
+        assert [(turn.output_text, turn.policy_version) for turn in page.items] == [("words", None)] * 3
+
+
+def test_a_page_that_has_become_empty_still_leads_back():
+    newest, oldest = make_turn(), make_turn()
+    newest, oldest = oldest, newest
+    project = agents.project_default()
+    page = selectors.timeline(project=project, filters=TimelineFilters(), limit=1)
+    Turn.objects.filter(pk=oldest.pk).delete()
+    empty = selectors.timeline(project=project, filters=TimelineFilters(), cursor=page.next, limit=1)
+    assert (empty.items, empty.next) == ([], None)
+    Turn.objects.filter(pk=newest.pk).delete()
+    newer = make_turn()
+    back = selectors.timeline(project=project, filters=TimelineFilters(), cursor=empty.previous, limit=1)
+    assert back.items == [newer]
+
+
+def test_a_page_of_a_long_timeline_is_read_from_an_index():
+    project = agents.project_default()
+    values = {"project": project, "agent_name": "a", "provider": "openai", "model": "m", "max_tokens": 1}
+    Turn.objects.bulk_create(Turn(**values, status="failed" if n % 100 == 0 else "completed") for n in range(5_000))
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE turns_turn")
+    turns = Turn.objects.filter(project=project).order_by("-id")
+    plans = [turns[:51].explain(), turns.filter(status="failed")[:51].explain()]
+    assert all("Index Scan" in plan and "Sort" not in plan for plan in plans)
+    assert "turns_turn_status" in plans[1]
+
+
+def test_models_that_were_seen_are_named_once_in_order():
+    for model in ("m2", "m1", "m2", "m3"):
+        make_turn(model=model)
+    assert selectors.models_seen(agents.project_default()) == ["m1", "m2", "m3"]
+
+
+def test_all_turns_the_filters_let_through_come_oldest_first():
+    first, second = make_turn(), make_turn()
+    make_turn(status="failed")
+    turns = selectors.turns_matching(project=agents.project_default(), filters=TimelineFilters(status=("queued",)))
+    assert list(turns) == [first, second]
+
+
+def test_raw_answers_are_joined_by_attempt_and_bounded(django_assert_num_queries):
+    turn_id = new_id()
+    for attempt, n, raw in [(1, 1, b"abc"), (1, 2, b"def"), (1, 3, b"ghi"), (2, 1, b"xy")]:
+        AttemptChunk.objects.create(turn_id=turn_id, attempt=attempt, n=n, raw=raw, at=NOW)
+    with django_assert_num_queries(1):
+        assert selectors.raw_responses_of(turn_id, most=4) == {1: b"abcde", 2: b"xy"}
+    assert selectors.raw_responses_of(turn_id, most=100) == {1: b"abcdefghi", 2: b"xy"}
+    assert selectors.raw_responses_of(new_id(), most=1) == {}
+
+
+def test_a_turn_or_backtest_that_is_not_there_says_so():
+    with pytest.raises(Turn.DoesNotExist):
+        selectors.turn_get(new_id())
+    with pytest.raises(selectors.Backtest.DoesNotExist):
+        selectors.backtest_get(new_id())

@@ -1,0 +1,142 @@
+import re
+from html import escape
+from uuid import uuid4
+
+import pytest
+from django.test import Client
+
+from dashboard.live.services import turn_start
+from dashboard.turns.history import raw_response_of
+from dashboard.turns.models import Attempt, Turn
+from tests.dashboard.driving import AgentOf, Play, drive
+from tests.dashboard.pages import page
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+SCRIPT = "<script>alert(1)</script>"
+
+
+@pytest.fixture
+def cut(play: Play) -> Turn:
+    """Cut, continued three times, and stopped there."""
+    return play("sim-essay", max_tokens=60)
+
+
+def test_the_timeline_shows_each_turn_with_why_it_stopped(browser: Client, cut: Turn):
+    html = page(browser, "/")
+    assert f'href="/turns/{cut.id}"' in html
+    assert 'data-reason="retry_limit"' in html
+    assert 'data-reason="max_tokens"' in html
+
+
+def test_without_turns_the_timeline_says_where_they_come_from(browser: Client):
+    assert "Talk to an agent" in page(browser, "/")
+
+
+def test_filters_stand_in_the_address_and_narrow_the_list(browser: Client, cut: Turn):
+    assert str(cut.id) in page(browser, "/?stop_reason=retry_limit&status=partial&model=sim-essay&q=agents")
+    assert str(cut.id) not in page(browser, "/?status=completed")
+    assert "<option selected>partial</option>" in page(browser, "/?status=partial")
+
+
+def test_htmx_gets_the_list_alone(browser: Client, cut: Turn):
+    html = page(browser, "/?status=partial", **{"HX-Request": "true", "HX-Target": "timeline"})
+    assert "<html" not in html
+    assert html.count('id="timeline"') == 1
+
+
+def test_a_filter_that_cannot_be_is_refused_in_words_and_the_rest_is_shown(browser: Client, cut: Turn):
+    response = browser.get("/?status=sleeping")
+    assert response.status_code == 400
+    assert "There is no status “sleeping”" in response.content.decode()
+
+
+def test_older_and_newer_pages_are_linked(browser: Client, cut: Turn, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("dashboard.turns.listing.PAGE_LENGTH", 1)
+    older = drive(turn_start(agent=cut.agent, input_text="Another one."))
+    first = page(browser, "/")
+    assert str(older.id) in first
+    link = re.search(r'rel="next" href="([^"]+)"', first)
+    assert link
+    second = page(browser, link[1].replace("&amp;", "&"))
+    assert str(cut.id) in second
+    assert 'rel="prev"' in second
+
+
+@pytest.mark.parametrize("slash", ["", "/"])
+def test_a_turn_answers_with_and_without_a_last_slash(browser: Client, cut: Turn, slash: str):
+    assert cut.verdict.removeprefix("Cut off") in page(browser, f"/turns/{cut.id}{slash}").replace("&#x27;", "'")
+
+
+def test_a_turn_that_is_not_there_is_a_404(browser: Client, db: None):
+    assert browser.get(f"/turns/{uuid4()}").status_code == 404
+
+
+def test_every_transition_is_on_the_page_and_the_last_is_shown(browser: Client, cut: Turn):
+    html = page(browser, f"/turns/{cut.id}")
+    numbers = re.findall(r'class="moment stack" data-from="(\d+)" data-until="\d+" data-when="(\w+)"', html)
+    assert [int(number) for number, _ in numbers] == list(range(1, len(numbers) + 1))
+    assert [mark for _, mark in numbers] == ["past"] * (len(numbers) - 1) + ["now"]
+
+
+def test_a_step_can_be_named_in_the_address(browser: Client, cut: Turn):
+    html = page(browser, f"/turns/{cut.id}?step=2")
+    assert 'data-now="2"' in html
+    assert re.search(r'data-state="evaluate_stop" data-at="[^"]*" data-when="now"', html)
+    assert re.search(r'class="piece" data-from="\d+" data-when="future"', html)
+
+
+def test_dropped_overlap_and_seams_are_shown(browser: Client, cut: Turn):
+    html = page(browser, f"/turns/{cut.id}")
+    assert html.count('<span class="seam">cut at 60 tokens</span>') == 4
+    assert '<del class="drop" title=' in html
+
+
+def test_the_notice_stands_apart_and_the_history_is_verified(browser: Client, cut: Turn):
+    html = page(browser, f"/turns/{cut.id}")
+    assert escape(cut.notice) in html
+    assert "replays true" in html
+
+
+def test_tools_are_shown_with_what_they_were_given_and_gave(browser: Client, play: Play):
+    turn = play("sim-tools", tools=["calculator"])
+    html = page(browser, f"/turns/{turn.id}")
+    assert html.count('class="call"') == 2
+    assert "<small>result</small>" in html
+
+
+def test_what_a_person_or_a_model_says_is_never_markup(browser: Client, agent_of: AgentOf):
+    turn = drive(turn_start(agent=agent_of("sim-essay"), input_text=SCRIPT))
+    Turn.objects.filter(pk=turn.pk).update(output_text=SCRIPT, notice=SCRIPT, verdict=SCRIPT, error_message=SCRIPT)
+    for address in ("/", f"/turns/{turn.id}", f"/turns/{turn.id}/attempts/1/raw", f"/turns/{turn.id}/replay"):
+        assert SCRIPT not in page(browser, address)
+
+
+def test_the_raw_request_and_response_are_there_byte_for_byte(browser: Client, cut: Turn):
+    html = page(browser, f"/turns/{cut.id}/attempts/2/raw", **{"HX-Request": "true"})
+    assert "Continue exactly from where you left off" in html
+    assert "chat.completion.chunk" in html
+    attempt = Attempt.objects.get(turn_id=cut.id, index=2)
+    download = browser.get(f"/turns/{cut.id}/attempts/2/bytes")
+    assert download.content == raw_response_of(attempt)
+    assert download["Content-Disposition"].startswith("attachment")
+
+
+def test_an_attempt_that_is_not_there_is_a_404(browser: Client, cut: Turn):
+    assert browser.get(f"/turns/{cut.id}/attempts/9/raw").status_code == 404
+
+
+@pytest.mark.parametrize("model", ["sim-refuse", "sim-flaky", "sim-hangup", "sim-odd", "sim-cut-tool", "sim-endless"])
+def test_every_way_to_end_has_its_page(browser: Client, play: Play, model: str):
+    turn = play(model, max_tokens=120, tools=["calculator"] if model == "sim-cut-tool" else [])
+    html = page(browser, f"/turns/{turn.id}")
+    assert f'data-reason="{turn.status if turn.status == "interrupted" else turn.terminal_reason}"' in html
+    assert "replays true" in html
+
+
+def test_a_queued_turn_has_a_page_that_waits(browser: Client, agent_of: AgentOf):
+    turn = turn_start(agent=agent_of("sim-essay"), input_text="Wait.")
+    html = page(browser, f"/turns/{turn.id}")
+    assert "Waiting for a worker" in html
+    assert f'ws-connect="/ws/turns/{turn.id}/?seq=0"' in html
+    assert "Cancel" in html
