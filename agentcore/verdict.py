@@ -106,7 +106,7 @@ def _context(_snapshot: Snapshot, _end: Finish) -> str:
 
 
 def _cancelled(snapshot: Snapshot, end: Finish) -> str:
-    return f"{end.notice} It had used {_used(snapshot)}."
+    return f"{end.notice} {_sentence(_used(snapshot))}"
 
 
 def _unknown(snapshot: Snapshot, _end: Finish) -> str:
@@ -116,13 +116,17 @@ def _unknown(snapshot: Snapshot, _end: Finish) -> str:
 
 
 def _interrupted(snapshot: Snapshot, end: Finish) -> str:
-    return f"Interrupted: {end.error_message or 'the turn was lost and cannot go on.'} {_used(snapshot).capitalize()}."
+    return f"Interrupted: {end.error_message or 'the turn was lost and cannot go on.'} {_sentence(_used(snapshot))}"
 
 
 def _other(snapshot: Snapshot, end: Finish) -> str:
     if end.status is TurnStatus.FAILED:
         return f"No valid envelope after {_count(snapshot.spent.envelope_retries + 1, 'call')}: {end.error_message}"
     return f"Ended by {end.terminal_reason}."
+
+
+def _sentence(words: str) -> str:
+    return f"{words[:1].upper()}{words[1:]}."
 
 
 def _plain(notice: str) -> str:

@@ -43,6 +43,7 @@ def turn_start(
     overrides: Mapping[str, Any] | None = None,
     breakpoints: Sequence[Mapping[str, Any]] | None = None,
     created_by: User | None = None,
+    queue: str = "turns",
 ) -> Turn:
     """Store a turn and queue it. Raises `ValidationError`, by field and in words, before anything is stored."""
     wanted = overrides_clean(overrides or {}, agent)
@@ -67,16 +68,16 @@ def turn_start(
         "setup": serial.to_json(setup_of(agent, str(turn.id))),
         "messages": [serial.to_json(Message(Role.USER, text))],
     }
-    return turn_queue(turn)
+    return turn_queue(turn, queue)
 
 
-def turn_queue(turn: Turn) -> Turn:
+def turn_queue(turn: Turn, queue: str = "turns") -> Turn:
     """Save a new turn and queue its job in one transaction."""
     from dashboard.live.tasks import defer_drive
 
     with transaction.atomic():
         turn.save(force_insert=True)
-        defer_drive(turn.id)
+        defer_drive(turn.id, queue)
         transaction.on_commit(lambda: announce_created(turn.id))
     return turn
 

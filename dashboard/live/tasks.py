@@ -42,10 +42,10 @@ async def drive_turn(context: JobContext, turn_id: str) -> None:
         raise
 
 
-def defer_drive(turn_id: UUID) -> None:
+def defer_drive(turn_id: UUID, queue: str = QUEUE) -> None:
     """Queue the turn's job, in the caller's transaction. One waiting job per turn is enough; one runs at a time."""
     key = str(turn_id)
-    deferrer: Any = drive_turn.configure(lock=key, queueing_lock=key)
+    deferrer: Any = drive_turn.configure(lock=key, queueing_lock=key, queue=queue)
     try:
         # A savepoint: what Postgres refuses would else end the caller's transaction too.
         with transaction.atomic():

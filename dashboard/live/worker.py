@@ -10,18 +10,20 @@ from procrastinate.contrib.django import app as django_app
 from dashboard.live.engine import engine
 from dashboard.live.offload import in_database
 from dashboard.live.services import orphans_requeue
+from dashboard.live.tasks import QUEUE
 from dashboard.turns import partitions
 
 log = structlog.get_logger(__name__)
 
+QUEUES = (QUEUE, "backtests")
 CONCURRENCY = 200  #: turns at once; they wait for providers most of the time
 HEARTBEAT_SECONDS = 1.0
 GONE_SECONDS = 4.0  #: without a heartbeat, after which a worker's jobs are taken back
 PARTITION_SECONDS = 3600.0
 
 
-async def run(stop: asyncio.Event) -> None:
-    """Work until `stop` is set. Turns under way are left to the next worker, with what had arrived kept."""
+async def run(stop: asyncio.Event, queues: tuple[str, ...] = QUEUES) -> None:
+    """Work on these queues until `stop` is set. Turns under way are left to the next worker, with what had arrived kept."""
     app = django_app.with_connector(django_app.connector.get_worker_connector())  # type: ignore[attr-defined]
     async with app.open_async(), engine.transport:
         await _take_back(app)
@@ -30,7 +32,7 @@ async def run(stop: asyncio.Event) -> None:
             asyncio.create_task(_regularly(HEARTBEAT_SECONDS, lambda: _take_back(app))),
             asyncio.create_task(_regularly(PARTITION_SECONDS, lambda: in_database(partitions.ensure))),
         ]
-        working = asyncio.create_task(_work(app))
+        working = asyncio.create_task(_work(app, queues))
         stopping = asyncio.create_task(stop.wait())
         await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
         for task in (working, stopping, *side):
@@ -40,9 +42,9 @@ async def run(stop: asyncio.Event) -> None:
             raise error
 
 
-async def _work(app: App) -> None:
+async def _work(app: App, queues: tuple[str, ...]) -> None:
     await app.run_worker_async(
-        queues=["turns", "backtests"],
+        queues=list(queues),
         concurrency=CONCURRENCY,
         install_signal_handlers=False,
         fetch_job_polling_interval=1.0,
@@ -54,10 +56,10 @@ async def _work(app: App) -> None:
 
 
 async def _take_back(app: App) -> None:
-    """Give the jobs of workers without a heartbeat to whoever is alive."""
+    """Give the jobs of workers without a heartbeat to whoever is alive; a terminal's own queue died with it."""
     for job in await app.job_manager.get_stalled_jobs(seconds_since_heartbeat=GONE_SECONDS):
         log.info("job_taken_back", job=job.id, turn=job.lock)
-        await app.job_manager.retry_job(job)
+        await app.job_manager.retry_job(job, queue=job.queue if job.queue in QUEUES else QUEUE)
     await in_database(orphans_requeue)
 
 

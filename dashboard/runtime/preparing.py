@@ -20,7 +20,7 @@ from dashboard.turns import partitions
 _LOCK = 7_260_431_119
 
 
-def prepare(environment: Environment, *, simulator_url: str) -> None:
+def prepare(environment: Environment, *, simulator_url: str | None) -> None:
     """Migrates, seeds and admits; does nothing where that is done. Raises StartError."""
     with _told_in_a_sentence():
         with _one_at_a_time():

@@ -11,6 +11,8 @@ from dashboard.agents import selectors, services
 from dashboard.agents.models import Agent, Connection, Policy, Project
 from dashboard.runtime.errors import StartError
 
+#: Where the simulator is when nobody says otherwise.
+SIMULATOR_URL = "http://127.0.0.1:8322/v1"
 _SIMULATOR = "simulator"
 _SIMULATOR_CEILING = 16_384  #: tokens of one call, as the simulator itself has it
 _OPENAI = "openai"
@@ -39,16 +41,17 @@ _SAMPLES: Mapping[str, _Sample] = {
 
 
 @transaction.atomic
-def seed(*, simulator_url: str) -> None:
+def seed(*, simulator_url: str | None) -> None:
     """Makes what is missing and leaves alone what somebody changed, but for addresses that this start decides.
 
-    `simulator_url`: where the simulator is this time. With OPENAI_API_KEY there is an agent `openai` too, at
+    `simulator_url`: where the simulator is this time; None leaves it where it was. With OPENAI_API_KEY there is an agent `openai` too, at
     OPENAI_BASE_URL and with OPENAI_MODEL where these are set.
     """
     project = selectors.project_default()
     _policy(project)
-    simulator = _connection(project, name=_SIMULATOR, base_url=simulator_url, ceiling=_SIMULATOR_CEILING)
-    _move(simulator, simulator_url)
+    simulator = _connection(project, name=_SIMULATOR, base_url=simulator_url or SIMULATOR_URL, ceiling=_SIMULATOR_CEILING)
+    if simulator_url is not None:
+        _move(simulator, simulator_url)
     for model, sample in _SAMPLES.items():
         _agent(project, simulator, name=model, model=model, sample=sample)
     if os.environ.get("OPENAI_API_KEY"):

@@ -1,0 +1,90 @@
+"""A turn told in lines, as it happens: THINK, ACT, OBSERVE (spec: agent-loop-stop-reason)."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+PREVIEW_CHARS = 200
+Json = Mapping[str, Any]
+
+
+def lines_of(record: Json) -> Iterator[str]:
+    """The lines of one record (`{event, transitions, command}` as JSON): what came in, what it led to, what is asked."""
+    event = record["event"]
+    yield from _EVENTS.get(event["type"], _nothing)(event)
+    for transition in record["transitions"]:
+        if transition["outcome"] is not None:
+            yield f"[WHY] {transition['from']} → {transition['to']}: {transition['reason']}"
+    yield from _COMMANDS.get(record["command"]["type"], _nothing)(record["command"])
+
+
+def _nothing(_said: Json) -> Iterator[str]:
+    yield from ()
+
+
+def _responded(event: Json) -> Iterator[str]:
+    response = event["response"]
+    raw = response.get("raw_stop_reason")
+    said = "none given" if raw is None else f"provider said “{raw}”"
+    yield f"[LLM] Response stop_reason: {response['stop_reason']} ({said})"
+
+
+def _failed(event: Json) -> Iterator[str]:
+    yield f"[LLM] Failed: {event['error']['kind']}: {event['error']['message']}"
+
+
+def _interrupted(_event: Json) -> Iterator[str]:
+    yield "[LLM] Interrupted: another worker has taken the turn over"
+
+
+def _returned(event: Json) -> Iterator[str]:
+    for result in event.get("results", ()):
+        word = "Error" if result.get("error") else "Result preview"
+        yield f"[OBSERVE] {result['name']}: {word}: {preview(result['content'])}"
+
+
+def _acted(event: Json) -> Iterator[str]:
+    yield f"[OPERATOR] {event['by']}: {event.get('action', 'change')}"
+
+
+def _call_model(command: Json) -> Iterator[str]:
+    kind = command["kind"].replace("_", " ")
+    yield f"[THINK] Call {command['attempt']} of {command['request']['model']}: {kind}, {command['max_tokens']} tokens"
+
+
+def _run_tools(command: Json) -> Iterator[str]:
+    for call in command.get("calls", ()):
+        yield f"[ACT] Executing tool: {call['name']} {preview(call.get('raw', ''))}"
+
+
+def _wait(command: Json) -> Iterator[str]:
+    yield f"[WAIT] {command['seconds']:.1f} s before another try"
+
+
+def _hold(_command: Json) -> Iterator[str]:
+    yield "[HELD] Waiting for an operator"
+
+
+def _finish(command: Json) -> Iterator[str]:
+    yield f"[END] {command['status']}: {command['stop_reason']} ({command['terminal_reason']})"
+
+
+def preview(text: str) -> str:
+    """One line of a text, not too long."""
+    line = " ".join(text.split())
+    return line if len(line) <= PREVIEW_CHARS else f"{line[:PREVIEW_CHARS]}…"
+
+
+_EVENTS: Mapping[str, Callable[[Json], Iterator[str]]] = {
+    "model_responded": _responded,
+    "model_failed": _failed,
+    "interrupted": _interrupted,
+    "tools_returned": _returned,
+    "operator_acted": _acted,
+}
+_COMMANDS: Mapping[str, Callable[[Json], Iterator[str]]] = {
+    "call_model": _call_model,
+    "run_tools": _run_tools,
+    "wait": _wait,
+    "hold": _hold,
+    "finish": _finish,
+}

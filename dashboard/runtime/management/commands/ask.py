@@ -1,0 +1,108 @@
+"""`manage.py ask`: a turn in the terminal."""
+
+import asyncio
+import json
+import signal
+import sys
+from argparse import ArgumentParser
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.core.management.base import BaseCommand, CommandError
+
+from agentcore.reasons import TurnStatus
+from dashboard.agents.models import Agent
+from dashboard.agents.selectors import agent_list, project_default
+from dashboard.live.narration import lines_of
+from dashboard.live.services import turn_start
+from dashboard.runtime.asking import simulator_for, work_and_watch
+from dashboard.runtime.preparing import prepare
+from dashboard.turns.ids import new_id
+from dashboard.turns.models import Record, Turn
+from dashboard.turns.presenting import record_shown, turn_shown
+
+
+class Command(BaseCommand):
+    help = "Ask an agent something and watch its turn: THINK, ACT, OBSERVE, and why it stopped. Ctrl-C cancels the turn."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("prompt", help="what the agent is to do")
+        parser.add_argument("--agent", default="sim-essay", help="the agent's name (default: sim-essay)")
+        parser.add_argument("--max-tokens", type=int, help="tokens of one call, in place of the agent's own")
+        parser.add_argument("--json", action="store_true", help="one JSON object a line: each record, then the turn")
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        prepare(settings.ENVIRONMENT, simulator_url=None)
+        agent = self._agent(options["agent"])
+        queue = f"ask-{new_id()}"
+        overrides = {"max_tokens": options["max_tokens"]}
+        try:
+            turn = turn_start(agent=agent, input_text=options["prompt"], overrides=overrides, queue=queue)
+        except ValidationError as error:
+            raise CommandError(" ".join(error.messages)) from error
+        telling = AsJson() if options["json"] else AsLines()
+        turn = asyncio.run(_run(agent, turn, queue, telling))
+        telling.ended(turn)
+        if turn.status in (TurnStatus.FAILED, TurnStatus.ABORTED, TurnStatus.CANCELLED):
+            sys.exit(1)
+
+    def _agent(self, name: str) -> Agent:
+        agents = agent_list(project=project_default())
+        agent = agents.filter(name=name).first()
+        if agent is None:
+            known = ", ".join(agents.values_list("name", flat=True))
+            raise CommandError(f"There is no agent “{name}”; there are {known}.")
+        return agent
+
+
+async def _run(agent: Agent, turn: Turn, queue: str, telling: "AsLines | AsJson") -> Turn:
+    stop = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    async with simulator_for(agent.connection):
+        return await work_and_watch(turn, queue, telling, stop)
+
+
+@dataclass(slots=True)
+class AsLines:
+    """For people: streamed text, and a line for each thing that happens."""
+
+    in_text: bool = False
+
+    def said(self, text: str) -> None:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+        self.in_text = not text.endswith("\n")
+
+    def recorded(self, record: Record) -> None:
+        for line in lines_of({"event": record.event, "transitions": record.transitions, "command": record.command}):
+            self._line(line)
+
+    def ended(self, turn: Turn) -> None:
+        if turn.notice:
+            self._line(f"[NOTICE] {turn.notice}")
+        self._line(turn.verdict or f"The turn is {turn.status}.")
+
+    def _line(self, line: str) -> None:
+        sys.stdout.write(f"\n{line}\n" if self.in_text else f"{line}\n")
+        sys.stdout.flush()
+        self.in_text = False
+
+
+class AsJson:
+    """For programs: one JSON object a line."""
+
+    def said(self, text: str) -> None:
+        """Text is in the records."""
+
+    def recorded(self, record: Record) -> None:
+        self._write({"record": record_shown(record)})
+
+    def ended(self, turn: Turn) -> None:
+        self._write({"turn": turn_shown(turn)})
+
+    def _write(self, value: dict[str, Any]) -> None:
+        sys.stdout.write(json.dumps(value, default=str) + "\n")
+        sys.stdout.flush()

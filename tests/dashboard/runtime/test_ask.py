@@ -1,0 +1,69 @@
+"""`manage.py ask` as a person meets it: a turn in the terminal, with or without a server running."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from dashboard.simulator.texts import ESSAY
+
+from .conftest import CHECKOUT
+
+
+@pytest.fixture
+def ask(environment: dict[str, str]):
+    environment = {**environment, "WHYSTOP_SIM_TOKEN_MS": "0"}
+
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "manage.py", "ask", *words]
+        return subprocess.run(command, cwd=CHECKOUT, env=environment, capture_output=True, text=True, timeout=60)
+
+    return run
+
+
+def test_a_turn_is_told_line_by_line_with_its_whole_text_and_its_verdict(ask):
+    done = ask("Why do agents stop?", "--max-tokens", "150")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "[THINK] Call 1 of sim-essay: initial, 150 tokens" in done.stdout
+    assert "[LLM] Response stop_reason: max_tokens (provider said “length”)" in done.stdout
+    assert "[THINK] Call 2 of sim-essay: continuation, 150 tokens" in done.stdout
+    assert done.stdout.splitlines()[-1].startswith("Completed after 2 continuations.")
+    assert ESSAY.split("\n")[-1][-60:] in done.stdout
+
+
+def test_tools_are_told_as_act_and_observe(ask):
+    told = ask("Calculate.", "--agent", "sim-tools").stdout
+    assert '[ACT] Executing tool: calculator {"expression": "6 * 7"}' in told
+    assert "[OBSERVE] calculator: Result preview: 42" in told
+
+
+def test_programs_get_one_json_object_a_line(ask):
+    lines = [json.loads(line) for line in ask("Why?", "--agent", "sim-refuse", "--json").stdout.splitlines()]
+    assert [list(line) for line in lines] == [["record"], ["record"], ["turn"]]
+    assert lines[-1]["turn"]["terminal_reason"] == "safety_blocked"
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [((" ",), "an empty prompt is not sent"), (("hi", "--agent", "nobody"), "There is no agent “nobody”; there are")],
+)
+def test_what_cannot_be_asked_is_said_in_a_sentence(ask, words, sentence):
+    done = ask(*words)
+    assert done.returncode == 1
+    assert sentence in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_ctrl_c_cancels_the_turn_and_keeps_what_was_said(environment):
+    command = [sys.executable, "manage.py", "ask", "Go on.", "--agent", "sim-endless"]
+    with subprocess.Popen(command, cwd=CHECKOUT, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("[THINK]")
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        told = process.communicate(timeout=30)[0]
+    assert process.returncode == 1
+    assert "[NOTICE] This turn was cancelled by the terminal." in told
