@@ -23,7 +23,7 @@ PARTITION_SECONDS = 3600.0
 
 
 async def run(stop: asyncio.Event, queues: tuple[str, ...] = QUEUES) -> None:
-    """Work on these queues until `stop` is set. Turns under way are left to the next worker, with what had arrived kept."""
+    """Work on these queues until `stop` is set. What arrived of turns under way is kept for the next worker."""
     app = django_app.with_connector(django_app.connector.get_worker_connector())  # type: ignore[attr-defined]
     async with app.open_async(), engine.transport:
         await _take_back(app)

@@ -115,7 +115,7 @@ class _Quiet(uvicorn.Server):
     """uvicorn that leaves signals alone."""
 
     @contextlib.contextmanager
-    def capture_signals(self):  # type: ignore[no-untyped-def] # noqa: ANN201
+    def capture_signals(self):  # type: ignore[no-untyped-def]
         yield
 
 

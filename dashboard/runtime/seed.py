@@ -44,12 +44,13 @@ _SAMPLES: Mapping[str, _Sample] = {
 def seed(*, simulator_url: str | None) -> None:
     """Makes what is missing and leaves alone what somebody changed, but for addresses that this start decides.
 
-    `simulator_url`: where the simulator is this time; None leaves it where it was. With OPENAI_API_KEY there is an agent `openai` too, at
-    OPENAI_BASE_URL and with OPENAI_MODEL where these are set.
+    `simulator_url`: where the simulator is this time; None leaves it where it was. With OPENAI_API_KEY there is an
+    agent `openai` too, at OPENAI_BASE_URL and with OPENAI_MODEL where these are set.
     """
     project = selectors.project_default()
     _policy(project)
-    simulator = _connection(project, name=_SIMULATOR, base_url=simulator_url or SIMULATOR_URL, ceiling=_SIMULATOR_CEILING)
+    address = simulator_url or SIMULATOR_URL
+    simulator = _connection(project, name=_SIMULATOR, base_url=address, ceiling=_SIMULATOR_CEILING)
     if simulator_url is not None:
         _move(simulator, simulator_url)
     for model, sample in _SAMPLES.items():

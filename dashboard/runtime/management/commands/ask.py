@@ -25,7 +25,7 @@ from dashboard.turns.presenting import record_shown, turn_shown
 
 
 class Command(BaseCommand):
-    help = "Ask an agent something and watch its turn: THINK, ACT, OBSERVE, and why it stopped. Ctrl-C cancels the turn."
+    help = "Ask an agent something and watch its turn: THINK, ACT, OBSERVE, and why it stopped. Ctrl-C cancels it."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("prompt", help="what the agent is to do")
