@@ -8,7 +8,7 @@ Json = Mapping[str, Any]
 
 
 def lines_of(record: Json) -> Iterator[str]:
-    """The lines of one record (`{event, transitions, command}` as JSON): what came in, what it led to, what is asked."""
+    """The lines of one record (`{event, transitions, command}` as JSON): what came, what it led to, what is asked."""
     event = record["event"]
     yield from _EVENTS.get(event["type"], _nothing)(event)
     for transition in record["transitions"]:
