@@ -4,10 +4,12 @@ from django.contrib import admin
 from django.urls import include, path
 
 from dashboard.api.api import api
+from dashboard.metrics.views import metrics
 from dashboard.runtime.health import health
 
 urlpatterns = [
     path("healthz", health),
+    path("metrics", metrics),
     path("", include("dashboard.accounts.urls")),
     path("api/v1/", api.urls),
     path("admin/", admin.site.urls),

@@ -8,12 +8,29 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from agentcore.errors import CoreError
+from agentcore.providers.anthropic import Anthropic
 from agentcore.providers.base import Provider, StreamDecoder
+from agentcore.providers.bedrock import Bedrock
+from agentcore.providers.cohere import Cohere
+from agentcore.providers.gemini import Gemini
+from agentcore.providers.llama import Llama
+from agentcore.providers.ollama import Ollama
 from agentcore.providers.openai import OpenAI
+from agentcore.providers.openai_responses import OpenAIResponses
 
 __all__ = ["PROVIDERS", "Provider", "StreamDecoder", "UnknownProviderError", "get_provider"]
 
-PROVIDERS: Mapping[str, Provider] = MappingProxyType({provider.name: provider for provider in (OpenAI(),)})
+_CODECS: tuple[Provider, ...] = (
+    OpenAI(),
+    OpenAIResponses(),
+    Anthropic(),
+    Bedrock(),
+    Gemini(),
+    Ollama(),
+    Llama(),
+    Cohere(),
+)
+PROVIDERS: Mapping[str, Provider] = MappingProxyType({codec.name: codec for codec in _CODECS})
 
 
 class UnknownProviderError(CoreError, LookupError):

@@ -6,7 +6,7 @@ The kinds are the words of `ProviderError.kind`. Sources: the vendors' reference
 import re
 from collections.abc import Mapping, Set
 
-from agentcore.errors import ErrorType
+from agentcore.errors import ErrorType, ProviderError
 from agentcore.reasons import NormalizedStopReason
 
 #: Kinds that say why the model stopped rather than that something broke.
@@ -15,6 +15,13 @@ STOP_REASON_BY_KIND: Mapping[str, NormalizedStopReason] = {
     "content_policy": NormalizedStopReason.SAFETY_BLOCKED,
     "max_tokens": NormalizedStopReason.MAX_TOKENS,
 }
+
+#: The error of an answer that ended before a stop reason or the closing event came.
+BROKE_OFF = ProviderError(
+    ErrorType.MODEL,
+    "incomplete_stream",
+    "The answer broke off: the connection ended before a stop reason or the closing event came.",
+)
 
 _KIND_BY_STATUS: Mapping[int, str] = {
     401: "auth",
@@ -56,6 +63,7 @@ _STRONG_CODES: Mapping[str, str] = {
             "insufficient_quota billing_hard_limit_reached credit_balance_exhausted payment_required 1113 "
             + " ".join(map(str, range(1308, 1322)))
         ),
+        "auth": "api_key_invalid",  # Google's, sent with 400
     }.items()
     for word in words.split()
 }
@@ -63,13 +71,21 @@ _STRONG_CODES: Mapping[str, str] = {
 _CODES: Mapping[str, str] = {
     word: kind
     for kind, words in {
-        "rate_limit": "rate_limit_exceeded rate_limit_error ratelimitreached too_many_requests throttlingexception",
-        "auth": "invalid_api_key authentication authentication_error permission_denied permission_error",
+        "rate_limit": (
+            "rate_limit_exceeded rate_limit_error ratelimitreached too_many_requests throttlingexception "
+            "resource_exhausted"
+        ),
+        "auth": (
+            "invalid_api_key authentication authentication_error permission_denied permission_error unauthenticated"
+        ),
         "not_found": "model_not_found deploymentnotfound not_found not_found_error",
         "overloaded": "provider_overloaded overloaded overloaded_error engine_overloaded",
-        "unavailable": "provider_unavailable service_unavailable",
-        "timeout": "timeout timeout_error request_timeout",
-        "invalid_request": "invalid_request invalid_request_error badrequesterror tool_use_failed unprocessable",
+        "unavailable": "provider_unavailable service_unavailable unavailable",
+        "timeout": "timeout timeout_error request_timeout deadline_exceeded",
+        "invalid_request": (
+            "invalid_request invalid_request_error badrequesterror tool_use_failed unprocessable "
+            "invalid_argument failed_precondition"
+        ),
     }.items()
     for word in words.split()
 }
@@ -85,7 +101,7 @@ _CONTEXT_SAYS_SO = re.compile(
 )
 # Said of other things too: of a rate, of one parameter.
 _CONTEXT_MAY_BE_MEANT = re.compile(
-    r"too many tokens|reduce the length|max_tokens must be at least 1(?!\d|, got 0)", re.IGNORECASE
+    r"too many tokens(?!: max tokens must)|reduce the length|max_tokens must be at least 1(?!\d|, got 0)", re.IGNORECASE
 )
 _ONE_STRING_TOO_LONG = re.compile(r"string_above_max_length|string too long", re.IGNORECASE)
 _CAP_TOO_SMALL = re.compile(r"could not finish the message because max_tokens", re.IGNORECASE)

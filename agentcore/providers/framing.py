@@ -1,10 +1,12 @@
 """From wire bytes to events, in any chunking and in linear time.
 
-`sniff` tells by the first bytes whether an answer is an event stream or one JSON document; `EventReader` cuts an event
-stream (https://html.spec.whatwg.org/multipage/server-sent-events.html) into its events.
+`sniff` tells by the first bytes whether an answer is an event stream or JSON; `EventReader` cuts an event stream
+(https://html.spec.whatwg.org/multipage/server-sent-events.html) into its events, `ObjectReader` JSON into its objects:
+one alone, one per line (Ollama), or in one array (Gemini without `alt=sse`).
 """
 
 import json
+import re
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -14,6 +16,8 @@ from agentcore.errors import DecodeError
 
 _BOM = b"\xef\xbb\xbf"
 _FIELDS = (b":", b"data:", b"event:", b"id:", b"retry:")
+_OUTSIDE_STRINGS = re.compile(rb'["{}\]]')
+_INSIDE_STRINGS = re.compile(rb'["\\]')
 
 
 class Framing(StrEnum):
@@ -21,6 +25,7 @@ class Framing(StrEnum):
 
     EVENTS = "events"
     DOCUMENT = "document"
+    MESSAGES = "messages"  #: AWS's binary event stream
 
 
 class ServerSentEvent(NamedTuple):
@@ -35,8 +40,13 @@ def leading(head: bytes) -> bytes:
     return head.removeprefix(_BOM).lstrip()
 
 
-def sniff(head: bytes) -> Framing | None:
-    """What the first bytes (of `leading`) announce; None while they are too few to tell; DecodeError for neither."""
+def sniff(head: bytes, *, messages: bool = False) -> Framing | None:
+    """What the first bytes (of `leading`) announce; None while they are too few to tell; DecodeError for neither.
+
+    `messages`: the dialect also comes in AWS's binary messages, which begin with their length, always below 2^24.
+    """
+    if messages and head.startswith(b"\0"):
+        return Framing.MESSAGES
     if head[:1] in (b"{", b"["):
         return Framing.DOCUMENT
     if head.startswith(_FIELDS):
@@ -97,6 +107,57 @@ class EventReader:
         return events
 
 
+class ObjectReader:
+    """Cuts JSON into its outermost objects, however they are strung together."""
+
+    def __init__(self) -> None:
+        self.closed = False  #: the array around the objects has ended
+        self._depth = 0
+        self._in_string = False
+        self._escaped = False
+        self._pieces: list[bytes] = []  # of the object that has not ended yet
+
+    @property
+    def rest(self) -> bytes:
+        """What there is of an object that has not ended."""
+        return b"".join(self._pieces)
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """The objects that these bytes complete."""
+        found, start, at = [], 0, 0
+        while at < len(data):
+            if self._escaped:
+                self._escaped = False
+                at += 1
+                continue
+            match = (_INSIDE_STRINGS if self._in_string else _OUTSIDE_STRINGS).search(data, at)
+            if match is None:
+                break
+            at = match.end()
+            before = self._depth
+            self._step(match[0])
+            if before == 0 and self._depth == 1:
+                start = match.start()
+            elif before == 1 and self._depth == 0:
+                found.append(b"".join((*self._pieces, data[start:at])))
+                self._pieces = []
+        if self._depth:
+            self._pieces.append(data[start:])
+        return found
+
+    def _step(self, mark: bytes) -> None:
+        if mark == b'"':
+            self._in_string = not self._in_string
+        elif mark == b"\\":
+            self._escaped = True
+        elif mark == b"{":
+            self._depth += 1
+        elif mark == b"}":
+            self._depth = max(0, self._depth - 1)
+        else:
+            self.closed = self.closed or not self._depth
+
+
 def read_json(data: bytes) -> Any:
     """Any JSON a server may send; ValueError where it is none.
 
@@ -110,3 +171,16 @@ def read_json(data: bytes) -> Any:
         return json.loads(data.decode("utf-8", "replace"))
     except RecursionError as error:
         raise ValueError("The JSON is nested too deeply to be read.") from error
+
+
+def read_cut_json(data: bytes) -> Any:
+    """What is there of a JSON document that ends too early; DecodeError where its end is not what is wrong."""
+    try:
+        jiter.from_json(data)
+    except ValueError as error:
+        if not str(error).startswith("EOF while parsing"):
+            raise DecodeError(f"The provider answered with JSON that cannot be read: {error}.") from error
+    try:
+        return jiter.from_json(data, partial_mode="trailing-strings")
+    except ValueError as error:
+        raise DecodeError(f"The provider answered with JSON that cannot be read: {error}.") from error

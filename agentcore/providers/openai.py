@@ -6,8 +6,8 @@ from typing import Any
 from agentcore.errors import ProviderError
 from agentcore.messages import ChatRequest, ChatResponse
 from agentcore.providers import openai_errors, openai_request, openai_words
+from agentcore.providers.event_answers import EventDecoder, take_body
 from agentcore.providers.openai_answer import Answer
-from agentcore.providers.openai_stream import ChatStreamDecoder, take_body
 from agentcore.reasons import NormalizedStopReason
 
 
@@ -39,9 +39,9 @@ class OpenAI:
     def decode_error(self, status: int, headers: Mapping[str, str], body: bytes, /) -> ProviderError:
         return openai_errors.decode_error(status, headers, body)
 
-    def stream_decoder(self, *, max_tokens: int | None = None) -> ChatStreamDecoder:
+    def stream_decoder(self, *, max_tokens: int | None = None) -> EventDecoder:
         """Reads the answer to a streaming request. `max_tokens`: as in `decode_response`."""
-        return ChatStreamDecoder(Answer(self.name, max_tokens))
+        return EventDecoder(Answer(self.name, max_tokens))
 
     def normalize(self, raw: str | None, /) -> NormalizedStopReason:
         return openai_words.normalize(raw)

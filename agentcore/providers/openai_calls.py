@@ -1,13 +1,12 @@
 """The tool calls of one answer: gathered whole or from their pieces, then read strictly."""
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from agentcore.messages import CallIssue, ToolCall
 from agentcore.providers.shapes import mapping, string
-from agentcore.providers.tool_arguments import read_arguments
+from agentcore.providers.tool_arguments import read_arguments, write_arguments
 
 # Calls of any other type are run by the provider itself. `builtin_function` is Moonshot's, and the client answers it.
 _CLIENT_TYPES = frozenset({"", "function", "custom", "builtin_function"})
@@ -36,7 +35,7 @@ class GatheredCall:
         arguments = body.get("input" if self.custom else "arguments")
         if isinstance(arguments, dict):
             self.parsed, self.pieces = True, []
-        text = _canonical(arguments) if isinstance(arguments, dict) else string(arguments)
+        text = write_arguments(arguments) if isinstance(arguments, dict) else string(arguments)
         if text:
             self.pieces.append(text)
         return new_name, text
@@ -104,13 +103,6 @@ class CallCollector:
         if call_id:
             return next((call for call in self._calls if call.id == call_id), None)
         return None if name or not self._calls else self._calls[-1]
-
-
-def _canonical(arguments: dict[str, Any]) -> str:
-    try:
-        return string(json.dumps(arguments, ensure_ascii=False, separators=(",", ":")))
-    except (RecursionError, ValueError):
-        return "{"  # read as malformed: what cannot be written down must not run
 
 
 def _body(entry: Mapping[str, Any]) -> tuple[Mapping[str, Any], bool]:

@@ -2,17 +2,15 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from agentcore.errors import ErrorType, ProviderError
+from agentcore.errors import ProviderError
+from agentcore.providers.error_bodies import LONGEST_MESSAGE, not_dialect, read_body, readable, told_retryable
 from agentcore.providers.error_kinds import STOP_REASON_BY_KIND, kind_of, may_heal, type_of
-from agentcore.providers.framing import read_json
 from agentcore.providers.retry_after import retry_after
 from agentcore.providers.shapes import mapping, sequence, string, word
 
-_LONGEST_MESSAGE = 2000
-_TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
 _RETRY_DELAY = re.compile(r"(\d+(?:\.\d+)?)s")
 
 ErrorObject = Mapping[str, Any]
@@ -29,20 +27,19 @@ def find_error(payload: Mapping[str, Any]) -> ErrorObject | None:
     return payload if payload.get("object") == "error" else None
 
 
-def decode_error(status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
-    """What a failed call means; also a 2xx whose body holds an error, or is not this dialect at all."""
+def decode_error(
+    status: int, headers: Mapping[str, str], body: bytes, find: Callable[[ErrorObject], ErrorObject | None] = find_error
+) -> ProviderError:
+    """What a failed call means; also a 2xx whose body holds an error, or is not this dialect at all.
+
+    `find` looks for the error object in the body, in the words of `find_error`.
+    """
     lowered = {name.lower(): value for name, value in headers.items()}
-    payload = _payload(body)
-    error = find_error(payload)
+    payload = read_body(body)
+    error = find(payload)
     if error is None and 200 <= status < 300:
-        return ProviderError(
-            ErrorType.VALIDATION,
-            "not_dialect",
-            f"The provider answered with status {status} but not in its dialect: {_readable(body)}",
-            status=status,
-            retryable=_retryable(lowered, unless_told=True),
-        )
-    return _judge(status, lowered, payload if error is None else error, fallback=_readable(body))
+        return not_dialect(status, lowered, body)
+    return _judge(status, lowered, payload if error is None else error, fallback=readable(body))
 
 
 def error_inside(error: ErrorObject) -> ProviderError:
@@ -62,27 +59,13 @@ def _judge(status: int | None, headers: Mapping[str, str], error: ErrorObject, *
     return ProviderError(
         type_of(spoken, kind),
         kind,
-        message[:_LONGEST_MESSAGE],
+        message[:LONGEST_MESSAGE],
         status=status,
         code=next(iter(codes), None),
         retry_after=_delay_in_body(error) if wait is None else wait,
         stop_reason=STOP_REASON_BY_KIND.get(kind),
-        retryable=_retryable(headers, unless_told=may_heal(spoken, kind)),
+        retryable=told_retryable(headers, unless_told=may_heal(spoken, kind)),
     )
-
-
-def _payload(body: bytes) -> Mapping[str, Any]:
-    """The body as an object; Google's compatible endpoint wraps it in an array."""
-    try:
-        value = read_json(body)
-    except ValueError:
-        return {}
-    return mapping(next(iter(value), None)) if isinstance(value, list) else mapping(value)
-
-
-def _retryable(headers: Mapping[str, str], *, unless_told: bool) -> bool:
-    told = headers.get("x-should-retry", "").strip().lower()
-    return told == "true" if told in ("true", "false") else unless_told
 
 
 def _inner_status(error: ErrorObject) -> int | None:
@@ -113,7 +96,7 @@ def _messages(error: ErrorObject) -> Iterator[str]:
         _metadata(error).get("raw"),
     ):
         if isinstance(said, dict | list) and said:
-            yield string(json.dumps(said, ensure_ascii=False)[:_LONGEST_MESSAGE])
+            yield string(json.dumps(said, ensure_ascii=False)[:LONGEST_MESSAGE])
         elif string(said).strip():
             yield string(said).strip()
 
@@ -125,11 +108,3 @@ def _delay_in_body(error: ErrorObject) -> float | None:
         if found:
             return float(found[1])
     return None
-
-
-def _readable(body: bytes) -> str:
-    """A few words of a body that is no error object: a page's title, or how the text begins."""
-    text = body[:20_000].decode("utf-8", "replace").strip()
-    title = _TITLE.search(text)
-    words = " ".join((title[1] if title else text).split())
-    return words[:300] or "The body is empty."

@@ -4,17 +4,15 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from agentcore.messages import ChatRequest, Continuation, Message, Role, ToolCall, ToolSpec
-
-#: Keys of `ChatRequest.extra` that steer the codec and are not sent.
-SETTINGS = frozenset({"hint_role", "max_tokens_field"})
+from agentcore.messages import ChatRequest, Message, Role, ToolCall, ToolSpec
+from agentcore.providers.continuing import by_hint_message, sent_extra
 
 
 def encode_request(request: ChatRequest) -> dict[str, Any]:
     """The body. `extra` may replace what is optional, never the model, the messages, the cap or the framing."""
     extra = request.extra
     body: dict[str, Any] = dict(_optional(request))
-    body |= {key: value for key, value in extra.items() if key not in SETTINGS}
+    body |= sent_extra(request)
     body["model"] = request.model
     body["messages"] = list(_messages(request))
     body[_setting(extra, "max_tokens_field", "max_tokens")] = request.max_tokens
@@ -44,15 +42,8 @@ def _messages(request: ChatRequest) -> Iterator[dict[str, Any]]:
         yield {"role": "system", "content": request.system_prompt}
     for message in request.messages:
         yield _message(message)
-    if request.continuation is not None:
-        yield from _continuation(request.continuation, _setting(request.extra, "hint_role", "system"))
-
-
-def _continuation(continuation: Continuation, hint_role: str) -> Iterator[dict[str, Any]]:
-    if continuation.text:
-        yield {"role": "assistant", "content": continuation.text}
-    if continuation.hint:
-        yield {"role": hint_role, "content": continuation.hint}
+    for role, text in by_hint_message(request):
+        yield {"role": role, "content": text}
 
 
 def _message(message: Message) -> dict[str, Any]:

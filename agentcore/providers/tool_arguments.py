@@ -3,12 +3,14 @@
 A parser that repairs or completes would hand a half-written call to a tool; this one says what is wrong instead.
 """
 
+import json
 import math
 from typing import Any
 
 import jiter
 
 from agentcore.messages import CallIssue
+from agentcore.providers.shapes import string
 
 
 def read_arguments(text: str, *, cut: bool) -> tuple[dict[str, Any], CallIssue | None]:
@@ -28,6 +30,19 @@ def read_arguments(text: str, *, cut: bool) -> tuple[dict[str, Any], CallIssue |
     if not isinstance(value, dict) or not _is_finite(value):
         return {}, CallIssue.MALFORMED
     return value, None
+
+
+def write_json(value: object) -> str:
+    """A value as compact JSON; what cannot be written down becomes a brace that no reader takes for JSON."""
+    try:
+        return string(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+    except (RecursionError, ValueError):
+        return "{"
+
+
+def write_arguments(arguments: dict[str, Any]) -> str:
+    """The text of arguments that came as an object. What cannot be written down reads as malformed: it must not run."""
+    return write_json(arguments)
 
 
 def _is_finite(value: object) -> bool:

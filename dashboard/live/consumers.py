@@ -47,14 +47,14 @@ class TurnConsumer(Watcher):
     def is_over(self) -> bool:
         return not self.unfinished
 
-    def news(self) -> str:
+    def news(self) -> list[str]:
         try:
             turn = selectors.turn_get(self.turn_id)
         except Turn.DoesNotExist:
             self.unfinished = False
-            return ""
+            return []
         self.unfinished = turn.status in UNFINISHED
-        return self.grown(turn) if turn.last_seq != self.seq else self.streamed(turn)
+        return [self.grown(turn) if turn.last_seq != self.seq else self.streamed(turn)]
 
     def grown(self, turn: Turn) -> str:
         """There are new records: the parts that changed by them."""
@@ -98,35 +98,32 @@ class TimelineConsumer(Watcher):
         self.filters, _errors = TimelineFilters.parse(given)
         self.cursor = given.get("cursor", "")
         self.newest = _id(given.get("newest", ""))
-        self.rows: dict[UUID, str] | None = None
+        self.rows: dict[UUID, Turn] | None = None
         self.news_count = 0
 
     def is_waiting(self) -> bool:
         return True
 
-    def news(self) -> str:
-        rows = {turn.id: _row(turn) for turn in listing.page_again(self.filters, self.cursor)}
+    def news(self) -> list[str]:
+        rows = {turn.id: turn for turn in listing.page_again(self.filters, self.cursor)}
         known, self.rows = self.rows, rows
-        fragments = "".join(self._differences(known, rows)) if known is not None else self._all(rows)
-        return fragments + self._count()
+        messages = self._differences(known, rows) if known is not None else [self._all(rows)]
+        return [*messages, self._count()]
 
-    def _all(self, rows: dict[UUID, str]) -> str:
+    def _all(self, rows: dict[UUID, Turn]) -> str:
         """The page may be older than the socket, so the first push is the whole list."""
-        return render_to_string("turns/_rows.html", {"rows": list(rows.values()), "oob": True})
+        return render_to_string("turns/_rows.html", {"turns": list(rows.values()), "oob": True})
 
-    def _differences(self, known: dict[UUID, str], rows: dict[UUID, str]) -> list[str]:
-        gone = [f'<tr id="row-{turn_id}" hx-swap-oob="delete"></tr>' for turn_id in known.keys() - rows.keys()]
-        changed = [
-            row.replace("<tr ", '<tr hx-swap-oob="true" ', 1)
-            for turn_id, row in rows.items()
-            if turn_id in known and known[turn_id] != row
-        ]
-        top = max(known, default=None)
+    def _differences(self, known: dict[UUID, Turn], rows: dict[UUID, Turn]) -> list[str]:
+        """Rows that went or changed, then rows that came: a body and rows of a table do not parse side by side."""
         fresh = [turn_id for turn_id in rows if turn_id not in known]
+        top = max(known, default=None)
         if any(top is not None and turn_id < top for turn_id in fresh):
             return [self._all(rows)]  # a row in the middle: a filter lets an old turn through again
-        added = "".join(rows[turn_id].replace("<tr ", '<tr class="fresh" ', 1) for turn_id in fresh)
-        return [*gone, *changed, *([f'<tbody hx-swap-oob="afterbegin:#rows">{added}</tbody>'] if added else [])]
+        gone = [f'<tr id="row-{turn_id}" hx-swap-oob="delete"></tr>' for turn_id in known.keys() - rows.keys()]
+        changed = [_row(turn, "hx-swap-oob") for turn_id, turn in rows.items() if _differs(known.get(turn_id), turn)]
+        added = "".join(_row(rows[turn_id], "class", "fresh") for turn_id in fresh)
+        return ["".join(gone + changed), f'<tbody hx-swap-oob="afterbegin:#rows">{added}</tbody>' if added else ""]
 
     def _count(self) -> str:
         if not self.cursor:
@@ -139,8 +136,15 @@ class TimelineConsumer(Watcher):
         return render_to_string("turns/_new_turns.html", context)
 
 
-def _row(turn: Turn) -> str:
-    return render_to_string("turns/_row.html", {"turn": turn})
+def _row(turn: Turn, attribute: str, value: str = "true") -> str:
+    """The page's own row, with one attribute more."""
+    html = render_to_string("turns/_row.html", {"turn": turn})
+    return html.replace("<tr ", f'<tr {attribute}="{value}" ', 1)
+
+
+def _differs(known: Turn | None, turn: Turn) -> bool:
+    """Whether a row that is shown says something else now. Its age does not count: the page counts that itself."""
+    return known is not None and (known.last_seq, known.status) != (turn.last_seq, turn.status)
 
 
 class AgentConsumer(Watcher):
@@ -156,7 +160,7 @@ class AgentConsumer(Watcher):
     def is_waiting(self) -> bool:
         return True
 
-    def news(self) -> str:
+    def news(self) -> list[str]:
         html = render_to_string("live/_recent.html", {"recent": recent_turns(self.name), "oob": True})
         changed, self.sent = html != self.sent, html
-        return html if changed else ""
+        return [html] if changed else []

@@ -40,6 +40,7 @@ from dashboard.live.inbox import Inbox, signal_handled
 from dashboard.live.models import Signal
 from dashboard.live.offload import in_database
 from dashboard.live.transport import Transport
+from dashboard.metrics.counters import count_step
 from dashboard.turns import models
 from dashboard.turns.history import Standing, body_text, partial_of, standing_of
 from dashboard.turns.recorder import Call, CallEnd, Entry, append_chunk, record_step
@@ -165,6 +166,7 @@ class Driver:
             begun=self._begun(step),
         )
         await in_database(_commit, entry, signal)
+        count_step(step)
         self.ended = None
         self.standing = Standing(self.standing.policy, step.snapshot, entry.seq, step, entry.started_at, now)
         self._prepare(step, entry.begun)

@@ -32,8 +32,11 @@ class Watcher(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is untyp
         """Take up what the page shows already. Called once, in the loop: no database."""
         raise NotImplementedError
 
-    def news(self) -> str:
-        """The fragments that differ from what the page shows; empty where none do. Called in a thread."""
+    def news(self) -> list[str]:
+        """The fragments that differ from what the page shows, a message each; empty ones are not sent.
+
+        Called in a thread.
+        """
         raise NotImplementedError
 
     def is_waiting(self) -> bool:
@@ -79,7 +82,7 @@ class Watcher(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is untyp
         try:
             while True:
                 self._changed.clear()
-                if fragments := await in_database(self.news):
+                for fragments in filter(None, await in_database(self.news)):
                     await self.send(text_data=fragments)
                 if self.is_over():
                     await self.close()

@@ -31,7 +31,7 @@ PHONE = {"width": 390, "height": 844}
 NewPage = Callable[..., Page]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def link() -> Iterator[str]:
     """The sign-in link of an installation of its own, made from nothing."""
     outside = Path(tempfile.mkdtemp(prefix="why-"))
@@ -52,15 +52,16 @@ def link() -> Iterator[str]:
     shutil.rmtree(outside)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def chrome(chromium: str) -> Iterator[Browser]:
+    """Closed with this package: while it is open its event loop runs in the thread of all tests."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=ARGUMENTS)
         yield browser
         browser.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def signed_in(chrome: Browser, link: str) -> dict[str, object]:
     """The cookies of someone who followed the link."""
     context = chrome.new_context()
@@ -75,7 +76,7 @@ def signed_in(chrome: Browser, link: str) -> dict[str, object]:
     return state
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def cut_turn(chrome: Browser, signed_in: dict[str, object], link: str) -> str:
     """The address of a turn that was cut four times."""
     context = chrome.new_context(base_url=link.split("/sign-in", maxsplit=1)[0], storage_state=signed_in)

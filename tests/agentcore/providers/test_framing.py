@@ -6,7 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentcore.errors import DecodeError
-from agentcore.providers.framing import EventReader, Framing, ServerSentEvent, leading, read_json, sniff
+from agentcore.providers.framing import (
+    EventReader,
+    Framing,
+    ObjectReader,
+    ServerSentEvent,
+    leading,
+    read_cut_json,
+    read_json,
+    sniff,
+)
 
 
 def events_of(*chunks: bytes) -> list[tuple[str, bytes]]:
@@ -83,6 +92,41 @@ def test_the_first_bytes_tell_the_framing(head, framing):
 def test_what_is_neither_events_nor_json_is_refused(head):
     with pytest.raises(DecodeError, match="neither an event stream nor JSON"):
         sniff(leading(head))
+
+
+def objects_of(*chunks: bytes) -> tuple[list[bytes], bytes, bool]:
+    reader = ObjectReader()
+    found = [one for chunk in chunks for one in reader.feed(chunk)]
+    return found, reader.rest, reader.closed
+
+
+@pytest.mark.parametrize(
+    ("data", "objects", "rest", "closed"),
+    [
+        (b"", [], b"", False),
+        (b'{"a": 1}', [b'{"a": 1}'], b"", False),
+        (b'{"a": 1}\n{"b": {"c": []}}\n', [b'{"a": 1}', b'{"b": {"c": []}}'], b"", False),
+        (b'[{"a": 1}\n,\r\n{\n}\n]', [b'{"a": 1}', b"{\n}"], b"", True),
+        (b"[]", [], b"", True),
+        (b'{"a": "}{]\\"}\\\\"}[', [b'{"a": "}{]\\"}\\\\"}'], b"", False),
+        (b'[{"a": 1}, {"b": "]', [b'{"a": 1}'], b'{"b": "]', False),
+        (b'} "{" {}', [b"{}"], b"", False),
+    ],
+)
+def test_json_is_cut_into_its_objects_in_any_chunking(data, objects, rest, closed):
+    assert objects_of(data) == (objects, rest, closed)
+    assert objects_of(*(data[i : i + 1] for i in range(len(data)))) == (objects, rest, closed)
+
+
+@given(st.lists(st.sampled_from([b"{", b"}", b'"', b"\\", b"[", b"]", b"a", b"\n", b"{}", b'{"a":"}"}']), max_size=40))
+def test_objects_are_the_same_however_the_bytes_are_cut(pieces):
+    assert objects_of(*pieces) == objects_of(b"".join(pieces))
+
+
+def test_what_is_there_of_cut_json_is_read():
+    assert read_cut_json(b'{"a": "so f') == {"a": "so f"}
+    with pytest.raises(DecodeError, match="cannot be read"):
+        read_cut_json(b'{"a": oops}')
 
 
 def test_a_lone_surrogate_or_a_bad_byte_does_not_lose_an_event():

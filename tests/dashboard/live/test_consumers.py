@@ -10,12 +10,13 @@ from channels.db import database_sync_to_async
 from channels.routing import URLRouter
 from channels.testing import WebsocketCommunicator
 from django.contrib.auth.models import AnonymousUser
+from django.http import QueryDict
 from django.template.loader import render_to_string
 
 from dashboard.accounts.models import User
 from dashboard.accounts.services import OPERATOR, one_time_code_create
 from dashboard.agents.models import Agent, Connection
-from dashboard.live.consumers import TURN_PARTS
+from dashboard.live.consumers import TURN_PARTS, TimelineConsumer
 from dashboard.live.driver import Driver
 from dashboard.live.inbox import Inbox
 from dashboard.live.routing import websocket_urlpatterns
@@ -152,6 +153,19 @@ async def test_new_turns_appear_at_the_top_of_the_timeline_and_change_in_place(q
         assert f'id="row-{other.id}"' in push
 
 
+async def test_rows_that_change_and_rows_that_come_are_messages_of_their_own(queued: Turn):
+    """A table's body after a bare row is dropped by the parser, and the new turn with it."""
+    consumer = TimelineConsumer()
+    consumer.begin(QueryDict(""))
+    await database_sync_to_async(consumer.news)()
+    await drive(queued)
+    agent = await Agent.objects.select_related("connection", "policy", "project").aget()
+    other = await database_sync_to_async(turn_start)(agent=agent, input_text="One more.")
+    changed, added, _ = await database_sync_to_async(consumer.news)()
+    assert changed.startswith(f'<tr hx-swap-oob="true" id="row-{queued.id}">')
+    assert added.startswith(f'<tbody hx-swap-oob="afterbegin:#rows"><tr class="fresh" id="row-{other.id}">')
+
+
 async def test_the_timeline_respects_its_filters(queued: Turn):
     async with dialled("/ws/timeline/?status=queued") as socket:
         assert str(queued.id) in await socket.receive_from(timeout=5)
@@ -163,7 +177,8 @@ async def test_the_timeline_respects_its_filters(queued: Turn):
 async def test_a_later_page_is_told_how_many_turns_are_new(queued: Turn):
     newest = "01890000-0000-7000-8000-000000000000"
     async with dialled(f"/ws/timeline/?cursor=nonsense&newest={newest}") as socket:
-        assert "1 new turn<" in await socket.receive_from(timeout=5)
+        pushed = [await socket.receive_from(timeout=5), await socket.receive_from(timeout=5)]
+        assert "1 new turn<" in pushed[1]
 
 
 async def test_the_turns_of_an_agent_are_kept_up_to_date(queued: Turn):

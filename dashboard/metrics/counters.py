@@ -1,0 +1,109 @@
+"""The counters and histograms, and how a recorded step adds to them. They count this process, since it started."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import structlog
+from prometheus_client import CollectorRegistry, Counter, Histogram
+
+from agentcore.machine.advance import Step
+from agentcore.reasons import NormalizedStopReason
+
+log = structlog.get_logger(__name__)
+
+REGISTRY = CollectorRegistry()
+_WHO = ("provider", "model")
+
+STOP_REASONS = Counter(
+    "whystop_stop_reasons", "Attempts by the model's stop reason.", (*_WHO, "reason"), registry=REGISTRY
+)
+UNKNOWN_REASONS = Counter(
+    "whystop_unknown_stop_reasons", "Attempts that ended with a word that maps to nothing.", _WHO, registry=REGISTRY
+)
+CONTINUATIONS = Counter("whystop_continuations", "Continuations of cut answers.", _WHO, registry=REGISTRY)
+TRUNCATION_EXITS = Counter(
+    "whystop_truncation_exits",
+    "Cut answers that a limit or guard kept from being continued.",
+    (*_WHO, "terminal_reason"),
+    registry=REGISTRY,
+)
+TOOL_REPAIRS = Counter(
+    "whystop_tool_payload_repairs", "Broken tool calls by what became of them.", (*_WHO, "outcome"), registry=REGISTRY
+)
+CONTINUATIONS_PER_TURN = Histogram(
+    "whystop_continuation_attempts_per_turn",
+    "Continuations of each turn that was cut at least once.",
+    _WHO,
+    buckets=(0, 1, 2, 3, 5, 8, 13, 21),
+    registry=REGISTRY,
+)
+CONTINUED_TURN_SECONDS = Histogram(
+    "whystop_continued_turn_seconds",
+    "End-to-end seconds of turns that were continued.",
+    _WHO,
+    buckets=(0.5, 1, 2, 5, 10, 20, 60, 120, 300, 900),
+    registry=REGISTRY,
+)
+
+_logged: set[tuple[str, str, str]] = set()  #: unknown words are logged once per provider and model
+
+
+def count_step(step: Step) -> None:
+    """Count what a committed step observed, and the turn itself when it has ended."""
+    asked = step.snapshot.asked
+    who = (asked.provider, asked.model)
+    for observation in step.observed:
+        _COUNTED.get(observation.type, _nothing)(who, observation.fields)
+    if step.snapshot.end is not None and _was_cut(step):
+        spent = step.snapshot.spent
+        CONTINUATIONS_PER_TURN.labels(*who).observe(spent.continuations)
+        if spent.continuations:
+            CONTINUED_TURN_SECONDS.labels(*who).observe(step.snapshot.at)
+
+
+def _was_cut(step: Step) -> bool:
+    ended = (o for o in step.observed if o.type == "continuation_terminated")
+    return step.snapshot.spent.continuations > 0 or any(True for _ in ended)
+
+
+Who = tuple[str, str]
+
+
+def _nothing(_who: Who, _fields: Mapping[str, Any]) -> None:
+    return
+
+
+def _stop_reason(who: Who, fields: Mapping[str, Any]) -> None:
+    reason = fields["normalized_reason"]
+    STOP_REASONS.labels(*who, reason).inc()
+    if reason == NormalizedStopReason.UNKNOWN:
+        UNKNOWN_REASONS.labels(*who).inc()
+        _log_once(who, fields.get("raw_reason"))
+
+
+def _log_once(who: Who, word: str | None) -> None:
+    if word is not None and (*who, word) not in _logged and len(_logged) < 10_000:
+        _logged.add((*who, word))
+        log.warning("unknown_stop_reason", provider=who[0], model=who[1], raw=word)
+
+
+def _continuation(who: Who, _fields: Mapping[str, Any]) -> None:
+    CONTINUATIONS.labels(*who).inc()
+
+
+def _terminated(who: Who, fields: Mapping[str, Any]) -> None:
+    if fields["terminal_reason"] != "completed":
+        TRUNCATION_EXITS.labels(*who, fields["terminal_reason"]).inc()
+
+
+def _repair(who: Who, fields: Mapping[str, Any]) -> None:
+    outcome = "repaired" if fields["success"] else "failed" if fields["repair_attempted"] else "not_attempted"
+    TOOL_REPAIRS.labels(*who, outcome).inc()
+
+
+_COUNTED: Mapping[str, Callable[[Who, Mapping[str, Any]], None]] = {
+    "stop_reason_observed": _stop_reason,
+    "continuation_attempt": _continuation,
+    "continuation_terminated": _terminated,
+    "tool_payload_repair": _repair,
+}

@@ -1,0 +1,199 @@
+"""Answers of the Messages API: what they say, why they ended, and what of them goes back."""
+
+import json
+import time
+
+import pytest
+
+from agentcore.errors import DecodeError, ErrorType
+from agentcore.messages import CallIssue, ChatResponse, TokenUsage, ToolCall
+from agentcore.providers import get_provider
+from agentcore.reasons import NormalizedStopReason as Reason
+from tests.agentcore.providers.wires import (
+    called,
+    chunks,
+    feed_and_close,
+    framed,
+    message,
+    message_stream,
+    piece,
+    read,
+    read_with_deltas,
+    said,
+    sse,
+    start,
+    thought,
+)
+
+ANTHROPIC = get_provider("anthropic")
+TEXT = {"type": "text", "text": "I will look."}
+CALL = {"type": "tool_use", "id": "toolu_1", "name": "weather", "input": {"city": "Rome"}}
+
+
+def whole(*content: dict, cap: int | None = None, **more) -> ChatResponse:
+    return ANTHROPIC.decode_response(message(*content, **more), max_tokens=cap)
+
+
+def test_a_streamed_answer_is_gathered_and_shown():
+    stream = message_stream(
+        thought(0, "Weather…", "sig"),
+        said(1, "I will look."),
+        called(2, "toolu_1", "weather", '{"ci', 'ty": "Rome"}'),
+        reason="tool_use",
+    )
+    response, deltas = read_with_deltas("anthropic", stream)
+    assert response.text == "I will look."
+    assert response.reasoning_content == "Weather…"
+    assert response.tool_calls == (ToolCall("toolu_1", "weather", {"city": "Rome"}, '{"city": "Rome"}'),)
+    assert (response.stop_reason, response.raw_stop_reason) == (Reason.TOOL_CALL, "tool_use")
+    assert (response.provider, response.model, response.response_id) == ("anthropic", "claude-x", "msg_1")
+    assert response.usage == TokenUsage(27, 9, 0, 4)
+    assert not response.incomplete_stream
+    assert "".join(delta.text for delta in deltas) == "I will look."
+    assert "".join(delta.reasoning for delta in deltas) == "Weather…"
+    assert [delta.tool_name for delta in deltas if delta.tool_name] == ["weather"]
+    assert "".join(delta.tool_arguments for delta in deltas) == '{"city": "Rome"}'
+
+
+def test_a_whole_answer_to_a_streaming_request_is_read():
+    body = json.dumps(message(TEXT, CALL, reason="tool_use")).encode()
+    assert read("anthropic", body) == whole(TEXT, CALL, reason="tool_use")
+    assert read("anthropic", body, size=1) == whole(TEXT, CALL, reason="tool_use")
+
+
+def test_claude_on_bedrock_is_read_from_its_chunks():
+    usage = {"amazon-bedrock-invocationMetrics": {"inputTokenCount": 16, "outputTokenCount": 3}}
+    events = [
+        {"type": "message_start", "message": {"id": "msg_bdrk_1", "role": "assistant", "model": "claude-x"}},
+        *said(0, "Hi"),
+        {"type": "message_delta", "delta": {"stop_reason": "end_turn"}},
+        {"type": "message_stop", **usage},
+    ]
+    response = read("anthropic", chunks(*events), size=7)
+    assert (response.text, response.stop_reason, response.response_id) == ("Hi", Reason.END_TURN, "msg_bdrk_1")
+    assert response.usage == TokenUsage(16, 3)
+
+
+@pytest.mark.parametrize(
+    ("details", "refusal"),
+    [
+        ({"type": "refusal", "category": "cyber", "explanation": "I cannot."}, "I cannot."),
+        ({"type": "refusal", "category": "cyber"}, "cyber"),
+        ({"type": "refusal", "category": None}, None),
+        (None, None),
+    ],
+)
+def test_a_refusal_is_kept_apart_from_the_text(details, refusal):
+    for response in (
+        whole(TEXT, reason="refusal", stop_details=details),
+        read("anthropic", message_stream(said(0, "I will look."), reason="refusal", stop_details=details)),
+    ):
+        assert (response.stop_reason, response.raw_stop_reason) == (Reason.SAFETY_BLOCKED, "refusal")
+        assert (response.text, response.refusal, response.echo) == ("I will look.", refusal, None)
+
+
+def test_details_without_the_reason_are_no_refusal():
+    response = whole(TEXT, stop_details={"type": "refusal", "explanation": "No."})
+    assert (response.stop_reason, response.refusal) == (Reason.END_TURN, None)
+
+
+def test_filling_the_cache_is_no_truncated_answer():
+    for cap in (0, None):
+        response = whole(reason="max_tokens", output=0, cap=cap)
+        assert (response.text, response.diagnostics, response.broken_tool_calls) == ("", (), ())
+    assert whole(reason="max_tokens", output=5, cap=5).diagnostics == ("empty_output",)
+
+
+@pytest.mark.parametrize("content", [[], [{"type": "text", "text": " \n"}]])
+@pytest.mark.parametrize("reason", ["end_turn", "stop_sequence", "max_tokens"])
+def test_silence_is_worth_a_word(content, reason):
+    response = whole(*content, reason=reason, stop_sequence="alpha", output=2)
+    assert response.diagnostics == ("empty_output",)
+
+
+def test_counts_that_come_twice_are_not_added():
+    later = {"input_tokens": 30, "output_tokens": 50, "cache_read_input_tokens": 0}
+    later["output_tokens_details"] = {"thinking_tokens": 40}
+    events = [
+        {
+            "type": "message_start",
+            "message": {"usage": {"input_tokens": 20, "cache_read_input_tokens": 5, "output_tokens": 2}},
+        },
+        {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": later},
+    ]
+    assert read("anthropic", sse(*events)).usage == TokenUsage(30, 50, 40, 0)
+
+
+def test_a_reason_stands_without_the_closing_event():
+    stream = message_stream(said(0, "Hi")).rsplit(b"event: message_stop", 1)[0]
+    response = read("anthropic", stream)
+    assert (response.stop_reason, response.incomplete_stream, response.error) == (Reason.END_TURN, False, None)
+
+
+def test_a_stream_that_breaks_off_never_ends_naturally():
+    response = read(
+        "anthropic", message_stream(said(0, "Once upon"), called(1, "a", "post", '{"x'), reason=None), cap=1
+    )
+    assert (response.stop_reason, response.text, response.incomplete_stream) == (Reason.UNKNOWN, "Once upon", True)
+    assert [call.issue for call in response.broken_tool_calls] == [CallIssue.TRUNCATED]
+    assert response.error is not None
+    assert response.error.kind == "incomplete_stream"
+    assert response.usage == TokenUsage(27, 1, 0, 4)
+
+
+@pytest.mark.parametrize("reason", [None, "end_turn"])
+def test_an_error_in_the_stream_wins_and_keeps_the_text(reason):
+    error = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
+    response = read("anthropic", message_stream(said(0, "Once"), reason=reason) + sse(error))
+    assert (response.stop_reason, response.text, response.incomplete_stream) == (Reason.UNKNOWN, "Once", False)
+    assert response.error is not None
+    assert (response.error.kind, response.error.retryable) == ("overloaded", True)
+
+
+def test_an_exception_of_bedrock_ends_a_stream_of_claude():
+    exception = framed(
+        {"message": "Too many tokens, please wait"}, message_type="exception", exception_type="throttlingException"
+    )
+    response = read("anthropic", chunks(*said(0, "Once")) + exception, size=7)
+    assert response.text == "Once"
+    assert response.error is not None
+    assert (response.error.type, response.error.stop_reason) == (ErrorType.RATE_LIMIT, None)
+
+
+def test_a_body_that_ends_too_early_is_an_incomplete_answer():
+    body = b'{"type": "message", "role": "assistant", "content": [{"type": "text", "text": "Once up'
+    response = read("anthropic", body)
+    assert (response.text, response.stop_reason, response.incomplete_stream) == ("Once up", Reason.UNKNOWN, True)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"<html>",
+        b'{"choices": []}',
+        b"[]",
+        b'{"message": "ok"}',
+        b"data: {}\n\n",
+        b"\0" * 40,
+        chunks({"messageStop": {}}),
+    ],
+)
+def test_what_is_not_the_dialect_is_refused(body):
+    decoder = ANTHROPIC.stream_decoder()
+    with pytest.raises(DecodeError):
+        feed_and_close(decoder, body)
+    with pytest.raises(DecodeError):
+        decoder.close()
+
+
+def test_long_answers_are_read_in_linear_time():
+    pieces = [piece(0, type="text_delta", text="x" * 20) for _ in range(20_000)]
+    arguments = [piece(1, type="input_json_delta", partial_json="1,") for _ in range(20_000)]
+    stream = sse(
+        start(0, type="text", text=""), *pieces, start(1, type="tool_use", id="a", name="b", input={}), *arguments
+    )
+    began = time.perf_counter()
+    response = read("anthropic", stream, size=100)
+    assert (len(response.text), len(response.broken_tool_calls[0].raw)) == (400_000, 40_000)
+    assert time.perf_counter() - began < 4

@@ -1,0 +1,190 @@
+"""Answers of Converse and ConverseStream: what they say, why they ended, and what of them goes back."""
+
+import base64
+import json
+
+import pytest
+
+from agentcore.errors import DecodeError
+from agentcore.messages import CallIssue, ChatResponse, TokenUsage, ToolCall
+from agentcore.providers import get_provider
+from agentcore.reasons import NormalizedStopReason as Reason
+from tests.agentcore.providers.wires import (
+    announced,
+    answer,
+    answer_events,
+    asked,
+    chunks,
+    converse,
+    feed_and_close,
+    grown,
+    message_stream,
+    read,
+    read_with_deltas,
+)
+
+BEDROCK = get_provider("bedrock")
+TEXT = {"text": "I will look."}
+CALL = {"toolUse": {"toolUseId": "t1", "name": "weather", "input": {"city": "Rome"}}}
+SIGNED = {"reasoningContent": {"reasoningText": {"text": "Hm.", "signature": "sig"}}}
+REDACTED = {"reasoningContent": {"redactedContent": base64.b64encode(b"secret").decode()}}
+
+
+def whole(*content: dict, cap: int | None = None, **more) -> ChatResponse:
+    return BEDROCK.decode_response(answer(*content, **more), max_tokens=cap)
+
+
+def streamed(*events: dict, reason: str | None = "end_turn", cap: int | None = None, output: int = 9) -> ChatResponse:
+    return read("bedrock", converse(*answer_events(*events, reason=reason, output=output)), cap=cap)
+
+
+def thinking() -> list[dict]:
+    return [
+        grown(0, reasoningContent={"text": "Hm"}),
+        grown(0, reasoningContent={"text": "."}),
+        grown(0, reasoningContent={"signature": "sig"}),
+    ]
+
+
+def test_a_streamed_answer_is_gathered_and_shown():
+    call = asked(2, "t1", "weather", "", '{"ci', 'ty": "Rome"}')
+    body = converse(
+        *answer_events(*thinking(), grown(1, text="I will"), grown(1, text=" look."), *call, reason="tool_use")
+    )
+    response, deltas = read_with_deltas("bedrock", body, size=7)
+    assert (response.text, response.reasoning_content) == ("I will look.", "Hm.")
+    assert response.tool_calls == (ToolCall("t1", "weather", {"city": "Rome"}, '{"city": "Rome"}'),)
+    assert (response.stop_reason, response.raw_stop_reason) == (Reason.TOOL_CALL, "tool_use")
+    assert response.usage == TokenUsage(27, 9, 0, 4)
+    assert response.echo == [SIGNED, TEXT, CALL]
+    assert "".join(delta.text for delta in deltas) == "I will look."
+    assert "".join(delta.reasoning for delta in deltas) == "Hm."
+    assert [delta.tool_name for delta in deltas if delta.tool_name] == ["weather"]
+    assert "".join(delta.tool_arguments for delta in deltas) == '{"city": "Rome"}'
+
+
+def test_a_whole_answer_is_read_also_where_a_stream_was_asked_for():
+    response = whole(SIGNED, TEXT, CALL, reason="tool_use")
+    assert (response.text, response.reasoning_content, response.echo) == ("I will look.", "Hm.", [SIGNED, TEXT, CALL])
+    body = json.dumps(answer(SIGNED, TEXT, CALL, reason="tool_use")).encode()
+    assert read("bedrock", body) == read("bedrock", body, size=1) == response
+
+
+def test_nova_through_invoke_model_is_read_from_its_chunks():
+    events = answer_events(grown(0, text="Hi"), *asked(1, "t1", "weather", "{}"), reason="tool_use")
+    response = read("bedrock", chunks(*events), size=7)
+    assert (response.text, response.stop_reason, len(response.tool_calls)) == ("Hi", Reason.TOOL_CALL, 1)
+
+
+def test_the_cache_is_counted_under_either_of_its_names():
+    usage = {"inputTokens": 10, "outputTokens": 2, "cacheReadInputTokenCount": 5, "cacheWriteInputTokenCount": 7}
+    assert whole(TEXT, usage=usage).usage == TokenUsage(22, 2, 0, 5)
+    both = {**usage, "cacheReadInputTokens": 5, "cacheWriteInputTokens": 7}
+    assert whole(TEXT, usage=both).usage == TokenUsage(22, 2, 0, 5)
+    assert whole(TEXT, usage={}).usage is None
+
+
+@pytest.mark.parametrize("reason", ["max_tokens", "model_context_window_exceeded"])
+@pytest.mark.parametrize("pieces", [(), ("",), ('{"title": "exa',), ('{"title": "exa"', ", ")])
+def test_a_streamed_call_that_is_cut_short_is_truncated(reason, pieces):
+    response = streamed(grown(0, text="Here:"), *asked(1, "t1", "post", *pieces), reason=reason)
+    (broken,) = response.broken_tool_calls
+    assert (broken.issue, broken.raw, response.tool_calls) == (CallIssue.TRUNCATED, "".join(pieces), ())
+    assert (response.stop_reason, response.text, response.echo) == (BEDROCK.normalize(reason), "Here:", None)
+
+
+@pytest.mark.parametrize("arguments", [{}, {"title": "exa"}])
+def test_a_call_at_the_end_of_a_whole_answer_that_was_cut_is_truncated(arguments):
+    call = {"toolUse": {**CALL["toolUse"], "input": arguments}}
+    response = whole(TEXT, call, reason="max_tokens")
+    assert ([call.issue for call in response.broken_tool_calls], response.tool_calls) == ([CallIssue.TRUNCATED], ())
+    before = whole(call, TEXT, reason="max_tokens")
+    assert [call.shown_whole for call in before.tool_calls] == [True]
+    natural = whole(TEXT, call, reason="tool_use")
+    assert [(call.arguments, call.shown_whole) for call in natural.tool_calls] == [(arguments, False)]
+
+
+@pytest.mark.parametrize("word", ["malformed_tool_use", "malformed_model_output"])
+def test_a_call_the_model_wrote_badly_is_malformed_whether_or_not_it_was_passed_on(word):
+    nothing = whole(TEXT, reason=word)
+    assert [(call.name, call.issue) for call in nothing.broken_tool_calls] == [("", CallIssue.MALFORMED)]
+    looks_whole = whole(CALL, CALL, reason=word)
+    assert looks_whole.broken_tool_calls == (
+        ToolCall("t1", "weather", {}, '{"city":"Rome"}', CallIssue.MALFORMED, shown_whole=False),
+    )
+    prefix = streamed(*asked(0, "t1", "post", '{"x": '), reason=word)
+    assert [(call.name, call.issue) for call in prefix.broken_tool_calls] == [("post", CallIssue.MALFORMED)]
+    for response in (nothing, looks_whole, prefix):
+        assert (response.stop_reason, response.raw_stop_reason) == (Reason.TOOL_CALL, word)
+
+
+def test_a_natural_end_with_a_call_is_a_tool_call():
+    assert whole(CALL).stop_reason is Reason.TOOL_CALL
+    assert whole(TEXT, reason="tool_use").stop_reason is Reason.END_TURN
+
+
+def test_what_bedrock_runs_itself_is_no_call_and_goes_back_with_its_result():
+    run = {"toolUse": {"toolUseId": "s1", "name": "nova_grounding", "type": "server_tool_use", "input": {"q": "x"}}}
+    result = {"toolResult": {"toolUseId": "s1", "status": "success", "content": [{"json": {"out": "7"}}]}}
+    response = whole(run, result, TEXT)
+    assert (response.stop_reason, response.tool_calls) == (Reason.END_TURN, ())
+    assert response.echo == [run, result, TEXT]
+    events = [
+        *asked(0, "s1", "nova_grounding", '{"q": "x"}', type="server_tool_use"),
+        announced(1, toolResult={"toolUseId": "s1", "status": "success"}),
+        grown(1, toolResult=[{"json": {"out": "7"}}]),
+        grown(2, text="I will look."),
+    ]
+    assert streamed(*events).echo == [run, result, TEXT]
+
+
+def test_thoughts_go_back_signed_or_not_at_all():
+    assert streamed(
+        grown(0, reasoningContent={"redactedContent": REDACTED["reasoningContent"]["redactedContent"]}),
+        grown(1, text="I will look."),
+    ).echo == [REDACTED, TEXT]
+    assert whole(REDACTED, TEXT).echo == [REDACTED, TEXT]
+    unsigned = {"reasoningContent": {"reasoningText": {"text": "Hm."}}}
+    assert (whole(unsigned, TEXT).echo, whole(unsigned, TEXT).reasoning_content) == (None, "Hm.")
+    assert whole(TEXT, CALL, reason="tool_use").echo is None
+    cut = streamed(
+        *thinking(), grown(1, text="I will look."), grown(2, reasoningContent={"text": "Fur"}), reason="max_tokens"
+    )
+    assert cut.echo == [SIGNED, TEXT]
+
+
+def test_cited_text_is_text():
+    cited = {"citationsContent": {"content": [{"text": "I will look."}], "citations": [{"title": "t"}]}}
+    assert (whole(cited).text, whole(cited).echo) == ("I will look.", [cited])
+    response = streamed(grown(0, text="I will look."), grown(0, citation={"title": "t"}))
+    assert (response.text, response.echo) == ("I will look.", [cited])
+
+
+@pytest.mark.parametrize("word", ["guardrail_intervened", "content_filtered"])
+def test_a_guardrail_blocks_and_the_text_stays_with_the_attempt(word):
+    for response in (whole(TEXT, reason=word), streamed(grown(0, text="I will look."), reason=word)):
+        assert (response.stop_reason, response.raw_stop_reason) == (Reason.SAFETY_BLOCKED, word)
+        assert (response.text, response.echo) == ("I will look.", None)
+
+
+def test_silence_is_worth_a_word():
+    assert whole().diagnostics == ("empty_output",)
+    assert whole(SIGNED, reason="max_tokens").diagnostics == ("empty_output",)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"<html>",
+        b'{"message": "ok"}',
+        b'{"choices": []}',
+        b"[]",
+        b"\0" * 40,
+        chunks({"type": "message_stop"}),
+        message_stream([]),
+    ],
+)
+def test_what_is_not_the_dialect_is_refused(body):
+    with pytest.raises(DecodeError):
+        feed_and_close(BEDROCK.stream_decoder(), body)

@@ -1,0 +1,94 @@
+"""How streams of Converse end: naturally, broken off, damaged, or in an exception."""
+
+import pytest
+
+from agentcore.errors import ErrorType
+from agentcore.messages import ChatResponse
+from agentcore.reasons import NormalizedStopReason as Reason
+from tests.agentcore.providers.wires import (
+    answer_events,
+    chunks,
+    converse,
+    framed,
+    grown,
+    read,
+)
+
+
+def streamed(*events: dict, reason: str | None = "end_turn", cap: int | None = None, output: int = 9) -> ChatResponse:
+    return read("bedrock", converse(*answer_events(*events, reason=reason, output=output)), cap=cap)
+
+
+def test_a_stream_that_breaks_off_never_ends_naturally():
+    response = streamed(grown(0, text="Once upon"), reason=None)
+    assert (response.stop_reason, response.text, response.incomplete_stream) == (Reason.UNKNOWN, "Once upon", True)
+    assert response.error is not None
+    cut = converse(*answer_events(grown(0, text="Once upon")))[:-150]
+    assert read("bedrock", cut[: cut.index(b"messageStop")]).incomplete_stream
+
+
+def test_a_damaged_message_breaks_the_stream_off():
+    body = bytearray(converse(*answer_events(grown(0, text="Once upon"), grown(0, text=" a time"))))
+    body[body.index(b" a time") + 1] ^= 1
+    response = read("bedrock", bytes(body))
+    assert (response.text, response.incomplete_stream) == ("Once upon", True)
+
+
+def test_a_reason_stands_without_the_usage_that_follows_it():
+    body = converse(*answer_events(grown(0, text="Hi"))[:-1])
+    response = read("bedrock", body)
+    assert (response.stop_reason, response.incomplete_stream, response.usage) == (Reason.END_TURN, False, None)
+
+
+def test_an_end_without_a_reason_is_unknown_but_whole():
+    response = read(
+        "bedrock", converse(*answer_events(grown(0, text="Hi"), reason=None), {"metadata": {"metrics": {}}})
+    )
+    assert (response.stop_reason, response.raw_stop_reason, response.incomplete_stream) == (Reason.UNKNOWN, None, False)
+
+
+EXCEPTIONS = [
+    ("internalServerException", ErrorType.MODEL, "server", True),
+    ("modelStreamErrorException", ErrorType.MODEL, "server", True),
+    ("modelTimeoutException", ErrorType.TIMEOUT, "timeout", True),
+    ("validationException", ErrorType.MODEL, "invalid_request", False),
+    ("throttlingException", ErrorType.RATE_LIMIT, "rate_limit", True),
+    ("serviceUnavailableException", ErrorType.MODEL, "unavailable", True),
+    ("somethingNewException", ErrorType.MODEL, "server", True),
+]
+
+
+@pytest.mark.parametrize(("name", "type", "kind", "retryable"), EXCEPTIONS)
+def test_an_exception_in_the_stream_is_an_error_in_either_of_its_forms(name, type, kind, retryable):
+    said = {"message": "It went wrong."}
+    begun = answer_events(grown(0, text="Once upon"), reason=None)
+    streams = [
+        converse(*begun) + framed(said, message_type="exception", exception_type=name),
+        converse(*begun, {name: said}),
+        chunks(*begun) + framed(said, message_type="exception", exception_type=name),
+        chunks(*begun, {name: said}),
+    ]
+    for stream in streams:
+        response = read("bedrock", stream, size=11)
+        assert (response.text, response.stop_reason, response.incomplete_stream) == ("Once upon", Reason.UNKNOWN, False)
+        error = response.error
+        assert error is not None
+        assert (error.type, error.kind, error.retryable, error.code, error.message) == (
+            type,
+            kind,
+            retryable,
+            name,
+            said["message"],
+        )
+
+
+def test_a_context_that_is_full_in_the_middle_is_a_stop_reason():
+    said = {"message": "Input is too long for requested model."}
+    response = read("bedrock", framed(said, message_type="exception", exception_type="validationException"))
+    assert response.stop_reason is Reason.CONTEXT_WINDOW_EXCEEDED
+
+
+def test_a_transport_error_is_an_error():
+    response = read("bedrock", framed(b"", message_type="error", error_code="InternalFailure", error_message="Oops"))
+    assert response.error is not None
+    assert (response.error.code, response.error.message) == ("InternalFailure", "Oops")

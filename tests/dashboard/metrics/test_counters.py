@@ -1,0 +1,48 @@
+"""The metrics of the spec, counted from turns that really ran."""
+
+import pytest
+from django.test import Client
+
+from dashboard.accounts.services import bootstrap_token_ensure
+from dashboard.metrics.counters import REGISTRY
+from tests.dashboard.driving import Play
+
+pytestmark = pytest.mark.django_db(transaction=True)
+TOKEN = "a-token-of-sixteen-or-more"
+
+
+def counted(name: str, **labels: str) -> float:
+    return REGISTRY.get_sample_value(name, {"provider": "openai", **labels}) or 0.0
+
+
+def test_a_turn_cut_to_the_limit_counts_its_continuations_and_its_exit(play: Play):
+    who = {"model": "sim-essay"}
+    names = {
+        "whystop_continuations_total": 3,
+        "whystop_continuation_attempts_per_turn_count": 1,
+        "whystop_continuation_attempts_per_turn_sum": 3,
+        "whystop_continued_turn_seconds_count": 1,
+    }
+    before = {name: counted(name, **who) for name in names}
+    exits = counted("whystop_truncation_exits_total", terminal_reason="retry_limit", **who)
+    reasons = counted("whystop_stop_reasons_total", reason="max_tokens", **who)
+    play("sim-essay", overrides={"max_tokens": 60})
+    assert {name: counted(name, **who) - before[name] for name in names} == names
+    assert counted("whystop_truncation_exits_total", terminal_reason="retry_limit", **who) == exits + 1
+    assert counted("whystop_stop_reasons_total", reason="max_tokens", **who) == reasons + 4
+
+
+def test_a_turn_that_was_never_cut_is_in_no_histogram_of_continued_ones(play: Play):
+    before = counted("whystop_continuation_attempts_per_turn_count", model="sim-odd")
+    unknown = counted("whystop_unknown_stop_reasons_total", model="sim-odd")
+    play("sim-odd")
+    assert counted("whystop_continuation_attempts_per_turn_count", model="sim-odd") == before
+    assert counted("whystop_unknown_stop_reasons_total", model="sim-odd") == unknown + 1
+
+
+def test_the_metrics_are_served_to_who_may_see_them(client: Client):
+    assert client.get("/metrics").status_code == 401
+    bootstrap_token_ensure(token=TOKEN)
+    answer = client.get("/metrics", HTTP_AUTHORIZATION=f"Bearer {TOKEN}")
+    assert answer.status_code == 200
+    assert b"# TYPE whystop_continuations_total counter" in answer.content

@@ -1,0 +1,47 @@
+"""`manage.py replay`: verify and what-if in the terminal."""
+
+import io
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from tests.dashboard.driving import Play
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def told(*words: str) -> str:
+    out = io.StringIO()
+    call_command("replay", *words, stdout=out)
+    return out.getvalue()
+
+
+def test_without_numbers_a_turn_is_verified(play: Play):
+    turn = play("sim-essay", overrides={"max_tokens": 60})
+    assert told(str(turn.id)) == "Verified: 5 records were judged again, all the same.\n"
+
+
+def test_with_numbers_it_is_told_as_it_would_have_been(play: Play):
+    turn = play("sim-essay", overrides={"max_tokens": 150})
+    lines = told(str(turn.id), "--max-tokens", "400").splitlines()
+    assert lines[0] == "recorded  [THINK] Call 1 of sim-essay: initial, 400 tokens"
+    assert lines[-1] == "Completed in 1 call."
+
+
+def test_what_the_recording_does_not_hold_is_called_unknown(play: Play):
+    turn = play("sim-essay", overrides={"max_tokens": 60})
+    lines = told(str(turn.id), "--max-tokens", "400").splitlines()
+    assert lines[-2].startswith(" unknown  The recording ends here")
+    assert lines[-1].startswith("Undecidable")
+
+
+@pytest.mark.parametrize("given", ["nonsense", "01a1fbed-aba8-7701-99d1-643edbe4f3e2"])
+def test_a_turn_that_is_not_there_is_said_in_a_sentence(given: str):
+    with pytest.raises(CommandError, match="There is no turn"):
+        told(given)
+
+
+def test_numbers_that_make_no_sense_are_refused_in_words(play: Play):
+    turn = play("sim-essay")
+    with pytest.raises(CommandError, match="max_tokens is 0"):
+        told(str(turn.id), "--max-tokens", "0")
