@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Self
 
 import aiohttp
+from yarl import URL
 
 CONNECT_TIMEOUT = 10.0  #: seconds
 SILENCE_TIMEOUT = 120.0  #: seconds without a byte before a call has timed out
@@ -64,7 +65,9 @@ class Transport:
         try:
             async with asyncio.timeout(seconds):
                 data = io.BytesIO(body)
-                async with self._session.post(url, data=data, headers=headers, allow_redirects=False) as answer:
+                # A path that is percent-encoded already goes out as it is: what is signed must be what is sent.
+                target = URL(url, encoded="%" in url)
+                async with self._session.post(target, data=data, headers=headers, allow_redirects=False) as answer:
                     yield Head(answer.status, {name.lower(): value for name, value in answer.headers.items()})
                     received = 0
                     async for chunk in answer.content.iter_chunked(CHUNK_BYTES):

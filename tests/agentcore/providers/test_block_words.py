@@ -1,8 +1,8 @@
 import pytest
 
 from agentcore.providers import get_provider
-from agentcore.providers.anthropic_words import STOP_REASONS as ANTHROPIC
-from agentcore.providers.bedrock_words import STOP_REASONS as BEDROCK
+from agentcore.providers.anthropic.words import STOP_REASONS as ANTHROPIC
+from agentcore.providers.bedrock.words import STOP_REASONS as BEDROCK
 from agentcore.reasons import NormalizedStopReason as Reason
 from tests.agentcore.providers.wires import answer, answer_events, converse, message, message_stream, read, said
 

@@ -1,7 +1,7 @@
 import pytest
 
 from agentcore.messages import ChatRequest, Continuation
-from agentcore.providers.continuing import Going, by_hint_message, by_user_turn, interrupted, sent_extra
+from agentcore.providers.wire.continuing import Going, by_hint_message, by_user_turn, interrupted, sent_extra
 
 
 def request(text=None, hint="Go on.", **extra) -> ChatRequest:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentcore.errors import DecodeError
-from agentcore.providers.event_stream import EventStreamMessage, EventStreamReader, payload_of
+from agentcore.providers.wire.event_stream import EventStreamMessage, EventStreamReader, payload_of
 from tests.agentcore.providers.wires import framed
 
 TWO = framed({"a": 1}, event_type="first") + framed(b"", event_type="second", message_type="event")

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentcore.errors import DecodeError
-from agentcore.providers.framing import (
+from agentcore.providers.wire.framing import (
     EventReader,
     Framing,
     ObjectReader,

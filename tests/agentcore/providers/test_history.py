@@ -1,5 +1,5 @@
 from agentcore.messages import CallIssue, Message, Role, ToolCall
-from agentcore.providers.history import History
+from agentcore.providers.wire.history import History
 
 LOOK, WAIT = ToolCall("c1", "look"), ToolCall("c2", "wait")
 BROKEN = ToolCall("c3", "cut", issue=CallIssue.TRUNCATED)

@@ -21,7 +21,7 @@ from agentcore.messages import (
     ToolSpec,
 )
 from agentcore.providers import get_provider
-from agentcore.providers.llama_text import ResponseText
+from agentcore.providers.llama.text import ResponseText
 from agentcore.reasons import NormalizedStopReason as Reason
 
 LLAMA = get_provider("llama")

@@ -1,6 +1,6 @@
 import pytest
 
-from agentcore.providers.reason_tracker import ReasonTracker
+from agentcore.providers.wire.reason_tracker import ReasonTracker
 from agentcore.reasons import NormalizedStopReason as Reason
 
 

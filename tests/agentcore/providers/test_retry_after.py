@@ -1,6 +1,6 @@
 import pytest
 
-from agentcore.providers.retry_after import http_date, retry_after
+from agentcore.providers.wire.retry_after import http_date, retry_after
 
 NOON = "Sun, 06 Nov 2026 12:00:00 GMT"
 

@@ -1,0 +1,90 @@
+"""One answer of the Messages API, gathered from its events or its whole body by the same rules."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from agentcore.messages import Delta, ToolCall
+from agentcore.providers.anthropic.content import begin_block, content_of, take_delta
+from agentcore.providers.anthropic.request import plain_content
+from agentcore.providers.anthropic.usage import UsageCounts
+from agentcore.providers.anthropic.words import normalize
+from agentcore.providers.wire.block_answer import BlockAnswer
+from agentcore.providers.wire.content_blocks import Block
+from agentcore.providers.wire.named_errors import find_error
+from agentcore.providers.wire.reason_tracker import fold
+from agentcore.providers.wire.shapes import count, mapping, sequence, string
+
+_EVENTS = frozenset(
+    {
+        "message",
+        "message_start",
+        "message_delta",
+        "message_stop",
+        "content_block_start",
+        "content_block_delta",
+        "content_block_stop",
+        "ping",
+    }
+)
+
+
+class MessageAnswer(BlockAnswer):
+    """Collects one message, from Anthropic, from Bedrock's InvokeModel, or from a server that imitates them."""
+
+    noun = "Messages API answer"
+
+    def __init__(self, provider: str, max_tokens: int | None = None) -> None:
+        super().__init__(provider, max_tokens)
+        self._usage = UsageCounts()
+
+    def is_dialect(self, payload: Mapping[str, Any], /) -> bool:
+        is_message = payload.get("role") == "assistant" and isinstance(payload.get("content"), list)
+        return string(payload.get("type")) in _EVENTS or is_message or find_error(payload) is not None
+
+    def _take(self, payload: Mapping[str, Any], /) -> Delta | None:
+        index = count(payload.get("index"))
+        match string(payload.get("type")):
+            case "message_start":
+                return self._take_message(mapping(payload.get("message")))
+            case "content_block_start":
+                return self._begin(index, begin_block(mapping(payload.get("content_block")), announced=True))
+            case "content_block_delta":
+                return take_delta(self._blocks, index, mapping(payload.get("delta")))
+            case "message_delta":
+                self._usage_is_final = True
+                self._take_end(mapping(payload.get("delta")), mapping(payload.get("usage")))
+            case "message_stop":
+                self._closed = self._usage_is_final = True
+                self._usage.take_metrics(mapping(payload.get("amazon-bedrock-invocationMetrics")))
+                self._evidence.usage = self._usage.read()
+            case "message" | "":
+                self._usage_is_final = True
+                return self._take_message(payload)
+        return None
+
+    def _take_message(self, message: Mapping[str, Any]) -> Delta | None:
+        """A whole message, or one that is only announced: then its content is empty."""
+        evidence = self._evidence
+        evidence.response_id = evidence.response_id or string(message.get("id"))
+        evidence.model = evidence.model or string(message.get("model"))
+        blocks = [begin_block(mapping(content), announced=False) for content in sequence(message.get("content"))]
+        shown = self._begin_all(blocks)
+        self._take_end(message, mapping(message.get("usage")))
+        return shown
+
+    def _take_end(self, end: Mapping[str, Any], usage: Mapping[str, Any]) -> None:
+        self._usage.take(usage)
+        self._evidence.usage = self._usage.read()
+        raw = end.get("stop_reason")
+        if not isinstance(raw, str):
+            return
+        self._evidence.reasons.label("stop_reason", string(raw), normalize(raw))
+        if fold(raw) == "refusal":
+            details = mapping(end.get("stop_details"))
+            self._refusal = string(details.get("explanation")) or string(details.get("category")) or self._refusal
+
+    def _content(self, blocks: Sequence[Block], /) -> list[Any] | None:
+        return content_of(blocks)
+
+    def _plain(self, text: str, calls: Sequence[ToolCall], /) -> list[Any]:
+        return plain_content(text, calls)

@@ -1,0 +1,89 @@
+"""Our request as the body of the Messages API."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from agentcore.messages import ChatRequest, Message, Role, ToolCall, ToolSpec
+from agentcore.providers.anthropic.content import calls_in, is_content
+from agentcore.providers.wire.continuing import Going, by_user_turn_trimmed, sent_extra
+from agentcore.providers.wire.history import History
+
+
+def encode_request(request: ChatRequest) -> dict[str, Any]:
+    """The body. `extra` may replace what is optional, never the model, the messages, the cap or the framing."""
+    going = by_user_turn_trimmed(request)
+    extra = sent_extra(request)
+    body: dict[str, Any] = dict(_optional(request, going)) | extra
+    if request.envelope_schema is not None:
+        settings = extra.get("output_config")
+        answer_format = {"type": "json_schema", "schema": dict(request.envelope_schema)}
+        body["output_config"] = {"format": answer_format, **(settings if isinstance(settings, dict) else {})}
+    body["model"] = request.model
+    body["messages"] = list(_messages(request, going))
+    body["max_tokens"] = request.max_tokens
+    body.pop("stream", None)
+    if request.stream:
+        body["stream"] = True
+    return body
+
+
+def plain_content(text: str, calls: Sequence[ToolCall]) -> list[Any]:
+    """An assistant's text and calls as content blocks. The API refuses blank text."""
+    said = [{"type": "text", "text": text}] if text.strip() else []
+    asked = [{"type": "tool_use", "id": call.id, "name": call.name, "input": dict(call.arguments)} for call in calls]
+    return [*said, *asked]
+
+
+def _optional(request: ChatRequest, going: Going) -> Iterator[tuple[str, Any]]:
+    told = (message.text for message in request.messages if message.role is Role.SYSTEM)
+    system = "\n\n".join(part for part in (request.system_prompt, *told, going.system) if part)
+    if system:
+        yield "system", system
+    if request.tools:
+        yield "tools", [_tool(spec) for spec in request.tools]
+
+
+def _tool(spec: ToolSpec) -> dict[str, Any]:
+    return {"name": spec.name, "description": spec.description, "input_schema": dict(spec.schema)}
+
+
+def _messages(request: ChatRequest, going: Going) -> Iterator[dict[str, Any]]:
+    history = History(request.messages)
+    results: list[dict[str, Any]] = []  # of one round of calls, which go back in one message
+    for message in request.messages:
+        if message.role is Role.TOOL:
+            results += _result(history, message)
+            continue
+        if results:
+            yield {"role": "user", "content": results}
+            results = []
+        if message.role is Role.USER:
+            yield {"role": "user", "content": message.text}
+        elif message.role is Role.ASSISTANT:
+            content = _assistant(history, message)
+            if content:
+                yield {"role": "assistant", "content": content}
+    if results:
+        yield {"role": "user", "content": results}
+    if going.assistant:
+        yield {"role": "assistant", "content": going.assistant}
+    if going.user:
+        yield {"role": "user", "content": going.user}
+
+
+def _result(history: History, message: Message) -> list[dict[str, Any]]:
+    """A result; nothing where its call is not sent either."""
+    if not history.has_call(message):
+        return []
+    return [{"type": "tool_result", "tool_use_id": message.tool_call_id or "", "content": message.text}]
+
+
+def _assistant(history: History, message: Message) -> str | list[Any]:
+    """The content of an assistant's message; empty where nothing of it can be sent."""
+    calls = history.calls_of(message)
+    echo = message.echo
+    if is_content(echo) and history.may_echo(message) and calls_in(echo) <= {call.id for call in calls}:
+        verbatim: list[Any] = echo
+        return verbatim
+    content = plain_content(message.text, calls)
+    return content if calls or not content else message.text

@@ -1,0 +1,152 @@
+"""The parts of a Gemini answer: text, thoughts, calls, and what the provider's own tools did."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from agentcore.messages import CallIssue, Delta, ToolCall
+from agentcore.providers.gemini.arguments import PartialArguments
+from agentcore.providers.wire.shapes import mapping, sequence, string
+from agentcore.providers.wire.tool_arguments import read_arguments, write_arguments
+
+
+@dataclass(slots=True)
+class GatheredCall:
+    """One call as far as it has come. `open`: the provider announced more of it."""
+
+    name: str = ""
+    id: str = ""
+    arguments: Any = None
+    partial: PartialArguments | None = None
+    open: bool = False
+    beside: dict[str, Any] = field(default_factory=dict)  # its part's other fields, such as the thought signature
+
+    def take(self, body: Mapping[str, Any], part: Mapping[str, Any]) -> str:
+        """Adds a `functionCall`; returns the argument text that is new."""
+        self.name = self.name or string(body.get("name"))
+        self.id = self.id or string(body.get("id"))
+        self.beside |= {key: value for key, value in part.items() if key != "functionCall"}
+        self.open = body.get("willContinue") is True
+        if "partialArgs" in body:
+            self.partial = self.partial or PartialArguments()
+            return self.partial.take(body["partialArgs"])
+        if body.get("args") is None:
+            return ""
+        self.arguments = body["args"]
+        return write_arguments(self.arguments) if isinstance(self.arguments, dict) else ""
+
+    def read(self, position: int, *, last: bool, cut: bool, torn: bool) -> ToolCall:
+        """The call, whole or with its issue. `torn`: the answer ended while its last part was being written."""
+        value = self.arguments if self.partial is None else self.partial.value()
+        raw = write_arguments(value) if isinstance(value, dict) else ""
+        arguments, issue = read_arguments(raw, cut=cut and last)
+        if self.open or (torn and last):
+            issue = CallIssue.TRUNCATED
+        elif not self.name or not (isinstance(value, dict) or (value is None and self.partial is None)):
+            issue = CallIssue.MALFORMED
+        whole = issue is None
+        call_id = self.id or f"call_{position}"
+        return ToolCall(call_id, self.name, arguments if whole else {}, raw, issue, shown_whole=whole and not last)
+
+    def part(self, call: ToolCall) -> dict[str, Any]:
+        """The part as it is sent back."""
+        body = {"name": self.name, "args": dict(call.arguments)} | ({"id": self.id} if self.id else {})
+        return {"functionCall": body, **self.beside}
+
+
+class TextPart(NamedTuple):
+    """A run of text, thought or said, that belongs together. `beside`: the part's other fields."""
+
+    pieces: list[str]
+    beside: dict[str, Any]
+
+
+class PartCollector:
+    """Gathers the parts of one answer in their order."""
+
+    def __init__(self) -> None:
+        self._parts: list[TextPart | GatheredCall | Mapping[str, Any]] = []
+        self._calls: list[GatheredCall] = []
+
+    def take(self, parts: object) -> Delta | None:
+        """Adds the parts of a chunk; returns what is new of them to show."""
+        deltas = [delta for part in sequence(parts) if (delta := self._take(mapping(part))) is not None]
+        if not deltas:
+            return None
+        columns = zip(*((d.text, d.reasoning, d.tool_name, d.tool_arguments) for d in deltas), strict=True)
+        delta = Delta(*("".join(column) for column in columns))
+        return None if delta == Delta() else delta
+
+    @property
+    def text(self) -> str:
+        return "".join(self._texts(thought=False))
+
+    @property
+    def reasoning(self) -> str:
+        return "".join(self._texts(thought=True))
+
+    @property
+    def has_other(self) -> bool:
+        """Whether there is anything beside text and calls: code that was run, an image, sound."""
+        return any(isinstance(part, Mapping) for part in self._parts)
+
+    def calls(self, *, cut: bool, torn: bool) -> list[ToolCall]:
+        """The client-side calls, judged beside the evidence of a cut."""
+        calls = self._calls
+        torn = torn and bool(calls) and self._parts[-1] is calls[-1]
+        last = len(calls) - 1
+        return [call.read(i, last=i == last, cut=cut, torn=torn) for i, call in enumerate(calls)]
+
+    def echo(self, calls: list[ToolCall]) -> dict[str, Any] | None:
+        """The content as it has to come back: with signatures, call ids and the provider's own tools; else None."""
+        needed = self.has_other or any(
+            (isinstance(part, TextPart) and "thoughtSignature" in part.beside)
+            or (isinstance(part, GatheredCall) and (part.id or part.beside))
+            for part in self._parts
+        )
+        return {"role": "model", "parts": list(self._echoed(iter(calls)))} if needed else None
+
+    def _echoed(self, calls: Iterator[ToolCall]) -> Iterator[dict[str, Any]]:
+        for part in self._parts:
+            if isinstance(part, GatheredCall):
+                yield part.part(next(calls))
+            elif isinstance(part, TextPart):
+                # Thoughts without a signature are summaries: the model has no use for them, least of all cut ones.
+                if "thoughtSignature" in part.beside or not part.beside.get("thought"):
+                    yield {"text": "".join(part.pieces), **part.beside}
+            else:
+                yield dict(part)
+
+    def _take(self, part: Mapping[str, Any]) -> Delta | None:
+        if isinstance(part.get("functionCall"), dict):
+            return self._take_call(part["functionCall"], part)
+        if isinstance(part.get("text"), str):
+            return self._take_text(string(part["text"]), {key: part[key] for key in part if key != "text"})
+        if part:
+            self._parts.append(part)
+        return None
+
+    def _take_text(self, text: str, beside: dict[str, Any]) -> Delta | None:
+        last = self._parts[-1] if self._parts else None
+        if isinstance(last, TextPart) and last.beside == beside and "thoughtSignature" not in beside:
+            last.pieces.append(text)
+        elif text or beside:
+            self._parts.append(TextPart([text], beside))
+        return Delta(reasoning=text) if beside.get("thought") is True else Delta(text)
+
+    def _take_call(self, body: Mapping[str, Any], part: Mapping[str, Any]) -> Delta | None:
+        name = string(body.get("name"))
+        call = self._calls[-1] if self._calls else None
+        if call is None or not call.open or name not in ("", call.name):
+            if not (name or body.get("args") or body.get("partialArgs")):
+                return None
+            call = GatheredCall()
+            self._parts.append(call)
+            self._calls.append(call)
+        new_name = "" if call.name else name
+        return Delta(tool_name=new_name, tool_arguments=call.take(body, part))
+
+    def _texts(self, *, thought: bool) -> Iterator[str]:
+        for part in self._parts:
+            if isinstance(part, TextPart) and (part.beside.get("thought") is True) is thought:
+                yield from part.pieces

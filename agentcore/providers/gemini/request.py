@@ -1,0 +1,116 @@
+"""Our request as the body of generateContent."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from agentcore.messages import ChatRequest, Message, Role, ToolCall, ToolSpec
+from agentcore.providers.wire.continuing import by_user_turn, sent_extra
+from agentcore.providers.wire.history import History
+from agentcore.providers.wire.shapes import mapping, sequence, string
+
+_TOKEN = "continuationToken"  # noqa: S105
+_UNSAFE = re.compile(r"[^A-Za-z0-9._~@/-]")
+
+
+def path(request: ChatRequest) -> str:
+    """The model stands in the address; `projects/…` and `tunedModels/…` are whole names already."""
+    name = request.model if "/" in request.model else f"models/{request.model}"
+    name = _UNSAFE.sub(lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode("utf-8", "replace")), name)
+    return f"/v1beta/{name}:" + ("streamGenerateContent?alt=sse" if request.stream else "generateContent")
+
+
+def encode_request(request: ChatRequest) -> dict[str, Any]:
+    """The body. `extra` may replace what is optional, never the contents or the cap.
+
+    With a `continuationToken` in `extra` (the `resume_token` of the cut answer) the request is sent as it was: the
+    token alone resumes it.
+    """
+    extra = sent_extra(request)
+    adds = by_user_turn(request) if _TOKEN not in extra else by_user_turn(_asked_first(request))
+    system = [request.system_prompt, *(m.text for m in request.messages if m.role is Role.SYSTEM), adds.system]
+    prompt = "\n\n".join(part for part in system if part)
+    body: dict[str, Any] = {"systemInstruction": {"parts": [{"text": prompt}]}} if prompt else {}
+    if request.tools:
+        body["tools"] = [{"functionDeclarations": [_tool(spec) for spec in request.tools]}]
+    body |= extra
+    body["contents"] = [*_contents(request), *_said("model", adds.assistant), *_said("user", adds.user)]
+    body["generationConfig"] = _config(request, mapping(extra.get("generationConfig")))
+    return body
+
+
+def _asked_first(request: ChatRequest) -> ChatRequest:
+    return ChatRequest(request.model, (), request.max_tokens)
+
+
+def _config(request: ChatRequest, extra: Mapping[str, Any]) -> dict[str, Any]:
+    config = dict(extra)
+    if request.envelope_schema is not None:
+        config |= {"responseMimeType": "application/json", "responseJsonSchema": dict(request.envelope_schema)}
+    return config | {"maxOutputTokens": request.max_tokens}
+
+
+def _tool(spec: ToolSpec) -> dict[str, Any]:
+    return {"name": spec.name, "description": spec.description, "parametersJsonSchema": dict(spec.schema)}
+
+
+def _said(role: str, text: str) -> list[dict[str, Any]]:
+    return [{"role": role, "parts": [{"text": text}]}] if text else []
+
+
+def _contents(request: ChatRequest) -> Iterator[dict[str, Any]]:
+    """The conversation; results that follow each other stand in one content, as their calls did."""
+    history = History(request.messages)
+    ids = _ids(request.messages)
+    results: list[dict[str, Any]] = []
+    for message in request.messages:
+        if message.role is Role.TOOL:
+            if history.has_call(message):
+                results.append(_result(message, history.name_of(message), ids))
+            continue
+        if results:
+            yield {"role": "user", "parts": results}
+            results = []
+        if message.role is Role.ASSISTANT:
+            yield from _assistant(message, history)
+        elif message.role is Role.USER:
+            yield {"role": "user", "parts": [{"text": message.text}]}
+    if results:
+        yield {"role": "user", "parts": results}
+
+
+def _result(message: Message, name: str, ids: Mapping[str, str]) -> dict[str, Any]:
+    body: dict[str, Any] = {"name": name, "response": {"output": message.text}}
+    native = ids.get(message.tool_call_id or "")
+    return {"functionResponse": body | ({"id": native} if native else {})}
+
+
+def _assistant(message: Message, history: History) -> Iterator[dict[str, Any]]:
+    if _is_echo(message.echo) and history.may_echo(message):
+        yield message.echo
+        return
+    parts = [{"text": message.text}] if message.text else []
+    parts += [_call(call) for call in history.calls_of(message)]
+    if parts:
+        yield {"role": "model", "parts": parts}
+
+
+def _call(call: ToolCall) -> dict[str, Any]:
+    """A call without an id: ours is not one of Google's, and results without ids are matched in order."""
+    arguments = {"input": call.raw} if call.custom else dict(call.arguments)
+    return {"functionCall": {"name": call.name, "args": arguments}}
+
+
+def _is_echo(echo: object) -> bool:
+    return isinstance(echo, dict) and echo.get("role") == "model" and isinstance(echo.get("parts"), list)
+
+
+def _ids(messages: tuple[Message, ...]) -> dict[str, str]:
+    """The provider's own ids of calls, which stand in the echo, by ours."""
+    ids: dict[str, str] = {}
+    for message in messages:
+        if _is_echo(message.echo):
+            bodies = [mapping(mapping(part).get("functionCall")) for part in sequence(message.echo["parts"])]
+            native = [string(body.get("id")) for body in bodies if body]
+            ids.update(zip((call.id for call in message.tool_calls), native, strict=False))
+    return ids

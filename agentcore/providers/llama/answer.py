@@ -1,0 +1,73 @@
+"""One answer in the JSON protocol: OpenAI's envelope around a text that is one JSON object."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from agentcore.messages import ChatResponse, Delta, ReasonObservation
+from agentcore.providers.llama.protocol import Reading, read
+from agentcore.providers.llama.text import ResponseText
+from agentcore.providers.openai import answer as openai_answer
+from agentcore.reasons import NormalizedStopReason as Reason
+
+# Under these the text can end anywhere.
+_CUTS = frozenset({Reason.MAX_TOKENS, Reason.CONTEXT_WINDOW_EXCEEDED, Reason.SAFETY_BLOCKED, Reason.CANCELLED})
+_KEY_WEIGHT = 50  # as any word for a tool call
+
+
+class Answer:
+    """Collects one answer. `max_tokens` is the cap that was asked for, where known: evidence for truncation."""
+
+    noun = "chat completion"
+
+    def __init__(self, provider: str, max_tokens: int | None = None) -> None:
+        self._envelope = openai_answer.Answer(provider, max_tokens)
+        self._cap = max_tokens
+        self._shown = ResponseText()
+
+    def is_dialect(self, payload: Mapping[str, Any], /) -> bool:
+        """Whether an object can be a chunk, an answer or an error of the chat API."""
+        return self._envelope.is_dialect(payload)
+
+    def take(self, payload: Mapping[str, Any], /, *, whole: bool) -> Delta | None:
+        """Adds a chunk, or (`whole`) a complete body; returns what is new of it to show."""
+        delta = self._envelope.take(payload, whole=whole)
+        if delta is None:
+            return None
+        delta = replace(delta, text=self._shown.feed(delta.text))
+        return None if delta == Delta() else delta
+
+    def response(self, *, closed: bool, cut_body: bool = False) -> ChatResponse:
+        """The answer so far, its text read as the protocol has it."""
+        response = self._envelope.response(closed=closed, cut_body=cut_body)
+        if response.tool_calls or response.broken_tool_calls:
+            return response  # the server has read the calls itself
+        at_cap = bool(self._cap and response.usage and response.usage.output_tokens >= self._cap)
+        broken = response.incomplete_stream or response.error is not None
+        reading = read(response.text, cut=broken or at_cap or response.stop_reason in _CUTS)
+        return _settled(response, reading, at_cap=at_cap)
+
+
+def _settled(response: ChatResponse, reading: Reading, *, at_cap: bool) -> ChatResponse:
+    """The response with what its text says, and the reason that this makes of a natural end."""
+    seen: list[ReasonObservation] = []
+    reason = response.stop_reason
+    if reason is Reason.END_TURN and at_cap and reading.unfinished:
+        reason = Reason.MAX_TOKENS
+        seen.append(ReasonObservation("usage", None, reason, 80))
+    elif reason is Reason.END_TURN and reading.calls:
+        reason = Reason.TOOL_CALL
+        seen.append(ReasonObservation("text", "tool_call", reason, _KEY_WEIGHT))
+    silent = not (reading.text.strip() or reading.calls or response.refusal or response.error)
+    empty = silent and (reason in (Reason.END_TURN, Reason.MAX_TOKENS) or not response.raw_stop_reason)
+    kept = tuple(word for word in response.diagnostics if word != "empty_output")
+    return replace(
+        response,
+        text=reading.text,
+        tool_calls=tuple(call for call in reading.calls if call.issue is None),
+        broken_tool_calls=tuple(call for call in reading.calls if call.issue is not None),
+        stop_reason=reason,
+        reason_trail=(*response.reason_trail, *seen),
+        diagnostics=("empty_output",) * empty + kept,
+        echo=None,
+    )

@@ -1,0 +1,126 @@
+"""The JSON protocol (spec: agent-loop-stop-reason): an answer is one JSON object that names a tool or holds a response.
+
+{"tool_call": {"name": …, "arguments": {…}}}    the model calls a tool (`input` is taken for `arguments` too)
+{"response": "…"}                               the model answers
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import jiter
+
+from agentcore.messages import CallIssue, ToolCall
+from agentcore.providers.llama.text import ResponseText
+from agentcore.providers.wire.shapes import mapping, string
+from agentcore.providers.wire.tool_arguments import read_arguments, write_arguments, write_json
+
+_FENCE = re.compile(r"\s*```\w*\s*(?=\{)")
+_KEY = re.compile(r'\{\s*"(tool_call|response)"\s*:\s*')
+_KEY_NAMES = ('"tool_call"', '"response"')
+_NAME = re.compile(r'"name"\s*:\s*"([^"\\]*)"')
+_ARGUMENTS = re.compile(r'"(?:arguments|input)"\s*:\s*')
+
+
+class Reading(NamedTuple):
+    """What an answer's text says. `unfinished`: it is an object that ends too early."""
+
+    text: str
+    calls: list[ToolCall]
+    unfinished: bool = False
+
+
+def read(text: str, *, cut: bool) -> Reading:
+    """The answer, read strictly where it calls a tool and as far as it goes where it answers.
+
+    `cut` says that something else shows the answer to be cut; only then is an unfinished call called truncated.
+    """
+    body = _unfenced(text)
+    if not body.startswith("{"):
+        return Reading(text, [])
+    try:
+        value = jiter.from_json(body.encode("utf-8", "surrogatepass"), catch_duplicate_keys=True, allow_inf_nan=False)
+    except ValueError as error:
+        return _unreadable(text, body, cut=cut, too_early=str(error).startswith("EOF while parsing"))
+    said, asked = value.get("response"), value.get("tool_call")
+    if not asked and said is None:
+        known = "response" in value or "tool_call" in value
+        return Reading("" if known else text, [])
+    entries = asked if isinstance(asked, list) else [asked] if asked else []
+    calls = [_call(mapping(entry), position) for position, entry in enumerate(entries)]
+    return Reading(_as_text(said), calls)
+
+
+def _unfenced(text: str) -> str:
+    """The object inside a code fence that is all there is of the answer."""
+    fence = _FENCE.match(text)
+    if fence is None:
+        return text.strip()
+    return text[fence.end() :].rstrip().removesuffix("```").rstrip()
+
+
+def _as_text(value: object) -> str:
+    if value is None or isinstance(value, str):
+        return string(value)
+    return write_json(value)
+
+
+def _call(entry: Mapping[str, Any], position: int) -> ToolCall:
+    name, given = string(entry.get("name")), entry.get("arguments", entry.get("input"))
+    raw = write_arguments(given) if isinstance(given, dict) else string(given)
+    arguments, issue = read_arguments(raw, cut=False)
+    if not name or not (given is None or isinstance(given, dict | str)):
+        arguments, issue = {}, CallIssue.MALFORMED
+    return ToolCall(f"call_{position}", name, arguments, raw, issue)
+
+
+def _unreadable(text: str, body: str, *, cut: bool, too_early: bool) -> Reading:
+    """An object that cannot be read to its end: a call is broken, a response is taken as far as it goes."""
+    key = _KEY.match(body)
+    partial = _partial(body) if too_early else {}
+    if (key is not None and key[1] == "tool_call") or "tool_call" in partial:
+        return Reading(_as_text(partial.get("response")), [_broken(body, cut=cut and too_early)], too_early)
+    if key is not None:
+        value = body[key.end() :]
+        return Reading(_recovered(body) if value.startswith('"') else value, [], too_early)
+    begun = body[1:].strip()
+    if too_early and cut and any(name.startswith(begun) for name in _KEY_NAMES):
+        calls = [_broken(body, cut=True)] if begun.startswith('"t') else []
+        return Reading("", calls, unfinished=True)
+    return Reading(text, [])
+
+
+def _partial(body: str) -> Mapping[str, Any]:
+    try:
+        return mapping(jiter.from_json(body.encode("utf-8", "surrogatepass"), partial_mode="trailing-strings"))
+    except ValueError:
+        return {}
+
+
+def _recovered(body: str) -> str:
+    return ResponseText().feed(body)
+
+
+def _broken(body: str, *, cut: bool) -> ToolCall:
+    name, arguments = _NAME.search(body), _ARGUMENTS.search(body)
+    raw = body[arguments.end() :] if arguments else ""
+    issue = CallIssue.TRUNCATED if cut else CallIssue.MALFORMED
+    return ToolCall("call_0", name[1] if name else "", raw=raw, issue=issue, shown_whole=False)
+
+
+def instruction(tools: Sequence[Any]) -> str:
+    """What the model is told of the protocol and its tools, after the system prompt."""
+    lines = [
+        "Answer with exactly one JSON object and nothing else.",
+        'To give your answer: {"response": "<your answer>"}',
+    ]
+    if tools:
+        lines += [
+            'To call a tool: {"tool_call": {"name": "<name of the tool>", "arguments": {<its arguments>}}}',
+            "Call one tool at a time; its result is then given to you as a tool_result.",
+            "",
+            "Tools:",
+        ]
+    for tool in tools:
+        lines += [f"- {tool.name}: {tool.description}", f"  JSON Schema of its arguments: {write_json(tool.schema)}"]
+    return "\n".join(lines)

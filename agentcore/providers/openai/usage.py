@@ -1,0 +1,47 @@
+"""Token counts, wherever an OpenAI-compatible server puts them."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from agentcore.messages import TokenUsage
+from agentcore.providers.wire.shapes import count, mapping, sequence
+
+
+def find_usage(payload: Mapping[str, Any]) -> TokenUsage | None:
+    """The last usage of a payload that says anything: beside the choices, in `x_groq`, or at a choice (Moonshot)."""
+    found = None
+    for usage in _places(payload):
+        found = (_read(usage) if usage else None) or found
+    return found
+
+
+def _places(payload: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    for choice in sequence(payload.get("choices")):
+        yield mapping(mapping(choice).get("usage"))
+    yield mapping(mapping(payload.get("x_groq")).get("usage"))
+    yield mapping(payload.get("usage"))
+
+
+def _read(usage: Mapping[str, Any]) -> TokenUsage | None:
+    taken = _first(usage, "prompt_tokens", "input_tokens")
+    given = _first(usage, "completion_tokens", "output_tokens")
+    total = _first(usage, "total_tokens")
+    if given is None and taken is not None and total is not None:
+        given = max(0, total - taken)
+    if taken is None and given is None:
+        return None
+    taken, given = taken or 0, given or 0
+    asked = mapping(usage.get("prompt_tokens_details"))
+    spent = mapping(usage.get("completion_tokens_details"))
+    reasoning = _first(spent, "reasoning_tokens") or _first(usage, "reasoning_tokens") or 0
+    # xAI counts reasoning beside the completion; ours includes it.
+    if reasoning and total == taken + given + reasoning:
+        given += reasoning
+    cached = _first(asked, "cached_tokens")
+    if cached is None:
+        cached = _first(usage, "prompt_cache_hit_tokens", "num_cached_tokens", "cached_tokens") or 0
+    return TokenUsage(taken, given, reasoning, cached)
+
+
+def _first(usage: Mapping[str, Any], *names: str) -> int | None:
+    return next((value for name in names if (value := count(usage.get(name))) is not None), None)

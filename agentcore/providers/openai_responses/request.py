@@ -1,0 +1,98 @@
+"""Our request as the body of the Responses API."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from agentcore.messages import ChatRequest, Message, Role, ToolCall, ToolSpec
+from agentcore.providers.openai.request import encode_call
+from agentcore.providers.openai_responses.items import OTHER_CLIENT_CALLS, call_id, client_calls
+from agentcore.providers.wire.continuing import by_hint_message, sent_extra
+from agentcore.providers.wire.history import History
+from agentcore.providers.wire.shapes import mapping
+
+_DECIDED = frozenset({"model", "input", "instructions", "max_output_tokens", "stream"})
+_OUTPUT_TYPES = frozenset({"message", "reasoning", *OTHER_CLIENT_CALLS})
+
+
+def encode_request(request: ChatRequest) -> dict[str, Any]:
+    """The body. `extra` may replace what is optional, never the model, the input, the cap or the framing."""
+    body: dict[str, Any] = {"model": request.model, "input": list(_input(request))}
+    if request.system_prompt:
+        body["instructions"] = request.system_prompt
+    body["max_output_tokens"] = request.max_tokens
+    if request.tools:
+        body["tools"] = [_tool(spec) for spec in request.tools]
+    if request.stream:
+        body["stream"] = True
+    body |= {key: value for key, value in sent_extra(request).items() if key not in _DECIDED}
+    if request.envelope_schema is not None:
+        envelope = {"type": "json_schema", "name": "envelope", "schema": dict(request.envelope_schema)}
+        body["text"] = {"format": envelope, **mapping(request.extra.get("text"))}
+    return body
+
+
+def _input(request: ChatRequest) -> Iterator[Any]:
+    history = History(request.messages)
+    kinds: dict[str, str] = {}  # of the calls so far, by id: each has its own form of result
+    for message in request.messages:
+        match message.role:
+            case Role.ASSISTANT:
+                for item in _assistant(message, history):
+                    kinds[call_id(item)] = item.get("type", "")
+                    yield item
+            case Role.TOOL:
+                yield _result(message, kinds.get(message.tool_call_id or "", "function_call"))
+            case role:
+                yield {"role": role.value, "content": message.text}
+    for speaker, text in by_hint_message(request):
+        yield {"role": speaker, "content": text}
+
+
+def _assistant(message: Message, history: History) -> Iterable[Any]:
+    if _is_ours(message.echo) and history.may_echo(message):
+        return _with_ids(message.echo, message.tool_calls)
+    calls = [_call(call) for call in history.calls_of(message)]
+    said = [{"role": "assistant", "content": message.text}] if message.text or not calls else []
+    return [*said, *calls]
+
+
+def _is_ours(echo: object) -> bool:
+    """Whether an echo is a list of output items; another dialect's typed blocks are not."""
+    return (
+        isinstance(echo, list)
+        and bool(echo)
+        and all(isinstance(item, dict) and isinstance(item.get("type"), str) for item in echo)
+        and any(item["type"] in _OUTPUT_TYPES or item["type"].endswith("_call") for item in echo)
+    )
+
+
+def _with_ids(items: list[dict[str, Any]], calls: Iterable[ToolCall]) -> Iterator[Any]:
+    """The items verbatim, but for the id of a call that the turn had to name anew."""
+    names = iter(calls)
+    waiting = {id(item) for item in client_calls(items)}
+    for item in items:
+        call = next(names, None) if id(item) in waiting else None
+        renamed = call is not None and "call_id" in item and item["call_id"] != call.id
+        yield {**item, "call_id": call.id} if call is not None and renamed else item
+
+
+def _call(call: ToolCall) -> dict[str, Any]:
+    encoded = encode_call(call)
+    if call.custom:
+        return {"type": "custom_tool_call", "call_id": call.id, **encoded["custom"]}
+    return {"type": "function_call", "call_id": call.id, **encoded["function"]}
+
+
+def _result(message: Message, kind: str) -> dict[str, Any]:
+    if kind == "mcp_approval_request":  # what a tool says is no consent
+        answer = {"approval_request_id": message.tool_call_id, "approve": False, "reason": message.text}
+        return {"type": "mcp_approval_response", **answer}
+    known = kind == "custom_tool_call" or kind in OTHER_CLIENT_CALLS
+    output = f"{kind}_output" if known else "function_call_output"
+    return {"type": output, "call_id": message.tool_call_id or "", "output": message.text}
+
+
+def _tool(spec: ToolSpec) -> dict[str, Any]:
+    # Without `strict: false` this API makes every optional argument a required one.
+    described = {"name": spec.name, "description": spec.description, "parameters": dict(spec.schema)}
+    return {"type": "function", **described, "strict": False}

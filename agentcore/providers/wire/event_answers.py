@@ -1,0 +1,166 @@
+"""Reads the answer to a request for a stream, for every dialect of JSON in server-sent events.
+
+The bytes are events (on AWS also binary messages), or one JSON document where a server does not stream; what they say
+is gathered by the dialect's own `EventAnswer`.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from agentcore.errors import DecodeError
+from agentcore.messages import ChatResponse, Delta
+from agentcore.providers.wire.event_stream import EventStreamReader, payload_of
+from agentcore.providers.wire.framing import (
+    EventReader,
+    Framing,
+    ServerSentEvent,
+    leading,
+    read_cut_json,
+    read_json,
+    sniff,
+)
+from agentcore.providers.wire.shapes import mapping, string
+
+
+class EventAnswer(Protocol):
+    """One answer of a dialect, gathered payload by payload."""
+
+    noun: str  #: what an answer is called, as in "no chat completion"
+
+    def is_dialect(self, payload: Mapping[str, Any], /) -> bool:
+        """Whether an object can be a piece, an answer or an error of this dialect."""
+        ...
+
+    def take(self, payload: Mapping[str, Any], /, *, whole: bool) -> Delta | None:
+        """Adds a piece, or (`whole`) a complete body; returns what is new of it to show."""
+        ...
+
+    def response(self, *, closed: bool, cut_body: bool = False) -> ChatResponse:
+        """The answer so far. `closed`: its end was seen; `cut_body`: it is one JSON body that ends too early."""
+        ...
+
+
+def take_body(answer: EventAnswer, payload: object) -> None:
+    """Adds one whole body; DecodeError for another vendor's JSON."""
+    if isinstance(payload, list):  # Google's compatible endpoint wraps an error in an array
+        payload = next(iter(payload), None)
+    body = mapping(payload)
+    if not answer.is_dialect(body):
+        raise DecodeError(f"The provider answered with JSON that is no {answer.noun}. Check the base URL.")
+    answer.take(body, whole=True)
+
+
+class EventDecoder:
+    """One decoder per answer. Once it has raised, it raises again; `close` may be called more than once."""
+
+    def __init__(self, answer: EventAnswer, *, messages: bool = False) -> None:
+        """`messages`: the answer may come in AWS's binary messages too."""
+        self._answer = answer
+        self._messages = EventStreamReader() if messages else None
+        self._framing: Framing | None = None
+        self._failure: DecodeError | None = None
+        self._response: ChatResponse | None = None
+        self._head = b""
+        self._document: list[bytes] = []
+        self._events = EventReader()
+        self._done = False
+        self._recognized = False
+        self._unread = False
+
+    def feed(self, data: bytes) -> list[Delta]:
+        """Takes the next bytes; returns what is new to show. DecodeError as soon as they are no answer at all."""
+        if self._failure is not None:
+            raise self._failure
+        if self._framing is None:
+            data = self._settle_framing(data)
+        if self._framing is Framing.DOCUMENT:
+            self._document.append(data)
+        if self._framing is Framing.EVENTS:
+            return self._take_events(self._events.feed(data))
+        if self._framing is Framing.MESSAGES:
+            return self._take_messages(data)
+        return []
+
+    def close(self) -> ChatResponse:
+        """The answer as far as it came. DecodeError where nothing of it was of this dialect."""
+        if self._failure is not None:
+            raise self._failure
+        if self._response is None:
+            try:
+                self._response = self._finish()
+            except DecodeError as error:
+                self._failure = error
+                raise
+        return self._response
+
+    def _settle_framing(self, data: bytes) -> bytes:
+        self._head = leading(self._head + data)
+        try:
+            self._framing = sniff(self._head, messages=self._messages is not None)
+        except DecodeError as error:
+            self._failure = error
+            raise
+        return self._head
+
+    def _finish(self) -> ChatResponse:
+        noun = self._answer.noun
+        if self._framing is Framing.DOCUMENT:
+            return self._finish_document(b"".join(self._document))
+        if self._framing is None:
+            begun = f"only {self._head!r}" if self._head else "an empty body"
+            raise DecodeError(f"The provider answered with {begun}, which is no {noun}. Check the base URL.")
+        self._take_events(self._events.close())
+        if self._unread and not self._recognized:
+            raise DecodeError(f"The provider sent events, but no {noun} is among them. Check the base URL.")
+        return self._answer.response(closed=self._done)
+
+    def _finish_document(self, document: bytes) -> ChatResponse:
+        try:
+            payload, cut = read_json(document), False
+        except ValueError:
+            payload, cut = read_cut_json(document), True
+        take_body(self._answer, payload)
+        return self._answer.response(closed=True, cut_body=cut)
+
+    def _take_events(self, events: list[ServerSentEvent]) -> list[Delta]:
+        deltas = []
+        for event in events:
+            for payload in self._payloads(event):
+                delta = self._take_payload(event.name, payload)
+                if delta is not None:
+                    deltas.append(delta)
+        return deltas
+
+    def _take_messages(self, data: bytes) -> list[Delta]:
+        assert self._messages is not None, "sniffed only where a dialect has them"
+        try:
+            messages = self._messages.feed(data)
+        except DecodeError as error:
+            self._failure = error
+            raise
+        payloads = [payload_of(message) for message in messages]
+        return [delta for payload in payloads if (delta := self._take_payload("", payload)) is not None]
+
+    def _payloads(self, event: ServerSentEvent) -> list[Any]:
+        """The event's JSON; line by line where a server leaves out the empty lines between events."""
+        data = event.data.strip()
+        if data == b"[DONE]":
+            self._done = True
+            return []
+        try:
+            return [read_json(data)]
+        except ValueError:
+            if b"\n" in data:
+                lines = [ServerSentEvent(event.name, line) for line in data.split(b"\n")]
+                return [payload for line in lines for payload in self._payloads(line)]
+        return [data.decode("utf-8", "replace")]
+
+    def _take_payload(self, name: str, payload: object) -> Delta | None:
+        piece = mapping(payload)
+        if name == "error" and not piece.get("error"):
+            piece = {"error": piece or {"message": string(payload) or "The provider sent an error event."}}
+        if self._answer.is_dialect(piece):
+            self._recognized = True
+            return self._answer.take(piece, whole=False)
+        self._unread |= not string(payload).startswith("{")  # an object that is cut short may well be one of ours
+        return None

@@ -1,0 +1,95 @@
+"""From the parts of one answer and the sightings of its reason to a `ChatResponse`, the same for every dialect."""
+
+from typing import Any, NamedTuple
+
+from agentcore.errors import ProviderError
+from agentcore.messages import CallIssue, ChatResponse, TokenUsage, ToolCall
+from agentcore.providers.wire.error_kinds import BROKE_OFF
+from agentcore.providers.wire.reason_tracker import ReasonTracker, Verdict
+from agentcore.reasons import NormalizedStopReason
+
+_UNKNOWN = NormalizedStopReason.UNKNOWN
+# Under these an answer should hold something.
+_EXPECT_OUTPUT = frozenset({NormalizedStopReason.END_TURN, NormalizedStopReason.MAX_TOKENS})
+
+
+class Parts(NamedTuple):
+    """What an answer consists of, read to its end. `calls`: the client-side ones, whole and broken, in order."""
+
+    text: str
+    reasoning: str
+    refusal: str
+    calls: list[ToolCall]
+
+
+class Evidence:
+    """What one answer says of itself beside its parts: reasons, an error, its usage, its names.
+
+    `cap` is the output limit that was asked for, where known: evidence for truncation.
+    """
+
+    def __init__(self, provider: str, cap: int | None) -> None:
+        self.provider = provider
+        self.cap = cap
+        self.reasons = ReasonTracker()
+        self.usage: TokenUsage | None = None
+        self.error: ProviderError | None = None
+        self.model = self.response_id = ""
+
+    @property
+    def at_cap(self) -> bool:
+        """Whether the answer used all the tokens it was given."""
+        return bool(self.cap and self.usage and self.usage.output_tokens >= self.cap)
+
+    def take_error(self, found: ProviderError, word: str = "error") -> None:
+        """Adds an error of the answer; the first one tells most. `word`: what the answer calls it."""
+        self.error = self.error or found
+        raw = (found.code if found.stop_reason else None) or word
+        self.reasons.error("error", raw, found.stop_reason or _UNKNOWN)
+
+    def broke_off(self, *, closed: bool, cut_body: bool) -> bool:
+        """Whether the answer ends before its end; a cut body is then a sighting too."""
+        if cut_body:
+            self.reasons.break_off("body")
+        return cut_body or not (closed or self.reasons.has_word or self.error)
+
+    def settle(self, parts: Parts, *, broke_off: bool) -> ChatResponse:
+        """The response, without what only a dialect knows (its echo, its resume token)."""
+        if parts.refusal:
+            self.reasons.sign("refusal", NormalizedStopReason.SAFETY_BLOCKED)
+        verdict = self.reasons.settle(has_calls=bool(parts.calls))
+        error = self.error or (BROKE_OFF if broke_off and verdict.stop_reason is _UNKNOWN else None)
+        says_something = bool(parts.text.strip() or parts.calls or parts.refusal)
+        silent = not (says_something or error) and _expects_output(verdict)
+        return ChatResponse(
+            text=parts.text,
+            tool_calls=tuple(call for call in parts.calls if call.issue is None),
+            broken_tool_calls=tuple(call for call in parts.calls if call.issue is not None),
+            usage=self.usage,
+            reasoning_content=parts.reasoning,
+            stop_reason=verdict.stop_reason,
+            raw_stop_reason=verdict.raw,
+            reason_trail=self.reasons.trail,
+            refusal=parts.refusal or None,
+            diagnostics=("empty_output",) * silent + ("relabelled",) * verdict.relabelled,
+            provider=self.provider,
+            model=self.model,
+            response_id=self.response_id or None,
+            incomplete_stream=broke_off,
+            error=error,
+        )
+
+
+def has_cut_call(calls: list[ToolCall]) -> bool:
+    """Whether a call among them was cut short."""
+    return any(call.issue is CallIssue.TRUNCATED for call in calls)
+
+
+def _expects_output(verdict: Verdict) -> bool:
+    """Whether silence is worth a word: the answer ended as one that says something, or without a reason at all."""
+    return verdict.stop_reason in _EXPECT_OUTPUT or not verdict.raw
+
+
+def echoable(response: ChatResponse, echo: Any) -> Any:
+    """The echo, unless the answer is one that is never sent back: cut off, or with a call that must not run."""
+    return None if response.broken_tool_calls or response.incomplete_stream else echo
