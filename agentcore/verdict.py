@@ -44,7 +44,7 @@ def _completed(snapshot: Snapshot, _end: Finish) -> str:
         return (
             f"Completed in {_count(spent.attempts, 'call')}, after {_count(spent.total_failures, 'error')} on the way."
         )
-    said = f" The provider said “{snapshot.raw_stop_reason}”." if "unknown_reason" in snapshot.flagged else ""
+    said = f" {_said(snapshot)}" if "unknown_reason" in snapshot.flagged else ""
     return f"Completed in {_count(spent.attempts, 'call')}.{said}"
 
 
@@ -94,11 +94,11 @@ def _forbidden(snapshot: Snapshot, end: Finish) -> str:
 def _error(snapshot: Snapshot, end: Finish) -> str:
     ran_out = f" after {_count(snapshot.spent.total_failures, 'failed call')}" if snapshot.spent.total_failures else ""
     kept = " What had arrived is kept." if snapshot.output_text else ""
-    return f"Failed{ran_out}: {end.error_message or end.error_code}{kept}"
+    return f"Failed{ran_out}: {_closed(end.error_message or str(end.error_code))}{kept}"
 
 
 def _blocked(snapshot: Snapshot, _end: Finish) -> str:
-    return f"Blocked by the provider, which said “{snapshot.raw_stop_reason}”. Raising limits cannot help."
+    return f"Blocked by the provider. {_said(snapshot)} Raising limits cannot help."
 
 
 def _context(_snapshot: Snapshot, _end: Finish) -> str:
@@ -127,6 +127,16 @@ def _other(snapshot: Snapshot, end: Finish) -> str:
 
 def _sentence(words: str) -> str:
     return f"{words[:1].upper()}{words[1:]}."
+
+
+def _closed(sentence: str) -> str:
+    """A provider's own words, ended as a sentence is."""
+    return sentence if sentence.endswith((".", "!", "?")) else f"{sentence}."
+
+
+def _said(snapshot: Snapshot) -> str:
+    word = snapshot.raw_stop_reason
+    return f"The provider said “{word}”." if word else "The provider gave no stop reason."
 
 
 def _plain(notice: str) -> str:

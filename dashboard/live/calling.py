@@ -24,6 +24,8 @@ from dashboard.turns.recorder import Call, CallEnd
 FLUSH_SECONDS = 0.2  #: what a crash may cost at most: 250 ms of stream
 FLUSH_BYTES = 256 * 1024
 
+REDIRECTS = frozenset({301, 302, 303, 307, 308})
+
 Keep = Callable[[int, bytes, str], Awaitable[None]]  #: (n, raw bytes, text decoded from them)
 
 
@@ -144,6 +146,8 @@ class Exchange:
 
     def _whole(self) -> Ending:
         assert self.head is not None, "an answer has a head"
+        if self.head.status in REDIRECTS:
+            return Ending(error=self._redirected(self.head))
         if self._failed:
             return Ending(
                 error=self.provider.decode_error(self.head.status, self.head.headers, bytes(self._error_body))
@@ -156,6 +160,12 @@ class Exchange:
             message = f"The answer is not what {self.provider.name} sends: {error}"
             status = self.head.status
             return Ending(error=ProviderError(ErrorType.VALIDATION, "not_dialect", message, status=status))
+
+    def _redirected(self, head: Head) -> ProviderError:
+        """A redirect is not followed: the key would go where nobody said it may."""
+        target = head.headers.get("location", "another address")
+        message = f"The address of connection “{self.connection.name}” redirects to {target}; correct its address."
+        return ProviderError(ErrorType.MODEL, "redirect", message, status=head.status, retryable=False)
 
     def _broken_off(self, error: TransportError) -> Ending:
         """A reason that was received stands, whether or not the connection outlived it."""

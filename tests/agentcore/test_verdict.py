@@ -1,0 +1,88 @@
+"""The verdict: one sentence for every way a turn can end, claiming no more than the recording shows."""
+
+import pytest
+
+from agentcore.commands import Finish
+from agentcore.events import Setup
+from agentcore.machine.snapshot import Answer, Segment, Snapshot, Spent
+from agentcore.policy import Limits
+from agentcore.reasons import AttemptKind, StopReason, TurnStatus
+from agentcore.verdict import verdict
+
+SETUP = Setup("turn", "openai", "m", 60, output_floor=2)
+SAID = Answer("said", (Segment(1, AttemptKind.INITIAL, 0, 4),))
+
+
+def ended(terminal_reason: str, *, spent: Spent | None = None, **more: object) -> Snapshot:
+    end = Finish(TurnStatus.PARTIAL, StopReason.ERROR, terminal_reason, **more.pop("end", {}))
+    return Snapshot(setup=SETUP, spent=spent or Spent(attempts=1), end=end, **more)
+
+
+def test_a_turn_that_runs_has_none():
+    assert verdict(Snapshot(setup=SETUP)) == ""
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "sentence"),
+    [
+        (ended("completed"), "Completed in 1 call."),
+        (
+            ended("completed", spent=Spent(attempts=3, continuations=2, output_tokens=150)),
+            "Completed after 2 continuations. With max_tokens of about 150 it would have taken one call.",
+        ),
+        (ended("completed", flagged=("unknown_reason",)), "Completed in 1 call. The provider gave no stop reason."),
+        (
+            ended("completed", flagged=("unknown_reason",), raw_stop_reason="solar_flare"),
+            "Completed in 1 call. The provider said “solar_flare”.",
+        ),
+        (
+            ended("completed", spent=Spent(attempts=2, total_failures=1)),
+            "Completed in 2 calls, after 1 error on the way.",
+        ),
+        (
+            ended("completed", spent=Spent(attempts=2, envelope_retries=1)),
+            "Completed with a valid envelope after 2 calls.",
+        ),
+        (
+            ended("retry_limit", spent=Spent(attempts=4, continuations=3, output_tokens=200)),
+            "Cut off by max_tokens 4 times, then stopped at max_continuations, 3 of 3, with 200 of 240 completion "
+            "tokens used. With more continuations it would have gone on; how far is not in this recording: re-run to know.",
+        ),
+        (
+            ended("budget_exhausted", spent=Spent(output_tokens=240, estimated=True)),
+            "Cut off by max_tokens, then stopped because the token total was spent: about 240 of 240 completion "
+            "tokens used. With a larger total it would have gone on; how far is not in this recording.",
+        ),
+        (
+            ended("output_cap", limits=Limits(max_total_output_chars=9)),
+            "Stopped at max_total_output_chars: the answer was cut at 9 characters.",
+        ),
+        (
+            ended("provider_error", answer=SAID, end={"error_message": "overloaded", "output_text": "said"}),
+            "Failed: overloaded. What had arrived is kept.",
+        ),
+        (
+            ended("safety_blocked", raw_stop_reason="content_filter"),
+            "Blocked by the provider. The provider said “content_filter”. Raising limits cannot help.",
+        ),
+        (
+            ended("cancelled", end={"notice": "This turn was cancelled by me."}, spent=Spent(output_tokens=9)),
+            "This turn was cancelled by me. 9 of 240 completion tokens used.",
+        ),
+    ],
+)
+def test_each_end_has_its_sentence(snapshot: Snapshot, sentence: str):
+    assert verdict(snapshot) == sentence
+
+
+def test_where_both_limits_bind_both_are_named():
+    both = ended("retry_limit", spent=Spent(continuations=3, output_tokens=240))
+    assert "With more continuations and a larger token total it would have gone on" in verdict(both)
+
+
+@pytest.mark.parametrize(
+    "terminal_reason",
+    ["empty_output", "repetition", "tool_repair_failed", "forbidden", "context_window_exceeded", "unknown_fatal", "x"],
+)
+def test_no_end_is_without_a_sentence(terminal_reason: str):
+    assert verdict(ended(terminal_reason, end={"notice": "3 of 3 steps."})).endswith(".")

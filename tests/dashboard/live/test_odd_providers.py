@@ -1,0 +1,141 @@
+"""Servers that answer in ways nobody promised: every one ends in a clear word, and nothing that came is lost."""
+
+import asyncio
+import gzip
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from agentcore.replay import verify
+from dashboard.agents.models import Connection
+from dashboard.agents.selectors import project_default
+from dashboard.agents.services import connection_create
+from dashboard.live.services import turn_start
+from dashboard.turns.history import recording_of
+from dashboard.turns.models import Turn
+from tests.dashboard.driving import AgentOf, drive
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+DONE = b"data: [DONE]\n\n"
+
+
+def event(delta: dict[str, Any], reason: str | None = None) -> bytes:
+    choice = {"index": 0, "delta": delta, "finish_reason": reason}
+    return b"data: " + json.dumps({"choices": [choice]}, ensure_ascii=False).encode() + b"\n\n"
+
+
+def call(name: str, arguments: str) -> bytes:
+    calls = [{"index": 0, "id": "c1", "function": {"name": name, "arguments": arguments}}]
+    return event({"tool_calls": calls}) + event({}, "tool_calls") + DONE
+
+
+STREAMS = {
+    "no closing event": event({"content": "whole"}) + event({}, "stop"),
+    "no reason": event({"content": "half"}) + DONE,
+    "neither": event({"content": "half"}),
+    "error in the stream": event({"content": "half"}) + b'data: {"error": {"message": "overloaded", "code": 503}}\n\n',
+    "split characters": event({"content": "naïve 😀 é"}) + event({}, "stop") + DONE,
+    "two megabytes": event({"content": "x" * 2_000_000}) + event({}, "stop") + DONE,
+    "unstorable characters": event({"content": "a\u0000b"}) + event({}, "stop") + DONE,
+    "malformed call": call("calculator", '{"expression": 1,}'),
+    "refusal": event({"refusal": "I cannot."}) + event({}, "stop") + DONE,
+    "says the same again": event({"content": "the very same sentence again."}) + event({}, "length") + DONE,
+}
+BODIES = {
+    "empty": web.Response,
+    "no content": lambda: web.Response(status=204),
+    "redirect": lambda: web.Response(status=302, headers={"Location": "http://127.0.0.1:1/"}),
+    "html with 500": lambda: web.Response(status=500, text="<html>boom</html>"),
+    "429 without a time": lambda: web.json_response({"error": {"message": "slow down"}}, status=429),
+    "gzip": lambda: web.Response(
+        body=gzip.compress(event({"content": "whole"}) + event({}, "stop") + DONE),
+        headers={"Content-Encoding": "gzip", "Content-Type": "text/event-stream"},
+    ),
+    "a whole answer": lambda: web.json_response(
+        {"choices": [{"index": 0, "message": {"content": "whole"}, "finish_reason": "stop"}]}
+    ),
+    "context full": lambda: web.json_response(
+        {"error": {"message": "maximum context length is 8192 tokens", "code": "context_length_exceeded"}}, status=400
+    ),
+}
+
+
+async def answer(request: web.Request) -> web.StreamResponse:
+    model = (await request.json())["model"]
+    if model in BODIES:
+        return BODIES[model]()
+    response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+    await response.prepare(request)
+    data = STREAMS.get(model) or event({"content": "whole"}) + event({}, "stop")
+    pieces = [data[i : i + 1] for i in range(len(data))] if model == "split characters" else [data]
+    for piece in pieces:
+        await response.write(piece)
+    if model in ("cut after the reason", "cut in the middle"):
+        await asyncio.sleep(0.05)
+        assert request.transport is not None
+        request.transport.abort()
+    await response.write_eof()
+    return response
+
+
+@pytest.fixture(scope="module")
+def odd_url() -> Iterator[str]:
+    loop = asyncio.new_event_loop()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        application = web.Application(client_max_size=2**24)
+        application.router.add_post("/chat/completions", answer)
+        runner = web.AppRunner(application)
+        loop.run_until_complete(runner.setup())
+        loop.run_until_complete(web.SockSite(runner, listener).start())
+        thread = threading.Thread(target=loop.run_forever, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        asyncio.run_coroutine_threadsafe(runner.cleanup(), loop).result(10)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(10)
+        loop.close()
+
+
+@pytest.fixture
+def odd(odd_url: str) -> Connection:
+    return connection_create(project=project_default(), name="odd", provider="openai", base_url=odd_url)
+
+
+@pytest.mark.parametrize(
+    ("model", "status", "terminal_reason", "said", "words"),
+    [
+        ("no closing event", "completed", "completed", "whole", "Completed in 1 call."),
+        ("no reason", "completed", "completed", "half", "The provider gave no stop reason."),
+        ("neither", "partial", "provider_error", "half", "broke off"),
+        ("error in the stream", "partial", "provider_error", "half", "overloaded. What had arrived is kept."),
+        ("split characters", "completed", "completed", "naïve 😀 é", ""),
+        ("two megabytes", "partial", "output_cap", "x" * 120_000, "cut at 120000 characters"),
+        ("unstorable characters", "completed", "completed", "a\ufffdb", ""),
+        ("malformed call", "partial", "tool_repair_failed", "", "was malformed and did not run"),
+        ("refusal", "aborted", "safety_blocked", "", "Blocked by the provider."),
+        ("says the same again", "partial", "repetition", "the very same sentence again.", "added nothing new"),
+        ("empty", "failed", "provider_error", "", "empty body"),
+        ("no content", "failed", "provider_error", "", "empty body"),
+        ("redirect", "failed", "provider_error", "", "correct its address"),
+        ("html with 500", "failed", "provider_error", "", "boom"),
+        ("429 without a time", "failed", "provider_error", "", "slow down."),
+        ("gzip", "completed", "completed", "whole", ""),
+        ("a whole answer", "completed", "completed", "whole", ""),
+        ("context full", "aborted", "context_window_exceeded", "", "Raising max_tokens cannot help."),
+        ("cut after the reason", "completed", "completed", "whole", ""),
+    ],
+)
+def test_an_odd_answer_ends_in_a_clear_word(
+    agent_of: AgentOf, odd: Connection, model: str, status: str, terminal_reason: str, said: str, words: str
+):
+    agent = agent_of(model, name="odd", connection=odd, max_tokens=60, tools=["calculator"])
+    turn: Turn = drive(turn_start(agent=agent, input_text="go"))
+    assert (turn.status, turn.terminal_reason, turn.output_text) == (status, terminal_reason, said)
+    assert words in turn.verdict
+    assert verify(recording_of(turn)).verified
