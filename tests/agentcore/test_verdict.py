@@ -46,7 +46,8 @@ def test_a_turn_that_runs_has_none():
         (
             ended("retry_limit", spent=Spent(attempts=4, continuations=3, output_tokens=200)),
             "Cut off by max_tokens 4 times, then stopped at max_continuations, 3 of 3, with 200 of 240 completion "
-            "tokens used. With more continuations it would have gone on; how far is not in this recording: re-run to know.",
+            "tokens used. With more continuations it would have gone on; how far is not in this recording: "
+            "re-run to know.",
         ),
         (
             ended("budget_exhausted", spent=Spent(output_tokens=240, estimated=True)),
