@@ -6,6 +6,7 @@ itself each second; it may come a thousand times, so a page looks at most every 
 
 import asyncio
 import contextlib
+from abc import ABC, abstractmethod
 from typing import Any
 
 import structlog
@@ -22,26 +23,26 @@ TRY_AGAIN = 1011  #: the close code after which a page connects again
 REFUSED = 4401
 
 
-class Watcher(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is untyped
+class Watcher(AsyncWebsocketConsumer, ABC):  # type: ignore[misc] # channels is untyped
     """A socket that pushes HTML fragments; each replaces the element of its id."""
 
     group = ""
     pace = PACE
 
+    @abstractmethod
     def begin(self, given: QueryDict, /, **route: Any) -> None:
         """Take up what the page shows already. Called once, in the loop: no database."""
-        raise NotImplementedError
 
+    @abstractmethod
     def news(self) -> list[str]:
         """The fragments that differ from what the page shows, a message each; empty ones are not sent.
 
         Called in a thread.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def is_waiting(self) -> bool:
         """Whether to look again unasked after `PATIENCE`."""
-        raise NotImplementedError
 
     def is_over(self) -> bool:
         """Whether nothing can change any more; the socket then closes for good."""

@@ -1,10 +1,23 @@
-"""The simulator: an HTTP provider with the OpenAI chat-completions wire format, whose models behave by their names.
+"""The simulator: an HTTP provider that speaks every vendor's dialect, whose models behave by their names.
 
-Theory of operation. Nothing is kept between requests: `asked` reads a request, and what the conversation already holds
-tells how far the model has come. A model is a row of the table in `behaviours`, which gives a script: a text of `texts`
-or `endless`, calls, and an ending. `speaking` turns the script into pieces of one token each, goes on where the last
-answer was cut, and stops when the budget is spent. `wire` renders the pieces as one body or as server-sent events,
-`delivery` keeps the model's pace, `exchange` is the HTTP side, `app` holds the addresses.
+Theory of operation. Nothing is kept between requests: a module of `dialects` reads a request into what is `asked`, and
+what the conversation already holds tells how far the model has come. A model is a row of the table in `behaviours`,
+which knows no dialect and gives a script: a text of `texts` or `endless`, calls, and an ending. `speaking` turns the
+script into pieces of one token each, goes on where the last answer was cut, and stops when the budget is spent. The
+dialect's table has its word for each ending, its wire renders the pieces as one body or as a stream; an ending that it
+has no word for becomes the error its vendor would send. `delivery` keeps the model's pace, `exchange` is the HTTP side,
+`app` brings them together.
+
+| dialect            | address                                                      |
+|--------------------|--------------------------------------------------------------|
+| `openai`           | `/v1/chat/completions`                                       |
+| `openai_responses` | `/v1/responses`                                              |
+| `anthropic`        | `/v1/messages`                                               |
+| `gemini`           | `/v1beta/models/{model}:generateContent`, `:streamGenerateContent` |
+| `bedrock`          | `/model/{model}/converse`, `/converse-stream` (no signature is asked for) |
+| `ollama`           | `/api/chat`                                                  |
+| `cohere`           | `/v2/chat`                                                   |
+| `llama`            | `/llama/v1/chat/completions`                                 |
 
 Start it with any ASGI server: `uvicorn --lifespan off dashboard.simulator.app:app`. It imports no Django.
 

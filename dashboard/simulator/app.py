@@ -5,18 +5,22 @@ import os
 import time
 from collections.abc import Awaitable, Callable, Mapping
 
-from dashboard.simulator import asked as asking
 from dashboard.simulator import errors
-from dashboard.simulator.asked import Asked
-from dashboard.simulator.behaviours import MODELS, Behaviour
+from dashboard.simulator.asked import SLOWEST_MS, Asked, Incoming
+from dashboard.simulator.behaviours import MODELS, Behaviour, Response, Silence
 from dashboard.simulator.delivery import Delivery
+from dashboard.simulator.dialects import Address, find
+from dashboard.simulator.dialects.base import Dialect
+from dashboard.simulator.dialects.openai import OPENAI, models_reply
 from dashboard.simulator.errors import Reply, RequestError
 from dashboard.simulator.exchange import ConnectionEndedError, Exchange, Receive, Scope, Send
 from dashboard.simulator.speaking import Script, speak
-from dashboard.simulator.wire import Wire, error_reply, models_reply
 
 _DEFAULT_TOKEN_MS = 8.0
-_WELCOME = b"This is Whystop's simulator. It speaks the OpenAI chat-completions format under /v1.\n"
+_WELCOME = (
+    b"This is Whystop's simulator. It speaks OpenAI's chat completions and responses under /v1, and the formats of "
+    b"Anthropic, Gemini, Bedrock, Ollama, Cohere and llama.cpp at the addresses of each.\n"
+)
 
 Handler = Callable[[Exchange], Awaitable[None]]
 
@@ -33,7 +37,6 @@ class Simulator:
         self._addresses: Mapping[str, tuple[str, Handler]] = {
             "/": ("GET, HEAD", _welcome),
             "/v1/models": ("GET", _list_models),
-            "/v1/chat/completions": ("POST", self._chat),
         }
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -60,10 +63,16 @@ class Simulator:
                 return
 
     async def _answer(self, exchange: Exchange) -> None:
+        address = find(exchange.path)
+        dialect = address.dialect if address else OPENAI
         try:
-            await self._handler(exchange)(exchange)
+            if address:
+                _allow(exchange, "POST")
+                await self._chat(exchange, address)
+            else:
+                await self._handler(exchange)(exchange)
         except RequestError as refused:
-            await exchange.reply(error_reply(refused))
+            await exchange.reply(dialect.error(refused))
         except ConnectionEndedError:
             await exchange.hang_up()
 
@@ -71,27 +80,27 @@ class Simulator:
         if exchange.path not in self._addresses:
             raise errors.unknown_address(exchange.method, exchange.path)
         allowed, handler = self._addresses[exchange.path]
-        if exchange.method not in allowed.split(", "):
-            raise errors.wrong_method(exchange.method, exchange.path, allowed)
+        _allow(exchange, allowed)
         return handler
 
-    async def _chat(self, exchange: Exchange) -> None:
-        asked = asking.read(await exchange.body(), exchange.headers)
+    async def _chat(self, exchange: Exchange, address: Address) -> None:
+        dialect = address.dialect
+        asked = dialect.read(Incoming(await exchange.body(), exchange.headers, address.place, exchange.query))
         if asked.model not in MODELS:
             raise errors.unknown_model(asked.model)
         behaviour = MODELS[asked.model]
-        script = behaviour.script(asked)
-        if isinstance(script, Reply):
-            await exchange.reply(script)
+        response = _response(dialect, behaviour, asked)
+        if isinstance(response, Reply):
+            await exchange.reply(response)
             return
         departure = asyncio.ensure_future(exchange.departure())
         self._under_way.add(departure)
         try:
-            await _deliver(
-                asked,
-                script,
-                Delivery(exchange, Wire(asked, int(time.time())), pace=self._pace(asked, behaviour), gone=departure),
-            )
+            if isinstance(response, Silence):
+                await asyncio.wait({departure})
+                raise ConnectionEndedError
+            wire = dialect.wire(asked, int(time.time()))
+            await _deliver(asked, response, Delivery(exchange, wire, pace=self._pace(asked, behaviour), gone=departure))
         finally:
             self._under_way.discard(departure)
             departure.cancel()
@@ -99,6 +108,21 @@ class Simulator:
     def _pace(self, asked: Asked, behaviour: Behaviour) -> float:
         paces = (asked.delay_ms, behaviour.token_ms, self._token_ms)
         return next(pace for pace in paces if pace is not None) / 1000
+
+
+def _allow(exchange: Exchange, methods: str) -> None:
+    if exchange.method not in methods.split(", "):
+        raise errors.wrong_method(exchange.method, exchange.path, methods)
+
+
+def _response(dialect: Dialect, behaviour: Behaviour, asked: Asked) -> Response:
+    """What the model does, where the dialect has a word for it; else the error it sends instead."""
+    if behaviour.needs is not None and behaviour.needs not in dialect.words:
+        raise errors.not_of_this_dialect(asked.model, dialect.name)
+    response = behaviour.script(asked)
+    if isinstance(response, Script) and response.ending not in dialect.words:
+        raise dialect.refusals[response.ending]()
+    return response
 
 
 async def _deliver(asked: Asked, script: Script, delivery: Delivery) -> None:
@@ -114,7 +138,9 @@ async def _welcome(exchange: Exchange) -> None:
 
 
 async def _list_models(exchange: Exchange) -> None:
-    await exchange.reply(models_reply(MODELS))
+    await exchange.reply(
+        models_reply(name for name, model in MODELS.items() if model.needs is None or model.needs in OPENAI.words)
+    )
 
 
 def _token_ms() -> float:
@@ -123,8 +149,8 @@ def _token_ms() -> float:
         pace = float(value or _DEFAULT_TOKEN_MS)
     except ValueError:
         pace = -1.0
-    if not 0 <= pace <= asking.SLOWEST_MS:
-        problem = f"WHYSTOP_SIM_TOKEN_MS is '{value}'. Set milliseconds per token from 0 to {asking.SLOWEST_MS:g}."
+    if not 0 <= pace <= SLOWEST_MS:
+        problem = f"WHYSTOP_SIM_TOKEN_MS is '{value}'. Set milliseconds per token from 0 to {SLOWEST_MS:g}."
         raise SystemExit(problem)
     return pace
 

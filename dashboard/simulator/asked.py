@@ -1,21 +1,16 @@
-"""What a request asks: the body of `POST /v1/chat/completions` and the headers that steer a simulated model."""
+"""What a request asks, in no dialect: its conversation, its limits, and the headers that steer a simulated model."""
 
-import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import StrEnum
 from hashlib import sha256
-from typing import Any
 
 from dashboard.simulator import errors
 from dashboard.simulator.tokens import count_tokens
 
-CEILING = 16_384  #: tokens; more is refused
-UNLIMITED = 4_096  #: tokens, where the request sets no limit
 SLOWEST_MS = 10_000.0
 
-_ROLES = ("system", "developer", "user", "assistant", "tool", "function")
-_GUIDES = ("system", "developer")
 #: A user message of these words asks to go on; it is no new question.
 _HINT = re.compile(
     r"truncated by token limit|continue (from )?exactly|left off|was interrupted|not valid json|tool call payload",
@@ -23,7 +18,50 @@ _HINT = re.compile(
 )
 _LONGEST_HINT = 600  #: characters
 
-Message = Mapping[str, Any]
+
+class Speaker(StrEnum):
+    GUIDE = "guide"  #: the system prompt, or a developer
+    USER = "user"
+    ASSISTANT = "assistant"
+    TOOL = "tool"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One message. `calls`: the names and arguments of its tool calls. `paused`: it holds what a pause left behind."""
+
+    speaker: Speaker
+    text: str
+    calls: tuple[str, ...] = ()
+    paused: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """A request as it arrived. `place`: what its address names, the model among them; header names are lower case."""
+
+    body: bytes
+    headers: Mapping[str, str]
+    place: Mapping[str, str] = field(default_factory=dict)
+    query: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a dialect reads of a request. `flat`: a stream is to come as one array instead of events.
+
+    `parallel`: more than one call may be made at once.
+    """
+
+    model: str
+    lines: Sequence[Line]
+    budget: int
+    stream: bool = False
+    include_usage: bool = True
+    tools: tuple[str, ...] = ()
+    wants_json: bool = False
+    parallel: bool = True
+    flat: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +69,9 @@ class Asked:
     """One request, checked.
 
     `said`: what the assistant has said of the answer asked for, empty at its start. `results`: what the tools called
-    since the last user message returned. `attempt`: 1-based, `None` if the caller does not count. `delay_ms`: the pace
-    the caller wishes, per token. `digest`: hex digits that depend on the body only.
+    since the last user message returned. `guidance`: the system's words and a hint at the end. `resumed`: what a pause
+    left behind was sent back. `attempt`: 1-based, `None` if the caller does not count. `delay_ms`: the pace the caller
+    wishes, per token. `digest`: hex digits that depend on the body only.
     """
 
     model: str
@@ -41,130 +80,65 @@ class Asked:
     include_usage: bool
     tools: tuple[str, ...]
     wants_json: bool
+    parallel: bool
+    flat: bool
     said: str
     results: tuple[str, ...]
+    guidance: str
+    resumed: bool
     prompt_tokens: int
     attempt: int | None
     delay_ms: float | None
     digest: str
 
 
-def read(body: bytes, headers: Mapping[str, str]) -> Asked:
-    """The request in `body`; header names are lower case. Raises `RequestError` for what OpenAI would refuse."""
-    payload = _payload(body)
-    model = payload.get("model")
-    if not isinstance(model, str):
-        raise errors.wrong_type("model", "a string", model)
-    messages = _messages(payload.get("messages"))
-    since = _since_last_question(messages)
+def ask(told: Told, incoming: Incoming) -> Asked:
+    """Raises `RequestError` for a header that makes no sense."""
+    since = _since_last_question(told.lines)
+    guidance = "\n".join(
+        line.text for line in told.lines if line.speaker is Speaker.GUIDE or _is_hint(told.lines, line)
+    )
     return Asked(
-        model=model,
-        budget=_budget(payload),
-        stream=payload.get("stream") is True,
-        include_usage=_mapping(payload.get("stream_options")).get("include_usage") is True,
-        tools=_tools(payload),
-        wants_json=_wants_json(payload, messages),
+        model=told.model,
+        budget=told.budget,
+        stream=told.stream,
+        include_usage=told.include_usage,
+        tools=told.tools,
+        wants_json=told.wants_json or "json" in guidance.lower(),
+        parallel=told.parallel,
+        flat=told.flat,
         said=_said(since),
-        results=tuple(_text(message) for message in since if message["role"] == "tool"),
-        prompt_tokens=sum(map(_tokens_in, messages)),
-        attempt=_attempt(headers),
-        delay_ms=_delay(headers),
-        digest=sha256(body).hexdigest(),
+        results=tuple(line.text for line in since if line.speaker is Speaker.TOOL),
+        guidance=guidance,
+        resumed=any(line.paused for line in since),
+        prompt_tokens=sum(count_tokens(text) for line in told.lines for text in (line.text, *line.calls)),
+        attempt=_attempt(incoming.headers),
+        delay_ms=_delay(incoming.headers),
+        digest=sha256(incoming.body).hexdigest(),
     )
 
 
-def _payload(body: bytes) -> Mapping[str, Any]:
-    try:
-        payload = json.loads(body)
-    except (ValueError, RecursionError) as error:
-        raise errors.broken_json(str(error)) from error
-    if not isinstance(payload, dict):
-        raise errors.broken_json(f"it is a {type(payload).__name__}")
-    return payload
+def _since_last_question(lines: Sequence[Line]) -> Sequence[Line]:
+    questions = (
+        index
+        for index in reversed(range(len(lines)))
+        if lines[index].speaker is Speaker.USER and not _is_hint(lines, lines[index])
+    )
+    return lines[next(questions, -1) + 1 :]
 
 
-def _messages(value: object) -> Sequence[Message]:
-    if not isinstance(value, list):
-        raise errors.wrong_type("messages", "an array of objects", value)
-    if not value:
-        raise errors.no_messages()
-    for index, message in enumerate(value):
-        if not isinstance(message, dict):
-            raise errors.wrong_type(f"messages[{index}]", "an object", message)
-        if message.get("role") not in _ROLES:
-            raise errors.unknown_role(index, message.get("role"), _ROLES)
-    return value
+def _is_hint(lines: Sequence[Line], line: Line) -> bool:
+    """Whether a user's last words ask to go on."""
+    last = len(lines) > 1 and line is lines[-1] and line.speaker is Speaker.USER
+    return last and len(line.text) <= _LONGEST_HINT and _HINT.search(line.text) is not None
 
 
-def _budget(payload: Mapping[str, Any]) -> int:
-    for param in ("max_completion_tokens", "max_tokens"):
-        value = payload.get(param)
-        if value is None:
-            continue
-        if not isinstance(value, int) or isinstance(value, bool):
-            raise errors.wrong_type(param, "an integer", value)
-        if value < 1:
-            raise errors.budget_too_small(param, value)
-        if value > CEILING:
-            raise errors.budget_too_large(param, value, CEILING)
-        return value
-    return UNLIMITED
-
-
-def _since_last_question(messages: Sequence[Message]) -> Sequence[Message]:
-    questions = (index for index in reversed(range(len(messages))) if _is_question(messages, index))
-    return messages[next(questions, -1) + 1 :]
-
-
-def _is_question(messages: Sequence[Message], index: int) -> bool:
-    message = messages[index]
-    if message["role"] != "user":
-        return False
-    text = _text(message)
-    asks_to_go_on = 0 < index == len(messages) - 1 and len(text) <= _LONGEST_HINT and _HINT.search(text)
-    return not asks_to_go_on
-
-
-def _said(since: Sequence[Message]) -> str:
+def _said(since: Sequence[Line]) -> str:
     """The text of the assistant's message the conversation ends with, hints left out. A message that calls is over."""
-    spoken = [message for message in since if message["role"] in ("assistant", "tool")]
-    if not spoken or spoken[-1]["role"] == "tool" or spoken[-1].get("tool_calls"):
+    spoken = [line for line in since if line.speaker in (Speaker.ASSISTANT, Speaker.TOOL)]
+    if not spoken or spoken[-1].speaker is Speaker.TOOL or spoken[-1].calls:
         return ""
-    return _text(spoken[-1])
-
-
-def _tools(payload: Mapping[str, Any]) -> tuple[str, ...]:
-    tools = payload.get("tools")
-    if not isinstance(tools, list) or payload.get("tool_choice") == "none":
-        return ()
-    names = (_mapping(_mapping(tool).get("function")).get("name") for tool in tools)
-    return tuple(name for name in names if isinstance(name, str))
-
-
-def _wants_json(payload: Mapping[str, Any], messages: Sequence[Message]) -> bool:
-    if _mapping(payload.get("response_format")).get("type") in ("json_schema", "json_object"):
-        return True
-    return any("json" in _text(message).lower() for message in messages if message["role"] in _GUIDES)
-
-
-def _tokens_in(message: Message) -> int:
-    calls = message.get("tool_calls")
-    functions = [_mapping(_mapping(call).get("function")) for call in calls] if isinstance(calls, list) else []
-    parts = (str(function.get(key, "")) for function in functions for key in ("name", "arguments"))
-    return count_tokens(_text(message)) + sum(map(count_tokens, parts))
-
-
-def _text(message: Message) -> str:
-    content = message.get("content")
-    if isinstance(content, str):
-        return content
-    parts = content if isinstance(content, list) else []
-    texts = (_mapping(part).get("text") for part in parts)
-    return "".join(text for text in texts if isinstance(text, str))
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
+    return spoken[-1].text
 
 
 def _attempt(headers: Mapping[str, str]) -> int | None:

@@ -1,41 +1,59 @@
-"""The models: what each name does. `MODELS` is the whole list."""
+"""The models: what each name does, in no dialect. `MODELS` is the whole list."""
 
 import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from dashboard.simulator import texts
+from dashboard.simulator import errors, texts
 from dashboard.simulator.asked import Asked
 from dashboard.simulator.endless import rest_of_list
-from dashboard.simulator.errors import Reply, rate_limited
-from dashboard.simulator.speaking import Call, Script, fixed
+from dashboard.simulator.errors import Reply, RequestError
+from dashboard.simulator.speaking import Call, Ending, Script, fixed
 
 _LONGEST_QUOTE = 200  #: characters of a tool's result
 _RETRY_AFTER = 1  #: seconds
+
+
+class Silence:
+    """No answer at all, until the caller leaves."""
+
+
+Response = Script | Reply | Silence
 
 
 @dataclass(frozen=True, slots=True)
 class Behaviour:
     """One model. `script` may give a `Reply` instead, which is sent as it is, and may raise `RequestError`.
 
-    `token_ms`: its own pace; `None` for the simulator's.
+    `token_ms`: its own pace; `None` for the simulator's. `needs`: an ending without which a dialect cannot have it.
     """
 
-    script: Callable[[Asked], Script | Reply]
+    script: Callable[[Asked], Response]
     token_ms: float | None = None
+    needs: Ending | None = None
 
 
-def _always(script: Script | Reply) -> Callable[[Asked], Script | Reply]:
-    return lambda _asked: script
+def _always(response: Response) -> Callable[[Asked], Response]:
+    return lambda _asked: response
+
+
+def _refusing(refusal: Callable[[], RequestError]) -> Callable[[Asked], Response]:
+    def refuse(_asked: Asked) -> Response:
+        raise refusal()
+
+    return refuse
 
 
 def _two_calls(asked: Asked) -> Script:
-    if asked.results:
+    if asked.results and (asked.parallel or len(asked.results) > 1):
         quoted = "; ".join(result[:_LONGEST_QUOTE] for result in asked.results)
         return Script(fixed(f"Both numbers are in. The tools returned: {quoted}."))
     if "calculator" in asked.tools:
-        return _calling(texts.TOOLS_INTRO, _calculation("6 * 7"), _calculation("2 ** 10"))
+        first, second = _calculation("6 * 7"), _calculation("2 ** 10")
+        if asked.parallel:
+            return _calling(texts.TOOLS_INTRO, first, second)
+        return _calling("", second) if asked.results else _calling(texts.TOOLS_INTRO, first)
     if asked.tools:
         return _calling(texts.TOOLS_INTRO, Call(asked.tools[0], "{}"))
     return Script(fixed(texts.NO_TOOLS))
@@ -46,12 +64,15 @@ def _long_call(asked: Asked) -> Script:
         return Script(fixed(f"The sum comes to {asked.results[-1][:_LONGEST_QUOTE]}."))
     if not asked.tools:
         return Script(fixed(texts.NO_TOOLS))
-    name = "calculator" if "calculator" in asked.tools else asked.tools[0]
-    return _calling("", Call(name, _calculation(texts.LONG_EXPRESSION).arguments))
+    return _calling("", Call(_tool(asked), _calculation(texts.LONG_EXPRESSION).arguments))
+
+
+def _tool(asked: Asked) -> str:
+    return "calculator" if "calculator" in asked.tools else asked.tools[0]
 
 
 def _calling(intro: str, *calls: Call) -> Script:
-    return Script(fixed(intro), calls, "tool_calls")
+    return Script(fixed(intro), calls, Ending.CALLS)
 
 
 def _calculation(expression: str) -> Call:
@@ -62,8 +83,34 @@ def _rate_limit_first(asked: Asked) -> Script:
     """Turns the first attempt away; a caller who does not count attempts, in the even seconds of the clock."""
     first = int(time.time()) % 2 == 0 if asked.attempt is None else asked.attempt < 2
     if first:
-        raise rate_limited(asked.model, _RETRY_AFTER)
+        raise errors.rate_limited(asked.model, _RETRY_AFTER)
     return Script(fixed(texts.FLAKY))
+
+
+def _rate_limit(asked: Asked) -> Script:
+    raise errors.rate_limited(asked.model)
+
+
+def _malformed_first(asked: Asked) -> Script:
+    """A call whose arguments are no JSON, and a good one once the model is told so."""
+    if asked.results or not asked.tools or texts.MALFORMED_NOTICE in asked.guidance.lower():
+        return _long_call(asked)
+    return Script(fixed(""), (Call(_tool(asked), texts.MALFORMED_ARGUMENTS),), Ending.MALFORMED)
+
+
+def _pause_once(asked: Asked) -> Script:
+    """Stops for a search of the provider's own, and goes on when what it left is sent back."""
+    if len(asked.said) > len(texts.PAUSED):
+        return Script(fixed(texts.PAUSED + texts.RESUMED))
+    if asked.resumed:
+        return Script(fixed(texts.RESUMED))  # nothing is repeated after a pause: it is no cut
+    return Script(fixed(texts.PAUSED), ending=Ending.PAUSED)
+
+
+def _violating_first(asked: Asked) -> Script:
+    """JSON that no schema of a report allows, and a report once the system prompt says what was wrong."""
+    corrected = texts.SCHEMA_NOTICE in asked.guidance.lower()
+    return Script(fixed(texts.REPORT if corrected else texts.VIOLATION))
 
 
 def _hang_up(asked: Asked) -> Script:
@@ -82,12 +129,23 @@ MODELS: Mapping[str, Behaviour] = {
     "sim-endless": Behaviour(_always(Script(rest_of_list))),
     "sim-tools": Behaviour(_two_calls),
     "sim-cut-tool": Behaviour(_long_call),
-    "sim-refuse": Behaviour(_always(Script(fixed(texts.REFUSED), ending="content_filter", withheld=True))),
+    "sim-refuse": Behaviour(_always(Script(fixed(texts.REFUSED), ending=Ending.FILTERED, withheld=True))),
     "sim-flaky": Behaviour(_rate_limit_first),
     "sim-hangup": Behaviour(_hang_up),
-    "sim-odd": Behaviour(_always(Script(fixed(texts.ODD), ending="solar_flare"))),
+    "sim-odd": Behaviour(_always(Script(fixed(texts.ODD), ending=Ending.ODD))),
     "sim-empty": Behaviour(_always(Script(fixed("")))),
     "sim-script": Behaviour(_always(Script(fixed(texts.SCRIPT)))),
     "sim-json": Behaviour(_json_if_asked),
+    "sim-prose-json": Behaviour(_always(Script(fixed(texts.PROSE_AND_JSON)))),
+    "sim-schema": Behaviour(_violating_first),
+    "sim-malformed": Behaviour(_malformed_first),
+    "sim-context": Behaviour(_always(Script(fixed(texts.OUT_OF_CONTEXT), ending=Ending.CONTEXT))),
+    "sim-blocked": Behaviour(_always(Script(fixed(""), ending=Ending.BLOCKED))),
+    "sim-pause": Behaviour(_pause_once, needs=Ending.PAUSED),
+    "sim-no-reason": Behaviour(_always(Script(fixed(texts.ODD), ending=Ending.MISSING))),
+    "sim-429": Behaviour(_rate_limit),
+    "sim-500": Behaviour(_refusing(errors.broken_server)),
+    "sim-overloaded": Behaviour(_refusing(errors.overloaded)),
+    "sim-timeout": Behaviour(_always(Silence())),
     "sim-html": Behaviour(_always(Reply(200, texts.HTML_PAGE, "text/html; charset=utf-8"))),
 }

@@ -3,12 +3,11 @@
 import asyncio
 from collections.abc import Iterator
 
+from dashboard.simulator.dialects.base import Wire
 from dashboard.simulator.exchange import ConnectionEndedError, Exchange
-from dashboard.simulator.speaking import Finished, HungUp, Piece, Token
-from dashboard.simulator.wire import Wire
+from dashboard.simulator.speaking import Ending, Finished, HungUp, Piece, Token
 
 _LARGEST_BATCH = 64  #: chunks sent at once by an answer that is behind its pace
-_STREAM_HEADERS = {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache"}
 
 
 class Delivery:
@@ -22,7 +21,8 @@ class Delivery:
         self._begun = asyncio.get_running_loop().time()
 
     async def stream(self, pieces: Iterator[Piece]) -> None:
-        await self._exchange.begin(200, _STREAM_HEADERS)
+        headers = {"content-type": self._wire.stream_type, "cache-control": "no-cache"}
+        await self._exchange.begin(200, headers)
         batch = [self._wire.opening()]
         for number, piece in enumerate(pieces, start=1):
             # Chunks that are due already go together, so that a busy server falls behind its pace and not apart.
@@ -40,7 +40,7 @@ class Delivery:
                 case _:
                     batch.append(self._wire.token(piece))
 
-    async def whole(self, pieces: Iterator[Piece], *, withheld_at: str | None) -> None:
+    async def whole(self, pieces: Iterator[Piece], *, withheld_at: Ending | None) -> None:
         """The answer as one body. Its text is left out if it reaches the ending `withheld_at`."""
         tokens: list[Token] = []
         for piece in pieces:
@@ -52,7 +52,7 @@ class Delivery:
                     await self._exchange.write(body, more=False)
                 case HungUp():
                     await self._wait(self._early(len(tokens)))
-                    body = self._wire.whole(tokens, Finished("stop", len(tokens)), withheld=False)
+                    body = self._wire.whole(tokens, Finished(Ending.END, len(tokens)), withheld=False)
                     await self._begin_whole(body)
                     await self._exchange.write(body[: len(body) // 2])
                     raise ConnectionEndedError

@@ -1,6 +1,13 @@
-"""What the simulator answers when it does not answer: OpenAI's error object, in OpenAI's words where they are known."""
+"""What the simulator answers when it does not answer. The words are OpenAI's where they are known.
+
+Each dialect has its own form for an error; where it has its own words too, it asks for the `code`.
+"""
 
 from dataclasses import dataclass, field
+
+WINDOW = 65_536  #: tokens of context that `sim-context` claims to have
+CONTEXT_EXCEEDED = "context_length_exceeded"
+BLOCKED = "content_filter"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +49,8 @@ def wrong_type(param: str, expected: str, value: object) -> RequestError:
     )
 
 
-def budget_too_small(param: str, value: int) -> RequestError:
-    wording = f"Invalid '{param}': integer below minimum value. Expected a value >= 1, but got {value} instead."
+def budget_too_small(param: str, value: int, least: int) -> RequestError:
+    wording = f"Invalid '{param}': integer below minimum value. Expected a value >= {least}, but got {value} instead."
     return RequestError(400, wording, "integer_below_min_value", param)
 
 
@@ -55,11 +62,11 @@ def budget_too_large(param: str, value: int, ceiling: int) -> RequestError:
     return RequestError(400, wording, "invalid_value", param)
 
 
-def no_messages() -> RequestError:
+def no_messages(param: str) -> RequestError:
     wording = (
-        "Invalid 'messages': empty array. Expected an array with minimum length 1, but got an empty array instead."
+        f"Invalid '{param}': empty array. Expected an array with minimum length 1, but got an empty array instead."
     )
-    return RequestError(400, wording, "empty_array", "messages")
+    return RequestError(400, wording, "empty_array", param)
 
 
 def unknown_address(method: str, path: str) -> RequestError:
@@ -75,15 +82,48 @@ def body_too_large(limit: int) -> RequestError:
     return RequestError(413, f"The request body is larger than {limit} bytes. Send a shorter conversation.")
 
 
-def rate_limited(model: str, seconds: int) -> RequestError:
-    wording = f"Rate limit reached for {model} on requests per minute (RPM). Please try again in {seconds}s."
-    return RequestError(429, wording, "rate_limit_exceeded", None, "requests", (("retry-after", str(seconds)),))
+def rate_limited(model: str, seconds: int | None = None) -> RequestError:
+    """`seconds`: how long the caller is told to wait; `None` tells nothing."""
+    again = "later" if seconds is None else f"in {seconds}s"
+    wording = f"Rate limit reached for {model} on requests per minute (RPM). Please try again {again}."
+    headers = () if seconds is None else (("retry-after", str(seconds)),)
+    return RequestError(429, wording, "rate_limit_exceeded", None, "requests", headers)
 
 
-def unknown_role(index: int, role: object, roles: tuple[str, ...]) -> RequestError:
+def broken_server() -> RequestError:
+    return RequestError(500, "The server had an error while processing your request.", "server_error", None, "server")
+
+
+def overloaded() -> RequestError:
+    """529 is Anthropic's own status; the other dialects say 503."""
+    return RequestError(529, "The server is overloaded. Please try again later.", "overloaded", None, "server")
+
+
+def context_exceeded() -> RequestError:
+    wording = (
+        f"This model's maximum context length is {WINDOW} tokens. However, your messages resulted in more. "
+        "Please reduce the length of the messages."
+    )
+    return RequestError(400, wording, CONTEXT_EXCEEDED, "messages")
+
+
+def prompt_blocked() -> RequestError:
+    return RequestError(400, "The prompt was filtered by the content management policy.", BLOCKED, "prompt")
+
+
+def not_of_this_dialect(model: str, dialect: str) -> RequestError:
+    wording = f"The model `{model}` does what the {dialect} dialect has no word for. Ask for it in another dialect."
+    return RequestError(404, wording, "model_not_found", "model")
+
+
+def whitespace_at_the_end() -> RequestError:
+    return RequestError(400, "messages: final assistant content cannot end with trailing whitespace")
+
+
+def unknown_role(param: str, role: object, roles: tuple[str, ...]) -> RequestError:
     supported = ", ".join(f"'{name}'" for name in roles)
     wording = f"Invalid value: '{role}'. Supported values are: {supported}."
-    return RequestError(400, wording, "invalid_value", f"messages[{index}].role")
+    return RequestError(400, wording, "invalid_value", f"{param}.role")
 
 
 def bad_delay(value: str, slowest: float) -> RequestError:

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any
+from urllib.parse import parse_qsl
 
 from dashboard.simulator.errors import Reply, body_too_large
 
@@ -26,6 +27,7 @@ class Exchange:
         self.headers: Mapping[str, str] = {
             name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]
         }
+        self.query: Mapping[str, str] = dict(parse_qsl(scope.get("query_string", b"").decode("latin-1")))
         self._receive = receive
         self._send = send
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 from itertools import chain, islice
 
 from dashboard.simulator.tokens import count_tokens, tokens_of
@@ -13,6 +14,25 @@ Speech = Callable[[str], tuple[str, Iterator[str]]]
 _WORD = re.compile(r"\S+")
 _TAIL = 200  #: characters in which the words to repeat are looked for
 _SHORTEST = 12  #: characters; a shorter repetition could not be told from new text, nor a shorter match from chance
+
+
+class Ending(StrEnum):
+    """Why an answer ends. Each dialect has its own word for it, or none."""
+
+    END = "stop"
+    LENGTH = "length"  #: the budget is spent
+    CALLS = "tool_calls"
+    MALFORMED = "malformed"  #: the model means to call a tool, but what it wrote is no JSON
+    FILTERED = "content_filter"
+    BLOCKED = "blocked"  #: the question itself is refused
+    CONTEXT = "context"  #: the context window is full
+    PAUSED = "paused"  #: the provider wants its own content back before it goes on
+    ODD = "solar_flare"  #: a word that no dictionary lists
+    MISSING = "missing"  #: the answer ends without saying why
+
+
+#: After these, what was being said may stop anywhere.
+CUTS = frozenset({Ending.LENGTH, Ending.CONTEXT, Ending.FILTERED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +53,7 @@ class Script:
 
     speech: Speech
     calls: tuple[Call, ...] = ()
-    ending: str = "stop"
+    ending: Ending = Ending.END
     withheld: bool = False
     hangs_up: bool = False
 
@@ -59,7 +79,7 @@ class CallPiece:
 class Finished:
     """The last piece. `tokens`: how many were said, an opened call being one."""
 
-    reason: str
+    reason: Ending
     tokens: int
 
 
@@ -93,7 +113,7 @@ def speak(script: Script, said: str, budget: int) -> Iterator[Piece]:
     number = 0
     for token in tokens:
         if number == budget:
-            yield Finished("length", number)
+            yield Finished(Ending.LENGTH, number)
             return
         number += 1
         yield token

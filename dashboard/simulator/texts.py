@@ -64,6 +64,27 @@ REPORT = json.dumps(
     }
 )
 
+PROSE_AND_JSON = f"""\
+Of course! Below you find the object, and nothing but it:
+
+```json
+{REPORT}
+```
+
+Shall I add a second one?\
+"""
+
+VIOLATION = json.dumps({"title": 7, "points": "three, or so", "confidence": "rather high"})
+SCHEMA_NOTICE = "did not validate"  #: in lower case: the words by which a caller says that it was a violation
+
+MALFORMED_ARGUMENTS = '{"expression": 6 * 7}'
+MALFORMED_NOTICE = "not valid json"  #: in lower case: the words by which a caller says that a call was malformed
+
+OUT_OF_CONTEXT = "There was so much to read before this question that here, in the middle of a"
+
+PAUSED = "To be certain of the date, I shall look it up first."
+RESUMED = " Found it: the archive names a Friday in late October, and two newspapers agree."
+
 #: As a call it makes exactly 80 tokens: one for the call, the rest for its JSON.
 LONG_EXPRESSION = (
     "(17 + 25) * 3 - 48 / 6 + 1024 - 77 * 2 + (9 - 4) * 31 - 640 / 8 + 55 * 12 - 300 + 86 - (14 + 5) * 7 "

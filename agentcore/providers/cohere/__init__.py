@@ -8,7 +8,7 @@ from agentcore.messages import ChatRequest, ChatResponse
 from agentcore.providers.cohere import request as cohere_request
 from agentcore.providers.cohere import words as cohere_words
 from agentcore.providers.cohere.answer import CohereAnswer, find_error
-from agentcore.providers.openai import errors as openai_errors
+from agentcore.providers.wire import error_objects
 from agentcore.providers.wire.event_answers import EventDecoder, take_body
 from agentcore.reasons import NormalizedStopReason
 
@@ -36,7 +36,7 @@ class Cohere:
         return answer.response(closed=True)
 
     def decode_error(self, status: int, headers: Mapping[str, str], body: bytes, /) -> ProviderError:
-        return openai_errors.decode_error(status, headers, body, find_error)
+        return error_objects.decode_error(status, headers, body, find_error)
 
     def stream_decoder(self, *, max_tokens: int | None = None) -> EventDecoder:
         """Reads the answer to a streaming request. `max_tokens`: as in `decode_response`."""

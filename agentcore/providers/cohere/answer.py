@@ -6,10 +6,9 @@ from typing import Any
 
 from agentcore.messages import ChatResponse, Delta, TokenUsage, ToolCall
 from agentcore.providers.cohere.words import normalize
-from agentcore.providers.openai.calls import CallCollector
-from agentcore.providers.openai.errors import ErrorObject, error_inside
-from agentcore.providers.openai.errors import find_error as find_nested_error
-from agentcore.providers.openai.request import encode_call
+from agentcore.providers.wire.calls import CallCollector, encode_call
+from agentcore.providers.wire.error_objects import ErrorObject, error_inside
+from agentcore.providers.wire.error_objects import find_error as find_nested_error
 from agentcore.providers.wire.settled import Evidence, Parts, echoable, has_cut_call
 from agentcore.providers.wire.shapes import count, mapping, sequence, string
 from agentcore.reasons import NormalizedStopReason

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from agentcore.messages import ChatRequest, Message, Role, ToolCall, ToolSpec
-from agentcore.providers.openai.request import encode_call
+from agentcore.providers.wire.calls import encode_call
 from agentcore.providers.wire.continuing import by_user_turn, sent_extra
 from agentcore.providers.wire.history import History
 

@@ -8,7 +8,7 @@ from agentcore.messages import CallIssue, ChatResponse, Delta, TokenUsage, ToolC
 from agentcore.providers.gemini.errors import find_error
 from agentcore.providers.gemini.parts import PartCollector
 from agentcore.providers.gemini.words import name_of, normalize
-from agentcore.providers.openai.errors import error_inside
+from agentcore.providers.wire.error_objects import error_inside
 from agentcore.providers.wire.object_answers import without_word_for_calls
 from agentcore.providers.wire.reason_tracker import fold
 from agentcore.providers.wire.settled import Evidence, Parts, echoable, has_cut_call

@@ -4,13 +4,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from agentcore.errors import ProviderError
-from agentcore.providers.openai import errors as openai_errors
+from agentcore.providers.wire import error_objects
 from agentcore.providers.wire.shapes import mapping, sequence, string
 
 
 def find_error(payload: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """The error of a payload in the words of the shared judgement: its status as the code, its reason as the type."""
-    error = openai_errors.find_error(payload)
+    error = error_objects.find_error(payload)
     if error is None:
         return None
     details = [mapping(detail) for detail in sequence(error.get("details"))]
@@ -27,7 +27,7 @@ def find_error(payload: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 def decode_error(status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
     """What a failed call means. A quota counted per day does not heal while a turn waits."""
-    return openai_errors.decode_error(status, headers, body, find_error)
+    return error_objects.decode_error(status, headers, body, find_error)
 
 
 def _quotas(detail: Mapping[str, Any]) -> Iterator[str]:

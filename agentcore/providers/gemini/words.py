@@ -1,6 +1,6 @@
 """What every word means that generateContent sends as a finish reason, also where it sends its number instead."""
 
-from agentcore.providers.openai import words as openai_words
+from agentcore.providers.wire import words
 from agentcore.reasons import NormalizedStopReason
 
 #: Vertex with `enum-encoding=int`, by number. Google's other API numbers the rarer ones differently.
@@ -34,4 +34,4 @@ def name_of(raw: str) -> str:
 
 def normalize(raw: str | None) -> NormalizedStopReason:
     """The table alone. The words of this dialect are among those that gateways pass on."""
-    return openai_words.normalize(name_of(raw)) if raw else NormalizedStopReason.UNKNOWN
+    return words.normalize(name_of(raw)) if raw else NormalizedStopReason.UNKNOWN

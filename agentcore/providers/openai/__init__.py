@@ -5,10 +5,9 @@ from typing import Any
 
 from agentcore.errors import ProviderError
 from agentcore.messages import ChatRequest, ChatResponse
-from agentcore.providers.openai import errors as openai_errors
 from agentcore.providers.openai import request as openai_request
-from agentcore.providers.openai import words as openai_words
 from agentcore.providers.openai.answer import Answer
+from agentcore.providers.wire import error_objects, words
 from agentcore.providers.wire.event_answers import EventDecoder, take_body
 from agentcore.reasons import NormalizedStopReason
 
@@ -39,11 +38,11 @@ class OpenAI:
         return answer.response(closed=True)
 
     def decode_error(self, status: int, headers: Mapping[str, str], body: bytes, /) -> ProviderError:
-        return openai_errors.decode_error(status, headers, body)
+        return error_objects.decode_error(status, headers, body)
 
     def stream_decoder(self, *, max_tokens: int | None = None) -> EventDecoder:
         """Reads the answer to a streaming request. `max_tokens`: as in `decode_response`."""
         return EventDecoder(Answer(self.name, max_tokens))
 
     def normalize(self, raw: str | None, /) -> NormalizedStopReason:
-        return openai_words.normalize(raw)
+        return words.normalize(raw)

@@ -5,14 +5,14 @@ from dataclasses import replace
 from typing import Any
 
 from agentcore.messages import CallIssue, ChatResponse, Delta, ToolCall
-from agentcore.providers.openai.calls import CallCollector
 from agentcore.providers.openai.content import read_content
 from agentcore.providers.openai.echo import EchoCollector
-from agentcore.providers.openai.errors import error_inside, find_error
 from agentcore.providers.openai.usage import find_usage
-from agentcore.providers.openai.words import normalize
+from agentcore.providers.wire.calls import CallCollector
+from agentcore.providers.wire.error_objects import error_inside, find_error
 from agentcore.providers.wire.settled import Evidence, Parts, echoable, has_cut_call
 from agentcore.providers.wire.shapes import count, mapping, sequence, string
+from agentcore.providers.wire.words import normalize
 from agentcore.reasons import NormalizedStopReason
 
 _DIALECT_KEYS = frozenset({"choices", "usage", "x_groq"})

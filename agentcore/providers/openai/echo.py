@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from agentcore.messages import ToolCall
-from agentcore.providers.openai.request import encode_call
+from agentcore.providers.wire.calls import encode_call
 from agentcore.providers.wire.shapes import sequence, string
 
 _MESSAGE_FIELDS = ("extra_content", "thought_signature")

@@ -1,10 +1,10 @@
 """Our request as the body that OpenAI-compatible servers take."""
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from agentcore.messages import ChatRequest, Message, Role, ToolCall, ToolSpec
+from agentcore.messages import ChatRequest, Message, Role, ToolSpec
+from agentcore.providers.wire.calls import encode_call
 from agentcore.providers.wire.continuing import by_hint_message, sent_extra
 
 
@@ -63,15 +63,6 @@ def _assistant(message: Message) -> dict[str, Any]:
     if not calls:
         return {"role": "assistant", "content": message.text}
     return {"role": "assistant", "content": message.text or None, "tool_calls": calls}
-
-
-def encode_call(call: ToolCall) -> dict[str, Any]:
-    """A whole call as the history of a request holds it."""
-    if call.custom:
-        return {"id": call.id, "type": "custom", "custom": {"name": call.name, "input": call.raw}}
-    blank = call.raw.strip() in ("", "null")
-    arguments = json.dumps(dict(call.arguments), ensure_ascii=False) if blank else call.raw
-    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
 
 
 def _tool(spec: ToolSpec) -> dict[str, Any]:

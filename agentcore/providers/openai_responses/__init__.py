@@ -5,10 +5,9 @@ from typing import Any
 
 from agentcore.errors import ProviderError
 from agentcore.messages import ChatRequest, ChatResponse
-from agentcore.providers.openai import errors as openai_errors
-from agentcore.providers.openai import words as openai_words
 from agentcore.providers.openai_responses import request as openai_responses_request
 from agentcore.providers.openai_responses.answer import ResponsesAnswer
+from agentcore.providers.wire import error_objects, words
 from agentcore.providers.wire.event_answers import EventDecoder, take_body
 from agentcore.reasons import NormalizedStopReason
 
@@ -38,7 +37,7 @@ class OpenAIResponses:
         return answer.response(closed=True)
 
     def decode_error(self, status: int, headers: Mapping[str, str], body: bytes, /) -> ProviderError:
-        return openai_errors.decode_error(status, headers, body)
+        return error_objects.decode_error(status, headers, body)
 
     def stream_decoder(self, *, max_tokens: int | None = None) -> EventDecoder:
         """Reads the answer to a streaming request. `max_tokens`: as in `decode_response`."""
@@ -46,4 +45,4 @@ class OpenAIResponses:
 
     def normalize(self, raw: str | None, /) -> NormalizedStopReason:
         """The table alone: statuses, reasons of incomplete answers, and codes of errors that are stop reasons."""
-        return openai_words.normalize(raw)
+        return words.normalize(raw)

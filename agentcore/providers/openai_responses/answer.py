@@ -5,8 +5,6 @@ from dataclasses import replace
 from typing import Any
 
 from agentcore.messages import ChatResponse, Delta, TokenUsage, ToolCall
-from agentcore.providers.openai.errors import ErrorObject, error_inside, find_error
-from agentcore.providers.openai.words import normalize
 from agentcore.providers.openai_responses.items import (
     Item,
     client_calls,
@@ -16,8 +14,10 @@ from agentcore.providers.openai_responses.items import (
     was_cut,
 )
 from agentcore.providers.openai_responses.stream import OutputCollector
+from agentcore.providers.wire.error_objects import ErrorObject, error_inside, find_error
 from agentcore.providers.wire.settled import Evidence, echoable, has_cut_call
 from agentcore.providers.wire.shapes import count, mapping, string
+from agentcore.providers.wire.words import normalize
 from agentcore.reasons import NormalizedStopReason
 
 _TERMINALS = frozenset({"completed", "incomplete", "failed", "cancelled"})

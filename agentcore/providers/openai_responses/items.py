@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from agentcore.messages import ToolCall
-from agentcore.providers.openai.calls import CallCollector
+from agentcore.providers.wire.calls import CallCollector
 from agentcore.providers.wire.settled import Parts
 from agentcore.providers.wire.shapes import mapping, sequence, string
 

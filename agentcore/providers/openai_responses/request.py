@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from agentcore.messages import ChatRequest, Message, Role, ToolCall, ToolSpec
-from agentcore.providers.openai.request import encode_call
 from agentcore.providers.openai_responses.items import OTHER_CLIENT_CALLS, call_id, client_calls
+from agentcore.providers.wire.calls import encode_call
 from agentcore.providers.wire.continuing import by_hint_message, sent_extra
 from agentcore.providers.wire.history import History
 from agentcore.providers.wire.shapes import mapping

@@ -15,9 +15,12 @@ import aiohttp
 import pytest
 import uvicorn
 
+from agentcore.messages import ChatResponse
+from agentcore.providers import PROVIDERS
 from dashboard.simulator.app import Simulator
 
 from .client import Client, user
+from .codecs import Talk
 
 START = (sys.executable, "-m", "uvicorn", "--lifespan", "off", "--port", "0", "dashboard.simulator.app:app")
 
@@ -45,6 +48,11 @@ def test_hanging_up_leaves_no_word_in_the_log() -> None:
         assert not client.ask("sim-hangup", stream=True).ended
         assert not client.ask("sim-hangup").ended
         assert client.ask("sim-odd", stream=True).ended
+        for dialect in sorted(PROVIDERS):
+            for stream in (False, True):
+                half = Talk(client.port, dialect, stream).ask("sim-hangup")
+                assert isinstance(half, ChatResponse)
+                assert half.incomplete_stream
         with socket.create_connection(("127.0.0.1", client.port)) as left:
             body = b'{"model": "sim-slow", "messages": [{"role": "user"}], "stream": true}'
             left.sendall(
@@ -116,3 +124,16 @@ async def test_a_server_that_goes_down_drops_its_answers_and_is_gone_at_once(cap
                 await response.read()
         await asyncio.wait_for(serving, 3)
     assert [record for record in caplog.records if record.levelname == "ERROR"] == []
+
+
+def test_a_caller_who_leaves_a_silent_model_leaves_no_word_in_the_log() -> None:
+    with started() as (client, process), socket.create_connection(("127.0.0.1", client.port)) as caller:
+        body = b'{"model": "sim-timeout", "messages": [{"role": "user"}], "stream": true}'
+        caller.sendall(b"POST /v2/chat HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+        caller.settimeout(0.3)
+        with pytest.raises(TimeoutError):
+            caller.recv(100)
+        caller.close()
+        process.send_signal(signal.SIGTERM)
+        _, log = process.communicate(timeout=10)
+        assert [line for line in log.splitlines() if not line.startswith("INFO: ")] == []

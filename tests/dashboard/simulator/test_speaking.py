@@ -9,6 +9,7 @@ from dashboard.simulator.speaking import (
     Call,
     CallOpened,
     CallPiece,
+    Ending,
     Finished,
     HungUp,
     Said,
@@ -38,7 +39,7 @@ def answer_in_parts(script: Script, budget: int, most: int = 1000) -> tuple[str,
         part, last = answer(script, text, budget)
         text = merge_continuation(text, part).text
         spent.append(last.tokens)
-        if last.reason != "length":
+        if last.reason != Ending.LENGTH:
             break
         assert last.tokens == budget
     return text, spent
@@ -61,7 +62,7 @@ def test_every_other_text_joins_as_well(said: str, budget: int) -> None:
 def test_the_endless_list_joins_to_what_one_long_call_says(budget: int) -> None:
     text, spent = answer_in_parts(Script(rest_of_list), budget, most=100)
     whole, last = answer(Script(rest_of_list), "", sum(spent))
-    assert last.reason == "length"
+    assert last.reason == Ending.LENGTH
     assert whole.startswith(text)
     assert len(text) > 0.6 * len(whole)
 
@@ -70,7 +71,7 @@ def test_the_endless_list_joins_to_what_one_long_call_says(budget: int) -> None:
 def test_an_answer_never_exceeds_its_budget_and_says_so_when_it_is_cut(budget: int) -> None:
     text, last = answer(ESSAY, "", budget)
     assert texts.ESSAY.startswith(text)
-    assert (last.tokens, last.reason) == ((budget, "length") if budget < TOTAL else (TOTAL, "stop"))
+    assert (last.tokens, last.reason) == ((budget, Ending.LENGTH) if budget < TOTAL else (TOTAL, Ending.END))
 
 
 def test_four_calls_of_60_are_not_enough_and_150_is_done_within_three() -> None:
@@ -115,11 +116,11 @@ def test_a_text_that_ends_with_ours_is_gone_on_with() -> None:
 
 
 def test_a_finished_text_is_followed_by_nothing() -> None:
-    assert list(speak(ESSAY, texts.ESSAY, 100)) == [Finished("stop", 0)]
+    assert list(speak(ESSAY, texts.ESSAY, 100)) == [Finished(Ending.END, 0)]
 
 
 def test_calls_follow_the_text_and_count_against_the_budget() -> None:
-    script = Script(fixed("Wait."), (Call("look", "{}"), Call("see", "{}")), "tool_calls")
+    script = Script(fixed("Wait."), (Call("look", "{}"), Call("see", "{}")), Ending.CALLS)
     whole = list(speak(script, "", 100))
     assert whole == [
         Said("Wait"),
@@ -130,11 +131,11 @@ def test_calls_follow_the_text_and_count_against_the_budget() -> None:
         CallOpened(1, "see"),
         CallPiece(1, "{"),
         CallPiece(1, "}"),
-        Finished("tool_calls", 8),
+        Finished(Ending.CALLS, 8),
     ]
     for budget in range(1, 8):
-        assert list(speak(script, "", budget)) == [*whole[:budget], Finished("length", budget)]
-    assert list(speak(script, "Wait.", 100)) == [*whole[2:-1], Finished("tool_calls", 6)]
+        assert list(speak(script, "", budget)) == [*whole[:budget], Finished(Ending.LENGTH, budget)]
+    assert list(speak(script, "Wait.", 100)) == [*whole[2:-1], Finished(Ending.CALLS, 6)]
 
 
 def test_a_script_that_hangs_up_says_half() -> None:

@@ -1,5 +1,6 @@
 """The tool calls of one answer: gathered whole or from their pieces, then read strictly."""
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -130,3 +131,12 @@ def _read(call: GatheredCall, position: int, *, cut: bool, last: bool) -> ToolCa
         arguments, issue = {}, CallIssue.TRUNCATED if cut and last else CallIssue.MALFORMED
     shown = not last if call.custom or call.parsed else True
     return ToolCall(call_id, call.name, arguments, raw, issue, custom=call.custom, shown_whole=shown and issue is None)
+
+
+def encode_call(call: ToolCall) -> dict[str, Any]:
+    """A whole call as the history of a request holds it."""
+    if call.custom:
+        return {"id": call.id, "type": "custom", "custom": {"name": call.name, "input": call.raw}}
+    blank = call.raw.strip() in ("", "null")
+    arguments = json.dumps(dict(call.arguments), ensure_ascii=False) if blank else call.raw
+    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}

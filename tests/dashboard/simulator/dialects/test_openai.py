@@ -3,8 +3,7 @@
 import json
 
 from dashboard.simulator import texts
-
-from .client import CALCULATOR, Client, user
+from tests.dashboard.simulator.client import CALCULATOR, Client, user
 
 
 def test_a_stream_is_role_then_words_then_reason_then_usage_then_done(server: Client) -> None:

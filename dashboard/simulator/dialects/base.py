@@ -1,0 +1,87 @@
+"""What a dialect is: how a request is read, and how an answer, an ending and an error are written in it."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from dashboard.simulator.asked import Asked, Incoming
+from dashboard.simulator.errors import Reply, RequestError
+from dashboard.simulator.speaking import Call, CallOpened, CallPiece, Ending, Finished, Said, Token
+
+EVENTS = "text/event-stream; charset=utf-8"
+
+
+class Wire(Protocol):
+    """One answer's rendering, used once: `opening`, each `token`, `closing`; or `whole` alone."""
+
+    @property
+    def stream_type(self) -> str:
+        """The content type of a streamed answer."""
+        ...
+
+    def opening(self) -> bytes: ...
+
+    def token(self, token: Token, /) -> bytes: ...
+
+    def closing(self, finished: Finished, /) -> bytes: ...
+
+    def whole(self, tokens: Sequence[Token], finished: Finished, /, *, withheld: bool) -> bytes:
+        """The answer as one body; `withheld` leaves its text out."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """One API. `read` raises `RequestError` for what the vendor would refuse.
+
+    `words`: how each ending is spelt, `None` where nothing is said; an ending without a row is one that the dialect
+    cannot tell: then `refusals` has the error to send instead, or the dialect does not have the model at all.
+    `wire`: takes the request and the time in seconds since 1970.
+    """
+
+    name: str
+    words: Mapping[Ending, str | None]
+    read: Callable[[Incoming], Asked]
+    error: Callable[[RequestError], Reply]
+    wire: Callable[[Asked, int], Wire]
+    refusals: Mapping[Ending, Callable[[], RequestError]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """All of an answer: its text, and its calls as far as they were written."""
+
+    text: str
+    calls: tuple[Call, ...]
+
+
+def gather(tokens: Sequence[Token]) -> Gathered:
+    opened = [token for token in tokens if isinstance(token, CallOpened)]
+    pieces = [token for token in tokens if isinstance(token, CallPiece)]
+    calls = (Call(call.name, "".join(piece.text for piece in pieces if piece.index == call.index)) for call in opened)
+    return Gathered("".join(token.text for token in tokens if isinstance(token, Said)), tuple(calls))
+
+
+def parsed(arguments: str) -> dict[str, Any] | None:
+    """Arguments as the object they are; `None` for what is not one, or not yet."""
+    try:
+        value = json.loads(arguments)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def encoded(value: object) -> bytes:
+    # A prompt may hold half a surrogate pair, which JSON allows and UTF-8 does not.
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
+
+
+def data_event(value: object) -> bytes:
+    """A server-sent event without a name."""
+    return b"data: " + encoded(value) + b"\n\n"
+
+
+def named_event(value: Mapping[str, Any]) -> bytes:
+    """A server-sent event under the name of its `type`."""
+    return b"event: " + str(value["type"]).encode() + b"\n" + data_event(value)

@@ -1,0 +1,150 @@
+"""OpenAI's chat completions: chunks as server-sent events, or one body."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, assert_never
+
+from dashboard.simulator import errors
+from dashboard.simulator.asked import Asked, Incoming, Line, Speaker, Told, ask
+from dashboard.simulator.dialects.base import EVENTS, Dialect, data_event, encoded, gather
+from dashboard.simulator.dialects.reading import (
+    budget_of,
+    mapping,
+    mappings,
+    messages_of,
+    model_of,
+    names_of,
+    payload_of,
+    text_of,
+)
+from dashboard.simulator.errors import Reply, RequestError
+from dashboard.simulator.speaking import CallOpened, CallPiece, Ending, Finished, Said, Token
+
+DONE = b"data: [DONE]\n\n"
+SPEAKERS: Mapping[str, Speaker] = {
+    "system": Speaker.GUIDE,
+    "developer": Speaker.GUIDE,
+    "user": Speaker.USER,
+    "assistant": Speaker.ASSISTANT,
+    "tool": Speaker.TOOL,
+    "function": Speaker.TOOL,
+}
+WORDS: Mapping[Ending, str | None] = {
+    Ending.END: "stop",
+    Ending.LENGTH: "length",
+    Ending.CALLS: "tool_calls",
+    Ending.MALFORMED: "tool_calls",
+    Ending.FILTERED: "content_filter",
+    Ending.ODD: "solar_flare",
+    Ending.MISSING: None,
+}
+#: What this API can only say by not answering.
+REFUSALS = {Ending.CONTEXT: errors.context_exceeded, Ending.BLOCKED: errors.prompt_blocked}
+_BORN = 1_760_000_000  #: seconds since 1970, when the models were "created"
+_STATUSES = {529: 503}
+
+
+def error_reply(refused: RequestError) -> Reply:
+    error = {"message": refused.message, "type": refused.kind, "param": refused.param, "code": refused.code}
+    status = _STATUSES.get(refused.status, refused.status)
+    return Reply(status, encoded({"error": error}), headers=refused.headers)
+
+
+def models_reply(names: Iterable[str]) -> Reply:
+    data = [{"id": name, "object": "model", "created": _BORN, "owned_by": "simulator"} for name in names]
+    return Reply(200, encoded({"object": "list", "data": data}))
+
+
+def read(incoming: Incoming) -> Asked:
+    return ask(told(payload_of(incoming.body)), incoming)
+
+
+def told(payload: Mapping[str, Any]) -> Told:
+    """What a body of this API tells; also where the text is a protocol of its own."""
+    return Told(
+        model=model_of(payload),
+        lines=[_line(message) for message in messages_of(payload, "messages", SPEAKERS)],
+        budget=budget_of(payload, "max_completion_tokens", "max_tokens"),
+        stream=payload.get("stream") is True,
+        include_usage=mapping(payload.get("stream_options")).get("include_usage") is True,
+        tools=() if payload.get("tool_choice") == "none" else names_of(payload.get("tools"), "function", "name"),
+        wants_json=mapping(payload.get("response_format")).get("type") in ("json_schema", "json_object"),
+        parallel=payload.get("parallel_tool_calls") is not False,
+    )
+
+
+def _line(message: Mapping[str, Any]) -> Line:
+    functions = [mapping(call.get("function")) for call in mappings(message.get("tool_calls"))]
+    calls = tuple(str(function.get(key, "")) for function in functions for key in ("name", "arguments"))
+    return Line(SPEAKERS[message["role"]], text_of(message.get("content")), calls)
+
+
+@dataclass(frozen=True, slots=True)
+class ChatWire:
+    """One answer's rendering; `created` is in seconds since 1970."""
+
+    asked: Asked
+    created: int
+    stream_type: str = EVENTS
+
+    def opening(self) -> bytes:
+        return self._chunk({"role": "assistant", "content": "", "refusal": None})
+
+    def token(self, token: Token, /) -> bytes:
+        match token:
+            case Said(text):
+                return self._chunk({"content": text})
+            case CallOpened(index, name):
+                call = {"index": index, **self._call(index, name, "")}
+                return self._chunk({"tool_calls": [call]})
+            case CallPiece(index, text):
+                return self._chunk({"tool_calls": [{"index": index, "function": {"arguments": text}}]})
+            case _:
+                assert_never(token)
+
+    def closing(self, finished: Finished, /) -> bytes:
+        """The chunk with the finish reason, the usage if it was asked for, and the end mark."""
+        last = self._chunk({}, WORDS[finished.reason])
+        if not self.asked.include_usage:
+            return last + DONE
+        usage = {**self._head("chat.completion.chunk"), "choices": [], "usage": self._usage(finished.tokens)}
+        return last + data_event(usage) + DONE
+
+    def whole(self, tokens: Sequence[Token], finished: Finished, /, *, withheld: bool) -> bytes:
+        said = gather(tokens)
+        content = None if withheld or (said.calls and not said.text) else said.text
+        message: dict[str, Any] = {"role": "assistant", "content": content, "refusal": None}
+        if said.calls:
+            message["tool_calls"] = [self._call(i, call.name, call.arguments) for i, call in enumerate(said.calls)]
+        choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": WORDS[finished.reason]}
+        return encoded({**self._head("chat.completion"), "choices": [choice], "usage": self._usage(finished.tokens)})
+
+    def _call(self, index: int, name: str, arguments: str) -> dict[str, Any]:
+        call_id = f"call_{self.asked.digest[:20]}{index:04d}"
+        return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
+
+    def _chunk(self, delta: dict[str, Any], reason: str | None = None) -> bytes:
+        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": reason}
+        chunk = {**self._head("chat.completion.chunk"), "choices": [choice]}
+        return data_event({**chunk, "usage": None} if self.asked.include_usage else chunk)
+
+    def _head(self, kind: str) -> dict[str, Any]:
+        return {
+            "id": f"chatcmpl-{self.asked.digest[:24]}",
+            "object": kind,
+            "created": self.created,
+            "model": self.asked.model,
+            "system_fingerprint": "fp_simulator",
+        }
+
+    def _usage(self, tokens: int) -> dict[str, Any]:
+        return {
+            "prompt_tokens": self.asked.prompt_tokens,
+            "completion_tokens": tokens,
+            "total_tokens": self.asked.prompt_tokens + tokens,
+            "prompt_tokens_details": {"cached_tokens": 0},
+            "completion_tokens_details": {"reasoning_tokens": 0},
+        }
+
+
+OPENAI = Dialect("openai", WORDS, read, error_reply, ChatWire, REFUSALS)
