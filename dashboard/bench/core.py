@@ -1,0 +1,110 @@
+"""`manage.py bench core`: the core's rates, each beside a bound in plain Python."""
+
+import json
+from collections.abc import Iterator
+
+from agentcore.events import Event, ModelResponded, Setup, Started
+from agentcore.machine.advance import advance
+from agentcore.machine.snapshot import Snapshot
+from agentcore.machine.states import TRANSITIONS, State
+from agentcore.messages import ChatResponse, Message, Role, TokenUsage
+from agentcore.policy import Policy
+from agentcore.providers import get_provider
+from agentcore.reasons import NormalizedStopReason
+from agentcore.replay import Record, Recording, verify, what_if
+from dashboard.bench.measuring import Rate, rate
+
+_WORDS = "The quick brown fox jumps over the lazy dog while the agent waits for its tokens to run dry. "
+_CHUNKS = 400
+
+
+def rows() -> Iterator[tuple[Rate, Rate | None]]:
+    """Each rate with the bound it is compared to."""
+    recording = _recording()
+    lookups = rate("dict look-ups", "look-ups/s", _look_up)
+    yield lookups, None
+    yield rate("transitions", "transitions/s", lambda: _advance(recording)), lookups
+    stream = _stream()
+    loads = rate("split lines and json.loads", "bytes/s", lambda: _loads(stream))
+    yield loads, None
+    yield rate("stream decoding (openai)", "bytes/s", lambda: _decode(stream)), loads
+    yield rate("verify", "turns/s", lambda: _verify(recording)), None
+    policy = Policy(max_tokens=400)
+    yield rate("what-if, traced", "turns/s", lambda: _what_if(recording, policy, trace=True)), None
+    yield rate("what-if, totals only", "turns/s", lambda: _what_if(recording, policy, trace=False)), None
+
+
+def _look_up() -> float:
+    table = TRANSITIONS
+    for _ in range(100):
+        for state in State:
+            table.get(state)
+    return 100.0 * len(State)
+
+
+def _events() -> list[Event]:
+    """A turn of three attempts: cut, cut, whole."""
+    usage = TokenUsage(20, 60)
+    cut = ChatResponse(_WORDS * 3, usage=usage, stop_reason=NormalizedStopReason.MAX_TOKENS, raw_stop_reason="length")
+    last = ChatResponse(
+        "And so it ends.", usage=usage, stop_reason=NormalizedStopReason.END_TURN, raw_stop_reason="stop"
+    )
+    started = Started(0.0, Setup("turn", "openai", "model", 60), (Message(Role.USER, "Why do agents stop?"),))
+    more = ChatResponse(
+        _WORDS[-40:] + "Then it went on with other words. " * 6,
+        usage=usage,
+        stop_reason=NormalizedStopReason.MAX_TOKENS,
+        raw_stop_reason="length",
+    )
+    return [started, ModelResponded(1.0, cut), ModelResponded(2.0, more), ModelResponded(3.0, last)]
+
+
+def _recording() -> Recording:
+    policy, snapshot, records = Policy(), Snapshot(), []
+    for seq, event in enumerate(_events(), start=1):
+        step = advance(snapshot, event, policy)
+        records.append(Record.of(seq, event, step))
+        snapshot = step.snapshot
+    return Recording(policy, Snapshot(), tuple(records))
+
+
+def _advance(recording: Recording) -> float:
+    snapshot, transitions = recording.base_snapshot, 0
+    for record in recording.records:
+        step = advance(snapshot, record.event, recording.policy)
+        snapshot, transitions = step.snapshot, transitions + len(step.transitions)
+    return float(transitions)
+
+
+def _verify(recording: Recording) -> float:
+    assert verify(recording).verified, "the benchmark's own recording verifies"
+    return 1.0
+
+
+def _what_if(recording: Recording, policy: Policy, *, trace: bool) -> float:
+    assert not what_if(recording, policy, trace=trace).undecidable, "the benchmark's own recording is closed"
+    return 1.0
+
+
+def _stream() -> bytes:
+    """An answer of the OpenAI wire, a chunk for every few characters."""
+    head = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "model"}
+    deltas = [{"content": _WORDS[i % 80 : i % 80 + 8]} for i in range(_CHUNKS)]
+    chunks = [{**head, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]} for delta in deltas]
+    chunks.append({**head, "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
+    return b"".join(b"data: " + json.dumps(chunk).encode() + b"\n\n" for chunk in chunks) + b"data: [DONE]\n\n"
+
+
+def _loads(stream: bytes) -> float:
+    for line in stream.split(b"\n\n"):
+        if line.startswith(b"data: {"):
+            json.loads(line[6:])
+    return float(len(stream))
+
+
+def _decode(stream: bytes) -> float:
+    decoder = get_provider("openai").stream_decoder()
+    for start in range(0, len(stream), 4096):
+        decoder.feed(stream[start : start + 4096])
+    decoder.close()
+    return float(len(stream))

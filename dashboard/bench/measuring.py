@@ -1,0 +1,39 @@
+"""Rates by the median of several runs, and how they are printed."""
+
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+RUNS = 5
+RUN_SECONDS = 0.4
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """Something done `per_second` times (or units) a second: the median of the runs, with the slowest and fastest."""
+
+    what: str
+    unit: str
+    per_second: float
+    lowest: float
+    highest: float
+
+    def line(self, bound: "Rate | None" = None) -> str:
+        spread = f"{self.lowest:,.0f}–{self.highest:,.0f}"
+        beside = "" if bound is None else f"   {bound.per_second / self.per_second:5.1f} × slower than {bound.what}"
+        return f"{self.what:<34} {self.per_second:>14,.0f} {self.unit:<14} ({spread}){beside}"
+
+
+def rate(what: str, unit: str, work: Callable[[], float]) -> Rate:
+    """How many units `work` does a second; each call returns how many it did."""
+    work()
+    rates = sorted(_run(work) for _ in range(RUNS))
+    return Rate(what, unit, statistics.median(rates), rates[0], rates[-1])
+
+
+def _run(work: Callable[[], float]) -> float:
+    done, began = 0.0, time.perf_counter()
+    while (elapsed := time.perf_counter() - began) < RUN_SECONDS:
+        done += work()
+    return done / elapsed
