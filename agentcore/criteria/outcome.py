@@ -1,11 +1,12 @@
 """Questions about continuing, their answers, and what the answers add up to (spec: continuation-and-error-policy)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
 
 from agentcore.reasons import StopReason
+from agentcore.values import replace
 
 
 class ContinuationDecision(StrEnum):

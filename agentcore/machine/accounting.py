@@ -1,12 +1,11 @@
 """What one answer adds: tokens, characters, time, and its text merged into the answer of its iteration."""
 
-from dataclasses import replace
-
 from agentcore.machine.snapshot import Answer, Call, Segment, Snapshot
 from agentcore.merging import cut, merge_continuation
 from agentcore.messages import ChatResponse
 from agentcore.policy import Policy
 from agentcore.reasons import NormalizedStopReason
+from agentcore.values import replace
 
 
 def count_attempt(snapshot: Snapshot, response: ChatResponse | None) -> Snapshot:

@@ -5,7 +5,7 @@ knows the time, the network or chance; so a replay is a loop, a fork is a kept v
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from agentcore.commands import Command, Observation
 from agentcore.criteria.outcome import ContinuationOutcome
@@ -28,6 +28,7 @@ from agentcore.machine.snapshot import Call, Snapshot
 from agentcore.machine.states import CALLS, RELEASES, TERMINAL, TRANSITIONS, State, Trigger
 from agentcore.policy import Policy
 from agentcore.reasons import AttemptKind
+from agentcore.values import replace
 
 JUDGES: Mapping[State, Callable[[Snapshot, Policy], Judgement]] = {
     State.EVALUATE_STOP: evaluate_stop.judge,

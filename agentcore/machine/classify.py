@@ -1,7 +1,5 @@
 """What an answer is, judged by what it contains and then by what it calls itself (design §3.1 and §3.2)."""
 
-from dataclasses import replace
-
 from agentcore.errors import ErrorType, ProviderError
 from agentcore.events import ToolResult
 from agentcore.machine.snapshot import Snapshot
@@ -10,6 +8,7 @@ from agentcore.messages import CallIssue, ChatResponse, ToolCall, ToolSpec
 from agentcore.policy import OnTruncation, Policy, Violation
 from agentcore.reasons import CALL_WORDS, ERROR_WORDS, TIMEOUT_WORDS
 from agentcore.reasons import NormalizedStopReason as Reason
+from agentcore.values import replace
 
 MAX_ID_CHARS = 256  #: a provider's call id is a key of ours; a longer one gets one of our own
 

@@ -1,12 +1,12 @@
 """How a turn ends: status, reasons and the notice that says, apart from the answer, what is missing from it."""
 
-from dataclasses import replace
 from typing import Any
 
 from agentcore.commands import Finish, Observation
 from agentcore.criteria.outcome import ContinuationOutcome
 from agentcore.machine.snapshot import Snapshot
 from agentcore.reasons import NormalizedStopReason, StopReason, TurnStatus
+from agentcore.values import replace
 
 _TERMINATIONS = frozenset(
     {

@@ -1,7 +1,6 @@
 """How each event enters: what it adds to the snapshot, and the trigger it pulls. Judging comes after."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, assert_never
 
 from agentcore.commands import Observation
@@ -30,6 +29,7 @@ from agentcore.machine.states import CALLS, RELEASES, RETRIES, TERMINAL, State, 
 from agentcore.messages import Message, Role
 from agentcore.policy import Limits, Policy
 from agentcore.reasons import AttemptKind, NormalizedStopReason, StopReason, TurnStatus
+from agentcore.values import replace
 
 Intake = tuple[Trigger, Snapshot, str, tuple[Observation, ...]]
 

@@ -1,6 +1,6 @@
 """What a deciding state came to: a trigger, why, the snapshot as it leaves, and what operators should see of it."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from agentcore.commands import Observation
 from agentcore.criteria.builtin import built_in
@@ -8,6 +8,7 @@ from agentcore.criteria.outcome import ContinuationCriteria, ContinuationOutcome
 from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import Trigger
 from agentcore.policy import Policy
+from agentcore.values import replace
 
 
 @dataclass(frozen=True, slots=True)

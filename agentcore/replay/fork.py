@@ -1,13 +1,12 @@
 """A new turn from the middle of another: the snapshot after one of its records, with other numbers in force."""
 
-from dataclasses import replace
-
 from agentcore.errors import RecordingError
 from agentcore.machine.advance import advance
 from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import CALLS, TERMINAL, State
 from agentcore.policy import Policy
 from agentcore.replay.recording import Recording
+from agentcore.values import replace
 
 
 def fork(recording: Recording, seq: int, policy: Policy, turn_id: str) -> Snapshot:

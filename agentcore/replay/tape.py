@@ -5,7 +5,7 @@ is proportional within each attempt (characters × output tokens / length): an e
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from agentcore.events import Event, Interrupted, ModelFailed, ModelResponded, ToolResult, ToolsReturned
 from agentcore.machine.advance import Step
@@ -14,6 +14,7 @@ from agentcore.machine.snapshot import Call, Segment, Snapshot
 from agentcore.merging import cut
 from agentcore.messages import CallIssue, ChatResponse, ToolCall
 from agentcore.reasons import NormalizedStopReason
+from agentcore.values import replace
 
 _OPEN = (NormalizedStopReason.MAX_TOKENS, NormalizedStopReason.PAUSED, NormalizedStopReason.CANCELLED)
 

@@ -5,7 +5,7 @@ on, answers are read from the tapes; where a tape has no more to say the run is 
 """
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from agentcore.commands import CallModel, Command, Finish, Hold, RunTools, Wait
 from agentcore.events import (
@@ -27,6 +27,7 @@ from agentcore.reasons import NormalizedStopReason
 from agentcore.replay.fork import under
 from agentcore.replay.recording import Provenance, Record, Recording
 from agentcore.replay.tape import Listener, Tape
+from agentcore.values import replace
 
 _MAX_STEPS = 10_000  #: far above what limits allow; a policy without any must still end
 _NEARLY = 0.5  #: tokens; positions are estimates

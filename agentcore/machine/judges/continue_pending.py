@@ -1,7 +1,5 @@
 """continue_pending: whether a cut or paused answer is gone on with, and how it is asked for."""
 
-from dataclasses import replace
-
 from agentcore.criteria.outcome import ContinuationOutcome
 from agentcore.machine import ending
 from agentcore.machine.judgement import Judgement, evaluate
@@ -10,6 +8,7 @@ from agentcore.machine.states import State, Trigger
 from agentcore.messages import Message, Role
 from agentcore.policy import Policy
 from agentcore.reasons import AttemptKind, NormalizedStopReason, StopReason
+from agentcore.values import replace
 
 #: spec: stop-reason-state-machine, "Recovery prompt contract".
 HINT = (

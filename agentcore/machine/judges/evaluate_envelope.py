@@ -3,7 +3,6 @@
 Truncation gets a larger budget and no corrective word; a violation gets a corrective fragment and the same budget.
 """
 
-from dataclasses import replace
 from typing import Any
 
 from agentcore.commands import Observation
@@ -18,6 +17,7 @@ from agentcore.machine.states import State, Trigger
 from agentcore.messages import ChatResponse
 from agentcore.policy import Policy
 from agentcore.reasons import AttemptKind, NormalizedStopReason, StopReason, TurnStatus
+from agentcore.values import replace
 
 _NEVER_CLEAN = (
     NormalizedStopReason.MAX_TOKENS,

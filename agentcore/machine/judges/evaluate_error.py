@@ -1,7 +1,6 @@
 """evaluate_error: what the error policy makes of a failed call."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from agentcore.criteria.outcome import ContinuationOutcome
 from agentcore.error_policy import ErrorHandlingDecision
@@ -13,6 +12,7 @@ from agentcore.machine.snapshot import Call, Snapshot
 from agentcore.machine.states import Trigger
 from agentcore.policy import Policy
 from agentcore.reasons import AttemptKind, NormalizedStopReason, StopReason
+from agentcore.values import replace
 
 BACKOFF_BASE = 1.0  #: seconds before the first retry, before jitter
 BACKOFF_CAP = 60.0  #: seconds

@@ -1,7 +1,6 @@
 """evaluate_stop: what to do with an answer that has arrived."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
 from agentcore.commands import Observation
 from agentcore.criteria.outcome import ContinuationDecision, ContinuationOutcome
@@ -14,6 +13,7 @@ from agentcore.machine.states import State, Trigger
 from agentcore.messages import ChatResponse, Message, Role
 from agentcore.policy import Policy
 from agentcore.reasons import NormalizedStopReason, StopReason
+from agentcore.values import replace
 
 Judge = Callable[[Snapshot, ChatResponse, Policy], Judgement]
 

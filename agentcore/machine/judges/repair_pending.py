@@ -1,7 +1,5 @@
 """repair_pending: whether a broken tool call is asked for again. It never runs, and is never sent back."""
 
-from dataclasses import replace
-
 from agentcore.criteria.outcome import ContinuationOutcome
 from agentcore.machine import ending
 from agentcore.machine.judgement import Judgement, evaluate
@@ -11,6 +9,7 @@ from agentcore.machine.states import State, Trigger
 from agentcore.messages import CallIssue
 from agentcore.policy import Policy
 from agentcore.reasons import AttemptKind
+from agentcore.values import replace
 
 MALFORMED_HINT = "Your last tool call was not valid JSON. Emit one complete tool call payload only."
 _HINTS = {CallIssue.TRUNCATED: HINT, CallIssue.MALFORMED: MALFORMED_HINT}
