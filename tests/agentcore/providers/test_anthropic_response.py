@@ -196,4 +196,4 @@ def test_long_answers_are_read_in_linear_time():
     began = time.perf_counter()
     response = read("anthropic", stream, size=100)
     assert (len(response.text), len(response.broken_tool_calls[0].raw)) == (400_000, 40_000)
-    assert time.perf_counter() - began < 4
+    assert time.perf_counter() - began < 60  # quadratic reading would take minutes

@@ -104,4 +104,4 @@ def test_long_streams_are_read_in_linear_time():
     stream = framed(b"x" * 2_000_000, event_type="a") + framed({"t": 1}, event_type="b") * 20_000
     began = time.perf_counter()
     assert len(read(*(stream[i : i + 100] for i in range(0, len(stream), 100)))) == 20_001
-    assert time.perf_counter() - began < 3
+    assert time.perf_counter() - began < 60  # quadratic reading would take minutes

@@ -1,4 +1,3 @@
-import json
 import time
 
 import pytest
@@ -151,33 +150,3 @@ def test_reading_takes_linear_time_also_byte_by_byte():
 
     small = min(seconds(20_000) for _ in range(3))
     assert seconds(200_000) < small * 40
-
-
-def test_framing_costs_at_most_three_times_what_splitting_and_json_cost():
-    chunk = {
-        "id": "chatcmpl-1",
-        "object": "chat.completion.chunk",
-        "choices": [{"index": 0, "delta": {"content": "word "}}],
-    }
-    stream = b"".join(b"data: " + json.dumps(chunk).encode() + b"\n\n" for _ in range(5000))
-
-    def plain() -> None:
-        for line in stream.split(b"\n"):
-            if line.startswith(b"data: "):
-                json.loads(line[6:])
-
-    def ours() -> None:
-        reader = EventReader()
-        for start in range(0, len(stream), 4096):
-            for event in reader.feed(stream[start : start + 4096]):
-                read_json(event.data)
-
-    def best(run) -> float:
-        times = []
-        for _ in range(5):
-            began = time.perf_counter()
-            run()
-            times.append(time.perf_counter() - began)
-        return min(times)
-
-    assert best(ours) < 3 * best(plain)

@@ -61,7 +61,7 @@ def test_what_is_not_bounded_arithmetic_is_refused_in_words_and_at_once(expressi
     began = time.monotonic()
     with pytest.raises(ArithmeticProblem):
         calculate(expression)
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 20
 
 
 @given(st.text(max_size=60))

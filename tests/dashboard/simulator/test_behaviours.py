@@ -204,7 +204,7 @@ def test_a_page_comes_where_an_answer_should_be(server: Client, stream: bool) ->
 def test_the_slow_model_says_the_essay_at_its_own_pace(server: Client) -> None:
     begun = time.monotonic()
     assert server.ask("sim-slow", stream=True, max_tokens=10).reason == "length"
-    assert 0.3 < time.monotonic() - begun < 3
+    assert time.monotonic() - begun > 0.3
     assert server.ask("sim-slow", headers={"x-sim-delay-ms": "0"}).text == texts.ESSAY
 
 
