@@ -80,7 +80,7 @@ class EventReader:
             return []
         block = b"".join((*self._pieces, data[:end]))
         self._pieces = [data[end:]]
-        self._after_cr = block.endswith(b"\r")
+        self._after_cr = data.endswith(b"\r")
         return self._read(block.splitlines())
 
     def close(self) -> list[ServerSentEvent]:

@@ -58,6 +58,11 @@ STREAM_PIECES = st.lists(
 ).map(b"".join)
 
 
+def test_a_line_feed_after_a_line_that_began_behind_a_carriage_return_ends_it():
+    assert events_of(b"data: a\rdata: b", b"\n\n") == [("", b"a\nb")]
+    assert events_of(b"data: a\r\rdata: b", b"\n\ndata: c") == [("", b"a"), ("", b"b"), ("", b"c")]
+
+
 @given(STREAM_PIECES, st.data())
 def test_how_the_bytes_are_cut_into_chunks_makes_no_difference(stream, data):
     cuts = sorted(data.draw(st.sets(st.integers(0, len(stream)), max_size=8)))
