@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import psycopg
 import pytest
 from django.conf import settings
@@ -28,6 +29,11 @@ _NAME = "test_whystop_{pid}"
 # What a test database is made of can be made again: nothing waits for the disk.
 _FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 _share: list[Share] = []
+
+# A slow machine is not a fault. What lands is judged by the same examples each time; chance searches everywhere else.
+hypothesis.settings.register_profile("search", deadline=None)
+hypothesis.settings.register_profile("judge", deadline=None, derandomize=True)
+hypothesis.settings.load_profile("judge" if os.environ.get("CI") else "search")
 
 # pytest-django empties tables by TRUNCATE, which history refuses; this lets TRUNCATE through and nothing else.
 os.environ["PGOPTIONS"] = "-c whystop.erasing=truncate"
