@@ -8,7 +8,8 @@ from playwright.sync_api import Page, expect
 from tests.browser.journeys import LONG, ask, ended, words
 
 
-def test_one_truncated_turn_end_to_end(page: Page, tmp_path: Path):
+def cut_off_and_tried_again(page: Page, tmp_path: Path) -> None:
+    """60 tokens a call: cut, continued three times, partial; what more would have done is not in the recording."""
     ask(page, "sim-essay", "Why do agents stop?", max_tokens=60)
     address = ended(page)
     page.screenshot(path=tmp_path / "live.png")
@@ -32,7 +33,8 @@ def test_one_truncated_turn_end_to_end(page: Page, tmp_path: Path):
     page.screenshot(path=tmp_path / "rerun.png")
 
 
-def test_a_turn_that_was_continued_would_have_taken_one_call(page: Page, tmp_path: Path):
+def continued_and_found_to_need_one_call(page: Page, tmp_path: Path) -> None:
+    """150 tokens a call: whole after continuations; 400 would have done in one, word for word."""
     ask(page, "sim-essay", "Say the whole of it.", max_tokens=150)
     page.goto(ended(page))
     expect(page.locator(".verdict")).to_contain_text("Completed after 2 continuations")
@@ -45,3 +47,8 @@ def test_a_turn_that_was_continued_would_have_taken_one_call(page: Page, tmp_pat
     page.screenshot(path=tmp_path / "compared.png", full_page=True)
     page.get_by_role("button", name="Verify").click()
     expect(page.locator("#verify")).to_contain_text("All 4 records were judged again")
+
+
+def test_one_truncated_turn_end_to_end(page: Page, tmp_path: Path):
+    cut_off_and_tried_again(page, tmp_path)
+    continued_and_found_to_need_one_call(page, tmp_path)
