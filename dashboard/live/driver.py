@@ -74,6 +74,7 @@ class Driver:
     standing: Standing = field(init=False)
     exchange: Exchange | None = None
     work: "asyncio.Task[Event] | None" = None
+    arrival: "asyncio.Task[Signal] | None" = None  #: of the next signal
     ended: CallEnd | None = None  #: of the call whose event is recorded next
 
     async def drive(self) -> None:
@@ -89,6 +90,7 @@ class Driver:
                     return
                 command = await self._apply(event, signal) or command
         finally:
+            self._stop_listening()
             self.inbox.close(self.turn_id)
             await self._drop_work()
 
@@ -120,25 +122,30 @@ class Driver:
         if isinstance(command, Hold):
             signal = await self._waiting_signal(signals)
             return (None, None) if signal is None else (self._signal_event(signal), signal)
-        if self.work is None:
-            self.work = asyncio.create_task(self._perform(command))
-        arrival = asyncio.create_task(signals.get())
-        try:
-            await asyncio.wait({self.work, arrival}, return_when=asyncio.FIRST_COMPLETED)
-            if arrival.done():
-                signal = arrival.result()
-                if signal.action == "cancel":
-                    await self._drop_work()
-                return self._signal_event(signal), signal
-            event = self.work.result()
-            self.work = None
+        self.work = self.work or asyncio.create_task(self._perform(command))
+        self.arrival = self.arrival or asyncio.create_task(signals.get())
+        await asyncio.wait({self.work, self.arrival}, return_when=asyncio.FIRST_COMPLETED)
+        if self.work.done():
+            # What has happened comes first, so that a cancel in the same instant loses no answer.
+            event, self.work = self.work.result(), None
             return event, None
-        finally:
-            arrival.cancel()
+        signal, self.arrival = self.arrival.result(), None
+        if signal.action == "cancel":
+            await self._drop_work()
+        return self._signal_event(signal), signal
 
     async def _waiting_signal(self, signals: "asyncio.Queue[Signal]") -> Signal | None:
+        if self.arrival is not None and self.arrival.done():
+            signal, self.arrival = self.arrival.result(), None
+            return signal
+        self._stop_listening()
         await self.inbox.look()
         return None if signals.empty() else signals.get_nowait()
+
+    def _stop_listening(self) -> None:
+        if self.arrival is not None:
+            self.arrival.cancel()
+            self.arrival = None
 
     async def _apply(self, event: Event, signal: Signal | None) -> Command | None:
         """Record an event; a signal that comes too late for its state is put away without effect."""

@@ -20,13 +20,15 @@ class Inbox:
 
     def __init__(self) -> None:
         self._queues: dict[UUID, asyncio.Queue[Signal]] = {}
-        self._handed: set[int] = set()
+        self._handed: dict[UUID, set[int]] = {}
 
     def open(self, turn_id: UUID) -> asyncio.Queue[Signal]:
         return self._queues.setdefault(turn_id, asyncio.Queue())
 
     def close(self, turn_id: UUID) -> None:
+        """The driver is gone. A signal it was handed and did not record is handed to the next one again."""
         self._queues.pop(turn_id, None)
+        self._handed.pop(turn_id, None)
 
     async def run(self) -> None:
         """Poll until cancelled."""
@@ -39,12 +41,15 @@ class Inbox:
 
     async def look(self) -> None:
         if not self._queues:
-            self._handed.clear()
             return
         for signal in await in_database(_waiting, list(self._queues)):
-            if signal.id not in self._handed and signal.turn_id in self._queues:
-                self._handed.add(signal.id)
-                self._queues[signal.turn_id].put_nowait(signal)
+            queue = self._queues.get(signal.turn_id)
+            if queue is None:
+                continue
+            handed = self._handed.setdefault(signal.turn_id, set())
+            if signal.id not in handed:
+                handed.add(signal.id)
+                queue.put_nowait(signal)
 
 
 def _waiting(turn_ids: Iterable[UUID]) -> list[Signal]:

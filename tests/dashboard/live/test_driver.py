@@ -3,10 +3,14 @@
 import asyncio
 import json
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
+from agentcore.commands import Wait
+from agentcore.events import OperatorActed, WokeUp
 from agentcore.machine.snapshot import Snapshot
+from agentcore.policy import Policy
 from agentcore.replay import verify
 from dashboard.agents.models import Connection
 from dashboard.agents.selectors import project_default
@@ -14,6 +18,7 @@ from dashboard.agents.services import policy_create
 from dashboard.live import driver as driving
 from dashboard.live.driver import Driver
 from dashboard.live.inbox import Inbox
+from dashboard.live.models import Signal
 from dashboard.live.services import turn_cancel, turn_control, turn_start
 from dashboard.live.transport import Transport
 from dashboard.simulator.texts import ESSAY
@@ -294,3 +299,36 @@ def test_an_override_of_one_part_of_the_error_policy_leaves_the_rest(agent_of: A
     assert turn.status == "completed"
     assert turn.policy["error_policy"]["max_retries"] == 2
     assert turn.policy["error_policy"]["on_rate_limit_error"] == "retry"
+
+
+async def test_what_has_happened_comes_before_a_signal_of_the_same_instant(transactional_db: None):
+    """A cancel that arrives as a call ends must not cost the answer."""
+    driver = Driver(uuid4(), Transport(), Inbox())
+    driver.standing = Standing(Policy(), Snapshot(), 0, None, None, None)
+    driver.work = asyncio.create_task(asyncio.sleep(0, result=WokeUp(1.0)))
+    signals: asyncio.Queue[Signal] = asyncio.Queue()
+    signals.put_nowait(Signal(action="hold", by="a tester"))
+    await driver.work
+    assert await driver._next_event(Wait(1.0), signals) == (WokeUp(1.0), None)
+    event, signal = await driver._next_event(Wait(60.0), signals)
+    assert isinstance(event, OperatorActed)
+    assert signal is not None
+    await driver._drop_work()
+
+
+def test_a_signal_that_a_driver_did_not_record_is_handed_to_the_next(agent_of: AgentOf):
+    turn = turn_start(agent=agent_of("sim-essay"), input_text="hello")
+    turn_cancel(turn=turn, by="a tester")
+
+    async def handed_twice() -> list[str]:
+        inbox, seen = Inbox(), []
+        for _ in range(2):
+            queue = inbox.open(turn.id)
+            await inbox.look()
+            await inbox.look()
+            seen.append((await queue.get()).action)
+            assert queue.empty()
+            inbox.close(turn.id)
+        return seen
+
+    assert asyncio.run(handed_twice()) == ["cancel", "cancel"]
