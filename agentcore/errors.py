@@ -32,12 +32,12 @@ class RecordingError(CoreError):
 class ErrorType(StrEnum):
     """What the error policy distinguishes (spec: continuation-and-error-policy, `ErrorType`)."""
 
-    TOOL = "tool"
-    MODEL = "model"
-    VALIDATION = "validation"
-    RATE_LIMIT = "rate_limit"
-    TIMEOUT = "timeout"
-    UNKNOWN = "unknown"
+    TOOL = "tool"  #: a tool failed: arguments, exception, timeout
+    MODEL = "model"  #: the provider failed or refused the request
+    VALIDATION = "validation"  #: the answer is not the dialect's
+    RATE_LIMIT = "rate_limit"  #: 429 and throttling
+    TIMEOUT = "timeout"  #: 408, 504, 524 and our own
+    UNKNOWN = "unknown"  #: none of these
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +51,9 @@ class ProviderError:
 
     type: ErrorType
     kind: str
-    message: str
-    status: int | None = None
-    code: str | None = None
+    message: str  #: the provider's words, without secrets
+    status: int | None = None  #: HTTP status; None: no answer, or inside a stream
+    code: str | None = None  #: the provider's code, verbatim
     retry_after: float | None = None
     stop_reason: NormalizedStopReason | None = None
-    retryable: bool = True
+    retryable: bool = True  #: False: the same request cannot heal (400, 401, 402, 403, 404, 413, 422, spent quota)

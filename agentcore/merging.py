@@ -17,13 +17,26 @@ class Merge:
     """The joined text, and how many characters of the addition were dropped because they stood there already."""
 
     text: str
-    overlap: int
+    overlap: int  #: characters dropped from the addition
 
 
-def merge_continuation(existing: str, addition: str, *, min_overlap: int = MIN_OVERLAP) -> Merge:
-    """Remove the longest overlap between the end of `existing` and the start of `addition`, from `min_overlap` up."""
+def merge_continuation(existing: str, addition: str, *, min_overlap: int = MIN_OVERLAP, trimmed: bool = False) -> Merge:
+    """Remove the longest overlap between the end of `existing` and the start of `addition`, from `min_overlap` up.
+
+    `trimmed`: the model went on from `existing` without its trailing whitespace, so what it says of that again is
+    dropped, however short.
+    """
     overlap = _overlap(existing, addition, max(1, min_overlap))
+    if trimmed and not overlap:
+        overlap = _space_said_again(existing, addition)
     return Merge(existing + addition[overlap:], overlap)
+
+
+def _space_said_again(existing: str, addition: str) -> int:
+    trailing = existing[len(existing.rstrip()) :]
+    leading = addition[: len(addition) - len(addition.lstrip())]
+    lengths = range(min(len(trailing), len(leading)), 0, -1)
+    return next((length for length in lengths if trailing.endswith(leading[:length])), 0)
 
 
 def cut(text: str, length: int) -> str:

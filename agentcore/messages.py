@@ -13,17 +13,19 @@ from agentcore.reasons import NormalizedStopReason
 
 
 class Role(StrEnum):
-    SYSTEM = "system"
-    USER = "user"
-    ASSISTANT = "assistant"
-    TOOL = "tool"
+    """Who speaks."""
+
+    SYSTEM = "system"  #: instructions; dialects put them where they belong
+    USER = "user"  #: what a person, or a criterion, says
+    ASSISTANT = "assistant"  #: what the model said
+    TOOL = "tool"  #: the result of one call
 
 
 class CallIssue(StrEnum):
     """Why a tool call must not run. Malformed is not truncated: only corroborated cuts are called truncated."""
 
-    TRUNCATED = "truncated"
-    MALFORMED = "malformed"
+    TRUNCATED = "truncated"  #: its arguments were cut; the evidence is the reason, or usage at the cap
+    MALFORMED = "malformed"  #: its arguments are not one strict JSON object, or do not fit the tool
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +37,8 @@ class ToolCall:
     came as text that closes, or not as the last block: then even a `max_tokens` answer has shown them whole.
     """
 
-    id: str
-    name: str
+    id: str  #: the provider's, or made from the position; unique within a turn
+    name: str  #: of the tool, as the model wrote it
     arguments: Mapping[str, Any] = field(default_factory=dict)
     raw: str = ""
     issue: CallIssue | None = None
@@ -51,7 +53,7 @@ class Message:
     `echo` is the assistant content exactly as its dialect wants it back; another dialect gets `text` and `tool_calls`.
     """
 
-    role: Role
+    role: Role  #: who speaks
     text: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str | None = None
@@ -62,32 +64,41 @@ class Message:
 class ToolSpec:
     """A tool as the model is told of it. `schema` is the JSON Schema of its arguments."""
 
-    name: str
-    description: str
+    name: str  #: as the model calls it
+    description: str  #: what the model reads to decide
     schema: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Continuation:
-    """How to ask for more of a cut answer. `text`: the merged answer so far, possibly empty. `hint`: our words."""
+    """How to ask for more of a cut answer. `text`: the merged answer so far, possibly empty. `hint`: our words.
+
+    `repairs`: a broken tool call is asked for again, so the hint is said even where text alone could be gone on with.
+    """
 
     text: str
     hint: str
+    repairs: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
-    """One request to a model; `max_tokens` bounds the output, reasoning included. `extra` goes into the body."""
+    """One request to a model; `max_tokens` bounds the output, reasoning included. `extra` goes into the body.
+
+    `resume_token` is that of the cut answer whose rest is asked for (`ChatResponse.resume_token`): a dialect that gives
+    such tokens sends the request as it was with it; the others give none.
+    """
 
     model: str
-    messages: tuple[Message, ...]
+    messages: tuple[Message, ...]  #: the conversation so far, without the system prompt
     max_tokens: int
-    system_prompt: str = ""
-    tools: tuple[ToolSpec, ...] = ()
-    stream: bool = True
-    continuation: Continuation | None = None
-    envelope_schema: Mapping[str, Any] | None = None
+    system_prompt: str = ""  #: empty: none is sent
+    tools: tuple[ToolSpec, ...] = ()  #: what the model may call
+    stream: bool = True  #: whether the answer is to come in pieces
+    continuation: Continuation | None = None  #: set: ask for the rest of this answer
+    envelope_schema: Mapping[str, Any] | None = None  #: JSON Schema of a structured answer; None: free text
     extra: Mapping[str, Any] = field(default_factory=dict)
+    resume_token: str | None = None  #: set: the provider itself goes on where it stopped
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,18 +107,18 @@ class TokenUsage:
 
     input_tokens: int = 0
     output_tokens: int = 0
-    reasoning_tokens: int = 0
-    cached_tokens: int = 0
+    reasoning_tokens: int = 0  #: of the output, hidden or shown thinking
+    cached_tokens: int = 0  #: of the input, read from the provider's cache
 
 
 @dataclass(frozen=True, slots=True)
 class ReasonObservation:
     """One sighting of a stop reason: where it stood, the raw word, what it means, how much it weighs (higher wins)."""
 
-    source: str
+    source: str  #: such as chunk, final_object, usage
     raw: str | None
-    normalized: NormalizedStopReason
-    priority: int
+    normalized: NormalizedStopReason  #: what the word means
+    priority: int  #: weight of the evidence
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +127,8 @@ class Delta:
 
     text: str = ""
     reasoning: str = ""
-    tool_name: str = ""
-    tool_arguments: str = ""
+    tool_name: str = ""  #: of a call that begins here
+    tool_arguments: str = ""  #: a piece of its arguments, as text
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,21 +139,21 @@ class ChatResponse:
     `incomplete_stream`: neither a stop reason nor the closing event came.
     """
 
-    text: str = ""
-    tool_calls: tuple[ToolCall, ...] = ()
-    broken_tool_calls: tuple[ToolCall, ...] = ()
-    usage: TokenUsage | None = None
-    reasoning_content: str = ""
-    quota_metadata: Mapping[str, Any] | None = None
-    stop_reason: NormalizedStopReason = NormalizedStopReason.UNKNOWN
-    raw_stop_reason: str | None = None
-    reason_trail: tuple[ReasonObservation, ...] = ()
-    refusal: str | None = None
+    text: str = ""  #: what was said to the user, without reasoning and refusal
+    tool_calls: tuple[ToolCall, ...] = ()  #: whole client-side calls
+    broken_tool_calls: tuple[ToolCall, ...] = ()  #: calls that must not run, each with its `issue`
+    usage: TokenUsage | None = None  #: None: the provider sent no counts
+    reasoning_content: str = ""  #: thinking that the provider shows
+    quota_metadata: Mapping[str, Any] | None = None  #: what the body says of rates and quotas
+    stop_reason: NormalizedStopReason = NormalizedStopReason.UNKNOWN  #: why the model stopped, normalized
+    raw_stop_reason: str | None = None  #: the provider's own word, verbatim; None: it sent none
+    reason_trail: tuple[ReasonObservation, ...] = ()  #: every sighting of a reason, in order
+    refusal: str | None = None  #: the words of a refusal, kept apart from text
     diagnostics: tuple[str, ...] = ()
-    provider: str = ""
+    provider: str = ""  #: the dialect's name
     model: str = ""
-    response_id: str | None = None
+    response_id: str | None = None  #: the provider's, where it gives one
     incomplete_stream: bool = False
     error: ProviderError | None = None
-    resume_token: str | None = None
-    echo: Any = None
+    resume_token: str | None = None  #: sent back to go on where the provider stopped
+    echo: Any = None  #: the assistant content exactly as the dialect wants it back; opaque

@@ -6,12 +6,12 @@ from enum import StrEnum
 class NormalizedStopReason(StrEnum):
     """Why the model stopped (spec: stop-reason-state-machine); the provider's own word stands beside it."""
 
-    END_TURN = "end_turn"
-    TOOL_CALL = "tool_call"
-    MAX_TOKENS = "max_tokens"
-    CONTEXT_WINDOW_EXCEEDED = "context_window_exceeded"
-    SAFETY_BLOCKED = "safety_blocked"
-    CANCELLED = "cancelled"
+    END_TURN = "end_turn"  #: it finished by itself, or met a stop sequence
+    TOOL_CALL = "tool_call"  #: it wants client-side tools to run
+    MAX_TOKENS = "max_tokens"  #: the output limit cut it
+    CONTEXT_WINDOW_EXCEEDED = "context_window_exceeded"  #: input and output together no longer fit
+    SAFETY_BLOCKED = "safety_blocked"  #: a filter, a guardrail or the model itself refused
+    CANCELLED = "cancelled"  #: the call was ended from outside, by us or by the provider
     PAUSED = "paused"  #: the provider asks to be sent its own content back unchanged
     UNKNOWN = "unknown"  #: the raw word, or its absence, stands in `raw_stop_reason`
 
@@ -19,42 +19,43 @@ class NormalizedStopReason(StrEnum):
 class StopReason(StrEnum):
     """Why the agent stopped (spec: continuation-and-error-policy, `StopReason`)."""
 
-    COMPLETED = "completed"
-    STEPS_LIMIT = "steps_limit"
+    COMPLETED = "completed"  #: nothing more was asked for
+    STEPS_LIMIT = "steps_limit"  #: max_steps iterations
+    #: a total of tokens
     TOKEN_LIMIT = "token_limit"  # noqa: S105
-    TIME_LIMIT = "time_limit"
-    RETRY_LIMIT = "retry_limit"
-    ERROR = "error"
-    FINISH_REASON = "finish_reason"
-    GUARD = "guard"
-    USER_REQUESTED = "user_requested"
+    TIME_LIMIT = "time_limit"  #: max_seconds in model and tools
+    RETRY_LIMIT = "retry_limit"  #: continuations, repairs, rounds or retries are used up
+    ERROR = "error"  #: the error policy said stop, or a criterion failed
+    FINISH_REASON = "finish_reason"  #: the model's own reason ends the turn
+    GUARD = "guard"  #: another criterion forbade
+    USER_REQUESTED = "user_requested"  #: a person cancelled
 
 
 class TurnStatus(StrEnum):
     """Where a turn stands; the last six are final."""
 
-    QUEUED = "queued"
-    RUNNING = "running"
-    HELD = "held"
-    COMPLETED = "completed"
-    PARTIAL = "partial"
-    ABORTED = "aborted"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
-    INTERRUPTED = "interrupted"
+    QUEUED = "queued"  #: no driver has taken it yet
+    RUNNING = "running"  #: a driver performs its commands
+    HELD = "held"  #: an operator's breakpoint or pause holds it
+    COMPLETED = "completed"  #: whole, by the model's own end
+    PARTIAL = "partial"  #: ended with a part of an answer and a notice
+    ABORTED = "aborted"  #: a block, a full context or a fatal unknown ended it
+    FAILED = "failed"  #: an error or an envelope fault ended it, without an answer to give
+    CANCELLED = "cancelled"  #: a person ended it
+    INTERRUPTED = "interrupted"  #: lost, or undecidable in a what-if
 
 
 class AttemptKind(StrEnum):
     """Why the model is called."""
 
-    INITIAL = "initial"
-    AFTER_TOOLS = "after_tools"
-    CONTINUATION = "continuation"
-    RESUME = "resume"
-    TOOL_REPAIR = "tool_repair"
-    ENVELOPE_RETRY = "envelope_retry"
-    ERROR_RETRY = "error_retry"
-    REQUESTED = "requested"
+    INITIAL = "initial"  #: the first call
+    AFTER_TOOLS = "after_tools"  #: with the results of tools
+    CONTINUATION = "continuation"  #: the rest of a cut answer
+    RESUME = "resume"  #: a paused answer, sent back unchanged
+    TOOL_REPAIR = "tool_repair"  #: a broken call once more, whole
+    ENVELOPE_RETRY = "envelope_retry"  #: a structured answer once more
+    ERROR_RETRY = "error_retry"  #: after an error, as the error policy allows
+    REQUESTED = "requested"  #: a criterion asked for more after a natural end
 
 
 #: Words of an unknown reason that say the provider ran out of time.

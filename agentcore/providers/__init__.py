@@ -30,6 +30,7 @@ _CODECS: tuple[Provider, ...] = (
     Llama(),
     Cohere(),
 )
+#: Every codec by its name.
 PROVIDERS: Mapping[str, Provider] = MappingProxyType({codec.name: codec for codec in _CODECS})
 
 

@@ -151,3 +151,22 @@ def test_merging_takes_linear_time(name):
         if large < 3 * small + 0.002:
             return
     pytest.fail(f"{small:.4f} s for 60 000 characters, {large:.4f} s for 120 000")
+
+
+@pytest.mark.parametrize(
+    ("existing", "addition", "text"),
+    [
+        ("Once ", " upon", "Once upon"),
+        ("Once ", "upon", "Once upon"),
+        ("Once\n", "\n\nupon", "Once\n\nupon"),
+        ("Once\n\n", "\nupon", "Once\n\nupon"),
+        ("Once ", "\nupon", "Once \nupon"),
+        ("Once\r\n", "\nupon", "Once\r\nupon"),
+        ("Once", " upon", "Once upon"),
+        (" ", " ", " "),
+        ("", " upon", " upon"),
+    ],
+)
+def test_whitespace_a_model_did_not_see_is_not_said_twice(existing, addition, text):
+    merge = merge_continuation(existing, addition, trimmed=True)
+    assert (merge.text, existing + addition[merge.overlap :]) == (text, text)

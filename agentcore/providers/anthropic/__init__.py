@@ -4,47 +4,49 @@ from collections.abc import Mapping
 from typing import Any
 
 from agentcore.errors import ProviderError
-from agentcore.messages import ChatRequest, ChatResponse
+from agentcore.messages import ChatRequest
 from agentcore.providers.anthropic import request as anthropic_request
 from agentcore.providers.anthropic import words as anthropic_words
 from agentcore.providers.anthropic.answer import MessageAnswer
 from agentcore.providers.wire import named_errors
-from agentcore.providers.wire.event_answers import EventDecoder, take_body
+from agentcore.providers.wire.codec import Codec
+from agentcore.providers.wire.event_answers import EventDecoder
 from agentcore.reasons import NormalizedStopReason
 
 _VERSION = "2023-06-01"
 
 
-class Anthropic:
-    """The codec. `ChatRequest.extra` may steer it: `prefill`, where true, lets the model go on writing a cut answer
-    itself, which Claude up to 4.5 can do without thinking. All other keys go into the body.
+class Anthropic(Codec):
+    """The codec (providers.md §1.6). `ChatRequest.extra` may steer it: `prefill`, where true, lets the model go on
+    writing a cut answer itself, which Claude up to 4.5 can do without thinking. All other keys go into the body.
     """
 
     name = "anthropic"
-    output_floor = 1
 
     def path(self, _request: ChatRequest, /) -> str:
+        """One address for all models; the base URL ends before `/v1`."""
         return "/v1/messages"
 
     def headers(self, api_key: str | None = None, /) -> dict[str, str]:
+        """The API's version, and the key in a header of its own."""
         headers = {"Content-Type": "application/json", "anthropic-version": _VERSION}
         return headers | {"x-api-key": api_key} if api_key else headers
 
     def encode_request(self, request: ChatRequest, /) -> dict[str, Any]:
+        """The body: `max_tokens`, `system`, `messages` with the results of one round of calls in one user message."""
         return anthropic_request.encode_request(request)
 
-    def decode_response(self, payload: dict[str, Any], /, *, max_tokens: int | None = None) -> ChatResponse:
-        """One whole answer. `max_tokens`: the cap that was asked for, evidence beside the stop reason."""
-        answer = MessageAnswer(self.name, max_tokens)
-        take_body(answer, payload)
-        return answer.response(closed=True)
+    def _answer(self, max_tokens: int | None, /) -> MessageAnswer:
+        return MessageAnswer(self.name, max_tokens)
 
     def decode_error(self, status: int, headers: Mapping[str, str], body: bytes, /) -> ProviderError:
+        """What a failed call means, by the error's type; on Bedrock by the exception's name. Never raises."""
         return named_errors.decode_error(status, headers, body)
 
     def stream_decoder(self, *, max_tokens: int | None = None) -> EventDecoder:
-        """Reads the answer to a streaming request. `max_tokens`: as in `decode_response`."""
-        return EventDecoder(MessageAnswer(self.name, max_tokens), messages=True)
+        """Reads server-sent events, or Bedrock's binary messages with these events in their `bytes`."""
+        return EventDecoder(self._answer(max_tokens), messages=True)
 
     def normalize(self, raw: str | None, /) -> NormalizedStopReason:
+        """The table of `words.STOP_REASONS` alone; UNKNOWN for a word it lacks."""
         return anthropic_words.normalize(raw)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agentcore.messages import Delta, ToolCall
-from agentcore.providers.anthropic.content import begin_block, content_of, take_delta
+from agentcore.providers.anthropic.content import begin_block, content_of, is_content, take_delta
 from agentcore.providers.anthropic.request import plain_content
 from agentcore.providers.anthropic.usage import UsageCounts
 from agentcore.providers.anthropic.words import normalize
@@ -13,7 +13,9 @@ from agentcore.providers.wire.content_blocks import Block
 from agentcore.providers.wire.named_errors import find_error
 from agentcore.providers.wire.reason_tracker import fold
 from agentcore.providers.wire.shapes import count, mapping, sequence, string
+from agentcore.reasons import NormalizedStopReason
 
+_GUARDRAIL = "amazon-bedrock-guardrailAction"
 _EVENTS = frozenset(
     {
         "message",
@@ -38,8 +40,11 @@ class MessageAnswer(BlockAnswer):
         self._usage = UsageCounts()
 
     def is_dialect(self, payload: Mapping[str, Any], /) -> bool:
-        is_message = payload.get("role") == "assistant" and isinstance(payload.get("content"), list)
-        return string(payload.get("type")) in _EVENTS or is_message or find_error(payload) is not None
+        """Whether an object can be an event, a message or an error of this dialect."""
+        kind, content = string(payload.get("type")), payload.get("content")
+        is_assistant = payload.get("role") == "assistant" and isinstance(content, list | str)
+        is_message = "message".startswith(kind) and (is_assistant or is_content(content))
+        return kind in _EVENTS or is_message or find_error(payload) is not None
 
     def _take(self, payload: Mapping[str, Any], /) -> Delta | None:
         index = count(payload.get("index"))
@@ -57,7 +62,7 @@ class MessageAnswer(BlockAnswer):
                 self._closed = self._usage_is_final = True
                 self._usage.take_metrics(mapping(payload.get("amazon-bedrock-invocationMetrics")))
                 self._evidence.usage = self._usage.read()
-            case "message" | "":
+            case kind if "message".startswith(kind):  # none at all, or what a body that is cut says of it
                 self._usage_is_final = True
                 return self._take_message(payload)
         return None
@@ -67,7 +72,9 @@ class MessageAnswer(BlockAnswer):
         evidence = self._evidence
         evidence.response_id = evidence.response_id or string(message.get("id"))
         evidence.model = evidence.model or string(message.get("model"))
-        blocks = [begin_block(mapping(content), announced=False) for content in sequence(message.get("content"))]
+        said = message.get("content")
+        contents = [{"type": "text", "text": said}] if isinstance(said, str) else sequence(said)
+        blocks = [begin_block(mapping(content), announced=False) for content in contents]
         shown = self._begin_all(blocks)
         self._take_end(message, mapping(message.get("usage")))
         return shown
@@ -79,6 +86,8 @@ class MessageAnswer(BlockAnswer):
         if not isinstance(raw, str):
             return
         self._evidence.reasons.label("stop_reason", string(raw), normalize(raw))
+        if end.get(_GUARDRAIL) == "INTERVENED":  # Claude behind InvokeModel: the text is the guardrail's own
+            self._evidence.reasons.sign(_GUARDRAIL, NormalizedStopReason.SAFETY_BLOCKED)
         if fold(raw) == "refusal":
             details = mapping(end.get("stop_details"))
             self._refusal = string(details.get("explanation")) or string(details.get("category")) or self._refusal

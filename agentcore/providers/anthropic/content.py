@@ -102,7 +102,7 @@ def is_content(echo: object) -> bool:
     known = {*_KINDS, "redacted_thinking", "server_tool_use", "mcp_tool_use", "compaction"}
     if not isinstance(echo, list) or not all(isinstance(block, dict) for block in echo):
         return False
-    return any(mapping(block).get("type") in known for block in echo)
+    return any(string(mapping(block).get("type")) in known for block in echo)
 
 
 def calls_in(content: list[Any]) -> set[str]:

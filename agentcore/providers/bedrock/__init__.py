@@ -7,52 +7,52 @@ from collections.abc import Mapping
 from typing import Any
 
 from agentcore.errors import ProviderError
-from agentcore.messages import ChatRequest, ChatResponse
+from agentcore.messages import ChatRequest
 from agentcore.providers.bedrock import request as bedrock_request
 from agentcore.providers.bedrock import words as bedrock_words
 from agentcore.providers.bedrock.answer import ConverseAnswer
 from agentcore.providers.wire import named_errors
-from agentcore.providers.wire.event_answers import EventDecoder, take_body
+from agentcore.providers.wire.codec import Codec
+from agentcore.providers.wire.event_answers import EventDecoder
 from agentcore.reasons import NormalizedStopReason
 
 _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
 
-class Bedrock:
-    """The codec. `ChatRequest.extra` may steer it: `prefill`, where true, lets the model go on writing a cut answer
-    itself, where the model behind Bedrock can. All other keys go into the body.
+class Bedrock(Codec):
+    """The codec (providers.md §1.8). `ChatRequest.extra` may steer it: `prefill`, where true, lets the model go on
+    writing a cut answer itself, where the model behind Bedrock can. All other keys go into the body.
+
+    `malformed_tool_use` and `malformed_model_output` are always read as a broken call: an answer does not say which
+    tools were offered. Whoever asked without tools knows that there was none to call; the machine does.
     """
 
     name = "bedrock"
-    output_floor = 1
 
     def path(self, request: ChatRequest, /) -> str:
+        """The model's id or ARN is one segment of the path, percent-encoded whole."""
         return f"/model/{_percent_encoded(request.model)}/converse{'-stream' * request.stream}"
 
-    def headers(self, api_key: str | None = None, /) -> dict[str, str]:
-        headers = {"Content-Type": "application/json"}
-        return headers | {"Authorization": f"Bearer {api_key}"} if api_key else headers
-
     def encode_request(self, request: ChatRequest, /) -> dict[str, Any]:
+        """The body of Converse: `inferenceConfig.maxTokens`, `system`, `messages` in turn, `toolConfig`."""
         return bedrock_request.encode_request(request)
 
-    def decode_response(self, payload: dict[str, Any], /, *, max_tokens: int | None = None) -> ChatResponse:
-        """One whole answer. `max_tokens`: the cap that was asked for, evidence beside the stop reason."""
-        answer = ConverseAnswer(self.name, max_tokens)
-        take_body(answer, payload)
-        return answer.response(closed=True)
+    def _answer(self, max_tokens: int | None, /) -> ConverseAnswer:
+        return ConverseAnswer(self.name, max_tokens)
 
     def decode_error(self, status: int, headers: Mapping[str, str], body: bytes, /) -> ProviderError:
+        """What a failed call means, by the exception that `x-amzn-errortype` or the body names. Never raises."""
         return named_errors.decode_error(status, headers, body)
 
     def stream_decoder(self, *, max_tokens: int | None = None) -> EventDecoder:
-        """Reads the answer to a streaming request. `max_tokens`: as in `decode_response`."""
-        return EventDecoder(ConverseAnswer(self.name, max_tokens), messages=True)
+        """Reads binary messages: Converse's own, or InvokeModel's with these events in their `bytes`."""
+        return EventDecoder(self._answer(max_tokens), messages=True)
 
     def normalize(self, raw: str | None, /) -> NormalizedStopReason:
+        """The table of `words.STOP_REASONS` alone; UNKNOWN for a word it lacks."""
         return bedrock_words.normalize(raw)
 
 
 def _percent_encoded(text: str) -> str:
     """A model's name or ARN as one segment of a path (RFC 3986: unreserved characters stay)."""
-    return "".join(chr(byte) if byte in _UNRESERVED else f"%{byte:02X}" for byte in text.encode())
+    return "".join(chr(byte) if byte in _UNRESERVED else f"%{byte:02X}" for byte in text.encode("utf-8", "replace"))

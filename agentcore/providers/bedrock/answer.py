@@ -28,8 +28,13 @@ class ConverseAnswer(BlockAnswer):
     noun = "Converse answer"
 
     def is_dialect(self, payload: Mapping[str, Any], /) -> bool:
+        """Whether an object can be an event, an answer or an error of this dialect."""
         is_event = any(isinstance(payload.get(name), dict) for name in _EVENTS)
-        is_whole = "stopReason" in payload or "message" in mapping(payload.get("output"))
+        is_whole = (
+            "stopReason" in payload
+            or "message" in mapping(payload.get("output"))
+            or "latencyMs" in mapping(payload.get("metrics"))  # which AWS puts first, where a body may be cut
+        )
         return is_event or is_whole or find_error(payload) is not None
 
     def _take(self, payload: Mapping[str, Any], /) -> Delta | None:

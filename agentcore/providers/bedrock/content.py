@@ -23,17 +23,22 @@ def begin_block(content: Mapping[str, Any]) -> Block:
     if thoughts:
         signature = string(thoughts.get("signature"))
         return Block(BlockKind.THINKING, pieces=[string(thoughts.get("text"))], signature=[signature])
-    block = announce_block(content)
-    if block.name:
-        block.take_arguments(mapping(content.get("toolUse")).get("input"))
+    block = _other(content)
+    if "toolUse" in content:
+        block.take_arguments(mapping(content["toolUse"]).get("input"))
     return block
 
 
 def announce_block(start: Mapping[str, Any]) -> Block:
     """A block as a stream announces it, without what follows in its pieces."""
+    return _other(start) if "toolUse" in start else begin_block(start)
+
+
+def _other(start: Mapping[str, Any]) -> Block:
+    """A call, or what only has to be sent back: nothing of it where nothing is said."""
     call = mapping(start.get("toolUse"))
     if not call:
-        return Block(BlockKind.OTHER, dict(start))
+        return Block(BlockKind.OTHER, dict(start) if any(start.values()) else {})
     kind = BlockKind.OTHER if call.get("type") == _PROVIDERS_CALL else BlockKind.CALL
     return Block(kind, dict(start), id=string(call.get("toolUseId")), name=string(call.get("name")))
 

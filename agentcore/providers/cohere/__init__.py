@@ -4,43 +4,38 @@ from collections.abc import Mapping
 from typing import Any
 
 from agentcore.errors import ProviderError
-from agentcore.messages import ChatRequest, ChatResponse
+from agentcore.messages import ChatRequest
 from agentcore.providers.cohere import request as cohere_request
 from agentcore.providers.cohere import words as cohere_words
 from agentcore.providers.cohere.answer import CohereAnswer, find_error
 from agentcore.providers.wire import error_objects
-from agentcore.providers.wire.event_answers import EventDecoder, take_body
+from agentcore.providers.wire.codec import Codec
 from agentcore.reasons import NormalizedStopReason
 
 
-class Cohere:
-    """The codec. `ChatRequest.extra` goes into the body, but for the settings of codecs (`hint_role` …)."""
+class Cohere(Codec):
+    """The codec (providers.md §1.9). `ChatRequest.extra` goes into the body, but for the settings of codecs
+    (`hint_role` …). There is no prefill in this API: a cut answer is always asked for by a user's turn.
+    """
 
     name = "cohere"
-    output_floor = 1
+    can_prefill = False
 
     def path(self, _request: ChatRequest, /) -> str:
+        """One address for all models."""
         return "/v2/chat"
 
-    def headers(self, api_key: str | None = None, /) -> dict[str, str]:
-        headers = {"Content-Type": "application/json"}
-        return headers | {"Authorization": f"Bearer {api_key}"} if api_key else headers
-
     def encode_request(self, request: ChatRequest, /) -> dict[str, Any]:
+        """The body: `max_tokens`, `messages` with the system prompt first, each tool result a message of its own."""
         return cohere_request.encode_request(request)
 
-    def decode_response(self, payload: dict[str, Any], /, *, max_tokens: int | None = None) -> ChatResponse:
-        """One whole answer. `max_tokens`: the cap that was asked for, evidence beside the stop reason."""
-        answer = CohereAnswer(self.name, max_tokens)
-        take_body(answer, payload)
-        return answer.response(closed=True)
+    def _answer(self, max_tokens: int | None, /) -> CohereAnswer:
+        return CohereAnswer(self.name, max_tokens)
 
     def decode_error(self, status: int, headers: Mapping[str, str], body: bytes, /) -> ProviderError:
+        """What a failed call means, by its status and its flat `{message, error_type?}`. Never raises."""
         return error_objects.decode_error(status, headers, body, find_error)
 
-    def stream_decoder(self, *, max_tokens: int | None = None) -> EventDecoder:
-        """Reads the answer to a streaming request. `max_tokens`: as in `decode_response`."""
-        return EventDecoder(CohereAnswer(self.name, max_tokens))
-
     def normalize(self, raw: str | None, /) -> NormalizedStopReason:
+        """The table of `words.STOP_REASONS` alone; UNKNOWN for a word it lacks."""
         return cohere_words.normalize(raw)

@@ -14,6 +14,8 @@ from agentcore.providers.wire.shapes import count, mapping, sequence, string
 from agentcore.reasons import NormalizedStopReason
 
 _EVENTS = ("message-", "content-", "tool-", "citation-", "debug")
+# What a whole body holds, so that one that was cut before its reason is told from other vendors' messages.
+_BODY_KEYS = frozenset({"id", "finish_reason", "message", "usage", "logprobs"})
 
 
 def find_error(payload: Mapping[str, Any]) -> ErrorObject | None:
@@ -38,11 +40,7 @@ class CohereAnswer:
 
     def is_dialect(self, payload: Mapping[str, Any]) -> bool:
         """Whether an object can be an event, an answer or an error of this dialect."""
-        return (
-            string(payload.get("type")).startswith(_EVENTS)
-            or ("finish_reason" in payload and isinstance(payload.get("message"), dict))
-            or find_error(payload) is not None
-        )
+        return string(payload.get("type")).startswith(_EVENTS) or _is_body(payload) or find_error(payload) is not None
 
     def take(self, payload: Mapping[str, Any], *, whole: bool) -> Delta | None:
         """Adds an event, or a complete body; returns what is new of it to show."""
@@ -103,7 +101,8 @@ class CohereAnswer:
             plan = string(message.get("tool_plan"))
             self._plan.append(plan)
             return Delta(reasoning=plan) if plan else None
-        call = mapping(message.get("tool_calls"))
+        calls = message.get("tool_calls")
+        call = mapping(next(iter(calls), None) if isinstance(calls, list) else calls)
         if not kind.startswith("tool-call-") or not call:
             return None
         name, arguments = self._calls.take_piece({**call, "index": index})
@@ -132,6 +131,14 @@ class CohereAnswer:
             parts = [{"type": kind, kind: "".join(pieces)} for (_, kind), pieces in self._content.items()]
             message["content"] = parts
         return {**message, "tool_calls": [encode_call(call) for call in calls]}
+
+
+def _is_body(payload: Mapping[str, Any]) -> bool:
+    """Whether this is a whole answer, or as much of one as tells it from another vendor's."""
+    if "finish_reason" in payload and isinstance(payload.get("message"), dict):
+        return True
+    is_assistant = mapping(payload.get("message")).get("role") == "assistant"
+    return payload.keys() <= _BODY_KEYS and (is_assistant or isinstance(payload.get("finish_reason"), str))
 
 
 def _usage(usage: Mapping[str, Any]) -> TokenUsage | None:

@@ -26,12 +26,14 @@ def encode_request(request: ChatRequest) -> dict[str, Any]:
 
 
 def _messages(request: ChatRequest) -> Iterator[Any]:
-    going, history = by_user_turn(request), History(request.messages)
+    # A last message of the assistant is not gone on with here, whatever the connection's settings say.
+    going, history = by_user_turn(request, can_prefill=False), History(request.messages)
     system = "\n\n".join(part for part in (request.system_prompt, going.system) if part)
     if system:
         yield {"role": "system", "content": system}
     for message in request.messages:
-        yield _message(message, history)
+        if message.role is not Role.TOOL or history.has_call(message):
+            yield _message(message, history)
     if going.assistant:
         yield {"role": "assistant", "content": going.assistant}
     if going.user:

@@ -9,43 +9,58 @@ from agentcore.providers.gemini import errors as gemini_errors
 from agentcore.providers.gemini import request as gemini_request
 from agentcore.providers.gemini import words as gemini_words
 from agentcore.providers.gemini.answer import Answer
+from agentcore.providers.wire.codec import Codec
 from agentcore.providers.wire.event_answers import take_body
 from agentcore.providers.wire.object_answers import ObjectDecoder
 from agentcore.reasons import NormalizedStopReason
 
+_ACCESS_TOKEN = "ya29."  # noqa: S105  how Google's OAuth tokens begin, which Vertex takes
 
-class Gemini:
-    """The codec. `ChatRequest.extra` may steer it: `prefill` says that the model goes on writing a last message of its
-    own. All other keys go into the body, those of `generationConfig` beside ours.
+
+class Gemini(Codec):
+    """The codec (providers.md §1.7). `ChatRequest.extra` may steer it: `prefill` says that the model goes on writing a
+    last message of its own. All other keys go into the body, those of `generationConfig` beside ours.
     """
 
     name = "gemini"
-    output_floor = 1
 
     def path(self, request: ChatRequest, /) -> str:
+        """The model stands in the path: `models/…` and `tunedModels/…` at AI Studio, `projects/…` at Vertex."""
         return gemini_request.path(request)
 
     def headers(self, api_key: str | None = None, /) -> dict[str, str]:
+        """An API key in Google's own header; an OAuth access token as a bearer's."""
+        if api_key and api_key.startswith(_ACCESS_TOKEN):
+            return super().headers(api_key)
         headers = {"Content-Type": "application/json"}
         return headers | {"x-goog-api-key": api_key} if api_key else headers
 
     def encode_request(self, request: ChatRequest, /) -> dict[str, Any]:
+        """The body: `generationConfig.maxOutputTokens`, `systemInstruction`, `contents`, `tools`."""
         return gemini_request.encode_request(request)
 
+    def _answer(self, max_tokens: int | None, /) -> Answer:
+        return Answer(self.name, max_tokens)
+
     def decode_response(self, payload: dict[str, Any], /, *, max_tokens: int | None = None) -> ChatResponse:
-        """One whole answer. `max_tokens`: the cap that was asked for, evidence beside the stop reason."""
-        answer = Answer(self.name, max_tokens)
-        chunks: list[Any] = payload if isinstance(payload, list) else []  # an array is a stream that was kept whole
+        """One whole answer, or an array of chunks that was kept whole; DecodeError for another dialect's.
+
+        `max_tokens`: the cap that was asked for, evidence beside the stop reason.
+        """
+        answer = self._answer(max_tokens)
+        chunks: list[Any] = payload if isinstance(payload, list) else []
         for chunk in chunks or [payload]:
             take_body(answer, chunk)
         return answer.response(closed=True)
 
     def decode_error(self, status: int, headers: Mapping[str, str], body: bytes, /) -> ProviderError:
+        """What a failed call means, by its status, its reason and its `RetryInfo`. Never raises."""
         return gemini_errors.decode_error(status, headers, body)
 
     def stream_decoder(self, *, max_tokens: int | None = None) -> ObjectDecoder:
-        """Reads the answer to a streaming request. `max_tokens`: as in `decode_response`."""
-        return ObjectDecoder(Answer(self.name, max_tokens))
+        """Reads server-sent events (`alt=sse`) or the chunks of a JSON array, each as soon as it is whole."""
+        return ObjectDecoder(self._answer(max_tokens))
 
     def normalize(self, raw: str | None, /) -> NormalizedStopReason:
+        """The table of words alone, also for a number that stands for a word; UNKNOWN for what it lacks."""
         return gemini_words.normalize(raw)

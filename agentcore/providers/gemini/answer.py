@@ -4,18 +4,18 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from agentcore.messages import CallIssue, ChatResponse, Delta, TokenUsage, ToolCall
+from agentcore.messages import ChatResponse, Delta, TokenUsage
 from agentcore.providers.gemini.errors import find_error
 from agentcore.providers.gemini.parts import PartCollector
 from agentcore.providers.gemini.words import name_of, normalize
 from agentcore.providers.wire.error_objects import error_inside
 from agentcore.providers.wire.object_answers import without_word_for_calls
 from agentcore.providers.wire.reason_tracker import fold
-from agentcore.providers.wire.settled import Evidence, Parts, echoable, has_cut_call
+from agentcore.providers.wire.settled import Evidence, Parts, echoable, has_cut_call, with_malformed_call
 from agentcore.providers.wire.shapes import count, mapping, sequence, string, word
 from agentcore.reasons import MALFORMED_CALL_WORDS, NormalizedStopReason
 
-_DIALECT_KEYS = frozenset({"candidates", "promptFeedback", "usageMetadata"})
+_DIALECT_KEYS = frozenset({"candidates", "promptFeedback", "usageMetadata", "modelVersion", "responseId"})
 _CONTINUATION = "continuation"
 
 
@@ -52,11 +52,9 @@ class Answer:
         """The answer so far. `closed`: its end was seen; `cut_body`: it is one JSON body that ends too early."""
         evidence = self._evidence
         broke_off = evidence.broke_off(closed=closed, cut_body=cut_body)
-        cut = broke_off or evidence.at_cap or evidence.reasons.saw_cut
-        calls = self._parts.calls(cut=cut, torn=cut_body)
-        if not calls and self._says_malformed_call():
-            malformed = CallIssue.MALFORMED
-            calls = [ToolCall("call_0", "", raw=self._finish_message, issue=malformed, shown_whole=False)]
+        calls = self._parts.calls(cut=broke_off or evidence.reasons.saw_cut, at_cap=evidence.at_cap)
+        if self._says_malformed_call():
+            calls = with_malformed_call(calls, self._finish_message)
         if evidence.at_cap and (broke_off or has_cut_call(calls)):
             evidence.reasons.sign("usage", NormalizedStopReason.MAX_TOKENS)
         parts = Parts(self._parts.text, self._parts.reasoning, self._block_message, calls)

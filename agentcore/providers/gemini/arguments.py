@@ -17,6 +17,11 @@ class PartialArguments:
         self._values: dict[str, list[Any]] = {}  # by path: the pieces of a text, or one other value
         self._open: set[str] = set()
 
+    @property
+    def open(self) -> bool:
+        """Whether a text was announced to go on, and has not ended."""
+        return bool(self._open)
+
     def take(self, entries: object) -> str:
         """Adds `partialArgs`; returns the text that is new."""
         return "".join(self._take(mapping(entry)) for entry in sequence(entries))

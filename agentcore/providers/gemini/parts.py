@@ -29,20 +29,26 @@ class GatheredCall:
         self.open = body.get("willContinue") is True
         if "partialArgs" in body:
             self.partial = self.partial or PartialArguments()
-            return self.partial.take(body["partialArgs"])
+            text = self.partial.take(body["partialArgs"])
+            self.open = self.open or self.partial.open
+            return text
         if body.get("args") is None:
             return ""
         self.arguments = body["args"]
         return write_arguments(self.arguments) if isinstance(self.arguments, dict) else ""
 
-    def read(self, position: int, *, last: bool, cut: bool, torn: bool) -> ToolCall:
-        """The call, whole or with its issue. `torn`: the answer ended while its last part was being written."""
+    def read(self, position: int, *, last: bool, cut: bool, at_cap: bool) -> ToolCall:
+        """The call, whole or with its issue. `last`: nothing stands after it; `cut`: the answer was cut short.
+
+        `at_cap`: it used all its tokens, which only corroborates. A parsed object cannot show that it was written to
+        its end, so the last one of a cut answer counts as truncated.
+        """
         value = self.arguments if self.partial is None else self.partial.value()
-        raw = write_arguments(value) if isinstance(value, dict) else ""
-        arguments, issue = read_arguments(raw, cut=cut and last)
-        if self.open or (torn and last):
+        raw = write_arguments(value) if isinstance(value, dict) else string(value)
+        arguments, issue = read_arguments(raw, cut=(cut or at_cap) and last)
+        if self.open or (cut and last):
             issue = CallIssue.TRUNCATED
-        elif not self.name or not (isinstance(value, dict) or (value is None and self.partial is None)):
+        elif not self.name or not (isinstance(value, dict | str) or (value is None and self.partial is None)):
             issue = CallIssue.MALFORMED
         whole = issue is None
         call_id = self.id or f"call_{position}"
@@ -79,10 +85,12 @@ class PartCollector:
 
     @property
     def text(self) -> str:
+        """What was said, thoughts left out."""
         return "".join(self._texts(thought=False))
 
     @property
     def reasoning(self) -> str:
+        """What was thought."""
         return "".join(self._texts(thought=True))
 
     @property
@@ -90,12 +98,10 @@ class PartCollector:
         """Whether there is anything beside text and calls: code that was run, an image, sound."""
         return any(isinstance(part, Mapping) for part in self._parts)
 
-    def calls(self, *, cut: bool, torn: bool) -> list[ToolCall]:
-        """The client-side calls, judged beside the evidence of a cut."""
-        calls = self._calls
-        torn = torn and bool(calls) and self._parts[-1] is calls[-1]
-        last = len(calls) - 1
-        return [call.read(i, last=i == last, cut=cut, torn=torn) for i, call in enumerate(calls)]
+    def calls(self, *, cut: bool, at_cap: bool) -> list[ToolCall]:
+        """The client-side calls, judged beside the evidence of a cut (`cut`) and of a cap that was reached."""
+        final = self._parts[-1] if self._parts else None
+        return [call.read(i, last=call is final, cut=cut, at_cap=at_cap) for i, call in enumerate(self._calls)]
 
     def echo(self, calls: list[ToolCall]) -> dict[str, Any] | None:
         """The content as it has to come back: with signatures, call ids and the provider's own tools; else None."""
@@ -122,7 +128,7 @@ class PartCollector:
             return self._take_call(part["functionCall"], part)
         if isinstance(part.get("text"), str):
             return self._take_text(string(part["text"]), {key: part[key] for key in part if key != "text"})
-        if part:
+        if any(value is not None for key, value in part.items() if key != "thought"):
             self._parts.append(part)
         return None
 

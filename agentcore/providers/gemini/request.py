@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from agentcore.messages import ChatRequest, Message, Role, ToolCall, ToolSpec
-from agentcore.providers.wire.continuing import by_user_turn, sent_extra
+from agentcore.providers.wire.continuing import Going, by_user_turn, sent_extra
 from agentcore.providers.wire.history import History
 from agentcore.providers.wire.shapes import mapping, sequence, string
 
@@ -14,20 +14,24 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9._~@/-]")
 
 
 def path(request: ChatRequest) -> str:
-    """The model stands in the address; `projects/…` and `tunedModels/…` are whole names already."""
+    """The model stands in the address; `tunedModels/…`, and Vertex's `projects/…` and `publishers/…`, are whole names
+    already. Vertex has a version of its own.
+    """
     name = request.model if "/" in request.model else f"models/{request.model}"
     name = _UNSAFE.sub(lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode("utf-8", "replace")), name)
-    return f"/v1beta/{name}:" + ("streamGenerateContent?alt=sse" if request.stream else "generateContent")
+    version = "v1beta1" if name.startswith(("projects/", "publishers/")) else "v1beta"
+    return f"/{version}/{name}:" + ("streamGenerateContent?alt=sse" if request.stream else "generateContent")
 
 
 def encode_request(request: ChatRequest) -> dict[str, Any]:
     """The body. `extra` may replace what is optional, never the contents or the cap.
 
-    With a `continuationToken` in `extra` (the `resume_token` of the cut answer) the request is sent as it was: the
-    token alone resumes it.
+    With a `resume_token` (or a `continuationToken` in `extra`) the request is sent as it was: the token alone resumes
+    it.
     """
-    extra = sent_extra(request)
-    adds = by_user_turn(request) if _TOKEN not in extra else by_user_turn(_asked_first(request))
+    token = {_TOKEN: request.resume_token} if request.resume_token else {}
+    extra = sent_extra(request) | token
+    adds = Going() if _TOKEN in extra else by_user_turn(request)
     system = [request.system_prompt, *(m.text for m in request.messages if m.role is Role.SYSTEM), adds.system]
     prompt = "\n\n".join(part for part in system if part)
     body: dict[str, Any] = {"systemInstruction": {"parts": [{"text": prompt}]}} if prompt else {}
@@ -37,10 +41,6 @@ def encode_request(request: ChatRequest) -> dict[str, Any]:
     body["contents"] = [*_contents(request), *_said("model", adds.assistant), *_said("user", adds.user)]
     body["generationConfig"] = _config(request, mapping(extra.get("generationConfig")))
     return body
-
-
-def _asked_first(request: ChatRequest) -> ChatRequest:
-    return ChatRequest(request.model, (), request.max_tokens)
 
 
 def _config(request: ChatRequest, extra: Mapping[str, Any]) -> dict[str, Any]:

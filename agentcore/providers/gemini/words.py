@@ -1,6 +1,7 @@
 """What every word means that generateContent sends as a finish reason, also where it sends its number instead."""
 
 from agentcore.providers.wire import words
+from agentcore.providers.wire.reason_tracker import fold
 from agentcore.reasons import NormalizedStopReason
 
 #: Vertex with `enum-encoding=int`, by number. Google's other API numbers the rarer ones differently.
@@ -32,6 +33,12 @@ def name_of(raw: str) -> str:
     return _NUMBERED[int(text)] if named else raw
 
 
+#: The status of an Interactions answer that reached its cap; elsewhere the word says less.
+_INCOMPLETE = "incomplete"
+
+
 def normalize(raw: str | None) -> NormalizedStopReason:
     """The table alone. The words of this dialect are among those that gateways pass on."""
-    return words.normalize(name_of(raw)) if raw else NormalizedStopReason.UNKNOWN
+    if raw is None or fold(raw) == _INCOMPLETE:
+        return NormalizedStopReason.UNKNOWN if raw is None else NormalizedStopReason.MAX_TOKENS
+    return words.normalize(name_of(raw))

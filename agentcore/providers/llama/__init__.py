@@ -1,47 +1,30 @@
-"""The JSON protocol over the OpenAI chat API, for servers (llama.cpp) whose models have no tool calls of their own."""
+"""The JSON protocol over the OpenAI chat API, for servers (llama.cpp) whose models have no tool calls of their own.
 
-from collections.abc import Mapping
+Source: spec/agent-loop-stop-reason.ja.md.
+"""
+
 from typing import Any
 
-from agentcore.errors import ProviderError
-from agentcore.messages import ChatRequest, ChatResponse
+from agentcore.messages import ChatRequest
 from agentcore.providers.llama import request as llama_request
 from agentcore.providers.llama.answer import Answer
-from agentcore.providers.wire import error_objects, words
-from agentcore.providers.wire.event_answers import EventDecoder, take_body
-from agentcore.reasons import NormalizedStopReason
+from agentcore.providers.wire.codec import Codec
 
 
-class Llama:
+class Llama(Codec):
     """The codec. `ChatRequest.extra` may steer it: `hint_role` and `max_tokens_field` as for OpenAI, `prefill` says
     that the server's template goes on writing a last assistant message. All other keys go into the body.
     """
 
     name = "llama"
-    output_floor = 1
 
     def path(self, _request: ChatRequest, /) -> str:
+        """`/chat/completions`, after a base URL that ends in the version, as in `/v1`."""
         return "/chat/completions"
 
-    def headers(self, api_key: str | None = None, /) -> dict[str, str]:
-        headers = {"Content-Type": "application/json"}
-        return headers | {"Authorization": f"Bearer {api_key}"} if api_key else headers
-
     def encode_request(self, request: ChatRequest, /) -> dict[str, Any]:
+        """The body of a chat completion without `tools`: the system prompt explains the protocol and its tools."""
         return llama_request.encode_request(request)
 
-    def decode_response(self, payload: dict[str, Any], /, *, max_tokens: int | None = None) -> ChatResponse:
-        """One whole answer. `max_tokens`: the cap that was asked for, evidence beside the stop reason."""
-        answer = Answer(self.name, max_tokens)
-        take_body(answer, payload)
-        return answer.response(closed=True)
-
-    def decode_error(self, status: int, headers: Mapping[str, str], body: bytes, /) -> ProviderError:
-        return error_objects.decode_error(status, headers, body)
-
-    def stream_decoder(self, *, max_tokens: int | None = None) -> EventDecoder:
-        """Reads the answer to a streaming request. `max_tokens`: as in `decode_response`."""
-        return EventDecoder(Answer(self.name, max_tokens))
-
-    def normalize(self, raw: str | None, /) -> NormalizedStopReason:
-        return words.normalize(raw)
+    def _answer(self, max_tokens: int | None, /) -> Answer:
+        return Answer(self.name, max_tokens)

@@ -4,10 +4,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from agentcore.messages import ChatResponse, Delta, ReasonObservation
+from agentcore.messages import CallIssue, ChatResponse, Delta, ReasonObservation, ToolCall
 from agentcore.providers.llama.protocol import Reading, read
+from agentcore.providers.llama.shapes import as_chat, is_bare
 from agentcore.providers.llama.text import ResponseText
 from agentcore.providers.openai import answer as openai_answer
+from agentcore.providers.wire.words import normalize
 from agentcore.reasons import NormalizedStopReason as Reason
 
 # Under these the text can end anywhere.
@@ -24,14 +26,16 @@ class Answer:
         self._envelope = openai_answer.Answer(provider, max_tokens)
         self._cap = max_tokens
         self._shown = ResponseText()
+        self._bare = False  # the body is the protocol's object itself
 
     def is_dialect(self, payload: Mapping[str, Any], /) -> bool:
-        """Whether an object can be a chunk, an answer or an error of the chat API."""
-        return self._envelope.is_dialect(payload)
+        """Whether an object can be a chunk, an answer or an error of the chat API, or the protocol's own object."""
+        return self._envelope.is_dialect(as_chat(payload))
 
     def take(self, payload: Mapping[str, Any], /, *, whole: bool) -> Delta | None:
         """Adds a chunk, or (`whole`) a complete body; returns what is new of it to show."""
-        delta = self._envelope.take(payload, whole=whole)
+        self._bare = self._bare or is_bare(payload)
+        delta = self._envelope.take(as_chat(payload), whole=whole)
         if delta is None:
             return None
         delta = replace(delta, text=self._shown.feed(delta.text))
@@ -45,7 +49,15 @@ class Answer:
         at_cap = bool(self._cap and response.usage and response.usage.output_tokens >= self._cap)
         broken = response.incomplete_stream or response.error is not None
         reading = read(response.text, cut=broken or at_cap or response.stop_reason in _CUTS)
+        if self._bare and not (broken or cut_body):  # it has no place for a word, and it has ended
+            response = replace(response, stop_reason=Reason.END_TURN)
+        if self._bare and cut_body:  # what was cut has been closed to be read
+            reading = reading._replace(calls=[_cut(call) for call in reading.calls])
         return _settled(response, reading, at_cap=at_cap)
+
+
+def _cut(call: ToolCall) -> ToolCall:
+    return replace(call, arguments={}, issue=CallIssue.TRUNCATED, shown_whole=False)
 
 
 def _settled(response: ChatResponse, reading: Reading, *, at_cap: bool) -> ChatResponse:
@@ -60,7 +72,9 @@ def _settled(response: ChatResponse, reading: Reading, *, at_cap: bool) -> ChatR
         seen.append(ReasonObservation("text", "tool_call", reason, _KEY_WEIGHT))
     silent = not (reading.text.strip() or reading.calls or response.refusal or response.error)
     empty = silent and (reason in (Reason.END_TURN, Reason.MAX_TOKENS) or not response.raw_stop_reason)
-    kept = tuple(word for word in response.diagnostics if word != "empty_output")
+    agreed = normalize(response.raw_stop_reason) is reason  # with a word for the call that only the text shows
+    dropped = {"empty_output"} | ({"relabelled"} if agreed else set())
+    kept = tuple(word for word in response.diagnostics if word not in dropped)
     return replace(
         response,
         text=reading.text,

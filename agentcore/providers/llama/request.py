@@ -44,7 +44,7 @@ def encode_request(request: ChatRequest) -> dict[str, Any]:
 def _continuation(request: ChatRequest) -> Continuation | None:
     """The answer so far as the protocol has it; as plain text where the model goes on writing it."""
     asked = request.continuation
-    if asked is None or not asked.text or prefills(request.extra):
+    if asked is None or not asked.text or (prefills(request.extra) and not asked.repairs):
         return asked
     return replace(asked, text=write_json({"response": asked.text}))
 

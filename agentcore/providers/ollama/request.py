@@ -5,6 +5,7 @@ from typing import Any
 
 from agentcore.messages import ChatRequest, Message, Role, ToolSpec
 from agentcore.providers.ollama.answer import encode_call
+from agentcore.providers.wire.calls import with_ids
 from agentcore.providers.wire.continuing import by_hint_message, sent_extra
 from agentcore.providers.wire.history import History
 from agentcore.providers.wire.shapes import mapping
@@ -48,7 +49,7 @@ def _result(message: Message, name: str) -> dict[str, Any]:
 def _assistant(message: Message, history: History) -> dict[str, Any]:
     echo = message.echo
     if isinstance(echo, dict) and echo.get("role") == "assistant" and "thinking" in echo and history.may_echo(message):
-        return echo
+        return with_ids(echo, message.tool_calls)
     calls = [encode_call(call) for call in history.calls_of(message)]
     said = {"role": "assistant", "content": message.text}
     return {**said, "tool_calls": calls} if calls else said

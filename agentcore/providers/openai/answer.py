@@ -1,22 +1,26 @@
 """One answer of an OpenAI-compatible server, gathered from its chunks or its whole body by the same rules."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from agentcore.messages import CallIssue, ChatResponse, Delta, ToolCall
 from agentcore.providers.openai.content import read_content
 from agentcore.providers.openai.echo import EchoCollector
+from agentcore.providers.openai.filters import was_filtered
 from agentcore.providers.openai.usage import find_usage
 from agentcore.providers.wire.calls import CallCollector
 from agentcore.providers.wire.error_objects import error_inside, find_error
 from agentcore.providers.wire.settled import Evidence, Parts, echoable, has_cut_call
 from agentcore.providers.wire.shapes import count, mapping, sequence, string
+from agentcore.providers.wire.text_pieces import TextPieces
 from agentcore.providers.wire.words import normalize
 from agentcore.reasons import NormalizedStopReason
 
-_DIALECT_KEYS = frozenset({"choices", "usage", "x_groq"})
-_UNKNOWN = NormalizedStopReason.UNKNOWN
+_DIALECT_KEYS = frozenset({"usage", "x_groq"})
+_NATIVE_KEYS = frozenset({"native_finish_reason", "stop_reason"})
+_ASIDE_KEYS = frozenset({"truncated", "content_filter_results", "prompt_filter_results"})
+_PLAIN_KEYS = frozenset({"content", "role"})  # what most deltas hold, and nothing else
 # A stop string that the caller chose can stand there too, so only a word that hides nothing is believed.
 _BELIEVED_ASIDE = frozenset(
     {
@@ -34,19 +38,20 @@ class Answer:
 
     def __init__(self, provider: str, max_tokens: int | None = None) -> None:
         self._evidence = Evidence(provider, max_tokens)
-        self._texts: list[str] = []
-        self._reasoning: list[str] = []
+        self._text, self._reasoning = TextPieces(), TextPieces()
         self._refusal: list[str] = []
         self._calls = CallCollector()
         self._echo = EchoCollector()
-        self._choice: object = None  # the index of the one choice that is read
+        # Choices with another index than 0, until the one with 0 comes; None from then on.
+        self._others: list[tuple[Mapping[str, Any], bool]] | None = []
         self._says_truncated = False
         self._in_deltas = False
 
     def is_dialect(self, payload: Mapping[str, Any], /) -> bool:
         """Whether an object can be a chunk, an answer or an error of this dialect."""
         return (
-            not _DIALECT_KEYS.isdisjoint(payload)
+            "choices" in payload
+            or not _DIALECT_KEYS.isdisjoint(payload)
             or string(payload.get("object")).startswith("chat.completion")
             or find_error(payload) is not None
         )
@@ -54,22 +59,27 @@ class Answer:
     def take(self, payload: Mapping[str, Any], /, *, whole: bool) -> Delta | None:
         """Adds a chunk, or (`whole`) a complete body; returns what is new of it to show."""
         evidence = self._evidence
-        evidence.response_id = evidence.response_id or string(payload.get("id"))
-        evidence.model = evidence.model or string(payload.get("model"))
+        if not evidence.response_id:
+            evidence.response_id = string(payload.get("id"))
+        if not evidence.model:
+            evidence.model = string(payload.get("model"))
         evidence.usage = find_usage(payload) or evidence.usage
-        self._says_truncated |= payload.get("truncated") is True
         error = find_error(payload)
         if error is not None:
             evidence.take_error(error_inside(error))
-        choices = sequence(payload.get("choices"))
-        return self._take_choice(choices, whole=whole) if choices else None
+        if not _ASIDE_KEYS.isdisjoint(payload):
+            self._take_asides(payload, "prompt_filter_results")
+        choices = payload.get("choices")
+        return self._take_choices(choices, whole=whole) if isinstance(choices, list) else None
 
     def response(self, *, closed: bool, cut_body: bool = False) -> ChatResponse:
         """The answer so far. `closed`: its end was seen; `cut_body`: it is one JSON body that ends too early."""
+        if self._others:
+            self._take_others()
         broke_off = self._evidence.broke_off(closed=closed, cut_body=cut_body)
         calls = self._read_calls(broke_off=broke_off)
-        text = "".join(self._texts)
-        parts = Parts(text, "".join(self._reasoning), "".join(self._refusal), [call for call, _ in calls])
+        text = str(self._text)
+        parts = Parts(text, str(self._reasoning), "".join(self._refusal), [call for call, _ in calls])
         response = self._evidence.settle(parts, broke_off=broke_off)
         whole = [(call, kept) for call, kept in calls if call.issue is None]
         return replace(response, echo=echoable(response, self._echo.echo(text, whole)))
@@ -82,7 +92,7 @@ class Answer:
         calls = list(self._calls.read(cut=broke_off or at_cap or reasons.saw_cut))
         if not calls and reasons.says_malformed_call:
             calls = [(ToolCall("call_0", "", issue=CallIssue.MALFORMED, shown_whole=False), {})]
-        if at_cap and (broke_off or has_cut_call([call for call, _ in calls])):
+        if at_cap and (broke_off or _may_hide_a_cut([call for call, _ in calls])):
             reasons.sign("usage", NormalizedStopReason.MAX_TOKENS)
         return calls
 
@@ -92,50 +102,73 @@ class Answer:
         room_left = evidence.cap is not None and evidence.usage is not None and not evidence.at_cap
         return NormalizedStopReason.CONTEXT_WINDOW_EXCEEDED if room_left else NormalizedStopReason.MAX_TOKENS
 
-    def _take_choice(self, choices: Sequence[Any], *, whole: bool) -> Delta | None:
-        """Reads the one choice this product shows: the first that was seen."""
-        choice = next((mapping(c) for c in choices if self._is_ours(mapping(c))), None)
-        if choice is None:
-            return None
-        self._says_truncated |= choice.get("truncated") is True
-        self._take_reasons(choice)
+    def _take_choices(self, choices: list[Any], *, whole: bool) -> Delta | None:
+        """Reads the one choice this product shows: the first by its index. Others wait until it is there."""
+        for choice in choices:
+            if isinstance(choice, dict) and choice:
+                if not choice.get("index"):
+                    self._others = None
+                    return self._take_choice(choice, whole=whole)
+                if self._others is not None:
+                    self._others.append((choice, whole))
+        return None
+
+    def _take_others(self) -> None:
+        """What came of the first choice of a server that does not number its choices from 0."""
+        others, self._others = self._others or [], None
+        first = min((count(choice["index"]) or 0 for choice, _ in others), default=0)
+        for choice, whole in others:
+            if (count(choice["index"]) or 0) == first:
+                self._take_choice(choice, whole=whole)
+
+    def _take_choice(self, choice: Mapping[str, Any], *, whole: bool) -> Delta | None:
+        if not _ASIDE_KEYS.isdisjoint(choice):
+            self._take_asides(choice, "content_filter_results")
+        if choice.get("finish_reason") is not None or not _NATIVE_KEYS.isdisjoint(choice):
+            self._take_reasons(choice)
         message, as_piece = self._message(choice, whole=whole)
         return self._take_message(message, as_piece=as_piece) if message else None
 
-    def _is_ours(self, choice: Mapping[str, Any]) -> bool:
-        index = count(choice.get("index")) or 0
-        if self._choice is None and choice:
-            self._choice = index
-        return bool(choice) and index == self._choice
+    def _take_asides(self, place: Mapping[str, Any], filters: str) -> None:
+        """What stands beside a reason: llama.cpp's flag of a cut; Azure's filters, which can strike after the text."""
+        self._says_truncated |= place.get("truncated") is True
+        if was_filtered(place.get(filters)):
+            self._evidence.reasons.sign(filters, NormalizedStopReason.SAFETY_BLOCKED)
 
     def _take_reasons(self, choice: Mapping[str, Any]) -> None:
+        reasons = self._evidence.reasons
         label, native, aside = (choice.get(k) for k in ("finish_reason", "native_finish_reason", "stop_reason"))
         if isinstance(label, str):
-            self._evidence.reasons.label("finish_reason", string(label), normalize(label))
+            reasons.label("finish_reason", string(label), normalize(label))
         if isinstance(native, str):
-            self._evidence.reasons.native("native_finish_reason", string(native), normalize(native))
+            reasons.native("native_finish_reason", string(native), normalize(native))
         if isinstance(aside, str):
-            meant = normalize(aside)
-            believed = meant if meant in _BELIEVED_ASIDE else _UNKNOWN
-            self._evidence.reasons.native("stop_reason", string(aside), believed)
+            reasons.native("stop_reason", string(aside), _believed_aside(string(aside)))
 
     def _message(self, choice: Mapping[str, Any], *, whole: bool) -> tuple[Mapping[str, Any], bool]:
         """The message of a choice, and whether it is a piece. A stream's `message` only repeats its deltas."""
-        delta, message = mapping(choice.get("delta")), mapping(choice.get("message"))
-        if not whole and delta:
+        delta = choice.get("delta")
+        if delta and not whole and isinstance(delta, dict):
             self._in_deltas = True
             return delta, True
+        message = mapping(choice.get("message"))
         if message and not self._in_deltas:
             return message, False
         if delta or self._in_deltas:
-            return delta, not whole
+            return mapping(delta), not whole
         return {"content": choice.get("text")}, not whole
 
     def _take_message(self, message: Mapping[str, Any], *, as_piece: bool) -> Delta | None:
+        content = message.get("content")
+        if isinstance(content, str) and message.keys() <= _PLAIN_KEYS:
+            text = self._text.take(content)
+            return Delta(text) if text else None
+        return self._take_parts(message, as_piece=as_piece)
+
+    def _take_parts(self, message: Mapping[str, Any], *, as_piece: bool) -> Delta | None:
+        """All that a message can hold beside its text."""
         content = read_content(message)
-        for kept, new in ((self._texts, content.text), (self._reasoning, content.reasoning)):
-            if new:
-                kept.append(new)
+        text, reasoning = self._text.take(content.text), self._reasoning.take(content.reasoning)
         if content.refusal.strip() or (content.refusal and self._refusal):
             self._refusal.append(content.refusal)
         self._echo.take(message)
@@ -144,6 +177,16 @@ class Answer:
         if legacy := mapping(message.get("function_call")):
             news.append(self._calls.take_legacy(legacy))
         name, arguments = ("".join(parts) for parts in zip(*news, strict=True)) if news else ("", "")
-        if content.text or content.reasoning or name or arguments:
-            return Delta(content.text, content.reasoning, name, arguments)
-        return None
+        return Delta(text, reasoning, name, arguments) if text or reasoning or name or arguments else None
+
+
+def _believed_aside(word: str) -> NormalizedStopReason:
+    """What a `stop_reason` beside the label means where no caller's stop string would read like it."""
+    meant = normalize(word)
+    is_a_code = "_" in word or word == "refusal"
+    return meant if is_a_code and meant in _BELIEVED_ASIDE else NormalizedStopReason.UNKNOWN
+
+
+def _may_hide_a_cut(calls: list[ToolCall]) -> bool:
+    """Whether calls at the cap look cut. vLLM labels such a call `tool_calls`, and can write `{}` for what it lost."""
+    return has_cut_call(calls) or (bool(calls) and calls[-1].raw.strip() == "{}")

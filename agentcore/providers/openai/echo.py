@@ -24,6 +24,7 @@ class EchoCollector:
         self._details: list[dict[str, Any]] = []
 
     def take(self, message: Mapping[str, Any]) -> None:
+        """Adds a message, or a piece of one."""
         self._fields |= {key: message[key] for key in _MESSAGE_FIELDS if message.get(key)}
         thoughts = string(message.get("reasoning_content"))
         if thoughts:

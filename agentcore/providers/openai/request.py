@@ -1,24 +1,30 @@
-"""Our request as the body that OpenAI-compatible servers take."""
+"""Our request as the body that OpenAI-compatible servers take (providers.md §1.1, §1.11, §1.13)."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from agentcore.messages import ChatRequest, Message, Role, ToolSpec
-from agentcore.providers.wire.calls import encode_call
+from agentcore.providers.wire.calls import encode_call, with_ids
 from agentcore.providers.wire.continuing import by_hint_message, sent_extra
+from agentcore.providers.wire.history import History
+
+_CAPS = ("max_tokens", "max_completion_tokens")  # a body with both is a 400
+_NEED_TOOLS = ("tool_choice", "parallel_tool_calls")  # a body with these and without tools is one, too
 
 
 def encode_request(request: ChatRequest) -> dict[str, Any]:
     """The body. `extra` may replace what is optional, never the model, the messages, the cap or the framing."""
-    extra = request.extra
     body: dict[str, Any] = dict(_optional(request))
     body |= sent_extra(request)
+    refused = (*_CAPS, "stream", *(() if body.get("tools") else _NEED_TOOLS))
+    body = {key: value for key, value in body.items() if key not in refused}
     body["model"] = request.model
     body["messages"] = list(_messages(request))
-    body[_setting(extra, "max_tokens_field", "max_tokens")] = request.max_tokens
-    body.pop("stream", None)
+    body[_setting(request.extra, "max_tokens_field", "max_tokens")] = request.max_tokens
     if request.stream:
         body["stream"] = True
+    else:
+        body.pop("stream_options", None)  # a 400 where nothing streams
     return body
 
 
@@ -30,6 +36,15 @@ def _optional(request: ChatRequest) -> Iterator[tuple[str, Any]]:
     if request.envelope_schema is not None:
         envelope = {"name": "envelope", "schema": dict(request.envelope_schema)}
         yield "response_format", {"type": "json_schema", "json_schema": envelope}
+    if _is_gone_on_with(request, "continue_final_message"):  # vLLM's way
+        yield "continue_final_message", True
+        yield "add_generation_prompt", False
+
+
+def _is_gone_on_with(request: ChatRequest, way: str) -> bool:
+    """Whether the model is to go on writing the last message, and this server wants to be told in this way."""
+    added = by_hint_message(request)
+    return bool(added and added[-1][0] == "assistant" and request.extra.get(way))
 
 
 def _setting(extra: Mapping[str, Any], name: str, default: str) -> str:
@@ -38,28 +53,26 @@ def _setting(extra: Mapping[str, Any], name: str, default: str) -> str:
 
 
 def _messages(request: ChatRequest) -> Iterator[dict[str, Any]]:
+    history = History(request.messages)
     if request.system_prompt:
         yield {"role": "system", "content": request.system_prompt}
     for message in request.messages:
-        yield _message(message)
+        if message.role is Role.ASSISTANT:
+            yield _assistant(message, history)
+        elif message.role is not Role.TOOL:
+            yield {"role": message.role.value, "content": message.text}
+        elif history.has_call(message):
+            yield {"role": "tool", "tool_call_id": message.tool_call_id, "content": message.text}
+    prefix = {"prefix": True} if _is_gone_on_with(request, "prefix") else {}  # Mistral's and DeepSeek's way
     for role, text in by_hint_message(request):
-        yield {"role": role, "content": text}
+        yield {"role": role, "content": text, **prefix}
 
 
-def _message(message: Message) -> dict[str, Any]:
-    match message.role:
-        case Role.ASSISTANT:
-            return _assistant(message)
-        case Role.TOOL:
-            return {"role": "tool", "tool_call_id": message.tool_call_id or "", "content": message.text}
-        case role:
-            return {"role": role.value, "content": message.text}
-
-
-def _assistant(message: Message) -> dict[str, Any]:
-    if isinstance(message.echo, dict) and message.echo.get("role") == "assistant":
-        return message.echo
-    calls = [encode_call(call) for call in message.tool_calls if call.issue is None]
+def _assistant(message: Message, history: History) -> dict[str, Any]:
+    echo = message.echo
+    if isinstance(echo, dict) and echo.get("role") == "assistant" and history.may_echo(message):
+        return with_ids(echo, message.tool_calls)
+    calls = [encode_call(call) for call in history.calls_of(message)]
     if not calls:
         return {"role": "assistant", "content": message.text}
     return {"role": "assistant", "content": message.text or None, "tool_calls": calls}

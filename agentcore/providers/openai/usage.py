@@ -1,6 +1,6 @@
 """Token counts, wherever an OpenAI-compatible server puts them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from agentcore.messages import TokenUsage
@@ -9,17 +9,16 @@ from agentcore.providers.wire.shapes import count, mapping, sequence
 
 def find_usage(payload: Mapping[str, Any]) -> TokenUsage | None:
     """The last usage of a payload that says anything: beside the choices, in `x_groq`, or at a choice (Moonshot)."""
+    choices = sequence(payload.get("choices"))
+    places = [choice["usage"] for choice in choices if isinstance(choice, dict) and "usage" in choice]
+    if "x_groq" in payload:
+        places.append(mapping(payload["x_groq"]).get("usage"))
+    places.append(payload.get("usage"))
     found = None
-    for usage in _places(payload):
-        found = (_read(usage) if usage else None) or found
+    for usage in places:
+        if usage:
+            found = _read(mapping(usage)) or found
     return found
-
-
-def _places(payload: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    for choice in sequence(payload.get("choices")):
-        yield mapping(mapping(choice).get("usage"))
-    yield mapping(mapping(payload.get("x_groq")).get("usage"))
-    yield mapping(payload.get("usage"))
 
 
 def _read(usage: Mapping[str, Any]) -> TokenUsage | None:

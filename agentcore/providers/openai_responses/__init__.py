@@ -1,48 +1,33 @@
-"""OpenAI's Responses API, as OpenAI, Azure and a few compatible servers speak it."""
+"""OpenAI's Responses API, as OpenAI, Azure and a few compatible servers speak it (providers.md §1.2)."""
 
-from collections.abc import Mapping
 from typing import Any
 
-from agentcore.errors import ProviderError
-from agentcore.messages import ChatRequest, ChatResponse
+from agentcore.messages import ChatRequest
 from agentcore.providers.openai_responses import request as openai_responses_request
 from agentcore.providers.openai_responses.answer import ResponsesAnswer
-from agentcore.providers.wire import error_objects, words
-from agentcore.providers.wire.event_answers import EventDecoder, take_body
-from agentcore.reasons import NormalizedStopReason
+from agentcore.providers.wire.codec import Codec
 
 
-class OpenAIResponses:
+class OpenAIResponses(Codec):
     """The codec. `hint_role` in `ChatRequest.extra` (default `system`) is the role of a continuation's hint; the other
     settings of codecs are passed over. All other keys go into the body.
+
+    `normalize` knows statuses, reasons of incomplete answers, and codes of errors that are stop reasons.
     """
 
     name = "openai_responses"
     output_floor = 16  # a smaller cap is a 400
+    can_prefill = False
 
     def path(self, _request: ChatRequest, /) -> str:
+        """`/responses`, after a base URL that ends in the version, as in `/v1`."""
         return "/responses"
 
-    def headers(self, api_key: str | None = None, /) -> dict[str, str]:
-        headers = {"Content-Type": "application/json"}
-        return headers | {"Authorization": f"Bearer {api_key}"} if api_key else headers
-
     def encode_request(self, request: ChatRequest, /) -> dict[str, Any]:
+        """The body of a response: `input` items, `instructions`, `max_output_tokens`, tools, the envelope as
+        `text.format`.
+        """
         return openai_responses_request.encode_request(request)
 
-    def decode_response(self, payload: dict[str, Any], /, *, max_tokens: int | None = None) -> ChatResponse:
-        """One whole answer. `max_tokens`: the cap that was asked for, evidence beside the stop reason."""
-        answer = ResponsesAnswer(self.name, max_tokens)
-        take_body(answer, payload)
-        return answer.response(closed=True)
-
-    def decode_error(self, status: int, headers: Mapping[str, str], body: bytes, /) -> ProviderError:
-        return error_objects.decode_error(status, headers, body)
-
-    def stream_decoder(self, *, max_tokens: int | None = None) -> EventDecoder:
-        """Reads the answer to a streaming request. `max_tokens`: as in `decode_response`."""
-        return EventDecoder(ResponsesAnswer(self.name, max_tokens))
-
-    def normalize(self, raw: str | None, /) -> NormalizedStopReason:
-        """The table alone: statuses, reasons of incomplete answers, and codes of errors that are stop reasons."""
-        return words.normalize(raw)
+    def _answer(self, max_tokens: int | None, /) -> ResponsesAnswer:
+        return ResponsesAnswer(self.name, max_tokens)

@@ -15,12 +15,14 @@ from agentcore.providers.openai_responses.items import (
 )
 from agentcore.providers.openai_responses.stream import OutputCollector
 from agentcore.providers.wire.error_objects import ErrorObject, error_inside, find_error
+from agentcore.providers.wire.object_answers import without_word_for_calls
 from agentcore.providers.wire.settled import Evidence, echoable, has_cut_call
 from agentcore.providers.wire.shapes import count, mapping, string
 from agentcore.providers.wire.words import normalize
 from agentcore.reasons import NormalizedStopReason
 
 _TERMINALS = frozenset({"completed", "incomplete", "failed", "cancelled"})
+_VAGUE_ENDS = frozenset({"", "completed"})
 # What some servers say over an answer that was cut, whatever happened.
 _NATURAL = frozenset({NormalizedStopReason.END_TURN, NormalizedStopReason.TOOL_CALL})
 
@@ -73,7 +75,7 @@ class ResponsesAnswer:
             evidence.reasons.sign("output.status", NormalizedStopReason.MAX_TOKENS)
         if (natural or vague) and evidence.at_cap and not _ends_whole(parts.calls):
             evidence.reasons.sign("usage", NormalizedStopReason.MAX_TOKENS)
-        response = evidence.settle(parts, broke_off=broke_off)
+        response = without_word_for_calls(evidence.settle(parts, broke_off=broke_off))
         return replace(response, echo=echoable(response, _echo(items, response)))
 
     def _take_event(self, kind: str, event: Mapping[str, Any]) -> Delta | None:
@@ -97,7 +99,8 @@ class ResponsesAnswer:
 
     def _take_status(self, payload: Mapping[str, Any], event: str) -> None:
         reasons, status = self._evidence.reasons, payload.get("status")
-        label = string(status) if isinstance(status, str) else event
+        # A last event that says less than "completed" is not outdone by a status that some gateways always write.
+        label = string(status) if isinstance(status, str) and event in _VAGUE_ENDS else event
         if label or isinstance(status, str):
             reasons.label("status", label, normalize(label))
         detail = mapping(payload.get("incomplete_details")).get("reason")

@@ -88,15 +88,14 @@ def is_unfinished(item: Item) -> bool:
 def _says_anything(item: Item) -> bool:
     if not is_function(item):
         return True
-    arguments = item.get("arguments")
-    return bool(string(item.get("name")) or string(arguments) or mapping(arguments) or string(item.get("input")))
+    return any(item.get(key) for key in ("name", "arguments", "input"))
 
 
 def _entry(item: Item) -> dict[str, Any]:
     """A call in the words of the chat completions, whose collector reads it."""
     kind, name = string(item.get("type")), string(item.get("name"))
     if kind == "custom_tool_call":
-        custom = {"name": name, "input": string(item.get("input"))}
+        custom = {"name": name, "input": item.get("input")}
         return {"id": call_id(item), "type": "custom", "custom": custom}
     arguments = item.get(OTHER_CLIENT_CALLS.get(kind, "arguments"))
     function = {"name": name if kind == "function_call" else kind, "arguments": arguments}

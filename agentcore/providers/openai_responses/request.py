@@ -10,7 +10,11 @@ from agentcore.providers.wire.continuing import by_hint_message, sent_extra
 from agentcore.providers.wire.history import History
 from agentcore.providers.wire.shapes import mapping
 
-_DECIDED = frozenset({"model", "input", "instructions", "max_output_tokens", "stream"})
+# What the machine decides, and its names in the chat API, which this one refuses.
+_DECIDED = frozenset({"model", "input", "instructions", "max_output_tokens", "stream"}) | frozenset(
+    {"messages", "max_tokens", "max_completion_tokens", "stream_options"}
+)
+_NEED_TOOLS = frozenset({"tool_choice", "parallel_tool_calls"})
 _OUTPUT_TYPES = frozenset({"message", "reasoning", *OTHER_CLIENT_CALLS})
 
 
@@ -25,6 +29,8 @@ def encode_request(request: ChatRequest) -> dict[str, Any]:
     if request.stream:
         body["stream"] = True
     body |= {key: value for key, value in sent_extra(request).items() if key not in _DECIDED}
+    if not body.get("tools"):  # such a body is a 400
+        body = {key: value for key, value in body.items() if key not in _NEED_TOOLS}
     if request.envelope_schema is not None:
         envelope = {"type": "json_schema", "name": "envelope", "schema": dict(request.envelope_schema)}
         body["text"] = {"format": envelope, **mapping(request.extra.get("text"))}
@@ -41,10 +47,11 @@ def _input(request: ChatRequest) -> Iterator[Any]:
                     kinds[call_id(item)] = item.get("type", "")
                     yield item
             case Role.TOOL:
-                yield _result(message, kinds.get(message.tool_call_id or "", "function_call"))
+                if history.has_call(message):
+                    yield _result(message, kinds.get(message.tool_call_id or "", "function_call"))
             case role:
                 yield {"role": role.value, "content": message.text}
-    for speaker, text in by_hint_message(request):
+    for speaker, text in by_hint_message(request, can_prefill=False):
         yield {"role": speaker, "content": text}
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from agentcore.messages import ChatResponse, Delta, ToolCall
 from agentcore.providers.wire.content_blocks import Block, BlockCollector, BlockKind
 from agentcore.providers.wire.named_errors import error_inside, find_error
-from agentcore.providers.wire.settled import Evidence, Parts, echoable, has_cut_call
+from agentcore.providers.wire.settled import Evidence, Parts, echoable, has_cut_call, with_malformed_call
 from agentcore.reasons import NormalizedStopReason
 
 
@@ -55,7 +55,9 @@ class BlockAnswer(ABC):
         broke_off = evidence.broke_off(closed=closed or self._closed, cut_body=cut_body)
         cut = broke_off or evidence.reasons.saw_cut
         at_cap = self._usage_is_final and evidence.at_cap
-        calls = blocks.calls(cut=cut, at_cap=at_cap, malformed=evidence.reasons.says_malformed_call)
+        calls = list(blocks.calls(cut=cut, at_cap=at_cap))
+        if evidence.reasons.says_malformed_call:
+            calls = with_malformed_call(calls)
         if at_cap and (broke_off or has_cut_call(calls)):
             evidence.reasons.sign("usage", NormalizedStopReason.MAX_TOKENS)
         parts = Parts(blocks.text_of(BlockKind.TEXT), blocks.text_of(BlockKind.THINKING), self._refusal, calls)

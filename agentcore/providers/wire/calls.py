@@ -1,16 +1,18 @@
 """The tool calls of one answer: gathered whole or from their pieces, then read strictly."""
 
 import json
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from agentcore.messages import CallIssue, ToolCall
-from agentcore.providers.wire.shapes import mapping, string
-from agentcore.providers.wire.tool_arguments import read_arguments, write_arguments
+from agentcore.providers.wire.shapes import count, mapping, string
+from agentcore.providers.wire.tool_arguments import read_arguments, write_json
 
 # Calls of any other type are run by the provider itself. `builtin_function` is Moonshot's, and the client answers it.
 _CLIENT_TYPES = frozenset({"", "function", "custom", "builtin_function"})
+_DIGITS = re.compile(r"[0-9]{1,9}")
 # Signatures of thoughts that have to come back with the call.
 _KEPT_FIELDS = ("extra_content", "thought_signature")
 
@@ -36,14 +38,27 @@ class GatheredCall:
         arguments = body.get("input" if self.custom else "arguments")
         if isinstance(arguments, dict):
             self.parsed, self.pieces = True, []
-        text = write_arguments(arguments) if isinstance(arguments, dict) else string(arguments)
+        written = arguments is None or isinstance(arguments, str)
+        # What is neither text nor an object must not pass for no arguments: written down, it reads as malformed.
+        text = (arguments or "") if written else write_json(arguments)
         if text:
             self.pieces.append(text)
-        return new_name, text
+        return new_name, string(text)
+
+    def is_other_than(self, call_id: str, body: Mapping[str, Any]) -> bool:
+        """Whether a named piece with this call's index begins another call.
+
+        Google's compatible endpoint gives every parallel call the index 0, and some servers no id either.
+        """
+        if call_id and self.id:
+            return call_id != self.id
+        closed = bool(self.pieces) and self.pieces[-1].rstrip().endswith("}")
+        return closed and bool(body.get("arguments")) and read_arguments(self.raw, cut=False)[1] is None
 
     @property
     def raw(self) -> str:
-        return "".join(self.pieces)
+        """The argument text as far as it has come."""
+        return string("".join(self.pieces))  # only here, for a gateway may have cut a character in two
 
 
 class CallCollector:
@@ -52,6 +67,7 @@ class CallCollector:
     def __init__(self) -> None:
         self._calls: list[GatheredCall] = []
         self._by_index: dict[int, GatheredCall] = {}
+        self._by_id: dict[str, GatheredCall] = {}
         self._legacy: GatheredCall | None = None
 
     def take_whole(self, entry: Mapping[str, Any]) -> tuple[str, str]:
@@ -67,10 +83,12 @@ class CallCollector:
             if not (_says_anything(body) or (body and string(entry.get("id")))):
                 return "", ""
             call = self._open(custom=custom)
-            index = entry.get("index")
-            if isinstance(index, int):
+            index = _index(entry)
+            if index is not None:
                 self._by_index[index] = call
-        return call.take(entry, mapping(entry.get("custom")) if call.custom else body)
+        news = call.take(entry, mapping(entry.get("custom")) if call.custom else body)
+        self._by_id.setdefault(call.id, call)
+        return news
 
     def take_legacy(self, body: Mapping[str, Any]) -> tuple[str, str]:
         """The deprecated `function_call`; servers send an empty one where there is no call."""
@@ -96,13 +114,12 @@ class CallCollector:
 
     def _find(self, entry: Mapping[str, Any], body: Mapping[str, Any]) -> GatheredCall | None:
         """The call a piece belongs to: by index, else by id, else the latest. None begins a new one."""
-        index, call_id, name = entry.get("index"), string(entry.get("id")), string(body.get("name"))
-        if isinstance(index, int):
+        index, call_id, name = _index(entry), string(entry.get("id")), string(body.get("name"))
+        if index is not None:
             call = self._by_index.get(index)
-            # Google's compatible endpoint gives every parallel call the index 0.
-            return None if call and name and call_id and call.id and call.id != call_id else call
+            return None if call and name and call.is_other_than(call_id, body) else call
         if call_id:
-            return next((call for call in self._calls if call.id == call_id), None)
+            return self._by_id.get(call_id)
         return None if name or not self._calls else self._calls[-1]
 
 
@@ -116,8 +133,14 @@ def _body(entry: Mapping[str, Any]) -> tuple[Mapping[str, Any], bool]:
     return (custom, True) if is_custom else (function, False)
 
 
+def _index(entry: Mapping[str, Any]) -> int | None:
+    """The place of a call in its answer; some servers write the number as text."""
+    index = entry.get("index")
+    return int(index) if isinstance(index, str) and _DIGITS.fullmatch(index) else count(index)
+
+
 def _says_anything(body: Mapping[str, Any]) -> bool:
-    return any(string(body.get(key)) or mapping(body.get(key)) for key in ("name", "arguments", "input"))
+    return any(body.get(key) for key in ("name", "arguments", "input"))
 
 
 def _read(call: GatheredCall, position: int, *, cut: bool, last: bool) -> ToolCall:
@@ -140,3 +163,12 @@ def encode_call(call: ToolCall) -> dict[str, Any]:
     blank = call.raw.strip() in ("", "null")
     arguments = json.dumps(dict(call.arguments), ensure_ascii=False) if blank else call.raw
     return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
+
+
+def with_ids(echo: dict[str, Any], calls: Sequence[ToolCall]) -> dict[str, Any]:
+    """An echoed message verbatim, but for the ids of calls that the turn had to name anew."""
+    entries = echo.get("tool_calls")
+    if not isinstance(entries, list) or [mapping(entry).get("id") for entry in entries] == [call.id for call in calls]:
+        return echo
+    named = [{**mapping(entry), "id": call.id} for entry, call in zip(entries, calls, strict=False)]
+    return {**echo, "tool_calls": named}

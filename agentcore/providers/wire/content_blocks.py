@@ -34,6 +34,7 @@ class Block:
 
     @property
     def text(self) -> str:
+        """What its pieces add up to."""
         return "".join(self.pieces)
 
     @property
@@ -70,24 +71,18 @@ class BlockCollector:
         return block
 
     def at(self, index: int | None) -> Block | None:
+        """The block that began with this index, if one did."""
         return self._by_index.get(index)
 
     def text_of(self, kind: BlockKind) -> str:
         """All text of this kind."""
         return "".join(block.text for block in self.blocks if block.kind is kind)
 
-    def calls(self, *, cut: bool, at_cap: bool, malformed: bool) -> list[ToolCall]:
+    def calls(self, *, cut: bool, at_cap: bool) -> Iterator[ToolCall]:
         """The client-side calls, whole and broken. `cut`: the answer is known to have been cut short.
 
-        `at_cap`: it used all its tokens, which only corroborates; `malformed`: the provider says that a call is.
+        `at_cap`: it used all its tokens, which only corroborates.
         """
-        calls = list(self._read_calls(cut=cut, at_cap=at_cap))
-        if malformed and not any(call.issue for call in calls):
-            last = calls.pop() if calls else ToolCall("call_0", "")
-            calls.append(ToolCall(last.id, last.name, {}, last.raw, CallIssue.MALFORMED, shown_whole=False))
-        return calls
-
-    def _read_calls(self, *, cut: bool, at_cap: bool) -> Iterator[ToolCall]:
         position = 0
         for block in self.blocks:
             if block.kind is BlockKind.CALL and (block.name or block.raw or block.id):

@@ -1,12 +1,19 @@
 """How a cut answer is asked to go on (design §3.3), in the two ways that dialects have."""
 
+import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from agentcore.messages import ChatRequest
+from agentcore.providers.wire.shapes import mapping
 
 #: Keys of `ChatRequest.extra` that steer the codecs and are not sent.
-SETTINGS = frozenset({"hint_role", "max_tokens_field", "prefill"})
+SETTINGS = frozenset(
+    {"hint_role", "max_tokens_field", "prefill", "prefix", "continue_final_message", "add_generation_prompt"}
+)
+# Claude's family and version in its names, also on Bedrock; older names have the version first, later ones a date.
+_CLAUDE = re.compile(r"claude-(?:(?:opus|sonnet|haiku)-(\d{1,2})(?!\d)(?:-(\d{1,2})(?!\d))?|(fable|mythos))")
+_LAST_TO_PREFILL = (4, 5)
 _QUOTED_CHARS = 200  #: how much of the end the model is shown: enough to find its place, also in code
 
 
@@ -25,7 +32,7 @@ def sent_extra(request: ChatRequest) -> dict[str, Any]:
 
 def prefills(extra: Mapping[str, Any]) -> bool:
     """Whether this connection's model goes on writing a last assistant message."""
-    return bool(extra.get("prefill"))
+    return any(extra.get(key) for key in ("prefill", "prefix", "continue_final_message"))
 
 
 def interrupted(text: str) -> str:
@@ -34,33 +41,53 @@ def interrupted(text: str) -> str:
     return f"Your previous response was interrupted and ended with `{ending}`. Continue from there."
 
 
-def by_user_turn(request: ChatRequest) -> Going:
-    """For dialects whose conversations end with the user: the hint goes to the system prompt."""
+def by_user_turn(request: ChatRequest, *, can_prefill: bool = True) -> Going:
+    """For dialects whose conversations end with the user: the hint goes to the system prompt.
+
+    A broken call is asked for again in words even where text could be prefilled: the model must know what was wrong.
+    """
     continuation = request.continuation
     if continuation is None:
         return Going()
     if not continuation.text:
         return Going(system=continuation.hint)
-    if prefills(request.extra):
+    if can_prefill and prefills(request.extra) and not continuation.repairs:
         return Going(assistant=continuation.text)
     return Going(continuation.hint, continuation.text, interrupted(continuation.text))
 
 
-def by_hint_message(request: ChatRequest) -> list[tuple[str, str]]:
+def by_hint_message(request: ChatRequest, *, can_prefill: bool = True) -> list[tuple[str, str]]:
     """For OpenAI-style dialects: the messages to add, each a role and its text."""
     continuation = request.continuation
     if continuation is None:
         return []
     said = [("assistant", continuation.text)] if continuation.text else []
-    if (continuation.text and prefills(request.extra)) or not continuation.hint:
+    goes_on = bool(continuation.text) and can_prefill and prefills(request.extra) and not continuation.repairs
+    if goes_on or not continuation.hint:
         return said
     role = request.extra.get("hint_role")
     return [*said, (role if isinstance(role, str) and role else "system", continuation.hint)]
 
 
 def by_user_turn_trimmed(request: ChatRequest) -> Going:
-    """As `by_user_turn`, for Claude: it refuses blank text, and a prefill that ends in whitespace."""
-    going = by_user_turn(request)
+    """As `by_user_turn`, for Claude: it refuses blank text, and a prefill that ends in whitespace.
+
+    From 4.6 on, and while it thinks, it refuses any prefill (providers.md §1.6): then it is asked by a user's turn.
+    """
+    going = by_user_turn(request, can_prefill=not _refuses_prefill(request))
     if not going.assistant.strip():
         return Going(system=request.continuation.hint) if request.continuation else going
     return going if going.user else going._replace(assistant=going.assistant.rstrip())
+
+
+def _refuses_prefill(request: ChatRequest) -> bool:
+    """Whether this Claude answers a prefill with an error: a newer one, or one that is told to think."""
+    thinking = request.extra.get("thinking") or mapping(request.extra.get("additionalModelRequestFields")).get(
+        "thinking"
+    )
+    if mapping(thinking).get("type") in ("enabled", "adaptive"):
+        return True
+    named = _CLAUDE.search(request.model.lower())
+    if named is None:
+        return False
+    return bool(named[3]) or (int(named[1]), int(named[2] or 0)) > _LAST_TO_PREFILL

@@ -1,11 +1,13 @@
 """What every dialect reads alike in a failed call: its body, its headers, and words for a body that is no error."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 from agentcore.errors import ErrorType, ProviderError
-from agentcore.providers.wire.framing import read_json
+from agentcore.providers.wire.framing import EventReader
+from agentcore.providers.wire.json_text import read_json
 from agentcore.providers.wire.shapes import mapping
 
 #: How much of a provider's message is kept, in characters.
@@ -14,12 +16,22 @@ _TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
 
 
 def read_body(body: bytes) -> Mapping[str, Any]:
-    """The body as an object, empty where it is none; Google wraps its errors in an array."""
+    """The body as an object, empty where it is none.
+
+    Google wraps its errors in an array; gateways put them into the event that a stream would have begun with.
+    """
     try:
         value = read_json(body)
     except ValueError:
-        return {}
+        value = next(_in_events(body), None)
     return mapping(next(iter(value), None)) if isinstance(value, list) else mapping(value)
+
+
+def _in_events(body: bytes) -> Iterator[Any]:
+    reader = EventReader()
+    for event in (*reader.feed(body), *reader.close()):
+        with suppress(ValueError):
+            yield read_json(event.data)
 
 
 def told_retryable(headers: Mapping[str, str], *, unless_told: bool) -> bool:

@@ -38,6 +38,8 @@ _KIND_BY_STATUS: Mapping[int, str] = {
     529: "overloaded",
 }
 _STATUSES_THAT_NEVER_HEAL = frozenset({400, 401, 402, 403, 404, 413, 422})
+# The same where no status speaks, as inside a stream.
+_KINDS_THAT_NEVER_HEAL = frozenset({"auth", "not_found", "invalid_request", "too_large"})
 _TYPE_BY_STATUS: Mapping[int, ErrorType] = {
     429: ErrorType.RATE_LIMIT,
     408: ErrorType.TIMEOUT,
@@ -52,11 +54,11 @@ _STRONG_CODES: Mapping[str, str] = {
     for kind, words in {
         "context_length": (
             "context_length_exceeded exceed_context_size_error token_limit_exceeded too_many_prompt_tokens "
-            "model_context_window_exceeded"
+            "model_context_window_exceeded 1261"  # the number is Z.AI's
         ),
         "content_policy": (
             "content_filter content_policy_violation responsibleaipolicyviolation invalid_prompt bio_policy "
-            "misalignment_policy_violation cyber_policy refusal"
+            "misalignment_policy_violation cyber_policy refusal image_content_policy_violation 1301"
         ),
         # Z.AI's numbers: an exhausted balance or plan, sent with 429.
         "quota": (
@@ -81,10 +83,15 @@ _CODES: Mapping[str, str] = {
         "not_found": "model_not_found deploymentnotfound not_found not_found_error",
         "overloaded": "provider_overloaded overloaded overloaded_error engine_overloaded",
         "unavailable": "provider_unavailable service_unavailable unavailable",
-        "timeout": "timeout timeout_error request_timeout deadline_exceeded",
+        "timeout": "timeout timeout_error request_timeout deadline_exceeded vector_store_timeout",
+        "too_large": "payload_too_large request_too_large",
         "invalid_request": (
-            "invalid_request invalid_request_error badrequesterror tool_use_failed unprocessable "
-            "invalid_argument failed_precondition"
+            "invalid_request invalid_request_error badrequesterror tool_use_failed unprocessable string_too_long "
+            "invalid_argument failed_precondition precondition_failed max_tokens_exceeded "
+            # What is wrong with an image, in the Responses API.
+            "invalid_image invalid_image_format invalid_base64_image invalid_image_url invalid_image_mode "
+            "image_too_large image_too_small image_parse_error image_file_too_large unsupported_image_media_type "
+            "empty_image_file image_file_not_found"
         ),
     }.items()
     for word in words.split()
@@ -96,7 +103,7 @@ _CONTEXT_SAYS_SO = re.compile(
     r"|exceeds the maximum number of tokens allowed|exceeds the available context size"
     r"|exceeded max context length|total length of all messages is too long"
     r"|inputs`? tokens \+ `?max_new_tokens`? must be <=|maximum prompt length"
-    r"|current length is \S+ while limit is|prompt is longer than the context length",
+    r"|current length is \S+ while limit is|prompt is longer than the context length|prompt exceeds max length",
     re.IGNORECASE,
 )
 # Said of other things too: of a rate, of one parameter.
@@ -133,7 +140,9 @@ def type_of(status: int | None, kind: str) -> ErrorType:
 
 def may_heal(status: int | None, kind: str) -> bool:
     """Whether the same request can succeed later."""
-    return status not in _STATUSES_THAT_NEVER_HEAL and kind != "quota" and kind not in STOP_REASON_BY_KIND
+    if kind == "quota" or kind in STOP_REASON_BY_KIND:
+        return False
+    return kind not in _KINDS_THAT_NEVER_HEAL if status is None else status not in _STATUSES_THAT_NEVER_HEAL
 
 
 def _is_context_length(status: int | None, codes: Set[str], message: str) -> bool:

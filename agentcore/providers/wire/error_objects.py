@@ -18,8 +18,11 @@ ErrorObject = Mapping[str, Any]
 
 def find_error(payload: Mapping[str, Any]) -> ErrorObject | None:
     """The error object of a payload: under `error`, at a choice, or the payload itself where servers send it flat."""
-    places = [payload.get("error"), *(mapping(choice).get("error") for choice in sequence(payload.get("choices")))]
-    for error in filter(None, places):
+    places = [payload["error"]] if payload.get("error") else []
+    choices = payload.get("choices")
+    if isinstance(choices, list):
+        places += [choice["error"] for choice in choices if isinstance(choice, dict) and choice.get("error")]
+    for error in places:
         if isinstance(error, dict):
             return error
         if string(error).strip():
@@ -51,7 +54,7 @@ def _judge(status: int | None, headers: Mapping[str, str], error: ErrorObject, *
     if status is None or status < 400:
         status = _inner_status(error) or status
     spoken = status if status is not None and status >= 400 else None
-    codes = [code for code in _codes(error) if code]
+    codes = sorted((code for code in _codes(error) if code), key=_repeats_a_status)
     message = "; ".join(_messages(error)) or fallback
     flagged = spoken == 403 and ("flagged_input" in _metadata(error) or "reasons" in _metadata(error))
     kind = "content_policy" if flagged else kind_of(spoken, {code.lower() for code in codes}, message)
@@ -68,10 +71,15 @@ def _judge(status: int | None, headers: Mapping[str, str], error: ErrorObject, *
     )
 
 
+def _repeats_a_status(code: str) -> bool:
+    """Whether a code is only an HTTP status once more, so that any other says more."""
+    return len(code) == 3 and code.isascii() and code.isdigit() and 400 <= int(code) < 600
+
+
 def _inner_status(error: ErrorObject) -> int | None:
     for name in ("status", "status_code", "code"):
         text = word(error.get(name))
-        if len(text) == 3 and text.isascii() and text.isdigit() and 400 <= int(text) < 600:
+        if _repeats_a_status(text):
             return int(text)
     return None
 

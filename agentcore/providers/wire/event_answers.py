@@ -4,7 +4,8 @@ The bytes are events (on AWS also binary messages), or one JSON document where a
 is gathered by the dialect's own `EventAnswer`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Protocol
 
 from agentcore.errors import DecodeError
@@ -13,12 +14,12 @@ from agentcore.providers.wire.event_stream import EventStreamReader, payload_of
 from agentcore.providers.wire.framing import (
     EventReader,
     Framing,
+    ObjectReader,
     ServerSentEvent,
     leading,
-    read_cut_json,
-    read_json,
     sniff,
 )
+from agentcore.providers.wire.json_text import is_cut_json, read_cut_json, read_json
 from agentcore.providers.wire.shapes import mapping, string
 
 
@@ -41,13 +42,14 @@ class EventAnswer(Protocol):
 
 
 def take_body(answer: EventAnswer, payload: object) -> None:
-    """Adds one whole body; DecodeError for another vendor's JSON."""
-    if isinstance(payload, list):  # Google's compatible endpoint wraps an error in an array
-        payload = next(iter(payload), None)
-    body = mapping(payload)
-    if not answer.is_dialect(body):
+    """Adds one whole body, or the pieces of a stream kept in an array; DecodeError for another vendor's JSON."""
+    # Google's compatible endpoint wraps a single error in an array, too.
+    bodies = [mapping(one) for one in (payload if isinstance(payload, list) else [payload])]
+    ours = [body for body in bodies if answer.is_dialect(body)]
+    if not ours:
         raise DecodeError(f"The provider answered with JSON that is no {answer.noun}. Check the base URL.")
-    answer.take(body, whole=True)
+    for body in ours:
+        answer.take(body, whole=len(bodies) == 1)
 
 
 class EventDecoder:
@@ -115,12 +117,26 @@ class EventDecoder:
         return self._answer.response(closed=self._done)
 
     def _finish_document(self, document: bytes) -> ChatResponse:
+        reader = ObjectReader()
+        objects = reader.feed(document)
+        more_was_to_come = reader.rest or (document.startswith(b"[") and not reader.closed)
+        if len(objects) > 1 or (objects and more_was_to_come):
+            return self._finish_objects(objects, closed=reader.closed)
         try:
             payload, cut = read_json(document), False
         except ValueError:
             payload, cut = read_cut_json(document), True
         take_body(self._answer, payload)
         return self._answer.response(closed=True, cut_body=cut)
+
+    def _finish_objects(self, objects: list[bytes], *, closed: bool) -> ChatResponse:
+        """A stream without the framing of events: one object per line, or all of them in an array."""
+        for one in objects:
+            with suppress(ValueError):
+                self._take_payload("", read_json(one))
+        if not self._recognized:
+            raise DecodeError(f"The provider answered with JSON that is no {self._answer.noun}. Check the base URL.")
+        return self._answer.response(closed=closed)
 
     def _take_events(self, events: list[ServerSentEvent]) -> list[Delta]:
         deltas = []
@@ -141,19 +157,20 @@ class EventDecoder:
         payloads = [payload_of(message) for message in messages]
         return [delta for payload in payloads if (delta := self._take_payload("", payload)) is not None]
 
-    def _payloads(self, event: ServerSentEvent) -> list[Any]:
+    def _payloads(self, event: ServerSentEvent) -> Sequence[Any]:
         """The event's JSON; line by line where a server leaves out the empty lines between events."""
-        data = event.data.strip()
-        if data == b"[DONE]":
-            self._done = True
-            return []
+        data = event.data
         try:
-            return [read_json(data)]
+            return (read_json(data),)
         except ValueError:
-            if b"\n" in data:
-                lines = [ServerSentEvent(event.name, line) for line in data.split(b"\n")]
-                return [payload for line in lines for payload in self._payloads(line)]
-        return [data.decode("utf-8", "replace")]
+            pass
+        if data.strip() == b"[DONE]":
+            self._done = True
+            return ()
+        if b"\n" in data:
+            lines = [ServerSentEvent(event.name, line) for line in data.split(b"\n")]
+            return [payload for line in lines for payload in self._payloads(line)]
+        return (data.decode("utf-8", "replace"),)
 
     def _take_payload(self, name: str, payload: object) -> Delta | None:
         piece = mapping(payload)
@@ -162,5 +179,6 @@ class EventDecoder:
         if self._answer.is_dialect(piece):
             self._recognized = True
             return self._answer.take(piece, whole=False)
-        self._unread |= not string(payload).startswith("{")  # an object that is cut short may well be one of ours
+        cut = isinstance(payload, str) and is_cut_json(payload.encode("utf-8", "replace"))
+        self._unread |= not cut  # an object that is cut short may well be one of ours
         return None

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from agentcore.errors import DecodeError
-from agentcore.providers.wire.framing import read_json
+from agentcore.providers.wire.json_text import read_json
 from agentcore.providers.wire.shapes import mapping
 
 _PRELUDE = struct.Struct(">III")

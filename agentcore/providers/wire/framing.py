@@ -5,12 +5,9 @@
 one alone, one per line (Ollama), or in one array (Gemini without `alt=sse`).
 """
 
-import json
 import re
 from enum import StrEnum
-from typing import Any, NamedTuple
-
-import jiter
+from typing import NamedTuple
 
 from agentcore.errors import DecodeError
 
@@ -18,6 +15,7 @@ _BOM = b"\xef\xbb\xbf"
 _FIELDS = (b":", b"data:", b"event:", b"id:", b"retry:")
 _OUTSIDE_STRINGS = re.compile(rb'["{}\]]')
 _INSIDE_STRINGS = re.compile(rb'["\\]')
+_INSIDE_STRAY_STRINGS = re.compile(rb'["\\\n]')  # outside any object a line cannot be open any more when it ends
 
 
 class Framing(StrEnum):
@@ -130,7 +128,7 @@ class ObjectReader:
                 self._escaped = False
                 at += 1
                 continue
-            match = (_INSIDE_STRINGS if self._in_string else _OUTSIDE_STRINGS).search(data, at)
+            match = self._marks().search(data, at)
             if match is None:
                 break
             at = match.end()
@@ -145,8 +143,13 @@ class ObjectReader:
             self._pieces.append(data[start:])
         return found
 
+    def _marks(self) -> re.Pattern[bytes]:
+        if self._in_string:
+            return _INSIDE_STRINGS if self._depth else _INSIDE_STRAY_STRINGS
+        return _OUTSIDE_STRINGS
+
     def _step(self, mark: bytes) -> None:
-        if mark == b'"':
+        if mark in b'"\n':
             self._in_string = not self._in_string
         elif mark == b"\\":
             self._escaped = True
@@ -156,31 +159,3 @@ class ObjectReader:
             self._depth = max(0, self._depth - 1)
         else:
             self.closed = self.closed or not self._depth
-
-
-def read_json(data: bytes) -> Any:
-    """Any JSON a server may send; ValueError where it is none.
-
-    The fast parser refuses lone surrogates, broken UTF-8 and deep nesting, which are no reason to lose an answer.
-    """
-    try:
-        return jiter.from_json(data)
-    except ValueError:
-        pass
-    try:
-        return json.loads(data.decode("utf-8", "replace"))
-    except RecursionError as error:
-        raise ValueError("The JSON is nested too deeply to be read.") from error
-
-
-def read_cut_json(data: bytes) -> Any:
-    """What is there of a JSON document that ends too early; DecodeError where its end is not what is wrong."""
-    try:
-        jiter.from_json(data)
-    except ValueError as error:
-        if not str(error).startswith("EOF while parsing"):
-            raise DecodeError(f"The provider answered with JSON that cannot be read: {error}.") from error
-    try:
-        return jiter.from_json(data, partial_mode="trailing-strings")
-    except ValueError as error:
-        raise DecodeError(f"The provider answered with JSON that cannot be read: {error}.") from error

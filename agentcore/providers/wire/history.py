@@ -18,6 +18,7 @@ class History:
         return call.name if call else ""
 
     def has_call(self, result: Message) -> bool:
+        """Whether the history holds the whole call that this result answers."""
         return (result.tool_call_id or "") in self._calls
 
     def calls_of(self, message: Message) -> tuple[ToolCall, ...]:

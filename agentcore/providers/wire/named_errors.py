@@ -56,6 +56,7 @@ _KINDS_BY_STATUS: Mapping[int, str] = {
 }
 _THROTTLED = frozenset({"throttlingexception", "toomanyrequestsexception"})  # some of AWS sends them with 400
 _CREDIT_IS_SPENT = "credit balance is too low"  # a 400 without a code of its own
+_BLOCKED = "blocked by content filtering policy"  # as a 400, and as an `api_error` inside a stream
 
 
 def find_error(payload: Mapping[str, Any]) -> ErrorObject | None:
@@ -115,6 +116,8 @@ def _kind(spoken: int | None, names: list[str], message: str) -> str:
     kind = kind_of(spoken, set(names), message)
     if kind in STOP_REASON_BY_KIND or kind == "quota":
         return kind
+    if _BLOCKED in message.lower():
+        return "content_policy"
     if _CREDIT_IS_SPENT in message.lower():
         return "quota"
     by_name = next((_KINDS_BY_NAME[name] for name in names if name in _KINDS_BY_NAME), None)

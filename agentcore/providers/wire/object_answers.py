@@ -5,7 +5,8 @@ from dataclasses import replace
 from agentcore.errors import DecodeError
 from agentcore.messages import ChatResponse, Delta
 from agentcore.providers.wire.event_answers import EventAnswer, EventDecoder, take_body
-from agentcore.providers.wire.framing import Framing, ObjectReader, read_cut_json, read_json
+from agentcore.providers.wire.framing import Framing, ObjectReader
+from agentcore.providers.wire.json_text import read_cut_json, read_json
 from agentcore.reasons import NormalizedStopReason
 
 
@@ -18,6 +19,7 @@ class ObjectDecoder(EventDecoder):
         self._seen = 0
 
     def feed(self, data: bytes) -> list[Delta]:
+        """As `EventDecoder.feed`, but each object is shown as soon as it is whole, however they are strung together."""
         if self._failure is not None:
             raise self._failure
         if self._framing is None:

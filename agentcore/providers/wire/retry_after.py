@@ -1,12 +1,14 @@
 """How long a provider asks to be left alone, from the headers of its answer. Seconds; no clock of ours is asked."""
 
-import math
 import re
 from collections.abc import Iterator, Mapping
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_DAY_FIRST = re.compile(r"(?P<day>\d{1,2})[ -](?P<month>[a-z]{3})[ -](?P<year>\d{4}|\d{2}) (?P<time>\d\d:\d\d:\d\d)")
-_MONTH_FIRST = re.compile(r"(?P<month>[a-z]{3}) +(?P<day>\d{1,2}) (?P<time>\d\d:\d\d:\d\d) (?P<year>\d{4})")
+_NUMBER = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,9})?")
+_DAY_FIRST = re.compile(
+    r"(?P<day>\d{1,2})[ -](?P<month>[a-z]{3})[ -](?P<year>\d{4}|\d{2}) (?P<time>\d\d:\d\d:\d\d)", re.ASCII
+)
+_MONTH_FIRST = re.compile(r"(?P<month>[a-z]{3}) +(?P<day>\d{1,2}) (?P<time>\d\d:\d\d:\d\d) (?P<year>\d{4})", re.ASCII)
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
@@ -30,11 +32,7 @@ def _waits(headers: Mapping[str, str]) -> Iterator[float]:
 
 
 def _number(text: str, divisor: int) -> float | None:
-    try:
-        value = float(text) / divisor
-    except ValueError:
-        return None
-    return value if math.isfinite(value) and value >= 0 else None
+    return float(text) / divisor if _NUMBER.fullmatch(text.strip()) else None
 
 
 def http_date(text: str) -> int | None:
@@ -46,6 +44,8 @@ def http_date(text: str) -> int | None:
     if len(found["year"]) == 2:
         year += 1900 if year >= 70 else 2000
     hours, minutes, seconds = (int(part) for part in found["time"].split(":"))
+    if not (1 <= day <= 31 and hours < 24 and minutes < 60 and seconds <= 60):
+        return None
     return ((_days(year, month, day) * 24 + hours) * 60 + minutes) * 60 + seconds
 
 

@@ -85,6 +85,18 @@ def has_cut_call(calls: list[ToolCall]) -> bool:
     return any(call.issue is CallIssue.TRUNCATED for call in calls)
 
 
+def with_malformed_call(calls: list[ToolCall], said: str = "") -> list[ToolCall]:
+    """The calls of an answer whose provider says that one was written badly, without saying which.
+
+    Where none of them is broken the last one is taken to be it; one that was not passed on has no name, and `said` (the
+    provider's words about it) as its raw text.
+    """
+    if any(call.issue for call in calls):
+        return calls
+    last = calls[-1] if calls else ToolCall("call_0", "", raw=said)
+    return [*calls[:-1], ToolCall(last.id, last.name, {}, last.raw, CallIssue.MALFORMED, shown_whole=False)]
+
+
 def _expects_output(verdict: Verdict) -> bool:
     """Whether silence is worth a word: the answer ended as one that says something, or without a reason at all."""
     return verdict.stop_reason in _EXPECT_OUTPUT or not verdict.raw

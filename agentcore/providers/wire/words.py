@@ -1,7 +1,8 @@
 """What every word means that an OpenAI-compatible server sends as a stop reason.
 
 Gateways pass on the words of whoever stands behind them (OpenRouter's `native_finish_reason`), so all dialects' words
-are here. Words that mean nothing of ours (`error`, `repetition`, `other` …) are absent: they are unknown, and kept.
+are here; `eos`, `limit` and `word` are llama.cpp's own. Words that mean nothing of ours (`error`, `repetition`,
+`other` …) are absent: they are unknown, and kept. Source: providers.md §0.1.
 """
 
 from collections.abc import Mapping
@@ -10,7 +11,9 @@ from agentcore.providers.wire.reason_tracker import fold
 from agentcore.reasons import MALFORMED_CALL_WORDS, NormalizedStopReason
 
 _WORDS: Mapping[NormalizedStopReason, str] = {
-    NormalizedStopReason.END_TURN: "stop end_turn stop_sequence complete completed eos eos_token finish reason_stop",
+    NormalizedStopReason.END_TURN: (
+        "stop end_turn stop_sequence complete completed eos eos_token word finish reason_stop"
+    ),
     NormalizedStopReason.TOOL_CALL: "tool_calls function_call tool_use tool_call reason_tool_calls requires_action",
     NormalizedStopReason.MAX_TOKENS: (
         "length max_tokens max_output_tokens limit reason_max_len continuation requires_continuation"

@@ -144,3 +144,36 @@ def test_a_closing_event_without_a_reason_leaves_whole_calls_whole():
     response = read("anthropic", stream)
     assert (response.stop_reason, response.raw_stop_reason) == (Reason.UNKNOWN, None)
     assert (response.incomplete_stream, response.error, len(response.tool_calls)) == (False, None, 1)
+
+
+def test_calls_that_grow_in_turns_are_told_apart_by_their_index():
+    opened = [start(i, type="tool_use", id=f"t{i}", name="post", input={}) for i in (0, 1)]
+    grown = [
+        piece(0, type="input_json_delta", partial_json='{"a"'),
+        piece(1, type="input_json_delta", partial_json='{"b"'),
+        piece(0, type="input_json_delta", partial_json=": 1}"),
+        piece(1, type="input_json_delta", partial_json=": 2}"),
+    ]
+    response = read("anthropic", message_stream(opened, grown, reason="tool_use"))
+    assert [(call.id, dict(call.arguments)) for call in response.tool_calls] == [("t0", {"a": 1}), ("t1", {"b": 2})]
+
+
+def test_the_call_that_did_not_close_is_the_cut_one_wherever_it_stands():
+    opened = [start(i, type="tool_use", id=f"t{i}", name="post", input={}) for i in (0, 1)]
+    grown = [
+        piece(1, type="input_json_delta", partial_json='{"b": 2}'),
+        piece(0, type="input_json_delta", partial_json='{"a"'),
+    ]
+    response = read("anthropic", message_stream(opened, grown, reason="max_tokens"))
+    assert [call.id for call in response.tool_calls] == ["t1"]
+    assert [(call.id, call.issue) for call in response.broken_tool_calls] == [("t0", CallIssue.TRUNCATED)]
+
+
+@pytest.mark.parametrize("index", [None, 0, 7, "0"])
+def test_pieces_of_a_block_that_never_began_are_text_or_a_call_that_does_not_run(index):
+    text = [{"type": "content_block_delta", "index": index, "delta": {"type": "text_delta", "text": "Hi"}}]
+    assert read("anthropic", message_stream(text)).text == "Hi"
+    arguments = {"type": "input_json_delta", "partial_json": "{}"}
+    call = [{"type": "content_block_delta", "index": index, "delta": arguments}]
+    response = read("anthropic", message_stream(call, reason="tool_use"))
+    assert (response.tool_calls, [c.issue for c in response.broken_tool_calls]) == ((), [CallIssue.MALFORMED])

@@ -115,6 +115,7 @@ def test_an_echo_whose_call_has_no_result_is_replaced_by_the_text():
         [],
         "x",
         [1],
+        [{"type": ["thinking"]}],
     ],
 )
 def test_an_echo_of_another_dialect_is_replaced_by_text_and_calls(echo):

@@ -197,3 +197,62 @@ def test_long_answers_are_read_in_linear_time():
     response = read("anthropic", stream, size=100)
     assert (len(response.text), len(response.broken_tool_calls[0].raw)) == (400_000, 40_000)
     assert time.perf_counter() - began < 60  # quadratic reading would take minutes
+
+
+def test_content_that_is_plain_text_is_text():
+    body = {"role": "assistant", "content": "Hi", "stop_reason": "end_turn"}
+    assert ANTHROPIC.decode_response(body).text == "Hi"
+    assert ANTHROPIC.decode_response({"type": "message", **body}).diagnostics == ()
+
+
+def test_a_guardrail_before_claude_on_bedrock_is_a_block():
+    response = whole(TEXT, **{"amazon-bedrock-guardrailAction": "INTERVENED"})
+    assert (response.stop_reason, response.raw_stop_reason) == (Reason.SAFETY_BLOCKED, "end_turn")
+    assert whole(TEXT, **{"amazon-bedrock-guardrailAction": "NONE"}).stop_reason is Reason.END_TURN
+
+
+@pytest.mark.parametrize(
+    "event", [{"type": "ping"}, {"type": "something_new", "x": 1}, {"type": "content_block_stop", "index": 99}]
+)
+def test_events_that_say_nothing_change_nothing(event):
+    plain = message_stream(said(0, "Hi"))
+    first, rest = plain.split(b"\n\n", 1)
+    assert read("anthropic", first + b"\n\n" + sse(event) + rest, size=3) == read("anthropic", plain)
+
+
+def test_a_reason_that_is_followed_by_none_stands_and_the_last_count_counts():
+    later = {"type": "message_delta", "delta": {"stop_reason": None}, "usage": {"output_tokens": 30}}
+    response = read("anthropic", message_stream(said(0, "Hi"), reason="max_tokens") + sse(later))
+    assert (response.stop_reason, response.usage.output_tokens) == (Reason.MAX_TOKENS, 30)
+
+
+def test_an_empty_reason_is_unknown_and_kept():
+    for raw in ("", " "):
+        response = whole(TEXT, reason=raw)
+        assert (response.stop_reason, response.raw_stop_reason, response.error) == (Reason.UNKNOWN, raw, None)
+
+
+def test_a_stream_cut_inside_an_event_keeps_what_was_whole():
+    stream = message_stream(said(0, "Once"), reason=None)
+    for end in range(stream.index(b"content_block_stop"), len(stream)):
+        response = read("anthropic", stream[:end])
+        assert (response.text, response.stop_reason, response.incomplete_stream) == ("Once", Reason.UNKNOWN, True)
+
+
+def test_what_is_blocked_by_a_filter_after_all_is_a_stop_reason():
+    said_so = {"type": "api_error", "message": "Output blocked by content filtering policy"}
+    response = read("anthropic", message_stream(said(0, "On"), reason=None) + sse({"type": "error", "error": said_so}))
+    assert (response.stop_reason, response.text, response.error.retryable) == (Reason.SAFETY_BLOCKED, "On", False)
+    body = json.dumps({"type": "error", "error": {**said_so, "type": "invalid_request_error"}}).encode()
+    error = ANTHROPIC.decode_error(400, {}, body)
+    assert (error.kind, error.stop_reason) == ("content_policy", Reason.SAFETY_BLOCKED)
+
+
+def test_only_the_served_attempt_is_counted():
+    served = {"input_tokens": 20, "output_tokens": 9, "iterations": [{"input_tokens": 500, "output_tokens": 500}]}
+    assert whole(TEXT, usage=served).usage == TokenUsage(20, 9)
+
+
+def test_a_refusal_before_any_word_is_no_silent_answer():
+    response = whole(reason="refusal", output=0, stop_details={"type": "refusal", "category": "cyber"})
+    assert (response.stop_reason, response.text, response.diagnostics) == (Reason.SAFETY_BLOCKED, "", ())

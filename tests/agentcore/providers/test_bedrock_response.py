@@ -188,3 +188,40 @@ def test_silence_is_worth_a_word():
 def test_what_is_not_the_dialect_is_refused(body):
     with pytest.raises(DecodeError):
         feed_and_close(BEDROCK.stream_decoder(), body)
+
+
+def test_calls_that_grow_in_turns_are_told_apart_by_their_index():
+    opened = [announced(i, toolUse={"toolUseId": f"t{i}", "name": "post"}) for i in (0, 1)]
+    pieces = [(0, '{"a"'), (1, '{"b"'), (0, ": 1}"), (1, ": 2}")]
+    grown_calls = [grown(i, toolUse={"input": text}) for i, text in pieces]
+    response = streamed(*opened, *grown_calls, reason="tool_use")
+    assert [(call.id, dict(call.arguments)) for call in response.tool_calls] == [("t0", {"a": 1}), ("t1", {"b": 2})]
+
+
+@pytest.mark.parametrize("call", [{"name": 5, "input": "{}"}, {"toolUseId": "t1", "input": {"x": 1}}])
+def test_a_call_without_a_name_does_not_run_and_is_not_sent_back(call):
+    response = whole(TEXT, {"toolUse": call}, reason="tool_use")
+    assert ([c.issue for c in response.broken_tool_calls], response.tool_calls) == ([CallIssue.MALFORMED], ())
+    assert response.echo is None
+
+
+def test_blocks_that_say_nothing_are_not_sent_back():
+    empty = [{"toolUse": None}, {"text": None}, {"reasoningContent": {}}, {}, None, 5]
+    assert whole(*empty, SIGNED, TEXT).echo == [SIGNED, TEXT]
+    announced_text = streamed(announced(0, text=""), grown(0, text="I will look."), *asked(1, "t1", "now", "{}"))
+    assert (announced_text.text, announced_text.echo) == ("I will look.", None)
+
+
+def test_pieces_of_a_call_that_never_began_do_not_run():
+    response = streamed(grown(3, toolUse={"input": '{"x": 1}'}), reason="tool_use")
+    assert (response.tool_calls, [c.issue for c in response.broken_tool_calls]) == ((), [CallIssue.MALFORMED])
+
+
+def test_the_last_count_counts_and_of_two_reasons_the_weightier():
+    body = converse(
+        *answer_events(grown(0, text="Hi")),
+        {"messageStop": {"stopReason": "max_tokens"}},
+        {"metadata": {"usage": {"inputTokens": 20, "outputTokens": 11}}},
+    )
+    response = read("bedrock", body, size=1)
+    assert (response.stop_reason, response.usage) == (Reason.MAX_TOKENS, TokenUsage(20, 11))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agentcore.errors import ErrorType
+from agentcore.errors import DecodeError, ErrorType
 from agentcore.messages import ChatResponse
 from agentcore.reasons import NormalizedStopReason as Reason
 from tests.agentcore.providers.wires import (
@@ -92,3 +92,37 @@ def test_a_transport_error_is_an_error():
     response = read("bedrock", framed(b"", message_type="error", error_code="InternalFailure", error_message="Oops"))
     assert response.error is not None
     assert (response.error.code, response.error.message) == ("InternalFailure", "Oops")
+
+
+def test_a_frame_cut_anywhere_never_ends_naturally_before_its_reason():
+    body = converse(*answer_events(grown(0, text="Once")))
+    told = body.index(b"messageStop") + len(b"messageStop")
+    for end in range(body.index(b"contentBlockDelta") + 200, told, 7):
+        response = read("bedrock", body[:end])
+        assert (response.stop_reason, response.incomplete_stream) == (Reason.UNKNOWN, True)
+
+
+@pytest.mark.parametrize("at", [0, 3, 5, 9, 13])
+def test_a_first_message_that_is_damaged_is_no_answer(at):
+    body = bytearray(converse(*answer_events(grown(0, text="Once"))))
+    body[at] ^= 1 if at else 0x7F
+    with pytest.raises(DecodeError):
+        read("bedrock", bytes(body))
+
+
+def test_what_follows_the_end_is_not_read():
+    body = converse(*answer_events(grown(0, text="Hi")))
+    assert read("bedrock", body + b"garbage" * 9) == read("bedrock", body)
+
+
+def test_an_exception_after_the_reason_still_wins():
+    body = converse(*answer_events(grown(0, text="Hi")))
+    body += framed({"message": "Oops"}, message_type="exception", exception_type="internalServerException")
+    response = read("bedrock", body)
+    assert (response.stop_reason, response.text, response.error.kind) == (Reason.UNKNOWN, "Hi", "server")
+
+
+def test_the_status_a_model_error_quotes_is_believed():
+    said = {"message": "boom", "originalStatusCode": 429, "originalMessage": "slow down"}
+    response = read("bedrock", framed(said, message_type="exception", exception_type="modelStreamErrorException"))
+    assert (response.error.type, response.error.status) == (ErrorType.RATE_LIMIT, 429)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from agentcore.errors import DecodeError, ProviderError
 from agentcore.messages import ChatRequest, ChatResponse, Message, Role
 from agentcore.providers import get_provider
+from agentcore.reasons import NormalizedStopReason as Reason
 from tests.agentcore.providers.wires import (
     announced,
     answer,
@@ -187,3 +188,15 @@ def test_deep_nesting_is_survived(depth):
 def test_announced_blocks_that_never_come_are_nothing():
     response = read("bedrock", converse(*answer_events(announced(0), grown(0, text="Hi"), announced(1, image={}))))
     assert (response.text, response.tool_calls, response.broken_tool_calls) == ("Hi", (), ())
+
+
+@pytest.mark.parametrize("keys_sorted", [False, True])
+@pytest.mark.parametrize("provider", ["anthropic", "bedrock"])
+def test_a_body_cut_anywhere_is_an_incomplete_answer_from_where_it_can_be_told(provider, keys_sorted):
+    whole = message({"type": "text", "text": "Hello."}) if provider == "anthropic" else answer({"text": "Hello."})
+    body = json.dumps(whole, sort_keys=keys_sorted).encode()
+    begins = body.index(b"Hello.") + len('Hello.", "type": "text"')
+    for end in range(begins, len(body)):
+        response = read(provider, body[:end])
+        assert (response.incomplete_stream, response.stop_reason) == (True, Reason.UNKNOWN)
+        assert response.text == "Hello."

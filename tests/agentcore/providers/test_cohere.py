@@ -103,6 +103,18 @@ def test_an_echo_of_another_dialect_is_not_sent(foreign):
     assert body(Message(Role.ASSISTANT, "x", echo=foreign))["messages"] == [{"role": "assistant", "content": "x"}]
 
 
+def test_a_result_without_its_call_is_not_sent():
+    assert body(ASK, Message(Role.TOOL, "seen", tool_call_id="c9"))["messages"] == [
+        {"role": "user", "content": "Tell me."}
+    ]
+
+
+def test_a_prefill_is_not_even_tried():
+    asked = body(continuation=Continuation("Once", "Continue."), extra={"prefill": True})
+    assert asked == body(continuation=Continuation("Once", "Continue."))
+    assert asked["messages"][-1]["role"] == "user"
+
+
 def test_a_continuation_ends_with_the_user_and_hints_in_the_system_prompt():
     sent = body(system_prompt="Be brief.", continuation=Continuation("Once upon ", "Continue."))["messages"]
     assert sent == [
@@ -201,6 +213,17 @@ def test_a_bad_call_is_malformed_unless_its_tokens_reach_the_cap():
     response = answer("TOOL_CALL", tool_calls=[call("{")], usage=USAGE, cap=54)
     assert (response.stop_reason, response.raw_stop_reason) == (Reason.MAX_TOKENS, "TOOL_CALL")
     assert response.broken_tool_calls[0].issue is CallIssue.TRUNCATED
+
+
+def test_a_body_without_a_reason_is_whole_but_unknown():
+    message = {"role": "assistant", "content": text("Hello.")}
+    for payload in ({"id": "a", "message": message}, {"message": message, "finish_reason": None}):
+        response = COHERE.decode_response(payload)
+        assert (response.text, response.stop_reason, response.raw_stop_reason) == ("Hello.", Reason.UNKNOWN, None)
+        assert not response.incomplete_stream
+    assert COHERE.decode_response({"finish_reason": "COMPLETE", "message": None}).diagnostics == ("empty_output",)
+    with pytest.raises(DecodeError):
+        COHERE.decode_response({"model": "m", "message": {"role": "assistant", "content": "x"}, "done": True})
 
 
 @pytest.mark.parametrize("payload", [{}, {"message": {"role": "x"}}, {"choices": []}, {"type": "message_start"}, [], 7])

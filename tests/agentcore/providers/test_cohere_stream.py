@@ -157,6 +157,35 @@ def test_a_document_cut_short_is_no_natural_end():
     assert (response.text, response.incomplete_stream, response.stop_reason) == ("Hello.", True, Reason.UNKNOWN)
 
 
+@pytest.mark.parametrize("order", [["finish_reason", "message", "id"], ["id", "message", "finish_reason"]])
+def test_a_document_cut_anywhere_is_an_incomplete_answer_from_where_it_can_be_told(order):
+    said = {"role": "assistant", "content": [{"type": "text", "text": "Hello."}]}
+    whole = {"finish_reason": "COMPLETE", "message": said, "id": "a-1"}
+    body = json.dumps({key: whole[key] for key in order}).encode()
+    begins = body.index(b"COMPL" if order[0] == "finish_reason" else b'"content')
+    for end in range(begins, len(body)):
+        response = decode(body[:end])
+        assert (response.incomplete_stream, response.stop_reason) == (True, Reason.UNKNOWN)
+    assert decode(body).stop_reason is Reason.END_TURN
+
+
+def test_a_call_in_a_list_is_a_call_too():
+    function = {"name": "look", "arguments": "{}"}
+    listed = event("tool-call-start", {"tool_calls": [{"id": "c0", "type": "function", "function": function}]})
+    assert [c.name for c in decode(START, listed, ended("TOOL_CALL")).tool_calls] == ["look"]
+
+
+def test_calls_that_grow_in_turns_are_told_apart_by_their_index():
+    grown = [opened(0), opened(1), arguments('{"a"'), arguments('{"b"', 1), arguments(": 1}"), arguments(": 2}", 1)]
+    response = decode(START, *grown, ended("TOOL_CALL"))
+    assert [dict(c.arguments) for c in response.tool_calls] == [{"a": 1}, {"b": 2}]
+
+
+def test_arguments_without_a_start_are_no_call_that_runs():
+    response = decode(START, arguments('{"a": 1}'), ended("TOOL_CALL"))
+    assert (response.tool_calls, [c.issue for c in response.broken_tool_calls]) == ((), [CallIssue.MALFORMED])
+
+
 @pytest.mark.parametrize(
     "body",
     [b"<html>", b"", b"nope", b'{"choices": []}', b'data: {"type": "message_start"}\n\n', b"data: hello\n\n", b"[]"],

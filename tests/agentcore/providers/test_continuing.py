@@ -1,7 +1,16 @@
+from dataclasses import replace
+
 import pytest
 
 from agentcore.messages import ChatRequest, Continuation
-from agentcore.providers.wire.continuing import Going, by_hint_message, by_user_turn, interrupted, sent_extra
+from agentcore.providers.wire.continuing import (
+    Going,
+    by_hint_message,
+    by_user_turn,
+    by_user_turn_trimmed,
+    interrupted,
+    sent_extra,
+)
 
 
 def request(text=None, hint="Go on.", **extra) -> ChatRequest:
@@ -49,3 +58,37 @@ def test_only_the_end_of_a_long_answer_is_quoted():
 def test_what_steers_the_codecs_is_not_sent():
     asked = request(hint_role="user", max_tokens_field="x", prefill=True, seed=1)
     assert sent_extra(asked) == {"seed": 1}
+
+
+CAN = ["claude-x", "claude-opus-4-5", "claude-sonnet-4-20250514", "claude-3-5-sonnet-20241022", "claude-haiku-4-5-1"]
+CAN += ["us.anthropic.claude-sonnet-4-5-20250929-v1:0", "amazon.nova-pro-v1:0", "claude-sonnet-4-5@20250929"]
+CANNOT = [
+    "claude-opus-4-6",
+    "claude-opus-4-8",
+    "claude-opus-5",
+    "claude-opus-5-5",
+    "claude-sonnet-4-6",
+    "claude-sonnet-5",
+]
+CANNOT += ["claude-haiku-5-5", "claude-fable-5", "claude-mythos-5-1", "claude-mythos-preview", "Claude-Opus-4-6"]
+CANNOT += ["global.anthropic.claude-opus-4-6-v1:0", "arn:aws:bedrock:us-east-1:1:x/anthropic.claude-sonnet-5-v1:0"]
+
+
+@pytest.mark.parametrize(("model", "can"), [*((name, True) for name in CAN), *((name, False) for name in CANNOT)])
+def test_a_claude_that_refuses_a_prefill_is_asked_by_a_user_turn(model, can):
+    asked = replace(request("So far ", prefill=True), model=model)
+    going = by_user_turn_trimmed(asked)
+    assert (going.assistant, bool(going.user)) == (("So far", False) if can else ("So far ", True))
+
+
+@pytest.mark.parametrize("type", ["enabled", "adaptive"])
+def test_a_claude_that_thinks_takes_no_prefill(type):
+    for extra in ({"thinking": {"type": type}}, {"additionalModelRequestFields": {"thinking": {"type": type}}}):
+        assert by_user_turn_trimmed(request("So far", prefill=True, **extra)).user == SENTENCE
+    assert not by_user_turn_trimmed(request("So far", prefill=True, thinking={"type": "disabled"})).user
+
+
+def test_a_broken_call_is_asked_for_in_words_also_where_text_could_be_prefilled():
+    asked = replace(request(prefill=True), continuation=Continuation("So far", "Go on.", repairs=True))
+    assert by_user_turn(asked) == by_user_turn_trimmed(asked) == Going("Go on.", "So far", SENTENCE)
+    assert by_hint_message(asked) == [("assistant", "So far"), ("system", "Go on.")]

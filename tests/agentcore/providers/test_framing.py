@@ -11,8 +11,6 @@ from agentcore.providers.wire.framing import (
     ObjectReader,
     ServerSentEvent,
     leading,
-    read_cut_json,
-    read_json,
     sniff,
 )
 
@@ -115,6 +113,7 @@ def objects_of(*chunks: bytes) -> tuple[list[bytes], bytes, bool]:
         (b'{"a": "}{]\\"}\\\\"}[', [b'{"a": "}{]\\"}\\\\"}'], b"", False),
         (b'[{"a": 1}, {"b": "]', [b'{"a": 1}'], b'{"b": "]', False),
         (b'} "{" {}', [b"{}"], b"", False),
+        (b'{"a": 1}\noops " not json\n{"b": 2}\n', [b'{"a": 1}', b'{"b": 2}'], b"", False),
     ],
 )
 def test_json_is_cut_into_its_objects_in_any_chunking(data, objects, rest, closed):
@@ -127,24 +126,6 @@ def test_objects_are_the_same_however_the_bytes_are_cut(pieces):
     assert objects_of(*pieces) == objects_of(b"".join(pieces))
 
 
-def test_what_is_there_of_cut_json_is_read():
-    assert read_cut_json(b'{"a": "so f') == {"a": "so f"}
-    with pytest.raises(DecodeError, match="cannot be read"):
-        read_cut_json(b'{"a": oops}')
-
-
-def test_a_lone_surrogate_or_a_bad_byte_does_not_lose_an_event():
-    assert read_json(b'{"a": "\\ud83d"}') == {"a": "\ud83d"}
-    assert read_json(b'{"a": "\xff"}') == {"a": "\ufffd"}
-    assert read_json(b'{"a": ' + b"[" * 300 + b"]" * 300 + b"}")["a"]
-
-
-@pytest.mark.parametrize("data", [b"", b"{", b"hello", b"[" * 100_000])
-def test_what_is_no_json_is_a_value_error(data):
-    with pytest.raises(ValueError, match=r"."):
-        read_json(data)
-
-
 def test_reading_takes_linear_time_also_byte_by_byte():
     def seconds(size: int) -> float:
         line = b"data: " + b"x" * size + b"\n\n"
@@ -154,4 +135,4 @@ def test_reading_takes_linear_time_also_byte_by_byte():
         return time.perf_counter() - began
 
     small = min(seconds(20_000) for _ in range(3))
-    assert seconds(200_000) < small * 40
+    assert min(seconds(200_000) for _ in range(3)) < small * 40

@@ -25,6 +25,12 @@ def said(role, text):
         ("gemini-2.5-flash", False, "/v1beta/models/gemini-2.5-flash:generateContent"),
         ("models/gemini-3", False, "/v1beta/models/gemini-3:generateContent"),
         ("tunedModels/mine", False, "/v1beta/tunedModels/mine:generateContent"),
+        (
+            "projects/p/locations/l/publishers/google/models/g",
+            False,
+            "/v1beta1/projects/p/locations/l/publishers/google/models/g:generateContent",
+        ),
+        ("publishers/google/models/g", True, "/v1beta1/publishers/google/models/g:streamGenerateContent?alt=sse"),
         ("a?b #ü", False, "/v1beta/models/a%3Fb%20%23%C3%BC:generateContent"),
     ],
 )
@@ -35,6 +41,7 @@ def test_the_model_and_streaming_stand_in_the_address(model, stream, path):
 def test_the_key_is_a_header_of_its_own():
     assert GEMINI.headers("k") == {"Content-Type": "application/json", "x-goog-api-key": "k"}
     assert "x-goog-api-key" not in GEMINI.headers()
+    assert GEMINI.headers("ya29.t") == {"Content-Type": "application/json", "Authorization": "Bearer ya29.t"}
 
 
 def test_a_plain_question():
@@ -147,3 +154,5 @@ def test_an_answer_without_text_gets_only_the_hint():
 def test_a_continuation_token_resumes_the_request_as_it_was():
     token = {"continuationToken": "abc"}
     assert body(continuation=Continuation("So far", "Go on."), extra=token) == {**body(), **token}
+    assert body(resume_token="abc") == {**body(), **token}
+    assert body(resume_token="abc", continuation=Continuation("So far", "Go on.")) == {**body(), **token}

@@ -141,6 +141,23 @@ def test_every_word_and_number_means_what_the_table_says_and_is_kept(raw, reason
     assert decode(chunk({"text": "Hi"}, reason=raw)) == response
 
 
+@pytest.mark.parametrize(
+    ("status", "reason"),
+    [
+        ("incomplete", Reason.MAX_TOKENS),
+        ("requires_continuation", Reason.MAX_TOKENS),
+        ("requires_action", Reason.TOOL_CALL),
+        ("completed", Reason.END_TURN),
+        ("cancelled", Reason.CANCELLED),
+        ("budget_exceeded", Reason.UNKNOWN),
+        ("failed", Reason.UNKNOWN),
+        ("in_progress", Reason.UNKNOWN),
+    ],
+)
+def test_the_statuses_of_interactions_are_words_too(status, reason):
+    assert GEMINI.normalize(status) is reason
+
+
 def test_no_word_is_unknown():
     assert GEMINI.normalize(None) is Reason.UNKNOWN
     assert GEMINI.normalize("") is Reason.UNKNOWN
@@ -243,9 +260,36 @@ def test_only_one_candidate_is_read():
 
 
 def test_parallel_calls_are_each_whole_and_only_the_last_is_not_shown_so():
-    response = GEMINI.decode_response(chunk(LOOK, LOOK, reason="MAX_TOKENS"))
+    response = GEMINI.decode_response(chunk(LOOK, LOOK, reason="STOP"))
     assert [(c.id, c.shown_whole) for c in response.tool_calls] == [("call_0", True), ("call_1", False)]
-    assert response.stop_reason is Reason.MAX_TOKENS
+
+
+@pytest.mark.parametrize("reason", ["MAX_TOKENS", "CONTINUATION", 2])
+def test_the_last_call_of_a_cut_answer_is_truncated_whole_as_it_looks(reason):
+    response = decode(chunk(LOOK, LOOK, reason=reason))
+    assert ([c.id for c in response.tool_calls], response.stop_reason) == (["call_0"], Reason.MAX_TOKENS)
+    assert [(c.id, c.issue) for c in response.broken_tool_calls] == [("call_1", CallIssue.TRUNCATED)]
+    followed = decode(chunk(LOOK, {"text": "So"}, reason=reason))
+    assert ([c.id for c in followed.tool_calls], followed.broken_tool_calls) == (["call_0"], ())
+
+
+def test_a_call_beside_a_malformed_one_does_not_run():
+    response = decode(chunk(LOOK, reason="MALFORMED_FUNCTION_CALL"))
+    assert ([c.issue for c in response.broken_tool_calls], response.tool_calls) == ([CallIssue.MALFORMED], ())
+    assert response.stop_reason is Reason.TOOL_CALL
+
+
+def test_arguments_that_come_as_text_are_read_as_strictly_as_any():
+    written = {"functionCall": {"name": "look", "args": '{"far": true}'}}
+    assert dict(GEMINI.decode_response(chunk(written, reason="STOP")).tool_calls[0].arguments) == {"far": True}
+    bad = {"functionCall": {"name": "look", "args": '{"far": tr'}}
+    assert GEMINI.decode_response(chunk(bad, reason="STOP")).broken_tool_calls[0].issue is CallIssue.MALFORMED
+
+
+def test_parts_that_say_nothing_are_not_sent_back():
+    empty = [None, 5, {"text": None}, {"functionCall": None}, {"thought": True}, {}]
+    response = GEMINI.decode_response(chunk(*empty, {"text": "Hi"}, reason="STOP"))
+    assert (response.text, response.echo) == ("Hi", None)
 
 
 def test_a_call_without_arguments_has_none_unless_it_was_cut():
@@ -320,6 +364,14 @@ def test_a_call_that_was_to_go_on_is_truncated(reason):
         response.stop_reason
         is {"STOP": Reason.TOOL_CALL, "MAX_TOKENS": Reason.MAX_TOKENS, None: Reason.UNKNOWN}[reason]
     )
+
+
+def test_an_argument_that_was_to_go_on_makes_its_call_truncated_even_where_the_call_says_nothing():
+    response = decode(
+        piece({"jsonPath": "$.what", "stringValue": "two ", "willContinue": True}, more=False, name="order"),
+        chunk(reason="STOP"),
+    )
+    assert ([c.issue for c in response.broken_tool_calls], response.tool_calls) == ([CallIssue.TRUNCATED], ())
 
 
 @pytest.mark.parametrize("path", ["", "$", "what", "$..a", "$.a[", "$[0]", "$.a[5]", "$.n.deep", "$[999999999999]"])

@@ -94,6 +94,14 @@ def test_an_empty_answer_is_a_diagnostic_of_its_own(text):
     assert whole(text).diagnostics == ("empty_output",)
 
 
+def test_a_label_that_agrees_with_the_text_is_not_overridden():
+    for label in ("tool_calls", "tool_use", "stop"):
+        response = whole(CALL, label)
+        assert (response.stop_reason, response.raw_stop_reason) == (Reason.TOOL_CALL, label)
+        assert response.diagnostics == ()
+    assert whole('{"response": "Hi"}', "tool_use").diagnostics == ("relabelled",)
+
+
 def test_an_answer_may_say_something_and_call():
     response = whole('{"response": "Let me see.", "tool_call": {"name": "look", "arguments": {}}}')
     assert (response.text, len(response.tool_calls), response.stop_reason) == ("Let me see.", 1, Reason.TOOL_CALL)

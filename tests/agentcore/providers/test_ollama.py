@@ -1,5 +1,6 @@
 import contextlib
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -92,6 +93,15 @@ def test_a_dangling_call_is_never_sent():
     stray = Message(Role.TOOL, "?", (), "other")
     sent = body([*ASK, Message(Role.ASSISTANT, "Let me see.", (LOOK,), echo=echo), stray])
     assert sent["messages"][1:] == [{"role": "assistant", "content": "Let me see."}]
+
+
+def test_a_call_that_the_turn_named_anew_keeps_its_pair_in_the_echo():
+    response = OLLAMA.decode_response(last(message={**calling({"name": "look", "arguments": {}}), "thinking": "Hm"}))
+    renamed = tuple(replace(call, id="call_2_0") for call in response.tool_calls)
+    told = Message(Role.ASSISTANT, "", renamed, echo=response.echo)
+    assistant, tool = body([told, Message(Role.TOOL, "a wood", (), "call_2_0")])["messages"]
+    assert (assistant["thinking"], assistant["tool_calls"][0]["id"]) == ("Hm", "call_2_0")
+    assert tool["tool_call_id"] == "call_2_0"
 
 
 def test_an_echo_with_thoughts_is_sent_as_it_came():
@@ -223,8 +233,13 @@ def test_a_dropped_call_leaves_a_remnant_that_is_text():
 @pytest.mark.parametrize("call", [{"name": "look", "arguments": [1]}, {"name": "", "arguments": {"a": 1}}])
 def test_a_call_that_is_none_never_runs(call):
     response = OLLAMA.decode_response(last(message=calling(call)))
-    assert all(not c.arguments for c in response.tool_calls)
-    assert all(c.name for c in response.tool_calls)
+    assert (response.tool_calls, len(response.broken_tool_calls)) == ((), 1)
+
+
+def test_a_line_that_is_no_json_does_not_lose_the_lines_after_it():
+    for junk in (b'proxy says "hello\n', b"oops\n", b"{oops}\n", b'"{"\n'):
+        response = decode(line({"content": "a"}), junk, last())
+        assert (response.text, response.stop_reason) == ("a", Reason.END_TURN)
 
 
 def test_an_empty_answer_is_a_diagnostic_of_its_own():

@@ -164,12 +164,19 @@ def test_a_prompt_that_was_blocked_is_a_stop_reason(status, fields):
             "Provider returned error; no",
             "400",
         ),
+        ({"error": {"code": 400, "type": "BadRequestError", "message": "no"}}, "no", "BadRequestError"),
         ({"error": {}}, '{"error": {}}', None),
     ],
 )
 def test_the_message_is_found_wherever_servers_put_it(body, message, code):
     error = decode(400, body)
     assert (error.message, error.code) == (message, code)
+
+
+def test_an_error_in_the_event_of_a_stream_that_never_began_is_read():
+    body = b': busy\n\nevent: error\ndata: {"error": {"message": "slow down", "code": "rate_limit_exceeded"}}\n\n'
+    error = OPENAI.decode_error(429, {}, body)
+    assert (error.type, error.message, error.code) == (ErrorType.RATE_LIMIT, "slow down", "rate_limit_exceeded")
 
 
 @pytest.mark.parametrize(
@@ -223,6 +230,46 @@ def test_a_wait_is_read_from_any_spelling_of_the_headers_and_from_googles_body()
 def test_inside_a_stream_codes_stand_for_the_status(fields, kind):
     response = OPENAI.decode_response({"error": {"message": "x", **fields}})
     assert response.error.kind == kind
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "retryable"),
+    [
+        ("server_error", "server", True),
+        ("vector_store_timeout", "timeout", True),
+        ("rate_limit_exceeded", "rate_limit", True),
+        ("provider_overloaded", "overloaded", True),
+        ("anything", "server", True),
+        ("invalid_request_error", "invalid_request", False),
+        ("tool_use_failed", "invalid_request", False),
+        ("precondition_failed", "invalid_request", False),
+        ("string_too_long", "invalid_request", False),
+        ("max_tokens_exceeded", "invalid_request", False),
+        ("invalid_image_url", "invalid_request", False),
+        ("payload_too_large", "too_large", False),
+        ("authentication", "auth", False),
+        ("permission_denied", "auth", False),
+        ("not_found", "not_found", False),
+        ("payment_required", "quota", False),
+        ("insufficient_quota", "quota", False),
+    ],
+)
+def test_what_cannot_heal_is_not_retryable_inside_a_stream_either(code, kind, retryable):
+    error = OPENAI.decode_response({"error": {"message": "x", "code": code}}).error
+    assert (error.kind, error.retryable) == (kind, retryable)
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ({"error": {"code": "1261", "message": "Prompt exceeds max length"}}, Reason.CONTEXT_WINDOW_EXCEEDED),
+        ({"error": {"code": "1301", "message": "sensitive content"}}, Reason.SAFETY_BLOCKED),
+        ({"error": {"code": "image_content_policy_violation", "message": "x"}}, Reason.SAFETY_BLOCKED),
+        ({"error": "This model's maximum prompt length is 131072", "code": "bad"}, Reason.CONTEXT_WINDOW_EXCEEDED),
+    ],
+)
+def test_codes_of_single_vendors_are_stop_reasons_too(body, reason):
+    assert decode(400, body).stop_reason is reason
 
 
 WORDS = ["error", "message", "code", "type", "metadata", "raw", "detail", "details", "innererror", "status", "object"]

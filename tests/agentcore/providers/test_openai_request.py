@@ -11,6 +11,10 @@ def body(*messages: Message, **fields):
     return OPENAI.encode_request(ChatRequest("m-1", messages or (ASK,), 60, **fields))
 
 
+def result(call_id: str) -> Message:
+    return Message(Role.TOOL, "seen", tool_call_id=call_id)
+
+
 def test_a_streaming_request_asks_for_usage():
     assert body() == {
         "model": "m-1",
@@ -64,19 +68,37 @@ def test_calls_and_their_results_are_a_pair():
     ],
 )
 def test_arguments_go_back_as_text_that_is_always_an_object(call, arguments):
-    message = body(Message(Role.ASSISTANT, "Now.", (call,)))["messages"][0]
+    message = body(Message(Role.ASSISTANT, "Now.", (call,)), result("c"))["messages"][0]
     assert (message["content"], message["tool_calls"][0]["function"]["arguments"]) == ("Now.", arguments)
 
 
 def test_a_custom_call_goes_back_as_text():
     call = ToolCall("c", "sql", raw="select 1", custom=True)
-    message = body(Message(Role.ASSISTANT, "", (call,)))["messages"][0]
+    message = body(Message(Role.ASSISTANT, "", (call,)), result("c"))["messages"][0]
     assert message["tool_calls"] == [{"id": "c", "type": "custom", "custom": {"name": "sql", "input": "select 1"}}]
 
 
 def test_a_broken_call_is_never_sent():
     call = ToolCall("c", "f", raw='{"a', issue=CallIssue.TRUNCATED)
     assert body(Message(Role.ASSISTANT, "So", (call,)))["messages"] == [{"role": "assistant", "content": "So"}]
+
+
+def test_a_call_without_a_result_and_a_result_without_a_call_are_never_sent():
+    seen, unseen = ToolCall("c1", "f", {}, "{}"), ToolCall("c2", "f", {}, "{}")
+    echo = {"role": "assistant", "content": "x", "tool_calls": [{"id": "c1"}, {"id": "c2"}]}
+    said = Message(Role.ASSISTANT, "So", (seen, unseen), echo=echo)
+    assistant, tool = body(said, result("c1"), result("other"))["messages"]
+    assert [call["id"] for call in assistant["tool_calls"]] == ["c1"]
+    assert tool["tool_call_id"] == "c1"
+
+
+def test_a_call_that_the_turn_named_anew_keeps_its_pair_in_the_echo():
+    kept = {"role": "assistant", "content": None, "reasoning_content": "Hm."}
+    echo = {**kept, "tool_calls": [{"id": "call_0", "type": "function", "extra_content": {"signature": "s"}}]}
+    said = Message(Role.ASSISTANT, "", (ToolCall("call_2_0", "f", {}, "{}"),), echo=echo)
+    assistant, tool = body(said, result("call_2_0"))["messages"]
+    assert assistant == {**kept, "tool_calls": [{**echo["tool_calls"][0], "id": "call_2_0"}]}
+    assert tool["tool_call_id"] == "call_2_0"
 
 
 def test_an_echo_is_sent_verbatim_and_a_foreign_one_is_not():
@@ -90,8 +112,8 @@ def test_what_a_decoded_answer_echoes_can_be_sent_back():
     call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     message = {"content": None, "reasoning_content": "Hm.", "tool_calls": [call]}
     response = OPENAI.decode_response({"choices": [{"finish_reason": "tool_calls", "message": message}]})
-    sent = body(Message(Role.ASSISTANT, response.text, response.tool_calls, echo=response.echo))["messages"]
-    assert sent == [{"role": "assistant", **message}]
+    said = Message(Role.ASSISTANT, response.text, response.tool_calls, echo=response.echo)
+    assert body(said, result("c"))["messages"][0] == {"role": "assistant", **message}
 
 
 def test_a_continuation_is_the_text_so_far_and_the_hint_as_system():
@@ -114,6 +136,43 @@ def test_settings_steer_the_codec_and_are_not_sent():
     assert sent["messages"][-1] == {"role": "user", "content": "b"}
     assert (sent["max_completion_tokens"], sent["temperature"], sent["seed"]) == (60, 0.5, None)
     assert not {"hint_role", "max_tokens_field", "max_tokens"} & set(sent)
+
+
+@pytest.mark.parametrize(
+    ("extra", "message", "flags"),
+    [
+        ({"prefill": True}, {"role": "assistant", "content": "Once "}, {}),
+        ({"prefix": True}, {"role": "assistant", "content": "Once ", "prefix": True}, {}),
+        (
+            {"continue_final_message": True, "add_generation_prompt": False},
+            {"role": "assistant", "content": "Once "},
+            {"continue_final_message": True, "add_generation_prompt": False},
+        ),
+    ],
+    ids=["llama.cpp and Groq", "Mistral and DeepSeek", "vLLM"],
+)
+def test_a_server_that_goes_on_with_a_message_is_asked_in_its_own_way_and_only_then(extra, message, flags):
+    sent = body(continuation=Continuation("Once ", "Continue."), extra=extra)
+    assert sent["messages"][-1] == message
+    assert {key: sent[key] for key in ("continue_final_message", "add_generation_prompt") if key in sent} == flags
+    for other in (body(extra=extra), body(continuation=Continuation("", "Continue."), extra=extra)):
+        assert not {"prefix", "continue_final_message", "add_generation_prompt"} & set(other)
+    assert other["messages"][-1] == {"role": "system", "content": "Continue."}
+    repair = body(continuation=Continuation("Once ", "Continue.", repairs=True), extra=extra)
+    assert repair["messages"][1:] == [
+        {"role": "assistant", "content": "Once "},
+        {"role": "system", "content": "Continue."},
+    ]
+    assert not set(extra) & set(repair)
+
+
+def test_no_body_holds_what_this_api_refuses_together():
+    both = body(extra={"max_completion_tokens": 5, "max_tokens": 7})
+    assert (both["max_tokens"], "max_completion_tokens" in both) == (60, False)
+    assert "stream_options" not in body(stream=False, extra={"stream_options": {"include_usage": True}})
+    choice = {"tool_choice": "required", "parallel_tool_calls": False}
+    assert not set(choice) & set(body(extra=choice))
+    assert set(choice) < set(body(extra=choice, tools=(ToolSpec("f", "", {}),)))
 
 
 def test_extra_keys_replace_options_but_never_what_the_machine_decides():

@@ -115,7 +115,18 @@ def test_tokens_at_the_cap_prove_a_cut_under_a_label_of_tool_calls():
 
 def test_tokens_at_the_cap_alone_change_nothing():
     assert answer("stop", content="Hi", usage=spent(64), cap=64).stop_reason is Reason.END_TURN
-    assert answer("tool_calls", tool_calls=[call("{}")], usage=spent(64), cap=64).stop_reason is Reason.TOOL_CALL
+    whole = answer("tool_calls", tool_calls=[call('{"a": 1}')], usage=spent(64), cap=64)
+    assert whole.stop_reason is Reason.TOOL_CALL
+
+
+def test_an_empty_object_at_the_cap_may_stand_for_arguments_that_were_cut():
+    """vLLM writes `{}` for arguments it could not read to their end, under the label `tool_calls`."""
+    response = answer("tool_calls", tool_calls=[call('{"a": 1}'), call("{}", call_id="c2")], usage=spent(64), cap=64)
+    assert response.stop_reason is Reason.MAX_TOKENS
+    assert "relabelled" in response.diagnostics
+    assert [c.id for c in response.tool_calls] == ["c1", "c2"]  # whether they fit their schemas is the machine's to ask
+    below = answer("tool_calls", tool_calls=[call("{}")], usage=spent(63), cap=64)
+    assert below.stop_reason is Reason.TOOL_CALL
 
 
 def test_a_native_word_uncovers_truncation():
@@ -133,6 +144,8 @@ def test_a_native_word_uncovers_truncation():
         ("refusal", Reason.SAFETY_BLOCKED),
         (128009, Reason.END_TURN),
         ("\nUSER:", Reason.END_TURN),
+        ("Length", Reason.END_TURN),
+        ("Language", Reason.END_TURN),
         ("tool_use", Reason.END_TURN),
         ("error", Reason.UNKNOWN),
     ],
@@ -174,6 +187,15 @@ def test_arguments_as_an_object_show_the_last_call_whole_only_at_a_natural_end()
     whole = answer("tool_calls", tool_calls=[call({"a": [1, "é"]}), call({"b": 2}, call_id="c2")]).tool_calls
     assert [(c.arguments, c.raw) for c in whole] == [({"a": [1, "é"]}, '{"a":[1,"é"]}'), ({"b": 2}, '{"b":2}')]
     assert [c.shown_whole for c in whole] == [True, False]
+
+
+@pytest.mark.parametrize("arguments", [[1], [], 0, 7, 1.5, True, False, ["{}"]])
+def test_arguments_that_are_neither_text_nor_an_object_never_pass_for_none(arguments):
+    for body in ({"tool_calls": [call(arguments)]}, {"function_call": {"name": "look", "arguments": arguments}}):
+        response = answer("tool_calls", **body)
+        assert response.tool_calls == ()
+        assert [c.issue for c in response.broken_tool_calls] == [CallIssue.MALFORMED]
+        assert response.broken_tool_calls[0].arguments == {}
 
 
 def test_a_custom_call_carries_text_and_is_whole_unless_cut():
@@ -337,6 +359,17 @@ def test_usage_also_stands_in_x_groq_and_at_a_choice():
     assert answer(content="Hi", choice={"usage": spent(4)}).usage == TokenUsage(5, 4)
 
 
+def test_of_several_choices_the_first_by_index_is_read_in_whatever_order_they_come():
+    choices = [
+        {"index": index, "message": {"content": text}, "finish_reason": reason}
+        for index, text, reason in ((2, "C", "length"), (0, "A", "stop"), (1, "B", "content_filter"))
+    ]
+    response = OPENAI.decode_response({"choices": choices})
+    assert (response.text, response.stop_reason) == ("A", Reason.END_TURN)
+    numbered_from_1 = OPENAI.decode_response({"choices": [choices[0], choices[2]]})
+    assert (numbered_from_1.text, numbered_from_1.stop_reason) == ("B", Reason.SAFETY_BLOCKED)
+
+
 def test_only_the_first_choice_is_read():
     body = {"choices": [{"index": 0, "finish_reason": "stop", "message": {"content": "A"}},
                         {"index": 1, "finish_reason": "length", "message": {"content": "B"}}]}  # fmt: skip
@@ -387,6 +420,14 @@ def test_a_plain_or_broken_answer_needs_no_echo():
 def test_another_vendors_json_is_refused(payload):
     with pytest.raises(DecodeError, match="no chat completion"):
         OPENAI.decode_response(payload)
+
+
+def test_a_stream_that_was_kept_in_an_array_is_read_as_one():
+    deltas = [{"content": "Grü"}, {"content": "ße"}, {}]
+    chunks = [{"choices": [{"delta": delta, "finish_reason": None}]} for delta in deltas]
+    chunks[-1]["choices"][0]["finish_reason"] = "length"
+    response = OPENAI.decode_response([{"other": 1}, *chunks])
+    assert (response.text, response.stop_reason) == ("Grüße", Reason.MAX_TOKENS)
 
 
 @pytest.mark.parametrize("choices", [None, [], {}, "x", [None], [[]], [{}], [{"message": "x", "finish_reason": {}}]])

@@ -56,6 +56,22 @@ def test_a_call_that_is_broken_or_has_no_result_is_never_sent():
     assert body(Message(Role.ASSISTANT, "So", (ToolCall("c", "f"),)))["input"] == said
     echo = [{"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}]
     assert body(Message(Role.ASSISTANT, "So", (ToolCall("c", "f"),), echo=echo))["input"] == said
+    assert body(Message(Role.ASSISTANT, "So"), result("other"))["input"] == said
+
+
+def test_this_api_goes_on_with_no_message_so_the_hint_is_always_sent():
+    for extra in ({"prefill": True}, {"prefix": True}, {"continue_final_message": True}):
+        sent = body(continuation=Continuation("Once ", "Continue."), extra=extra)
+        assert sent["input"][-1] == {"role": "system", "content": "Continue."}
+        assert set(extra).isdisjoint(sent)
+
+
+def test_what_this_api_refuses_is_not_sent():
+    chat = {"max_tokens": 1, "max_completion_tokens": 1, "messages": [], "stream_options": {"include_usage": True}}
+    assert set(chat).isdisjoint(body(extra=chat))
+    choice = {"tool_choice": "auto", "parallel_tool_calls": False}
+    assert set(choice).isdisjoint(body(extra=choice))
+    assert set(choice) < set(body(extra=choice, tools=(ToolSpec("f", "", {}),)))
 
 
 REASONING = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAA"}

@@ -128,10 +128,18 @@ def test_silence_is_said(status, reason):
 def test_client_calls_make_a_natural_end_a_tool_call():
     response = answer(message("Now."), call('{"a": 1}'), call("", "c2"))
     assert (response.stop_reason, response.raw_stop_reason) == (Reason.TOOL_CALL, "completed")
+    assert response.diagnostics == ()  # this API has no other word for it, so none was overridden
     assert [(c.id, c.arguments, c.raw, c.shown_whole) for c in response.tool_calls] == [
         ("c1", {"a": 1}, '{"a": 1}', True),
         ("c2", {}, "", True),
     ]
+
+
+@pytest.mark.parametrize("arguments", [[1], [], 0, 7, True, False])
+def test_arguments_that_are_neither_text_nor_an_object_never_pass_for_none(arguments):
+    response = answer(call(arguments))
+    assert response.tool_calls == ()
+    assert [c.issue for c in response.broken_tool_calls] == [CallIssue.MALFORMED]
 
 
 def test_a_custom_call_carries_its_text():

@@ -231,6 +231,40 @@ def test_parallel_calls_that_all_have_index_0_are_kept_apart_by_id():
     assert [(c.id, c.name) for c in response.tool_calls] == [("a", "one"), ("b", "two")]
 
 
+def test_parallel_calls_that_all_have_index_0_and_no_id_are_kept_apart_by_their_whole_arguments():
+    response = decode(
+        calls(piece('{"a": {"b": 1}}', name="look"), piece('{"a": 2}', name="look")),
+        calls(piece('{"c": ', name="see")),
+        calls(piece("{}}", name="see")),
+        chunk({}, "tool_calls"),
+    )
+    assert [(c.id, c.name, c.arguments) for c in response.tool_calls] == [
+        ("call_0", "look", {"a": {"b": 1}}),
+        ("call_1", "look", {"a": 2}),
+        ("call_2", "see", {"c": {}}),
+    ]
+
+
+def test_an_index_written_as_text_is_one():
+    response = decode(
+        calls(piece("", index="0", call_id="a", name="look"), piece("", index="1", call_id="b", name="see")),
+        calls(piece('{"y": 2}', index="1"), piece('{"x": 1}', index="0")),
+        chunk({}, "tool_calls"),
+    )
+    assert [(c.id, c.arguments) for c in response.tool_calls] == [("a", {"x": 1}), ("b", {"y": 2})]
+
+
+@pytest.mark.parametrize("index", [True, -1, 1.5, "one", "", 2**60, [0]])
+def test_an_index_that_is_none_leaves_a_piece_to_its_id(index):
+    response = decode(
+        calls(piece('{"x"', index=index, call_id="a", name="look")),
+        calls(piece("{}", index=index, call_id="b", name="see")),
+        calls(piece(": 1}", index=index, call_id="a")),
+        chunk({}, "tool_calls"),
+    )
+    assert [(c.id, c.arguments) for c in response.tool_calls] == [("a", {"x": 1}), ("b", {})]
+
+
 def test_pieces_without_an_index_follow_their_id_or_the_latest_call():
     response = decode(
         calls(piece('{"n": ', index=None, call_id="a", name="one")),
@@ -278,6 +312,29 @@ def test_thoughts_in_pieces_are_joined_for_the_echo():
     assert response.reasoning_content == "Let me see."
 
 
+def choice_chunk(index: int, text: str = "", reason: str | None = None) -> bytes:
+    return event({"choices": [{"index": index, "delta": {"content": text}, "finish_reason": reason}]})
+
+
+def test_of_several_choices_only_the_first_by_index_is_shown_and_read():
+    decoder = OPENAI.stream_decoder()
+    wire = (
+        choice_chunk(1, "B"),
+        choice_chunk(0, "A"),
+        choice_chunk(1, "b", "length"),
+        choice_chunk(0, "a", "stop"),
+        DONE,
+    )
+    shown = [delta.text for data in wire for delta in decoder.feed(data)]
+    response = decoder.close()
+    assert (shown, response.text, response.stop_reason) == (["A", "a"], "Aa", Reason.END_TURN)
+
+
+def test_a_server_that_numbers_its_choices_from_1_is_read_at_the_end():
+    response = decode(choice_chunk(2, "C"), choice_chunk(1, "B"), choice_chunk(1, "b", "length"), DONE)
+    assert (response.text, response.stop_reason) == ("Bb", Reason.MAX_TOKENS)
+
+
 def test_a_message_beside_the_deltas_is_not_read_twice():
     full = {"message": {"role": "assistant", "content": "Hello"}}
     response = decode(chunk({"content": "Hel"}), chunk({"content": "lo"}, choice=full), chunk({}, "stop", choice=full))
@@ -316,6 +373,10 @@ def test_a_whole_answer_that_breaks_off_keeps_its_text_and_believes_no_reason():
         b'{"type": "message", "content": []}',
         b'{"choices": []} trailing',
         b"data: hello\n\n",
+        b"data: hello\n\ndata: [DONE]\n\n",
+        b"data: {oops}\n\ndata: {'choices': []}\n\ndata: [DONE]\n\n",
+        b"data: 1\n\ndata: null\n\ndata: []\n\n",
+        b"data: {}\n\n",
         b'data: {"type": "message_start"}\n\n',
         b'event: ping\ndata: {"type": "ping"}\n\n',
         b"[]",
@@ -327,6 +388,55 @@ def test_what_is_no_chat_completion_is_refused_in_any_chunking(body):
         decode(body)
     with pytest.raises(DecodeError):
         decode(*(body[i : i + 1] for i in range(len(body))))
+
+
+@pytest.mark.parametrize("size", [1, 7, 10_000])
+@pytest.mark.parametrize("array", [False, True])
+def test_chunks_without_the_framing_of_events_are_read_as_the_stream_they_are(array, size):
+    chunks = [{"choices": [{"delta": {"content": text}, "finish_reason": None}]} for text in ("Grü", "ße")]
+    chunks.append({"choices": [{"delta": {}, "finish_reason": "length"}], "usage": {"completion_tokens": 4}})
+    lines = "\n".join(json.dumps(one) for one in chunks)
+    wire = (json.dumps(chunks) if array else lines).encode()
+    response = decode(*(wire[i : i + size] for i in range(0, len(wire), size)))
+    assert (response.text, response.stop_reason, response.usage) == ("Grüße", Reason.MAX_TOKENS, TokenUsage(0, 4))
+    before_the_reason = wire[: wire.index(b'"finish_reason": "length"')]
+    broken = decode(before_the_reason)
+    assert (broken.text, broken.stop_reason, broken.incomplete_stream) == ("Grüße", Reason.UNKNOWN, True)
+
+
+def test_lines_that_are_no_chunks_are_refused():
+    with pytest.raises(DecodeError, match="no chat completion"):
+        decode(b'{"status": "pulling"}\n{"status": "success"}\n')
+
+
+@given(st.text(st.sampled_from("aé😀\U0010ffff\n"), min_size=1, max_size=6), st.integers(1, 3))
+def test_characters_that_a_gateway_cut_in_two_are_joined(text, units):
+    """JavaScript cuts by UTF-16 units, so half of an emoji can come in each of two pieces."""
+    wide = text.encode("utf-16-le")
+    halves = [wide[i : i + 2 * units].decode("utf-16-le", "surrogatepass") for i in range(0, len(wide), 2 * units)]
+    deltas = [{"content": half, "reasoning_content": half} for half in halves]
+    wire = [f"data: {json.dumps({'choices': [{'delta': delta}]})}\n\n".encode() for delta in deltas]
+    wire += [calls(piece('{"a": "', call_id="c", name="look", index=0))]
+    wire += [
+        f"data: {json.dumps({'choices': [{'delta': {'tool_calls': [piece(half)]}}]})}\n\n".encode() for half in halves
+    ]
+    decoder = OPENAI.stream_decoder()
+    shown = "".join(delta.text for data in [*wire, calls(piece('"}'))] for delta in decoder.feed(data))
+    response = decoder.close()
+    assert (response.text, response.reasoning_content, shown) == (text, text, text)
+    assert (*response.tool_calls, *response.broken_tool_calls)[0].raw == '{"a": "' + text + '"}'
+
+
+def test_half_a_character_that_nothing_follows_is_replaced():
+    response = decode(b'data: {"choices": [{"delta": {"content": "a\\ud83d"}}]}\n\n', DONE)
+    assert response.text == "a\ufffd"
+
+
+def test_numbers_no_one_can_count_lose_neither_the_event_nor_its_reason():
+    digits = "9" * 5000
+    event_ = '{"choices": [{"delta": {"content": "Hi"}, "finish_reason": "stop"}], "usage": {"prompt_tokens": %s}}'
+    response = decode(b"data: " + (event_ % digits).encode() + b"\n\n")
+    assert (response.text, response.stop_reason, response.usage) == ("Hi", Reason.END_TURN, None)
 
 
 def test_html_is_refused_at_its_first_bytes_and_again_at_close():

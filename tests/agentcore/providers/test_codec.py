@@ -1,0 +1,68 @@
+"""What all codecs share, asked of each of them."""
+
+import pytest
+
+from agentcore.errors import DecodeError
+from agentcore.messages import ChatRequest, Message, Role
+from agentcore.providers import PROVIDERS, Provider
+from agentcore.providers.wire.codec import Codec
+from agentcore.reasons import NormalizedStopReason as Reason
+from tests.agentcore.providers.wires import chunks, read_with_deltas
+
+CODECS = [pytest.param(codec, id=name) for name, codec in PROVIDERS.items()]
+BEARERS = ["openai", "openai_responses", "ollama", "llama", "cohere", "bedrock"]
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_a_key_is_in_the_headers_only_where_there_is_one(codec: Provider):
+    without = codec.headers()
+    assert without["Content-Type"] == "application/json"
+    assert without == codec.headers("") == codec.headers(None)
+    assert any("sk-1" in value for value in codec.headers("sk-1").values())
+
+
+@pytest.mark.parametrize("name", BEARERS)
+def test_most_take_the_key_as_a_bearer(name: str):
+    assert PROVIDERS[name].headers("sk-1")["Authorization"] == "Bearer sk-1"
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_paths_begin_with_a_slash_and_floors_are_positive(codec: Provider):
+    assert codec.path(ChatRequest("m", (Message(Role.USER, "Hi"),), 60)).startswith("/")
+    assert codec.output_floor >= 1
+
+
+@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize("raw", [None, "", "  ", "bananas", "\ud83d", "\0", "x" * 100_000])
+def test_what_is_no_word_normalizes_to_unknown(codec: Provider, raw: str | None):
+    assert codec.normalize(raw) is Reason.UNKNOWN
+    assert str(codec.normalize(raw)) == "unknown"
+
+
+@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize("status", [0, 200, 204, 301, 400, 418, 429, 500, 599, 999])
+@pytest.mark.parametrize("body", [b"", b"<html>", b"{", b"null", b"[]", b"\x1f\x8b\x08", b'"x"', b"[[[[1]]]]"])
+def test_no_failed_call_makes_a_codec_raise(codec: Provider, status: int, body: bytes):
+    error = codec.decode_error(status, {"Retry-After": "soon", "X-Should-Retry": "perhaps"}, body)
+    assert error.message
+    assert error.retry_after is None
+
+
+@pytest.mark.parametrize("name", ["openai", "llama"])
+@pytest.mark.parametrize("size", [1, 7, 0])
+def test_a_vendors_chunks_are_read_in_the_messages_of_bedrock_too(name: str, size: int):
+    """OpenAI's open models on Bedrock answer InvokeModel in their own words."""
+    wire = chunks(
+        {"choices": [{"index": 0, "delta": {"content": "Grü"}, "finish_reason": None}]},
+        {"choices": [{"index": 0, "delta": {"content": "ße"}, "finish_reason": "length"}]},
+    )
+    response, deltas = read_with_deltas(name, wire, size=size)
+    assert (response.text, response.stop_reason) == ("Grüße", Reason.MAX_TOKENS)
+    assert [delta.text for delta in deltas] == ["Grü", "ße"]
+    with pytest.raises(DecodeError, match="event stream cannot be read"):
+        read_with_deltas(name, b"\0" * 40, size=size)
+
+
+def test_a_codec_must_say_where_what_and_how():
+    with pytest.raises(TypeError, match="abstract"):
+        Codec()  # type: ignore[abstract]

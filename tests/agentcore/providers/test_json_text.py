@@ -1,0 +1,33 @@
+import pytest
+
+from agentcore.errors import DecodeError
+from agentcore.providers.wire.json_text import is_cut_json, read_cut_json, read_json
+
+
+def test_what_is_there_of_cut_json_is_read():
+    assert read_cut_json(b'{"a": "so f') == {"a": "so f"}
+    with pytest.raises(DecodeError, match="cannot be read"):
+        read_cut_json(b'{"a": oops}')
+
+
+def test_a_lone_surrogate_or_a_bad_byte_does_not_lose_an_event():
+    assert read_json(b'{"a": "\\ud83d"}') == {"a": "\ud83d"}
+    assert read_json(b'{"a": "\xff"}') == {"a": "\ufffd"}
+    assert read_json(b'{"a": ' + b"9" * 5000 + b"}") == {"a": float("inf")}
+    assert read_json(b'{"a": ' + b"[" * 300 + b"]" * 300 + b"}")["a"]
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b"hello", b"[" * 100_000])
+def test_what_is_no_json_is_a_value_error(data):
+    with pytest.raises(ValueError, match=r"."):
+        read_json(data)
+
+
+@pytest.mark.parametrize("end", range(1, len(b'{"a": ["b", 1]}')))
+def test_a_beginning_of_an_object_is_one_that_is_cut(end):
+    assert is_cut_json(b'{"a": ["b", 1]}'[:end])
+
+
+@pytest.mark.parametrize("data", [b"", b"hello", b'{"a": 1}', b"{oops}", b'{"a": 1} {', b'"a', b"nul", b"{]"])
+def test_nothing_else_is(data):
+    assert not is_cut_json(data)
