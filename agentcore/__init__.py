@@ -22,10 +22,16 @@ from agentcore.merging import Merge, merge_continuation
 from agentcore.messages import ChatRequest, ChatResponse, Message, Role, TokenUsage, ToolCall, ToolSpec
 from agentcore.policy import Limits, Policy
 from agentcore.reasons import AttemptKind, NormalizedStopReason, StopReason, TurnStatus
-from agentcore.replay import Record, Recording, Verification, verify, what_if
-
-#: The version of the core's judgement; stored with every recorded turn.
-VERSION = "1"
+from agentcore.replay import (
+    Record,
+    Recording,
+    Verification,
+    recording_from_json,
+    recording_to_json,
+    verify,
+    what_if,
+)
+from agentcore.version import VERSION
 
 __all__ = [
     "VERSION",
@@ -66,6 +72,8 @@ __all__ = [
     "Verification",
     "advance",
     "merge_continuation",
+    "recording_from_json",
+    "recording_to_json",
     "verify",
     "what_if",
 ]

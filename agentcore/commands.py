@@ -15,9 +15,9 @@ class CallModel:
     The call ends with a timeout error after `seconds_left` seconds, where that is set.
     """
 
-    kind: AttemptKind
+    kind: AttemptKind  #: why the model is called
     attempt: int
-    request: ChatRequest
+    request: ChatRequest  #: for the dialect's codec
     seconds_left: float | None = None
 
 
@@ -26,7 +26,7 @@ class RunTools:
     """Run these calls, all of them whole and valid; answer with ToolsReturned."""
 
     calls: tuple[ToolCall, ...]
-    seconds_left: float | None = None
+    seconds_left: float | None = None  #: of max_seconds; None: no limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,16 +45,17 @@ class Hold:
 class Finish:
     """The turn has ended. `notice` says apart from the answer what is missing from it."""
 
-    status: TurnStatus
-    stop_reason: StopReason
-    terminal_reason: str
-    output_text: str = ""
+    status: TurnStatus  #: as the turn is filed
+    stop_reason: StopReason  #: why the agent stopped
+    terminal_reason: str  #: finer, such as budget_exhausted
+    output_text: str = ""  #: the merged answer, as far as it came
     notice: str = ""
-    error_code: str | None = None
-    error_message: str = ""
-    envelope: Any = None
+    error_code: str | None = None  #: such as envelope_refusal
+    error_message: str = ""  #: in words, without the model's or the user's content
+    envelope: Any = None  #: the accepted value of an envelope turn
 
 
+#: What may be asked of the outside; exactly one results from each event.
 Command = CallModel | RunTools | Wait | Hold | Finish
 
 
@@ -62,5 +63,5 @@ Command = CallModel | RunTools | Wait | Hold | Finish
 class Observation:
     """One structured fact for operators and metrics (design §3.8)."""
 
-    type: str
-    fields: Mapping[str, Any]
+    type: str  #: such as stop_reason_observed
+    fields: Mapping[str, Any]  #: as its spec names them, JSON types

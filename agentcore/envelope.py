@@ -4,37 +4,42 @@ spec: rfc-0033-envelope-completion; decisions: design §3.7. Recovery happens be
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from pydantic_core import from_json
 
-from agentcore.policy import Validator, Violation
-
-
-class RecoveryPath(StrEnum):
-    DIRECT = "direct"
-    MARKDOWN_FENCE = "markdown-fence"
-    BRACE_WALKER = "brace-walker"
+from agentcore.policy import EnvelopeRules, Policy, RecoveryPath, Repairer, Violation
 
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """What was read: the value, how it was found and at which byte of the text it begins."""
+    """What was read: the value, how it was found and at which byte of the text what was read begins."""
 
-    value: Any
-    path: RecoveryPath
-    byte_offset: int
+    value: Any  #: JSON types
+    path: RecoveryPath  #: how it was found
+    byte_offset: int  #: in the text as UTF-8
 
 
 _FENCE = re.compile(r"```(?:json)?[ \t]*\r?\n(.*?)```", re.DOTALL | re.IGNORECASE)
 
 
-def read_payload(text: str) -> Payload | None:
-    """The JSON object or array in the text; None where there is none that is whole."""
-    for path, start, candidate in _candidates(text):
+#: Where JSON may begin in prose. A list only at the beginning of a line, for prose has brackets of its own.
+_OPENING = re.compile(r"\{|^[ \t]*\[", re.MULTILINE)
+
+_DEFAULT_PATHS = EnvelopeRules().recovery
+
+
+def read_payload(
+    text: str, recovery: Sequence[RecoveryPath] = _DEFAULT_PATHS, repair: Repairer | None = None
+) -> Payload | None:
+    """The JSON in the text: the text itself, or an object or array found by one of the `recovery` paths.
+
+    None where there is none that is whole. The order is fixed: what changes least comes first, `repair` last.
+    """
+    for path, start, candidate in _candidates(text, recovery, repair):
         try:
             value = from_json(candidate, allow_inf_nan=False)
         except ValueError:
@@ -44,11 +49,25 @@ def read_payload(text: str) -> Payload | None:
     return None
 
 
-def _candidates(text: str) -> list[tuple[RecoveryPath, int, str]]:
-    found = [(RecoveryPath.DIRECT, 0, text.strip())]
-    found += [(RecoveryPath.MARKDOWN_FENCE, m.start(1), m.group(1)) for m in _FENCE.finditer(text)]
-    found += [(RecoveryPath.BRACE_WALKER, start, text[start:end]) for start, end in _braces(text)]
-    return found
+def _candidates(
+    text: str, recovery: Sequence[RecoveryPath], repair: Repairer | None
+) -> Iterator[tuple[RecoveryPath, int, str]]:
+    yield RecoveryPath.DIRECT, 0, text.strip()
+    if RecoveryPath.MARKDOWN_FENCE in recovery:
+        yield from ((RecoveryPath.MARKDOWN_FENCE, m.start(1), m.group(1)) for m in _FENCE.finditer(text))
+    if RecoveryPath.BRACE_WALKER in recovery:
+        yield from ((RecoveryPath.BRACE_WALKER, start, text[start:end]) for start, end in _braces(text))
+    if RecoveryPath.JSONREPAIR in recovery and repair is not None:
+        yield from ((RecoveryPath.JSONREPAIR, start, repair(text[start:end])) for start, end in _broken(text))
+
+
+def _broken(text: str) -> Iterator[tuple[int, int]]:
+    """Where a repair is worth trying: fenced blocks, then all from the first bracket on. Prose has none."""
+    for found in _FENCE.finditer(text):
+        if _OPENING.search(found.group(1)):
+            yield found.span(1)
+    if opening := _OPENING.search(text):
+        yield opening.start(), len(text)
 
 
 def _braces(text: str) -> list[tuple[int, int]]:
@@ -74,20 +93,22 @@ def _braces(text: str) -> list[tuple[int, int]]:
 class EnvelopeFault(StrEnum):
     """Why a structured answer is not complete; the words of `envelope.retry.attempted`."""
 
-    TRUNCATION = "truncation"
-    SCHEMA_VIOLATION = "schema-violation"
-    PARSE_ERROR = "parse-error"
-    REFUSAL = "refusal"
+    TRUNCATION = "truncation"  #: it was cut; wins over the other faults
+    SCHEMA_VIOLATION = "schema-violation"  #: JSON that the schema does not allow
+    PARSE_ERROR = "parse-error"  #: no JSON, though the model ended by itself
+    REFUSAL = "refusal"  #: the provider refused; never retried
+    UNKNOWN = "unknown"  #: it could not be judged: the validator itself failed
 
 
 @dataclass(frozen=True, slots=True)
 class EnvelopeReading:
     """What a structured answer came to. `fault` None: complete, and `value` is the envelope."""
 
-    fault: EnvelopeFault | None
-    value: Any = None
-    violations: tuple[Violation, ...] = ()
-    payload: Payload | None = None
+    fault: EnvelopeFault | None  #: why it is not complete
+    value: Any = None  #: the accepted value, where there is no fault
+    violations: tuple[Violation, ...] = ()  #: all of the payload's
+    payload: Payload | None = None  #: what was read, accepted or not
+    problem: str = ""  #: what the validator raised: the exception's name, for its words may hold the answer's
 
     @property
     def summary(self) -> str:
@@ -101,16 +122,19 @@ class EnvelopeReading:
                 return "the answer is not JSON"
             case EnvelopeFault.REFUSAL:
                 return "the provider refused"
+            case EnvelopeFault.UNKNOWN:
+                return f"the answer could not be judged ({self.problem})"
             case EnvelopeFault.SCHEMA_VIOLATION:
                 return "; ".join(f"{v.schema_pointer or '/'} ({v.keyword})" for v in self.violations[:5])
 
 
-def read_envelope(text: str, schema: Mapping[str, Any], validate: Validator | None, *, clean: bool) -> EnvelopeReading:
-    """Judge a structured answer's text. `clean`: the model ended by itself; else any fault is truncation."""
-    payload = read_payload(text)
+def read_envelope(text: str, schema: Mapping[str, Any], policy: Policy, *, clean: bool) -> EnvelopeReading:
+    """Judge a structured answer's text by the policy's rules. `clean`: the model ended by itself; else any fault is
+    truncation, and nothing is repaired: to close what was cut off would pass half an answer as a whole one."""
+    payload = read_payload(text, policy.envelope.recovery, policy.repair if clean else None)
     if payload is None:
         return EnvelopeReading(EnvelopeFault.PARSE_ERROR if clean else EnvelopeFault.TRUNCATION)
-    violations = tuple(validate(schema, payload.value)) if validate else ()
+    violations = tuple(policy.validate(schema, payload.value)) if policy.validate else ()
     if violations:
         fault = EnvelopeFault.SCHEMA_VIOLATION if clean else EnvelopeFault.TRUNCATION
         return EnvelopeReading(fault, violations=violations, payload=payload)

@@ -9,6 +9,8 @@ from agentcore.errors import ErrorType
 
 
 class ErrorHandlingDecision(StrEnum):
+    """What is done about an error (spec: continuation-and-error-policy)."""
+
     STOP = "stop"  #: forbid continuation at once
     RETRY = "retry"  #: allow continuation, for another try
     IGNORE = "ignore"  #: allow continuation, as if there were no error
@@ -18,15 +20,16 @@ class ErrorHandlingDecision(StrEnum):
 class ErrorContext:
     """The error being judged, with the failures before it. `consecutive_failures` 0 means that there is none."""
 
-    type: ErrorType
+    type: ErrorType  #: of the last failure
     consecutive_failures: int
-    total_failures: int
-    message: str | None = None
-    tool_name: str | None = None
-    metadata: Mapping[str, Any] = field(default_factory=dict)
+    total_failures: int  #: iterations and attempts of the turn that failed
+    message: str | None = None  #: of the last failure, in words
+    tool_name: str | None = None  #: the tool that failed, where one did
+    metadata: Mapping[str, Any] = field(default_factory=dict)  #: anything else a resolver knows
 
     @classmethod
     def none(cls) -> Self:
+        """The context where nothing has failed."""
         return cls(ErrorType.UNKNOWN, 0, 0)
 
 
@@ -34,16 +37,17 @@ class ErrorContext:
 class ErrorPolicy:
     """One decision per type of error. `max_retries` is the number of consecutive failures at which a retry stops."""
 
-    on_tool_error: ErrorHandlingDecision = ErrorHandlingDecision.STOP
-    on_model_error: ErrorHandlingDecision = ErrorHandlingDecision.STOP
-    on_validation_error: ErrorHandlingDecision = ErrorHandlingDecision.STOP
-    on_rate_limit_error: ErrorHandlingDecision = ErrorHandlingDecision.STOP
-    on_timeout_error: ErrorHandlingDecision = ErrorHandlingDecision.STOP
-    on_unknown_error: ErrorHandlingDecision = ErrorHandlingDecision.STOP
+    on_tool_error: ErrorHandlingDecision = ErrorHandlingDecision.STOP  #: a tool failed
+    on_model_error: ErrorHandlingDecision = ErrorHandlingDecision.STOP  #: the provider failed
+    on_validation_error: ErrorHandlingDecision = ErrorHandlingDecision.STOP  #: an answer is not the dialect's
+    on_rate_limit_error: ErrorHandlingDecision = ErrorHandlingDecision.STOP  #: 429 and throttling
+    on_timeout_error: ErrorHandlingDecision = ErrorHandlingDecision.STOP  #: no answer in time
+    on_unknown_error: ErrorHandlingDecision = ErrorHandlingDecision.STOP  #: none of these
     max_retries: int = 0
 
     @classmethod
     def stop_on_any_error(cls) -> Self:
+        """The default: any error ends the turn."""
         return cls()
 
     @classmethod
@@ -72,13 +76,16 @@ class ErrorPolicy:
 
     @classmethod
     def retry_all(cls, max_retries: int = 5) -> Self:
+        """Retry everything."""
         retry = ErrorHandlingDecision.RETRY
         return cls(retry, retry, retry, retry, retry, retry, max_retries)
 
     def with_max_retries(self, max_retries: int) -> Self:
+        """This policy, stopping at that many failures running."""
         return replace(self, max_retries=max_retries)
 
     def with_tool_error_handling(self, decision: ErrorHandlingDecision) -> Self:
+        """This policy, with another answer to tool errors."""
         return replace(self, on_tool_error=decision)
 
     def configured(self, error: ErrorType) -> ErrorHandlingDecision:
@@ -87,6 +94,7 @@ class ErrorPolicy:
         return decision
 
     def evaluate(self, context: ErrorContext) -> ErrorHandlingDecision:
+        """What to do now; a retry becomes `stop` at `max_retries` failures running. No failure: `ignore`."""
         if context.consecutive_failures == 0:
             return ErrorHandlingDecision.IGNORE
         decision = self.configured(context.type)

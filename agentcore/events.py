@@ -26,74 +26,86 @@ class Breakpoint:
 class Setup:
     """What the turn is asked with. Numbers are tokens; `ceiling` is the connection's largest output of one call."""
 
-    turn_id: str
-    provider: str
-    model: str
-    max_tokens: int
-    system_prompt: str = ""
-    tools: tuple[ToolSpec, ...] = ()
-    envelope_schema: Mapping[str, Any] | None = None
+    turn_id: str  #: the turn's id; also the `nodeId` of envelope events
+    provider: str  #: the dialect's name, for observations
+    model: str  #: as the provider knows it
+    max_tokens: int  #: of the first call
+    system_prompt: str = ""  #: empty: none
+    tools: tuple[ToolSpec, ...] = ()  #: what the model may call
+    envelope_schema: Mapping[str, Any] | None = None  #: JSON Schema of a structured answer; None: free text
     ceiling: int | None = None
-    context_window: int | None = None
-    output_floor: int = 1
-    extra: Mapping[str, Any] = field(default_factory=dict)
+    context_window: int | None = None  #: input and output together; None: not known
+    output_floor: int = 1  #: the smallest output limit the dialect takes
+    extra: Mapping[str, Any] = field(default_factory=dict)  #: settings of the connection, and fields for the body
 
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    at: float
-    setup: Setup
-    messages: tuple[Message, ...]
-    breakpoints: tuple[Breakpoint, ...] = ()
+    """A user asked. The first event of a turn, and only that."""
+
+    at: float  #: seconds since the turn started
+    setup: Setup  #: what the turn is asked with
+    messages: tuple[Message, ...]  #: the conversation, ending with the user's input
+    breakpoints: tuple[Breakpoint, ...] = ()  #: where to hold
 
 
 @dataclass(frozen=True, slots=True)
 class ModelResponded:
-    at: float
-    response: ChatResponse
+    """A call came back with an answer, also one that was cut, blocked or holds an error."""
+
+    at: float  #: seconds since the turn started
+    response: ChatResponse  #: the whole answer, whatever its reason
     draw: float = 0.5  #: the driver's chance in [0, 1), for a backoff
 
 
 @dataclass(frozen=True, slots=True)
 class ModelFailed:
-    at: float
-    error: ProviderError
+    """A call came back with no answer to judge."""
+
+    at: float  #: seconds since the turn started
+    error: ProviderError  #: what went wrong
     partial: ChatResponse | None = None  #: what had arrived when the call ended
-    draw: float = 0.5
+    draw: float = 0.5  #: as of an answer
 
 
 @dataclass(frozen=True, slots=True)
 class Interrupted:
     """The worker that performed the command is gone; another has taken the turn over."""
 
-    at: float
-    partial: ChatResponse | None = None
+    at: float  #: seconds since the turn started
+    partial: ChatResponse | None = None  #: what had arrived of the call in flight
 
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
     """What one tool call came to. `error` is None where it succeeded; `content` is what the model reads."""
 
-    call_id: str
-    name: str
+    call_id: str  #: `ToolCall.id`
+    name: str  #: of the tool
     content: str
     error: ErrorType | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ToolsReturned:
-    at: float
-    results: tuple[ToolResult, ...] = ()
+    """The tools of a `RunTools` have run. A call without a result becomes an error result."""
+
+    at: float  #: seconds since the turn started
+    results: tuple[ToolResult, ...] = ()  #: one per call that was asked for, in any order
 
 
 @dataclass(frozen=True, slots=True)
 class WokeUp:
-    at: float
+    """The delay of a `Wait` is over."""
+
+    at: float  #: seconds since the turn started
 
 
 class OperatorAction(StrEnum):
+    """What an operator may do to a running turn."""
+
     HOLD = "hold"  #: stop at the next deciding state
-    RELEASE = "release"
+    RELEASE = "release"  #: go on from where it is held
     STEP = "step"  #: release, and hold again at the next deciding state
     CHANGE = "change"  #: only what the other fields say
 
@@ -102,23 +114,26 @@ class OperatorAction(StrEnum):
 class OperatorActed:
     """Who did what to a running turn. `limits` and `error_policy` hold only the fields that change."""
 
-    at: float
-    by: str
-    action: OperatorAction = OperatorAction.CHANGE
+    at: float  #: seconds since the turn started
+    by: str  #: who
+    action: OperatorAction = OperatorAction.CHANGE  #: what
     limits: Mapping[str, Any] = field(default_factory=dict)
     error_policy: Mapping[str, Any] = field(default_factory=dict)
-    max_tokens: int | None = None
-    model: str | None = None
-    system_prompt: str | None = None
-    messages: tuple[Message, ...] | None = None
-    tool_result: ToolResult | None = None
+    max_tokens: int | None = None  #: of the next call
+    model: str | None = None  #: of the next call on
+    system_prompt: str | None = None  #: of the next call on
+    messages: tuple[Message, ...] | None = None  #: the whole conversation in place of the turn's own
+    tool_result: ToolResult | None = None  #: given in place of running the tool
 
 
 @dataclass(frozen=True, slots=True)
 class CancelRequested:
-    at: float
-    by: str = ""
-    partial: ChatResponse | None = None
+    """A person ended the turn."""
+
+    at: float  #: seconds since the turn started
+    by: str = ""  #: who
+    partial: ChatResponse | None = None  #: what had arrived of the call in flight
 
 
+#: What may happen; `advance` takes one of these.
 Event = Started | ModelResponded | ModelFailed | Interrupted | ToolsReturned | WokeUp | OperatorActed | CancelRequested

@@ -11,18 +11,24 @@ _NATURAL = (NormalizedStopReason.END_TURN, NormalizedStopReason.TOOL_CALL)
 def lint(response: ChatResponse, max_tokens: int) -> tuple[str, ...]:
     """The codes that apply to one answer: `output_at_cap`, `unclosed_json`, `unclosed_fence`, `reasoning_ate_budget`,
     `relabelled`."""
-    natural = response.stop_reason in _NATURAL
+    codes = _signs_of_a_cut(response, max_tokens) if response.stop_reason in _NATURAL else []
+    cut = response.stop_reason is NormalizedStopReason.MAX_TOKENS and max_tokens > 0
+    if cut and not response.text.strip() and not response.tool_calls:
+        codes.append("reasoning_ate_budget")
+    if "relabelled" in response.diagnostics:
+        codes.append("relabelled")
+    return tuple(codes)
+
+
+def _signs_of_a_cut(response: ChatResponse, max_tokens: int) -> list[str]:
+    """What in an answer with a natural reason looks cut."""
     used = response.usage.output_tokens if response.usage else None
-    at_cap = used is not None and 0 < max_tokens <= used
-    silent = not response.text.strip() and not response.tool_calls
     found = {
-        "output_at_cap": natural and at_cap,
-        "unclosed_json": natural and _unclosed_json(response.text),
-        "unclosed_fence": natural and response.text.count("```") % 2 == 1,
-        "reasoning_ate_budget": silent and response.stop_reason is NormalizedStopReason.MAX_TOKENS and max_tokens > 0,
-        "relabelled": "relabelled" in response.diagnostics,
+        "output_at_cap": used is not None and 0 < max_tokens <= used,
+        "unclosed_json": _unclosed_json(response.text),
+        "unclosed_fence": response.text.count("```") % 2 == 1,
     }
-    return tuple(code for code, applies in found.items() if applies)
+    return [code for code, applies in found.items() if applies]
 
 
 def _unclosed_json(text: str) -> bool:

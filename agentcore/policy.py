@@ -14,15 +14,16 @@ from agentcore.reasons import NormalizedStopReason
 class Limits:
     """What a turn may use, counted over the whole turn (spec: stop-reason-state-machine, "Hard limits")."""
 
-    max_continuations: int = 3
-    max_total_completion_tokens: int | None = None  #: tokens; None: 4 times the first max_tokens
-    max_total_output_chars: int = 120_000  #: characters
-    max_tool_repair_attempts: int = 1
+    max_continuations: int = 3  #: how often a cut answer is asked to go on, resumes included
+    #: output tokens of all attempts, beyond which nothing is continued; None: 4 times the first max_tokens
+    max_total_completion_tokens: int | None = None
+    max_total_output_chars: int = 120_000  #: characters of the whole answer; it is cut there
+    max_tool_repair_attempts: int = 1  #: how often a broken tool call is asked for again
     max_steps: int = 20  #: iterations
-    max_total_tokens: int | None = None  #: input and output tokens together
-    max_seconds: float | None = None  #: seconds in the model and in tools
-    schema_rounds: int = 3  #: envelope retries
-    truncation_budget_multiplier: float = 2.0
+    max_total_tokens: int | None = None  #: input and output tokens together; None: no limit
+    max_seconds: float | None = None  #: seconds in the model and in tools; None: no limit
+    schema_rounds: int = 3  #: envelope retries; the first call is none
+    truncation_budget_multiplier: float = 2.0  #: by which max_tokens grows when an envelope was cut, 1 to 8
 
 
 #: The spec's configuration keys, accepted on import, and the fields they mean.
@@ -37,21 +38,51 @@ SPEC_KEYS: Mapping[str, str] = {
 class OnTruncation(StrEnum):
     """What is done with whole and valid tool calls of a `max_tokens` answer."""
 
-    EXECUTE_IF_COMPLETE = "execute_if_complete"
-    REPAIR = "repair"
+    EXECUTE_IF_COMPLETE = "execute_if_complete"  #: they run, where all are whole and valid
+    REPAIR = "repair"  #: they are asked for again, as if they were broken
 
 
 @dataclass(frozen=True, slots=True)
 class Violation:
     """One breach of a JSON Schema: where in the value and in the schema (JSON Pointers), which keyword, in words."""
 
-    pointer: str
-    schema_pointer: str
-    keyword: str
-    message: str
+    pointer: str  #: in the value
+    schema_pointer: str  #: in the schema
+    keyword: str  #: such as `required`
+    message: str  #: the validator's sentence, which may quote the value
 
 
+#: Every breach of a schema by a value: `validate(schema, value)`. Where it raises, nothing counts as valid: a call gets
+#: an error result (or is asked for again, if cut), an envelope turn ends as forbidden, with stop reason `error`.
 Validator = Callable[[Mapping[str, Any], Any], list[Violation]]
+
+#: Makes JSON of what is nearly JSON; what it gives back need not be JSON, it is read as strictly as anything.
+Repairer = Callable[[str], str]
+
+
+class RecoveryPath(StrEnum):
+    """How a structured answer was found in a text; the words of `envelope.recovery.applied` (design §3.7)."""
+
+    DIRECT = "direct"  #: the whole text, always tried first; no recovery
+    MARKDOWN_FENCE = "markdown-fence"  #: inside a fenced block
+    BRACE_WALKER = "brace-walker"  #: the first balanced object
+    JSONREPAIR = "jsonrepair"  #: made JSON by `Policy.repair`; never of a text that was cut
+
+
+@dataclass(frozen=True, slots=True)
+class EnvelopeRules:
+    """How structured answers are read: which local recoveries are tried, after the text as it is."""
+
+    #: which are on; the order in which they are tried is always the enumeration's
+    recovery: tuple[RecoveryPath, ...] = (RecoveryPath.MARKDOWN_FENCE, RecoveryPath.BRACE_WALKER)
+
+
+@dataclass(frozen=True, slots=True)
+class CriterionSpec:
+    """A criterion as a policy names it: its class by dotted path, and the keyword arguments it is built with."""
+
+    path: str  #: `module.Class`, or a name that whoever builds it knows
+    kwargs: Mapping[str, Any] = field(default_factory=dict)  #: JSON types
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,17 +90,21 @@ class Policy:
     """Limits, error policy and rules of one turn; it never changes while the turn runs.
 
     `max_tokens`, `system_prompt` and `model` replace what the agent asks for, where set: a replay's altered budget is a
-    policy like any other. `validate` comes from outside, for the core has no JSON Schema validator of its own.
+    policy like any other. `validate` and `repair` come from outside, for the core has no JSON Schema validator and no
+    JSON repairer of its own. So do `criteria`: what is stored of them is `criterion_specs`, from which they are built.
     """
 
-    limits: Limits = field(default_factory=Limits)
-    error_policy: ErrorPolicy = field(default_factory=ErrorPolicy)
-    tool_calls_on_truncation: OnTruncation = OnTruncation.EXECUTE_IF_COMPLETE
+    limits: Limits = field(default_factory=Limits)  #: what the turn may use
+    error_policy: ErrorPolicy = field(default_factory=ErrorPolicy)  #: what is done about its errors
+    tool_calls_on_truncation: OnTruncation = OnTruncation.EXECUTE_IF_COMPLETE  #: about whole calls of a cut answer
     finish_reasons: tuple[NormalizedStopReason, ...] = ()  #: reasons after which the agent must not go on
     criteria: tuple[Criterion, ...] = ()  #: beside the built-in ones
-    max_tokens: int | None = None
-    system_prompt: str | None = None
-    model: str | None = None
+    criterion_specs: tuple[CriterionSpec, ...] = ()  #: where `criteria` come from, in the same order
+    envelope: EnvelopeRules = field(default_factory=EnvelopeRules)  #: how structured answers are read
+    max_tokens: int | None = None  #: tokens of one call; None: as the agent says
+    system_prompt: str | None = None  #: None: as the agent says
+    model: str | None = None  #: None: as the agent says
     min_overlap: int = 12  #: characters from which a repeated seam counts as overlap
     max_retry_after: float = 120.0  #: seconds we are ready to wait because a provider says so
-    validate: Validator | None = field(default=None, compare=False, repr=False)
+    validate: Validator | None = field(default=None, compare=False, repr=False)  #: None: every value is valid
+    repair: Repairer | None = field(default=None, compare=False, repr=False)  #: None: nothing is repaired

@@ -13,24 +13,31 @@ from functools import cache
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from agentcore.commands import CallModel, Command, Observation
+from agentcore.criteria.outcome import ContinuationOutcome
 from agentcore.errors import RecordingError
 from agentcore.events import Event
 from agentcore.machine.advance import Transition
 from agentcore.machine.snapshot import Snapshot
 from agentcore.policy import Policy
 
+#: Makes a value of JSON types; raises `RecordingError` for what cannot be read.
 Reader = Callable[[Any], Any]
+#: A JSON object.
 Json = dict[str, Any]
 
-_LEFT_OUT: Mapping[type, frozenset[str]] = {Policy: frozenset({"validate", "criteria"})}
+_PLAIN = frozenset({str, int, float, bool, types.NoneType})  #: JSON already; asked first, for most values are
+_LEFT_OUT: Mapping[type, frozenset[str]] = {Policy: frozenset({"validate", "repair", "criteria"})}
 
 
 def type_name(cls: type) -> str:
+    """The word that stands for a class as `type`: its name in snake_case."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", cls.__name__).lower()
 
 
 def to_json(value: Any) -> Any:
     """Any of this package's values as JSON types."""
+    if type(value) in _PLAIN:
+        return value
     if isinstance(value, StrEnum):
         return value.value
     if value is None or isinstance(value, str | int | float | bool):
@@ -74,10 +81,12 @@ def tagged(value: Any) -> Json:
 
 
 def event_to_json(event: Event) -> Json:
+    """An event with its `type`, as records keep it."""
     return tagged(event)
 
 
 def event_from_json(data: Json) -> Event:
+    """The event that `event_to_json` wrote. Raises `RecordingError`."""
     event: Event = _union(Event)(data)
     return event
 
@@ -106,25 +115,41 @@ def command_to_json(command: Command) -> Json:
 
 
 def transition_to_json(transition: Transition) -> Json:
+    """`{from, trigger, to, reason, outcome}`; `outcome` as the spec's `toArray()`, or null."""
     return {
         "from": transition.source.value,
         "trigger": transition.trigger.value,
         "to": transition.target.value,
         "reason": transition.reason,
-        "outcome": None if transition.outcome is None else to_json(transition.outcome.to_dict()),
+        "outcome": None if transition.outcome is None else _outcome(transition.outcome),
     }
 
 
+def _outcome(outcome: ContinuationOutcome) -> Json:
+    """The spec's words, and beside them what a Request wants said to the model, which nothing else records."""
+    written: Json = to_json(outcome.to_dict())
+    for evaluation, said in zip(outcome.evaluations, written["evaluations"], strict=True):
+        if evaluation.message is not None:
+            said["message"] = evaluation.message
+    return written
+
+
 def observation_to_json(observation: Observation) -> Json:
+    """`{type, …}`, its fields beside its type."""
     return {"type": observation.type, **to_json(observation.fields)}
 
 
 def policy_from_json(data: Json) -> Policy:
+    """The policy that `to_json` wrote, without what comes from outside: validator, repairer, criteria.
+
+    Keys that are missing have their defaults. Raises `RecordingError`.
+    """
     policy: Policy = _reader(Policy)(data)
     return policy
 
 
 def snapshot_from_json(data: Json) -> Snapshot:
+    """The snapshot that `to_json` wrote. Raises `RecordingError`."""
     snapshot: Snapshot = _reader(Snapshot)(data)
     return snapshot
 

@@ -1,7 +1,8 @@
 """Frozen values, changed by copy: `dataclasses.replace` without its cost.
 
-The machine makes some twenty copies an event, each of a value with up to forty slots. Copying slot by slot, without
-calling `__init__`, takes a fifth of the time; it is for slotted dataclasses without `__post_init__` only.
+A turn is judged in some hundred copies, of values with up to forty slots. A copy is made as its class's *twin*, which
+has the same slots and may be written to, and is then declared to be of the class: 0.6 µs for a snapshot, where calling
+its frozen `__init__` takes 5. For slotted dataclasses without `__post_init__` only.
 """
 
 from collections.abc import Callable
@@ -14,28 +15,26 @@ else:
 
     def replace(value, /, **changes):
         """A copy of the value with these fields changed. Raises TypeError for a field it does not have."""
-        cls = type(value)
-        pairs, setters = _slots(cls)
-        copy = cls.__new__(cls)
-        for put, get in pairs:
-            put(copy, get(value))
-        for name, new in changes.items():
-            if name not in setters:
-                raise TypeError(f"{cls.__name__} has no field {name!r}")
-            setters[name](copy, new)
+        cls = value.__class__
+        copy = _copier(cls)(value)
+        try:
+            for name, new in changes.items():
+                setattr(copy, name, new)
+        except AttributeError as error:
+            raise TypeError(f"{cls.__name__} has no field {name!r}") from error
+        copy.__class__ = cls
         return copy
 
 
-Put = Callable[[Any, Any], None]
-Get = Callable[[Any], Any]
-
-
 @cache
-def _slots(cls: Any) -> tuple[tuple[tuple[Put, Get], ...], dict[str, Put]]:
-    """The class's slots as writers and readers; writing to the slot itself passes a frozen class's refusal by."""
-    members = {name: cls.__dict__[name] for name in cls.__slots__}
-    pairs = tuple((member.__set__, member.__get__) for member in members.values())
-    return pairs, {name: member.__set__ for name, member in members.items()}
+def _copier(cls: Any) -> Callable[[Any], Any]:
+    """Makes the twin of a value. Written out slot by slot, as `dataclasses` writes an `__init__`: a loop takes 2 µs."""
+    twin = type(cls.__name__, cls.__bases__, {"__slots__": cls.__slots__})
+    assignments = "".join(f"\n    copy.{name} = value.{name}" for name in cls.__slots__)
+    written: dict[str, Any] = {"twin": twin}
+    exec(f"def copier(value):\n    copy = twin(){assignments}\n    return copy", written)  # noqa: S102
+    copier: Callable[[Any], Any] = written["copier"]
+    return copier
 
 
 __all__ = ["replace"]

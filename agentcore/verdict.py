@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from agentcore.commands import Finish
 from agentcore.machine.snapshot import Snapshot
-from agentcore.reasons import TurnStatus
+from agentcore.reasons import AttemptKind, NormalizedStopReason, TurnStatus
 
 
 def verdict(snapshot: Snapshot) -> str:
@@ -31,11 +31,10 @@ def _used(snapshot: Snapshot) -> str:
 def _completed(snapshot: Snapshot, _end: Finish) -> str:
     spent = snapshot.spent
     if spent.continuations:
-        enough = spent.output_tokens
-        return (
-            f"Completed after {_count(spent.continuations, 'continuation')}. "
-            f"With max_tokens of about {enough} it would have taken one call."
-        )
+        told = f"Completed after {_count(spent.continuations, 'continuation')}."
+        if snapshot.iteration > 1 or AttemptKind.RESUME in (segment.kind for segment in snapshot.answer.segments):
+            return told  # which call would have needed how much does not follow from a sum
+        return f"{told} With max_tokens of about {spent.output_tokens} it would have taken one call."
     if spent.envelope_retries:
         return f"Completed with a valid envelope after {_count(spent.envelope_retries + 1, 'call')}."
     if spent.tool_repairs:
@@ -53,8 +52,10 @@ def _retry_limit(snapshot: Snapshot, _end: Finish) -> str:
     times = _count(snapshot.spent.continuations + 1, "time")
     spent_too = snapshot.completion_left < max(1, snapshot.asked.output_floor)
     more = "more continuations and a larger token total" if spent_too else "more continuations"
+    paused = snapshot.model_stop_reason == NormalizedStopReason.PAUSED
+    how = "Paused by the provider" if paused else "Cut off by max_tokens"
     return (
-        f"Cut off by max_tokens {times}, then stopped at max_continuations, {snapshot.spent.continuations} of {limit}, "
+        f"{how} {times}, then stopped at max_continuations, {snapshot.spent.continuations} of {limit}, "
         f"with {_used(snapshot)}. With {more} it would have gone on; how far is not in this recording: re-run to know."
     )
 
@@ -88,7 +89,7 @@ def _repair(snapshot: Snapshot, _end: Finish) -> str:
 
 def _forbidden(snapshot: Snapshot, end: Finish) -> str:
     by = snapshot.outcome.resolved_by if snapshot.outcome else "a criterion"
-    return f"Stopped by {by}: {_plain(end.notice)}"
+    return f"Stopped by {by}: {_plain(end.notice or end.error_message)}"
 
 
 def _error(snapshot: Snapshot, end: Finish) -> str:

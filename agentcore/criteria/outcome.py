@@ -1,18 +1,20 @@
 """Questions about continuing, their answers, and what the answers add up to (spec: continuation-and-error-policy)."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from agentcore.reasons import StopReason
 from agentcore.values import replace
 
 
 class ContinuationDecision(StrEnum):
-    FORBID = "forbid"
-    ALLOW = "allow"
-    REQUEST = "request"
+    """One criterion's answer to whether the agent goes on."""
+
+    FORBID = "forbid"  #: must not go on; outweighs all others
+    ALLOW = "allow"  #: may go on, if somebody wants to
+    REQUEST = "request"  #: wants to go on
     STOP = "stop"  #: AllowStop: nothing left to do, as far as this criterion knows
 
 
@@ -42,21 +44,37 @@ class ContinuationEvaluation:
     """
 
     criterion: str
-    decision: ContinuationDecision
+    decision: ContinuationDecision  #: the answer
     reason: str = ""
-    context: Mapping[str, Any] = field(default_factory=dict)
+    context: Mapping[str, Any] = field(default_factory=dict)  #: the numbers it was judged by, as JSON types
     stop_reason: StopReason | None = None
     message: str | None = None
 
     @classmethod
     def from_decision(cls, criterion: str, decision: ContinuationDecision) -> "ContinuationEvaluation":
+        """An evaluation of a criterion that gives no reason of its own."""
         return cls(criterion, decision, _DEFAULT_REASON[decision].format(criterion))
 
+    @classmethod
+    def by(
+        cls,
+        criterion: object,
+        decision: ContinuationDecision,
+        reason: str,
+        stop: StopReason | None = None,
+        /,
+        **context: Any,
+    ) -> "ContinuationEvaluation":
+        """What this criterion says; `stop` is what its Forbid means, `context` the numbers it was judged by."""
+        return cls(type(criterion).__name__, decision, reason, context, stop)
+
     def inferred_stop_reason(self) -> StopReason:
+        """What a Forbid of this criterion means for the agent; `guard` where nothing says."""
         named = (reason for part, reason in _INFERRED if part in self.criterion)
         return self.stop_reason or next(named, StopReason.GUARD)
 
     def to_dict(self) -> dict[str, Any]:
+        """JSON types: criterion, decision, reason, context."""
         return {
             "criterion": self.criterion,
             "decision": self.decision.value,
@@ -65,8 +83,28 @@ class ContinuationEvaluation:
         }
 
 
+class _ToldLater:
+    """Fills the slot `evaluations` when it is first read, by asking what `tell` holds.
+
+    Putting all evaluations into words took a quarter of a what-if, whose words nobody reads.
+    """
+
+    __slots__ = ("_tell",)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name):
+            """Called for empty slots only."""
+            if name != "evaluations":
+                raise AttributeError(f"{type(self).__name__} has no {name!r}")
+            if (tell := self._tell) is not None:
+                object.__setattr__(self, "evaluations", tell())
+                object.__setattr__(self, "_tell", None)
+            return self.evaluations
+
+
 @dataclass(frozen=True, slots=True)
-class ContinuationOutcome:
+class ContinuationOutcome(_ToldLater):
     """All evaluations of one decision. `resolved_by`: the first forbidding criterion, else the first requesting one,
     else `aggregate`. `stop_reason` means something only when `should_continue` is false."""
 
@@ -76,10 +114,28 @@ class ContinuationOutcome:
     stop_reason: StopReason
     evaluations: tuple[ContinuationEvaluation, ...] = ()
 
+    @classmethod
+    def told_later(
+        cls, should_continue: bool, resolved_by: str, tell: Callable[[], tuple[ContinuationEvaluation, ...]]
+    ) -> "ContinuationOutcome":
+        """An outcome nobody forbade, whose evaluations are `tell()`, asked for when they are first read."""
+        outcome = cls.__new__(cls)
+        put = object.__setattr__
+        put(outcome, "decision", ContinuationDecision.REQUEST if should_continue else ContinuationDecision.STOP)
+        put(outcome, "should_continue", should_continue)
+        put(outcome, "resolved_by", resolved_by)
+        put(outcome, "stop_reason", StopReason.COMPLETED)
+        put(outcome, "_tell", tell)
+        return outcome
+
     def get_evaluation_for(self, name: str) -> ContinuationEvaluation | None:
+        """The evaluation of the criterion of this name; None where it was not asked."""
         return next((e for e in self.evaluations if e.criterion == name), None)
 
     def get_forbidding_criterion(self) -> str | None:
+        """The name of the first criterion that forbade; None where none did."""
+        if self.should_continue:
+            return None
         return next((e.criterion for e in self.evaluations if e.decision is ContinuationDecision.FORBID), None)
 
     def forbidding_reason(self) -> str:
@@ -101,15 +157,18 @@ class ContinuationOutcome:
 class Decides(Protocol):
     """The least a criterion can be."""
 
-    def decide(self, state: Any, /) -> ContinuationDecision: ...
+    def decide(self, state: Any, /) -> ContinuationDecision:
+        """The decision about this state, a `Snapshot`."""
 
 
 class Explains(Protocol):
     """A criterion that gives its reason with its decision."""
 
-    def explain(self, state: Any, /) -> ContinuationEvaluation: ...
+    def explain(self, state: Any, /) -> ContinuationEvaluation:
+        """The decision about this state, a `Snapshot`, with its reason."""
 
 
+#: What may be asked: something that explains, or at least decides.
 Criterion = Decides | Explains
 
 
@@ -119,6 +178,8 @@ def _ask(criterion: Criterion, state: Any) -> ContinuationEvaluation:
     try:
         if (explain := getattr(criterion, "explain", None)) is not None:
             evaluation: ContinuationEvaluation = explain(state)
+            if isinstance(evaluation.decision, ContinuationDecision):
+                return evaluation
             return replace(evaluation, decision=ContinuationDecision(evaluation.decision))
         decision = ContinuationDecision(criterion.decide(state))  # type: ignore[union-attr]
         return ContinuationEvaluation.from_decision(name, decision)
@@ -135,32 +196,45 @@ class ContinuationCriteria:
         self.criteria = criteria
 
     def can_continue(self, state: Any) -> bool:
+        """`evaluate(state).should_continue`."""
         return self.evaluate(state).should_continue
 
     def decide(self, state: Any) -> ContinuationDecision:
+        """`evaluate(state).decision`."""
         return self.evaluate(state).decision
 
     def evaluate(self, state: Any) -> ContinuationOutcome:
+        """Ask all of them. Without any criterion the agent stops, completed."""
         if not self.criteria:
             name = type(self).__name__
             return ContinuationOutcome(ContinuationDecision.STOP, False, name, StopReason.COMPLETED)
-        return resolve(tuple(_ask(criterion, state) for criterion in self.criteria))
+        return resolve(self.ask(state))
+
+    def ask(self, state: Any) -> tuple[ContinuationEvaluation, ...]:
+        """What each of them says, in their order."""
+        return tuple([_ask(criterion, state) for criterion in self.criteria])
 
 
 def resolve(evaluations: tuple[ContinuationEvaluation, ...]) -> ContinuationOutcome:
     """What the evaluations add up to."""
     first: dict[ContinuationDecision, ContinuationEvaluation] = {}
-    for evaluation in evaluations:
-        first.setdefault(evaluation.decision, evaluation)
+    for evaluation in reversed(evaluations):
+        first[evaluation.decision] = evaluation
     forbidding = first.get(ContinuationDecision.FORBID)
-    requesting = first.get(ContinuationDecision.REQUEST)
-    allowed = ContinuationDecision.ALLOW in first and ContinuationDecision.STOP not in first
-    goes_on = forbidding is None and (requesting is not None or allowed)
-    by = forbidding or requesting
+    by = forbidding or first.get(ContinuationDecision.REQUEST)
+    should_continue = goes_on(first)
     return ContinuationOutcome(
-        decision=ContinuationDecision.REQUEST if goes_on else ContinuationDecision.STOP,
-        should_continue=goes_on,
+        decision=ContinuationDecision.REQUEST if should_continue else ContinuationDecision.STOP,
+        should_continue=should_continue,
         resolved_by=by.criterion if by else "aggregate",
         stop_reason=forbidding.inferred_stop_reason() if forbidding else StopReason.COMPLETED,
         evaluations=evaluations,
     )
+
+
+def goes_on(decisions: Collection[ContinuationDecision]) -> bool:
+    """What these decisions add up to: no Forbid, and a Request, or an Allow without AllowStop."""
+    if ContinuationDecision.FORBID in decisions:
+        return False
+    allowed = ContinuationDecision.ALLOW in decisions and ContinuationDecision.STOP not in decisions
+    return ContinuationDecision.REQUEST in decisions or allowed

@@ -1,5 +1,7 @@
 """What one answer adds: tokens, characters, time, and its text merged into the answer of its iteration."""
 
+from typing import Any
+
 from agentcore.machine.snapshot import Answer, Call, Segment, Snapshot
 from agentcore.merging import cut, merge_continuation
 from agentcore.messages import ChatResponse
@@ -7,15 +9,25 @@ from agentcore.policy import Policy
 from agentcore.reasons import NormalizedStopReason
 from agentcore.values import replace
 
+#: The dialects whose prefill must not end in whitespace: Claude's.
+_TRIMS_PREFILL = frozenset({"anthropic", "bedrock"})
 
-def count_attempt(snapshot: Snapshot, response: ChatResponse | None) -> Snapshot:
-    """Add an ended attempt's tokens. Where usage is missing they are estimated and marked so (design §3.3)."""
+
+def count_attempt(
+    snapshot: Snapshot, response: ChatResponse | None, /, *, seconds: float = 0.0, **also: Any
+) -> Snapshot:
+    """Add an ended attempt's tokens and seconds, in one copy with what else it changes.
+
+    Where usage is missing, tokens are estimated and marked so (design §3.3).
+    """
     if response is None:
-        return snapshot
-    call, spent, usage = _called(snapshot), snapshot.spent, response.usage
-    output = usage.output_tokens if usage else _estimated_output(response, call)
+        spent = replace(snapshot.spent, seconds=snapshot.spent.seconds + seconds)
+        return replace(snapshot, spent=spent, **also)
+    spent, usage = snapshot.spent, response.usage
+    output = usage.output_tokens if usage else _estimated_output(response, _called(snapshot))
     spent = replace(
         spent,
+        seconds=spent.seconds + seconds,
         input_tokens=spent.input_tokens + (usage.input_tokens if usage else 0),
         output_tokens=spent.output_tokens + output,
         estimated=spent.estimated or (usage is None and output > 0),
@@ -25,6 +37,7 @@ def count_attempt(snapshot: Snapshot, response: ChatResponse | None) -> Snapshot
         spent=spent,
         model_stop_reason=response.stop_reason.value,
         raw_stop_reason=response.raw_stop_reason,
+        **also,
     )
 
 
@@ -48,7 +61,8 @@ def add_text(snapshot: Snapshot, text: str, policy: Policy) -> Snapshot:
     call, answer = _called(snapshot), snapshot.answer
     overlap = 0
     if call.hint is not None:
-        overlap = merge_continuation(answer.text, text, min_overlap=policy.min_overlap).overlap
+        merge = merge_continuation(answer.text, text, min_overlap=policy.min_overlap, trimmed=prefilled(snapshot))
+        overlap = merge.overlap
     room = snapshot.limits.max_total_output_chars - snapshot.spent.output_chars
     added = cut(text[overlap:], max(0, room))
     start = len(answer.text)
@@ -62,17 +76,45 @@ def add_text(snapshot: Snapshot, text: str, policy: Policy) -> Snapshot:
     )
 
 
-def spend_seconds(snapshot: Snapshot, at: float) -> Snapshot:
+def prefilled(snapshot: Snapshot) -> bool:
+    """Whether a continuation goes on from text that lost its trailing whitespace on the way (design §3.10)."""
+    return bool(snapshot.asked.extra.get("prefill")) and snapshot.asked.provider in _TRIMS_PREFILL
+
+
+def give_back(snapshot: Snapshot) -> Snapshot:
+    """Where an operator has raised the character cap since, what the last answer was cut by at the old one."""
+    response, spent = snapshot.response, snapshot.spent
+    room = snapshot.limits.max_total_output_chars - spent.output_chars
+    last = snapshot.answer.segments[-1] if snapshot.answer.segments else None
+    if not snapshot.cut_at_cap or room <= 0 or response is None or last is None or last.attempt != spent.attempts:
+        return snapshot
+    rest = response.text[last.dropped + last.end - last.start :]
+    added = cut(rest, room)
+    segments = (*snapshot.answer.segments[:-1], replace(last, end=last.end + len(added)))
+    return replace(
+        snapshot,
+        answer=Answer(snapshot.answer.text + added, segments),
+        spent=replace(spent, output_chars=spent.output_chars + len(added)),
+        cut_at_cap=len(added) < len(rest),
+    )
+
+
+def seconds_since(snapshot: Snapshot, at: float) -> float:
     """Time in the model or in tools since the command was given."""
-    elapsed = max(0.0, at - snapshot.at)
-    return replace(snapshot, spent=replace(snapshot.spent, seconds=snapshot.spent.seconds + elapsed))
+    return max(0.0, at - snapshot.at)
+
+
+def spend_seconds(snapshot: Snapshot, at: float) -> Snapshot:
+    """Count the time since the command was given."""
+    seconds = snapshot.spent.seconds + seconds_since(snapshot, at)
+    return replace(snapshot, spent=replace(snapshot.spent, seconds=seconds))
 
 
 def count_failure(snapshot: Snapshot) -> Snapshot:
-    spent = snapshot.spent
+    """One more failure running, of the iteration and of the turn."""
     spent = replace(
-        spent,
-        consecutive_failures=spent.consecutive_failures + 1,
-        total_failures=spent.total_failures + 1,
+        snapshot.spent,
+        consecutive_failures=snapshot.spent.consecutive_failures + 1,
+        total_failures=snapshot.spent.total_failures + 1,
     )
     return replace(snapshot, spent=spent, iteration_failures=snapshot.iteration_failures + 1)

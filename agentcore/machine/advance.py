@@ -4,8 +4,9 @@ An event moves the machine through zero or more deciding states to the next wait
 knows the time, the network or chance; so a replay is a loop, a fork is a kept value, and a crash loses nothing.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from agentcore.commands import Command, Observation
 from agentcore.criteria.outcome import ContinuationOutcome
@@ -30,6 +31,7 @@ from agentcore.policy import Policy
 from agentcore.reasons import AttemptKind
 from agentcore.values import replace
 
+#: One judge per deciding state.
 JUDGES: Mapping[State, Callable[[Snapshot, Policy], Judgement]] = {
     State.EVALUATE_STOP: evaluate_stop.judge,
     State.CONTINUE_PENDING: continue_pending.judge,
@@ -41,6 +43,7 @@ JUDGES: Mapping[State, Callable[[Snapshot, Policy], Judgement]] = {
 }
 
 _RELEASED = frozenset(RELEASES.values())
+_CALLS = frozenset(CALLS)
 _FRESH_CALLS = {Trigger.CONTINUE: AttemptKind.AFTER_TOOLS, Trigger.CONTINUE_REQUESTED: AttemptKind.REQUESTED}
 
 
@@ -48,10 +51,10 @@ _FRESH_CALLS = {Trigger.CONTINUE: AttemptKind.AFTER_TOOLS, Trigger.CONTINUE_REQU
 class Transition:
     """One move. `outcome` is what the criteria said, for moves out of a deciding state."""
 
-    source: State
-    trigger: Trigger
-    target: State
-    reason: str
+    source: State  #: the state it leaves
+    trigger: Trigger  #: why it moved
+    target: State  #: the state it enters
+    reason: str  #: in words
     outcome: ContinuationOutcome | None = None
 
 
@@ -59,73 +62,107 @@ class Transition:
 class Step:
     """What one event came to."""
 
-    snapshot: Snapshot
-    transitions: tuple[Transition, ...]
-    command: Command
-    observed: tuple[Observation, ...] = ()
+    snapshot: Snapshot  #: what the turn knows now
+    transitions: tuple[Transition, ...]  #: at least one, in order
+    command: Command  #: to be performed by a driver
+    observed: tuple[Observation, ...] = ()  #: for operators and metrics, in order
+
+
+#: One move: where it leads, out of which state, why, in words, what the criteria said, what operators should see.
+_Moved = tuple[Snapshot, State, Trigger, str, ContinuationOutcome | None, tuple[Observation, ...]]
 
 
 def advance(snapshot: Snapshot, event: Event, policy: Policy) -> Step:
     """Move the machine by one event. Raises `IllegalEvent`, with nothing changed, where the table has no such move."""
+    transitions: list[Transition] = []
+    observed: list[Observation] = []
+    after = before = snapshot
+    for after, source, trigger, reason, outcome, seen in _moves(snapshot, event, policy):
+        transitions.append(Transition(source, trigger, after.state, reason, outcome))
+        observed += seen
+        if outcome is not None and source is not State.ABORT_PARTIAL:
+            observed.append(ending.evaluation_observed(before, outcome))
+        before = after
+    if after.state in TERMINAL and after.end is not None:
+        observed += ending.termination_observed(after, after.end.terminal_reason)
+    return Step(after, tuple(transitions), command_of(after), tuple(observed))
+
+
+def settle(snapshot: Snapshot, event: Event, policy: Policy) -> Snapshot:
+    """The snapshot `advance` comes to, by the same moves, for who does not ask what they were."""
+    after = snapshot
+    for moved in _moves(snapshot, event, policy):
+        after = moved[0]
+    return after
+
+
+def _moves(snapshot: Snapshot, event: Event, policy: Policy) -> Iterator[_Moved]:
     trigger, taken, reason, observed = take_in(snapshot, event, policy)
-    taken = _move(replace(taken, at=max(snapshot.at, event.at)), trigger)
-    transitions = [Transition(snapshot.state, trigger, taken.state, reason)]
+    after = _move(taken, trigger, at=max(snapshot.at, event.at))
+    yield after, snapshot.state, trigger, reason, None, observed
     released = trigger in _RELEASED
-    while taken.state in JUDGES:
-        if not released and (why := _hold_here(taken, trigger)):
-            held = _move(replace(taken, held_state=taken.state, hold_requested=False), Trigger.BREAKPOINT)
-            transitions.append(Transition(taken.state, Trigger.BREAKPOINT, held.state, why))
-            taken = held
-            break
+    while (judge := JUDGES.get(after.state)) is not None:
+        source = after.state
+        if not released and (why := _hold_here(after, trigger)):
+            held = _move(after, Trigger.BREAKPOINT, held_state=source, hold_requested=False)
+            yield held, source, Trigger.BREAKPOINT, why, None, ()
+            return
         released = False
-        judgement = JUDGES[taken.state](taken, policy)
-        source, trigger = taken.state, judgement.trigger
-        taken = _move(replace(judgement.snapshot, outcome=judgement.outcome), trigger)
-        transitions.append(Transition(source, trigger, taken.state, judgement.reason, judgement.outcome))
-        observed += judgement.observed
-        if source is not State.ABORT_PARTIAL:
-            observed += (ending.evaluation_observed(taken, judgement.outcome),)
-    if taken.state in TERMINAL and taken.end is not None:
-        observed += ending.termination_observed(taken, taken.end.terminal_reason)
-    return Step(taken, tuple(transitions), command_of(taken), observed)
+        trigger, reason, judged, outcome, observed = judge(after, policy)
+        after = _move(judged, trigger, outcome=outcome)
+        yield after, source, trigger, reason, outcome, observed
 
 
-def _move(snapshot: Snapshot, trigger: Trigger) -> Snapshot:
+def _move(snapshot: Snapshot, trigger: Trigger, **also: Any) -> Snapshot:
+    """The snapshot in the state that the trigger leads to, in one copy with what else changes."""
     target = TRANSITIONS[snapshot.state].get(trigger)
     if target is None:
         raise IllegalEvent(f"{trigger} is not possible in state {snapshot.state}; nothing has changed.")
-    if target in CALLS and trigger is not Trigger.OPERATOR_ACTED:
-        snapshot = _begin_attempt(snapshot, trigger)
-    return replace(snapshot, state=target, trigger=trigger)
-
-
-def _begin_attempt(snapshot: Snapshot, trigger: Trigger) -> Snapshot:
-    spent = replace(snapshot.spent, attempts=snapshot.spent.attempts + 1)
-    kind = _FRESH_CALLS.get(trigger)
-    call = Call(kind, State.REQUEST, snapshot.asked.max_tokens) if kind else snapshot.call
-    return replace(snapshot, spent=spent, call=call)
+    if target in _CALLS and trigger is not Trigger.OPERATOR_ACTED:
+        also["spent"] = replace(snapshot.spent, attempts=snapshot.spent.attempts + 1)
+        if (kind := _FRESH_CALLS.get(trigger)) is not None:
+            also["call"] = Call(kind, State.REQUEST, snapshot.asked.max_tokens)
+    return replace(snapshot, state=target, trigger=trigger, **also)
 
 
 def _hold_here(snapshot: Snapshot, trigger: Trigger) -> str | None:
     """Why the machine holds on entering this state; None where it goes on."""
     if snapshot.hold_requested:
         return "an operator asked to hold"
+    if not snapshot.breakpoints:
+        return None
     matched = next((b for b in snapshot.breakpoints if _matches(b, snapshot, trigger)), None)
     return None if matched is None else f"breakpoint on {_words(matched)}"
 
 
 def _matches(breakpoint_: Breakpoint, snapshot: Snapshot, trigger: Trigger) -> bool:
+    if breakpoint_.state is None and breakpoint_.trigger is None and not _just_came(snapshot):
+        return False
     response = snapshot.response
     called = {call.name for call in (*response.tool_calls, *response.broken_tool_calls)} if response else set()
-    reason = response.stop_reason.value if response and snapshot.state is State.EVALUATE_STOP else None
     conditions = (
         (breakpoint_.state, {snapshot.state.value}),
         (breakpoint_.trigger, {trigger.value}),
-        (breakpoint_.stop_reason, {reason}),
-        (breakpoint_.tool, called if snapshot.state is State.EVALUATE_STOP else set()),
+        (breakpoint_.stop_reason, {_reason(snapshot)}),
+        (breakpoint_.tool, called),
     )
     asked = [wanted in found for wanted, found in conditions if wanted is not None]
     return bool(asked) and all(asked)
+
+
+def _just_came(snapshot: Snapshot) -> bool:
+    """Where an attempt is first judged: there a reason or a tool alone holds, once."""
+    if snapshot.state is State.EVALUATE_ERROR:
+        return snapshot.response is None
+    return snapshot.state is State.EVALUATE_STOP
+
+
+def _reason(snapshot: Snapshot) -> str | None:
+    """The stop reason of the last attempt: its answer's, or that of an error that really is one."""
+    if snapshot.response is not None:
+        return snapshot.response.stop_reason.value
+    error = snapshot.failure.provider if snapshot.failure else None
+    return error.stop_reason.value if error is not None and error.stop_reason is not None else None
 
 
 def _words(breakpoint_: Breakpoint) -> str:

@@ -34,6 +34,8 @@ def classify(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> Trig
     if response_error(response) is not None:
         return Trigger.RESPONSE_ERROR
     has_calls = bool(response.tool_calls or response.broken_tool_calls)
+    if reason in _CUTS and not has_calls and _warm_up(snapshot):
+        return Trigger.END_TURN
     if snapshot.asked.envelope_schema is not None and not has_calls and reason is not Reason.PAUSED:
         return Trigger.ENVELOPE
     if reason in _ENDINGS:
@@ -43,8 +45,15 @@ def classify(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> Trig
     if reason is Reason.UNKNOWN and word_of(response):
         return _unknown_word(response)
     if reason in _CUTS and not (response.tool_calls and reason is Reason.MAX_TOKENS):
-        return Trigger.END_TURN if _warm_up(snapshot) else _CUTS[reason]
+        return _CUTS[reason]
     return Trigger.TOOL_CALL if response.tool_calls else Trigger.END_TURN
+
+
+def as_asked(snapshot: Snapshot, response: ChatResponse) -> ChatResponse:
+    """The answer beside what was asked: badly written output is a broken call only where there were tools to call."""
+    if snapshot.asked.tools or word_of(response) != "malformed_model_output" or response.tool_calls:
+        return response
+    return replace(response, stop_reason=Reason.UNKNOWN, broken_tool_calls=())
 
 
 def _warm_up(snapshot: Snapshot) -> bool:
@@ -91,9 +100,13 @@ def broken_issue(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> 
 
 
 def _violations(call: ToolCall, tool: ToolSpec, policy: Policy) -> list[Violation]:
+    """What is wrong with a call's arguments. A validator that fails has not found them right; they do not run."""
     if call.custom or policy.validate is None:
         return []
-    return policy.validate(tool.schema, dict(call.arguments))
+    try:
+        return policy.validate(tool.schema, dict(call.arguments))
+    except Exception as error:
+        return [Violation("", "", "unchecked", f"they could not be checked ({type(error).__name__})")]
 
 
 def rejections(snapshot: Snapshot, policy: Policy) -> tuple[ToolResult, ...]:

@@ -5,6 +5,7 @@ from typing import Any
 from agentcore.commands import Finish, Observation
 from agentcore.criteria.outcome import ContinuationOutcome
 from agentcore.machine.snapshot import Snapshot
+from agentcore.machine.states import State
 from agentcore.reasons import NormalizedStopReason, StopReason, TurnStatus
 from agentcore.values import replace
 
@@ -23,7 +24,14 @@ _TERMINATIONS = frozenset(
         "cancelled",
     }
 )
-_TERMINATION_OF = {"empty_output": "completed", "unknown_fatal": "provider_error"}
+#: Ends of an iteration that was cut or paused before, in the words of `continuation_terminated`.
+_TERMINATION_OF = {
+    "empty_output": "completed",
+    "unknown_fatal": "provider_error",
+    "envelope_refusal": "safety_blocked",
+    "envelope_invalid": "retry_limit",
+    "envelope_truncation_unrecoverable": "retry_limit",
+}
 
 
 def finished(
@@ -58,7 +66,7 @@ def aborted(snapshot: Snapshot, terminal_reason: str, why: str) -> Snapshot:
     return finished(snapshot, TurnStatus.ABORTED, StopReason.FINISH_REASON, terminal_reason, notice=why)
 
 
-def refused(snapshot: Snapshot, provider: str = "") -> tuple[Snapshot, tuple[Observation, ...]]:
+def refused(snapshot: Snapshot) -> tuple[Snapshot, tuple[Observation, ...]]:
     """The end of an envelope turn that the provider refused, and its event. The refusal's text is in neither."""
     end = finished(
         snapshot,
@@ -70,7 +78,7 @@ def refused(snapshot: Snapshot, provider: str = "") -> tuple[Snapshot, tuple[Obs
     )
     fields = {
         "nodeId": snapshot.asked.turn_id,
-        "provider": provider or snapshot.asked.provider,
+        "provider": snapshot.asked.provider,
         "model": snapshot.asked.model,
         "refusalText": None,
         "safetyCategory": None,
@@ -86,19 +94,20 @@ def failed(snapshot: Snapshot, stop_reason: StopReason, message: str, code: str 
     return finished(snapshot, TurnStatus.FAILED, stop_reason, "provider_error", **more)
 
 
-def reason_observed(snapshot: Snapshot, reason: NormalizedStopReason, raw: str | None, **more: Any) -> Observation:
+def reason_observed(snapshot: Snapshot, reason: NormalizedStopReason, raw: str | None) -> Observation:
+    """Once per attempt, however it ended: why the model stopped, and the provider's own word."""
     fields = {
         "provider": snapshot.asked.provider,
         "model": snapshot.asked.model,
         "normalized_reason": reason.value,
         "raw_reason": raw,
         **_place(snapshot),
-        **more,
     }
     return Observation("stop_reason_observed", fields)
 
 
 def continuation_observed(snapshot: Snapshot) -> Observation:
+    """Before each continuation and resume: which it is, what was used, what is left (tokens, characters)."""
     fields = {
         "attempt": snapshot.spent.continuations,
         "cumulative_output_tokens": snapshot.spent.output_tokens,
@@ -133,8 +142,17 @@ def evaluation_observed(snapshot: Snapshot, outcome: ContinuationOutcome) -> Obs
 
 
 def repair_observed(snapshot: Snapshot, issue: str, *, attempted: bool, success: bool) -> Observation:
+    """What became of a broken tool call. `success`: a whole call came of the repair."""
     fields = {"issue": issue, "repair_attempted": attempted, "success": success, **_place(snapshot)}
     return Observation("tool_payload_repair", fields)
+
+
+def repair_answered(snapshot: Snapshot, *, success: bool = False) -> tuple[Observation, ...]:
+    """What became of a tool repair, once its answer is in or none will come; nothing where none was asked for."""
+    asked = snapshot.call is not None and snapshot.call.state is State.REQUEST_TOOL_REPAIR
+    if snapshot.repairing is None or not asked:
+        return ()
+    return (repair_observed(snapshot, snapshot.repairing, attempted=True, success=success),)
 
 
 def _place(snapshot: Snapshot) -> dict[str, Any]:

@@ -1,10 +1,8 @@
 """How each event enters: what it adds to the snapshot, and the trigger it pulls. Judging comes after."""
 
-from collections.abc import Mapping
-from typing import Any, assert_never
+from typing import assert_never
 
 from agentcore.commands import Observation
-from agentcore.error_policy import ErrorHandlingDecision, ErrorPolicy
 from agentcore.errors import ErrorType, IllegalEvent
 from agentcore.events import (
     CancelRequested,
@@ -21,13 +19,14 @@ from agentcore.events import (
 )
 from agentcore.lint import lint
 from agentcore.machine import ending
-from agentcore.machine.accounting import count_attempt, count_failure, spend_seconds
+from agentcore.machine.accounting import count_attempt, count_failure, seconds_since, spend_seconds
 from agentcore.machine.judges.evaluate_error import retry_call
 from agentcore.machine.judges.evaluate_stop import keep_partial, keep_unjudged
+from agentcore.machine.operating import operator_changes
 from agentcore.machine.snapshot import Call, Failure, Snapshot
 from agentcore.machine.states import CALLS, RELEASES, RETRIES, TERMINAL, State, Trigger
-from agentcore.messages import Message, Role
-from agentcore.policy import Limits, Policy
+from agentcore.messages import ChatResponse, Message, Role
+from agentcore.policy import Policy
 from agentcore.reasons import AttemptKind, NormalizedStopReason, StopReason, TurnStatus
 from agentcore.values import replace
 
@@ -64,12 +63,14 @@ def _require(condition: bool, snapshot: Snapshot, event: str) -> None:
 
 def _started(snapshot: Snapshot, event: Started, policy: Policy) -> Intake:
     _require(snapshot.state is State.IDLE, snapshot, "started")
-    setup = replace(
-        event.setup,
-        max_tokens=event.setup.max_tokens if policy.max_tokens is None else policy.max_tokens,
-        system_prompt=event.setup.system_prompt if policy.system_prompt is None else policy.system_prompt,
-        model=policy.model or event.setup.model,
-    )
+    setup = event.setup
+    if (policy.max_tokens, policy.system_prompt, policy.model) != (None, None, None):
+        setup = replace(
+            setup,
+            max_tokens=setup.max_tokens if policy.max_tokens is None else policy.max_tokens,
+            system_prompt=setup.system_prompt if policy.system_prompt is None else policy.system_prompt,
+            model=policy.model or setup.model,
+        )
     started = replace(
         snapshot,
         setup=setup,
@@ -86,36 +87,70 @@ def _started(snapshot: Snapshot, event: Started, policy: Policy) -> Intake:
 
 def _responded(snapshot: Snapshot, event: ModelResponded) -> Intake:
     _require(snapshot.state in CALLS, snapshot, "model_responded")
-    response = event.response
-    counted = count_attempt(spend_seconds(snapshot, event.at), response)
-    counted = replace(counted, response=response, failure=None, draw=event.draw, calls=(), rejected=(), supplied=())
-    assert counted.call is not None, "an answer was called for"
-    signs = tuple(code for code in lint(response, counted.call.max_tokens) if code not in counted.flagged)
-    counted = replace(counted, flagged=counted.flagged + signs)
+    response, call = event.response, snapshot.call
+    assert call is not None, "an answer was called for"
+    signs = tuple(code for code in lint(response, call.max_tokens) if code not in snapshot.flagged)
+    counted = count_attempt(
+        snapshot,
+        response,
+        seconds=seconds_since(snapshot, event.at),
+        response=response,
+        failure=None,
+        outcome=None,
+        draw=event.draw,
+        calls=(),
+        rejected=(),
+        supplied=(),
+        flagged=snapshot.flagged + signs,
+    )
     observed = ending.reason_observed(counted, response.stop_reason, response.raw_stop_reason)
     return Trigger.RESPONDED, counted, "the model answered", (observed,)
 
 
 def _failed(snapshot: Snapshot, event: ModelFailed, policy: Policy) -> Intake:
     _require(snapshot.state in CALLS, snapshot, "model_failed")
-    counted = count_attempt(spend_seconds(snapshot, event.at), event.partial)
     failure = Failure(event.error.type, event.error.message, provider=event.error)
-    counted = replace(counted, response=None, failure=failure, draw=event.draw, calls=(), rejected=())
-    kept = count_failure(keep_partial(counted, event.partial, policy))
-    reason = event.error.stop_reason or NormalizedStopReason.UNKNOWN
-    observed = ending.reason_observed(kept, reason, None, error=event.error.kind)
+    seconds = seconds_since(snapshot, event.at)
+    fresh = {"response": None, "failure": failure, "outcome": None, "draw": event.draw, "calls": (), "rejected": ()}
+    said = _as_the_error_says(event)
+    counted = count_attempt(snapshot, said, seconds=seconds, **fresh)
+    kept = count_failure(keep_partial(counted, said, policy))
+    observed = _ended(snapshot, said)
     return Trigger.FAILED, kept, f"{event.error.kind}: {event.error.message}", (observed,)
+
+
+def _as_the_error_says(event: ModelFailed) -> ChatResponse | None:
+    """What had arrived; where the error really is a stop reason, with that reason: then it is counted and kept so."""
+    if event.error.stop_reason is None:
+        return event.partial
+    return replace(event.partial or ChatResponse(), stop_reason=event.error.stop_reason)
+
+
+def _ended(snapshot: Snapshot, said: ChatResponse | None) -> Observation:
+    """The stop reason of an attempt without an answer: what had arrived may have named one."""
+    return ending.reason_observed(
+        snapshot,
+        said.stop_reason if said else NormalizedStopReason.UNKNOWN,
+        said.raw_stop_reason if said else None,
+    )
+
+
+def _cut_short(said: ChatResponse) -> ChatResponse:
+    """What had arrived when the turn was cancelled: that is its reason, unless it had named one."""
+    unnamed = said.stop_reason is NormalizedStopReason.UNKNOWN and said.raw_stop_reason is None
+    return replace(said, stop_reason=NormalizedStopReason.CANCELLED) if unnamed else said
 
 
 def _interrupted(snapshot: Snapshot, event: Interrupted, policy: Policy) -> Intake:
     waiting = (*CALLS, State.EXECUTE_TOOLS, State.BACKOFF)
     _require(snapshot.state in waiting, snapshot, "interrupted")
-    kept = snapshot
+    kept, observed = snapshot, tuple[Observation, ...]()
     if snapshot.state in CALLS:
         kept = keep_partial(count_attempt(snapshot, event.partial), event.partial, policy)
         assert kept.call is not None, "a call was in flight"
         kept = replace(kept, call=retry_call(kept, kept.call.kind))
-    return Trigger.INTERRUPTED, kept, "another worker took the turn over", ()
+        observed = (_ended(snapshot, event.partial),)
+    return Trigger.INTERRUPTED, kept, "another worker took the turn over", observed
 
 
 def _tools_returned(snapshot: Snapshot, event: ToolsReturned) -> Intake:
@@ -125,7 +160,12 @@ def _tools_returned(snapshot: Snapshot, event: ToolsReturned) -> Intake:
     told = tuple(Message(Role.TOOL, result.content, tool_call_id=result.call_id) for result in results)
     error = next((result for result in results if result.error is not None), None)
     taken = replace(
-        spend_seconds(snapshot, event.at), messages=(*snapshot.messages, *told), rejected=(), supplied=(), failure=None
+        spend_seconds(snapshot, event.at),
+        messages=(*snapshot.messages, *told),
+        rejected=(),
+        supplied=(),
+        failure=None,
+        outcome=None,
     )
     if error is not None:
         failure = Failure(error.error or ErrorType.TOOL, error.content, error.name)
@@ -148,7 +188,7 @@ def _woke_up(snapshot: Snapshot) -> Intake:
 def _operator_acted(snapshot: Snapshot, event: OperatorActed) -> Intake:
     _require(snapshot.state is not State.IDLE and snapshot.state not in TERMINAL, snapshot, "operator_acted")
     busy = snapshot.state in (*CALLS, State.EXECUTE_TOOLS)
-    changed = _changed(spend_seconds(snapshot, event.at) if busy else snapshot, event)
+    changed = operator_changes(spend_seconds(snapshot, event.at) if busy else snapshot, event)
     releasing = event.action in (OperatorAction.RELEASE, OperatorAction.STEP)
     _require(not releasing or snapshot.state is State.HELD, snapshot, event.action)
     hold = event.action in (OperatorAction.HOLD, OperatorAction.STEP)
@@ -164,54 +204,23 @@ def _operator_acted(snapshot: Snapshot, event: OperatorActed) -> Intake:
     return trigger, changed, f"{event.by}: {event.action}", (observed,)
 
 
-def _changed(snapshot: Snapshot, event: OperatorActed) -> Snapshot:
-    """The snapshot with what the operator changed; it counts from the next judgement and the next call on."""
-    asked = replace(
-        snapshot.asked,
-        max_tokens=snapshot.asked.max_tokens if event.max_tokens is None else event.max_tokens,
-        model=event.model or snapshot.asked.model,
-        system_prompt=snapshot.asked.system_prompt if event.system_prompt is None else event.system_prompt,
-    )
-    call = snapshot.call
-    if event.max_tokens is not None and call is not None and snapshot.state is State.BACKOFF:
-        call = replace(call, max_tokens=event.max_tokens)
-    return replace(
-        snapshot,
-        setup=asked,
-        call=call,
-        limits=_limits_with(snapshot.limits, event.limits),
-        error_policy=_error_policy_with(snapshot.error_policy, event.error_policy),
-        messages=snapshot.messages if event.messages is None else event.messages,
-        supplied=snapshot.supplied if event.tool_result is None else (*snapshot.supplied, event.tool_result),
-    )
-
-
-def _limits_with(limits: Limits, changes: Mapping[str, Any]) -> Limits:
-    try:
-        return replace(limits, **changes)
-    except TypeError as error:
-        raise IllegalEvent(f"These are not limits: {error}; nothing has changed.") from error
-
-
-def _error_policy_with(policy: ErrorPolicy, changes: Mapping[str, Any]) -> ErrorPolicy:
-    """Decisions come as words from a stored event, as members from a live one; both must judge the same."""
-    try:
-        words = {key: ErrorHandlingDecision(item) for key, item in changes.items() if key != "max_retries"}
-        max_retries: int = changes.get("max_retries", policy.max_retries)
-        return replace(policy, max_retries=max_retries, **words)
-    except (TypeError, ValueError) as error:
-        raise IllegalEvent(f"This is not an error policy: {error}; nothing has changed.") from error
-
-
 def _cancelled(snapshot: Snapshot, event: CancelRequested, policy: Policy) -> Intake:
     _require(snapshot.state is not State.IDLE and snapshot.state not in TERMINAL, snapshot, "cancel_requested")
     busy = snapshot.state in CALLS or snapshot.state is State.EXECUTE_TOOLS
-    spent = spend_seconds(snapshot, event.at) if busy else snapshot
+    spent, observed = spend_seconds(snapshot, event.at) if busy else snapshot, _repair_given_up(snapshot)
     if snapshot.state in CALLS:
-        spent = keep_partial(count_attempt(spent, event.partial), event.partial, policy)
+        said = _cut_short(event.partial or ChatResponse())
+        observed = (ending.reason_observed(snapshot, said.stop_reason, said.raw_stop_reason), *observed)
+        spent = keep_partial(count_attempt(spent, said), said, policy)
     if snapshot.held_state is State.EVALUATE_STOP:
         spent = keep_unjudged(spent, policy)
     by = event.by or "someone"
     notice = f"This turn was cancelled by {by}."
     ended = ending.finished(spent, TurnStatus.CANCELLED, StopReason.USER_REQUESTED, "cancelled", notice=notice)
-    return Trigger.CANCEL, ended, notice, ()
+    return Trigger.CANCEL, ended, notice, observed
+
+
+def _repair_given_up(snapshot: Snapshot) -> tuple[Observation, ...]:
+    """A cancel while a tool repair is still to be answered; once judged, it has been observed already."""
+    unjudged = (None, State.EVALUATE_STOP, State.EVALUATE_ERROR)
+    return ending.repair_answered(snapshot) if snapshot.held_state in unjudged else ()

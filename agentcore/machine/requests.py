@@ -25,8 +25,11 @@ def command_of(snapshot: Snapshot) -> Command:
 def _call_model(snapshot: Snapshot) -> CallModel:
     call, asked = snapshot.call, snapshot.asked
     assert call is not None, "a call state has its call"
-    continuation = None if call.hint is None else Continuation(snapshot.answer.text, call.hint)
-    prompt = "\n\n".join(part for part in (asked.system_prompt, call.corrective) if part)
+    repairs = call.state is State.REQUEST_TOOL_REPAIR
+    continuation = None if call.hint is None else Continuation(snapshot.answer.text, call.hint, repairs)
+    prompt = asked.system_prompt
+    if call.corrective:
+        prompt = f"{prompt}\n\n{call.corrective}" if prompt else call.corrective
     request = ChatRequest(
         model=asked.model,
         messages=(*snapshot.messages, *call.echo),
@@ -36,5 +39,6 @@ def _call_model(snapshot: Snapshot) -> CallModel:
         continuation=continuation,
         envelope_schema=asked.envelope_schema,
         extra=asked.extra,
+        resume_token=call.resume_token,
     )
     return CallModel(call.kind, snapshot.spent.attempts, request, snapshot.seconds_left)

@@ -20,7 +20,7 @@ class Segment:
     stand in the answer just before `start`. Offsets are characters."""
 
     attempt: int
-    kind: AttemptKind
+    kind: AttemptKind  #: of its attempt
     start: int
     end: int
     dropped: int = 0
@@ -31,7 +31,7 @@ class Answer:
     """The merged text of one iteration, and which attempt said what of it."""
 
     text: str = ""
-    segments: tuple[Segment, ...] = ()
+    segments: tuple[Segment, ...] = ()  #: in order; they cover the text
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,19 +39,20 @@ class Spent:
     """What the turn has used so far. Tokens are summed over all attempts, failed and truncated ones too."""
 
     attempts: int = 0
-    continuations: int = 0
-    tool_repairs: int = 0
-    envelope_retries: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
+    continuations: int = 0  #: resumes included
+    tool_repairs: int = 0  #: calls of kind tool_repair
+    envelope_retries: int = 0  #: calls of kind envelope_retry
+    input_tokens: int = 0  #: cached ones included
+    output_tokens: int = 0  #: reasoning included
     estimated: bool = False  #: some of these tokens are our estimate, not the provider's count
-    output_chars: int = 0
+    output_chars: int = 0  #: of all iterations' answers
     seconds: float = 0.0  #: in the model and in tools
-    consecutive_failures: int = 0
-    total_failures: int = 0
+    consecutive_failures: int = 0  #: since the last iteration without any
+    total_failures: int = 0  #: of the turn
 
     @property
     def total_tokens(self) -> int:
+        """Input and output together."""
         return self.input_tokens + self.output_tokens
 
 
@@ -59,22 +60,23 @@ class Spent:
 class Call:
     """The call of the model that is pending, in flight, or just answered."""
 
-    kind: AttemptKind
-    state: State
-    max_tokens: int
+    kind: AttemptKind  #: why it is made
+    state: State  #: the call state it belongs to
+    max_tokens: int  #: output limit
     hint: str | None = None  #: not None: the answer so far goes along, to be continued
     corrective: str = ""  #: appended to the system prompt
     echo: tuple[Message, ...] = ()  #: a paused answer, sent back unchanged
     clamped: bool = False  #: a larger budget was wanted than the connection's ceiling
+    resume_token: str | None = None  #: of the cut answer: the provider goes on by itself, no hint of ours is needed
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
     """The error being judged. `provider` is None for tool errors."""
 
-    type: ErrorType
-    message: str
-    tool_name: str | None = None
+    type: ErrorType  #: as the error policy knows it
+    message: str  #: in words
+    tool_name: str | None = None  #: where a tool failed
     provider: ProviderError | None = None
 
 
@@ -82,40 +84,40 @@ class Failure:
 class Snapshot:
     """See the module. `setup` is None only while idle."""
 
-    state: State = State.IDLE
-    at: float = 0.0
+    state: State = State.IDLE  #: where the machine stands
+    at: float = 0.0  #: seconds since the turn started, of the last event
     setup: Setup | None = None
-    limits: Limits = field(default_factory=Limits)
-    error_policy: ErrorPolicy = field(default_factory=ErrorPolicy)
-    messages: tuple[Message, ...] = ()
-    iteration: int = 0
-    answer: Answer = field(default_factory=Answer)
+    limits: Limits = field(default_factory=Limits)  #: as they are now: the policy's, and what operators changed
+    error_policy: ErrorPolicy = field(default_factory=ErrorPolicy)  #: as it is now
+    messages: tuple[Message, ...] = ()  #: the conversation, without hints
+    iteration: int = 0  #: from 1; 0 while idle
+    answer: Answer = field(default_factory=Answer)  #: of this iteration
     earlier: tuple[Answer, ...] = ()  #: the answers of the iterations before
-    spent: Spent = field(default_factory=Spent)
-    call: Call | None = None
-    response: ChatResponse | None = None
-    failure: Failure | None = None
+    spent: Spent = field(default_factory=Spent)  #: so far
+    call: Call | None = None  #: None while idle
+    response: ChatResponse | None = None  #: the last answer
+    failure: Failure | None = None  #: None: none is judged
     draw: float = 0.5  #: the driver's chance in [0, 1) that came with the last answer
-    reading: EnvelopeReading | None = None
+    reading: EnvelopeReading | None = None  #: of the last structured answer
     calls: tuple[ToolCall, ...] = ()  #: of the answer under judgement or in execution, ids made unique
     rejected: tuple[ToolResult, ...] = ()  #: error results of calls that may not run
     supplied: tuple[ToolResult, ...] = ()  #: results an operator gave in place of a tool
     call_ids: frozenset[str] = frozenset()  #: every id a call of this turn has had
     idle_answers: int = 0  #: truncated answers running that added nothing
-    iteration_failures: int = 0
+    iteration_failures: int = 0  #: of this iteration
     truncated: bool = False  #: some attempt of this iteration was cut
     cut_at_cap: bool = False  #: text was cut at max_total_output_chars
-    repairing: CallIssue | None = None
-    wait_seconds: float = 0.0
-    held_state: State | None = None
-    hold_requested: bool = False
-    breakpoints: tuple[Breakpoint, ...] = ()
+    repairing: CallIssue | None = None  #: the issue that is being repaired
+    wait_seconds: float = 0.0  #: of the backoff
+    held_state: State | None = None  #: where a release goes on
+    hold_requested: bool = False  #: hold at the next deciding state
+    breakpoints: tuple[Breakpoint, ...] = ()  #: where to hold
     trigger: Trigger | None = None  #: the last move
-    outcome: ContinuationOutcome | None = None
-    model_stop_reason: str | None = None
-    raw_stop_reason: str | None = None
+    outcome: ContinuationOutcome | None = None  #: of the last deciding state
+    model_stop_reason: str | None = None  #: of the last attempt
+    raw_stop_reason: str | None = None  #: of the last attempt
     flagged: tuple[str, ...] = ()  #: diagnostics of the answers so far, such as `unknown_word`
-    end: Finish | None = None
+    end: Finish | None = None  #: decided; then the command of the terminal state
 
     @property
     def asked(self) -> Setup:
@@ -145,10 +147,12 @@ class Snapshot:
 
     @property
     def completion_left(self) -> int:
+        """Tokens left of `completion_budget`, never below 0."""
         return max(0, self.completion_budget - self.spent.output_tokens)
 
     @property
     def seconds_left(self) -> float | None:
+        """Of max_seconds; None without that limit."""
         limit = self.limits.max_seconds
         return None if limit is None else max(0.0, limit - self.spent.seconds)
 

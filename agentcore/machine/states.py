@@ -8,85 +8,92 @@ from enum import StrEnum
 
 
 class State(StrEnum):
-    IDLE = "idle"
-    REQUEST = "request"
-    REQUEST_CONTINUATION = "request_continuation"
-    REQUEST_TOOL_REPAIR = "request_tool_repair"
-    REQUEST_ENVELOPE_RETRY = "request_envelope_retry"
-    EXECUTE_TOOLS = "execute_tools"
-    BACKOFF = "backoff"
-    HELD = "held"
-    EVALUATE_STOP = "evaluate_stop"
-    CONTINUE_PENDING = "continue_pending"
-    REPAIR_PENDING = "repair_pending"
-    EVALUATE_ENVELOPE = "evaluate_envelope"
-    EVALUATE_ERROR = "evaluate_error"
-    EVALUATE_CONTINUATION = "evaluate_continuation"
-    ABORT_PARTIAL = "abort_partial"
-    COMPLETE = "complete"
-    ABORT = "abort"
+    """A place in the machine (design §3.2)."""
+
+    IDLE = "idle"  #: before the first event
+    REQUEST = "request"  #: waits for a first answer, or one after tools
+    REQUEST_CONTINUATION = "request_continuation"  #: waits for the rest of an answer
+    REQUEST_TOOL_REPAIR = "request_tool_repair"  #: waits for a call once more
+    REQUEST_ENVELOPE_RETRY = "request_envelope_retry"  #: waits for a structured answer once more
+    EXECUTE_TOOLS = "execute_tools"  #: waits for tools
+    BACKOFF = "backoff"  #: waits out a delay before a retry
+    HELD = "held"  #: waits for an operator
+    EVALUATE_STOP = "evaluate_stop"  #: decides what an answer means
+    CONTINUE_PENDING = "continue_pending"  #: decides whether a cut answer is continued
+    REPAIR_PENDING = "repair_pending"  #: decides whether a broken call is asked for again
+    EVALUATE_ENVELOPE = "evaluate_envelope"  #: decides whether a structured answer is complete
+    EVALUATE_ERROR = "evaluate_error"  #: decides by the error policy
+    EVALUATE_CONTINUATION = "evaluate_continuation"  #: decides whether tool results are told to the model
+    ABORT_PARTIAL = "abort_partial"  #: returns what there is, with a notice
+    COMPLETE = "complete"  #: has ended with an answer, whole or partial
+    ABORT = "abort"  #: has ended without going on
 
 
 class Trigger(StrEnum):
-    STARTED = "started"
-    RESPONDED = "responded"
-    FAILED = "failed"
-    INTERRUPTED = "interrupted"
-    OPERATOR_ACTED = "operator_acted"
-    CANCEL = "cancel"
-    END_TURN = "end_turn"
-    CONTINUE_REQUESTED = "continue_requested"
-    TOOL_CALL = "tool_call"
-    FORBIDDEN = "forbidden"
-    MAX_TOKENS = "max_tokens"
-    PAUSED = "paused"
-    BROKEN_TOOL_CALL = "broken_tool_call"
-    ENVELOPE = "envelope"
-    RESPONSE_ERROR = "response_error"
-    SAFETY_BLOCKED = "safety_blocked"
-    CONTEXT_WINDOW_EXCEEDED = "context_window_exceeded"
-    CANCELLED = "cancelled"
-    UNKNOWN_FATAL = "unknown_fatal"
-    UNDER_LIMITS = "under_limits"
-    RETRY_LIMIT = "retry_limit"
-    BUDGET_EXHAUSTED = "budget_exhausted"
-    OUTPUT_CAP = "output_cap"
-    REPETITION = "repetition"
-    COMPLETE = "complete"
-    TRUNCATED = "truncated"
-    SCHEMA_VIOLATION = "schema_violation"
-    EXHAUSTED = "exhausted"
-    REFUSED = "refused"
-    TOOLS_RETURNED = "tools_returned"
-    CONTINUE = "continue"
-    STOP = "stop"
-    RETRY = "retry"
-    TRUNCATED_BY_ERROR = "truncated_by_error"
-    IGNORE = "ignore"
-    STOP_WITH_TEXT = "stop_with_text"
-    IGNORE_WITH_TEXT = "ignore_with_text"
-    RETRY_REQUEST = "retry_request"
-    RETRY_CONTINUATION = "retry_continuation"
-    RETRY_TOOL_REPAIR = "retry_tool_repair"
-    RETRY_ENVELOPE = "retry_envelope"
-    BREAKPOINT = "breakpoint"
-    RETURN_PARTIAL_WITH_NOTICE = "return_partial_with_notice"
-    RELEASE_EVALUATE_STOP = "release_evaluate_stop"
-    RELEASE_CONTINUE_PENDING = "release_continue_pending"
-    RELEASE_REPAIR_PENDING = "release_repair_pending"
-    RELEASE_EVALUATE_ENVELOPE = "release_evaluate_envelope"
-    RELEASE_EVALUATE_ERROR = "release_evaluate_error"
-    RELEASE_EVALUATE_CONTINUATION = "release_evaluate_continuation"
-    RELEASE_ABORT_PARTIAL = "release_abort_partial"
+    """Why the machine moved (design §3.2)."""
+
+    STARTED = "started"  #: a user asked
+    RESPONDED = "responded"  #: the model answered
+    FAILED = "failed"  #: a call failed
+    INTERRUPTED = "interrupted"  #: the worker of the command is gone
+    OPERATOR_ACTED = "operator_acted"  #: a person changed something
+    CANCEL = "cancel"  #: a person ended the turn
+    END_TURN = "end_turn"  #: a natural end
+    CONTINUE_REQUESTED = "continue_requested"  #: a criterion asked for more
+    TOOL_CALL = "tool_call"  #: whole calls are to run
+    FORBIDDEN = "forbidden"  #: a criterion forbade
+    MAX_TOKENS = "max_tokens"  #: the answer was cut
+    PAUSED = "paused"  #: the provider pauses
+    BROKEN_TOOL_CALL = "broken_tool_call"  #: a call is broken
+    ENVELOPE = "envelope"  #: the answer is to be an envelope
+    RESPONSE_ERROR = "response_error"  #: an error inside an answer
+    SAFETY_BLOCKED = "safety_blocked"  #: blocked
+    CONTEXT_WINDOW_EXCEEDED = "context_window_exceeded"  #: the context is full
+    CANCELLED = "cancelled"  #: the provider ended the call
+    UNKNOWN_FATAL = "unknown_fatal"  #: an unknown reason that cannot be gone on from
+    UNDER_LIMITS = "under_limits"  #: another call is within the limits
+    RETRY_LIMIT = "retry_limit"  #: calls of this sort are used up
+    BUDGET_EXHAUSTED = "budget_exhausted"  #: tokens are used up
+    OUTPUT_CAP = "output_cap"  #: characters are used up
+    REPETITION = "repetition"  #: two continuations added nothing
+    COMPLETE = "complete"  #: the envelope is valid
+    TRUNCATED = "truncated"  #: the envelope was cut, rounds are left
+    SCHEMA_VIOLATION = "schema_violation"  #: the envelope is invalid, rounds are left
+    EXHAUSTED = "exhausted"  #: no rounds are left
+    REFUSED = "refused"  #: the provider refused
+    TOOLS_RETURNED = "tools_returned"  #: all results are there
+    CONTINUE = "continue"  #: the model is told the results
+    STOP = "stop"  #: nobody wants to go on
+    RETRY = "retry"  #: the policy retries
+    TRUNCATED_BY_ERROR = "truncated_by_error"  #: the error says the answer was cut
+    IGNORE = "ignore"  #: ignored; there is no answer
+    STOP_WITH_TEXT = "stop_with_text"  #: stopped; a part of an answer is there
+    IGNORE_WITH_TEXT = "ignore_with_text"  #: ignored; a part of an answer is there
+    RETRY_REQUEST = "retry_request"  #: the delay is over: the request again
+    RETRY_CONTINUATION = "retry_continuation"  #: the delay is over: the continuation again
+    RETRY_TOOL_REPAIR = "retry_tool_repair"  #: the delay is over: the repair again
+    RETRY_ENVELOPE = "retry_envelope"  #: the delay is over: the envelope again
+    BREAKPOINT = "breakpoint"  #: an operator asked to hold here
+    RETURN_PARTIAL_WITH_NOTICE = "return_partial_with_notice"  #: the turn ends with what there is
+    RELEASE_EVALUATE_STOP = "release_evaluate_stop"  #: released: judged anew
+    RELEASE_CONTINUE_PENDING = "release_continue_pending"  #: released: judged anew
+    RELEASE_REPAIR_PENDING = "release_repair_pending"  #: released: judged anew
+    RELEASE_EVALUATE_ENVELOPE = "release_evaluate_envelope"  #: released: judged anew
+    RELEASE_EVALUATE_ERROR = "release_evaluate_error"  #: released: judged anew
+    RELEASE_EVALUATE_CONTINUATION = "release_evaluate_continuation"  #: released: judged anew
+    RELEASE_ABORT_PARTIAL = "release_abort_partial"  #: released: judged anew
 
 
+#: States that wait for the model.
 CALLS = (
     State.REQUEST,
     State.REQUEST_CONTINUATION,
     State.REQUEST_TOOL_REPAIR,
     State.REQUEST_ENVELOPE_RETRY,
 )
+#: States that wait for an event.
 WAITING = (*CALLS, State.EXECUTE_TOOLS, State.BACKOFF, State.HELD)
+#: States that are left within the same `advance`.
 DECIDING = (
     State.EVALUATE_STOP,
     State.CONTINUE_PENDING,
@@ -96,6 +103,7 @@ DECIDING = (
     State.EVALUATE_CONTINUATION,
     State.ABORT_PARTIAL,
 )
+#: States that nothing leaves.
 TERMINAL = (State.COMPLETE, State.ABORT)
 
 #: Which release leads back into which deciding state.
@@ -120,6 +128,7 @@ def _call(state: State) -> dict[Trigger, State]:
     }
 
 
+#: Each (state, trigger) has one target; what is absent is illegal.
 TRANSITIONS: Mapping[State, Mapping[Trigger, State]] = {
     State.IDLE: {Trigger.STARTED: State.REQUEST},
     **{state: _call(state) for state in CALLS},

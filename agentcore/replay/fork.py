@@ -5,6 +5,7 @@ from agentcore.machine.advance import advance
 from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import CALLS, TERMINAL, State
 from agentcore.policy import Policy
+from agentcore.replay.recall import as_judged
 from agentcore.replay.recording import Recording
 from agentcore.values import replace
 
@@ -15,7 +16,7 @@ def fork(recording: Recording, seq: int, policy: Policy, turn_id: str) -> Snapsh
         raise RecordingError(f"This turn has records 1 to {len(recording.records)}, not {seq}.")
     snapshot = recording.base_snapshot
     for record in recording.records[:seq]:
-        snapshot = advance(snapshot, record.event, recording.policy).snapshot
+        snapshot = advance(snapshot, record.event, as_judged(recording.policy, record.transitions)).snapshot
     if snapshot.state in TERMINAL or snapshot.state is State.HELD:
         raise RecordingError(f"After record {seq} the turn is {snapshot.state}; nothing follows it.")
     begun = under(snapshot, recording.policy, policy)

@@ -24,12 +24,12 @@ class Provenance(StrEnum):
 class Record:
     """One row of a history. `transitions`, `command` and `observed` are JSON, as stored and served."""
 
-    seq: int
-    event: Event
+    seq: int  #: from 1, without gaps
+    event: Event  #: what happened
     transitions: tuple[Mapping[str, Any], ...] = ()
     command: Mapping[str, Any] = field(default_factory=dict)
     observed: tuple[Mapping[str, Any], ...] = ()
-    provenance: Provenance = Provenance.RECORDED
+    provenance: Provenance = Provenance.RECORDED  #: whether it is fact, read off the tape, or live
 
     @classmethod
     def of(cls, seq: int, event: Event, step: Step, provenance: Provenance = Provenance.RECORDED) -> "Record":
@@ -52,8 +52,10 @@ class Recording:
     it is known.
     """
 
-    policy: Policy
+    policy: Policy  #: the turn's
     base_snapshot: Snapshot
-    records: tuple[Record, ...]
+    records: tuple[Record, ...]  #: the history, in order
     undecidable: bool = False
     final: Snapshot | None = None
+    #: What `agentcore.replay.past` has read out of the records, kept for the next what-if of the same recording.
+    kept: list[Any] = field(default_factory=list, init=False, compare=False, repr=False)

@@ -6,11 +6,11 @@ is proportional within each attempt (characters × output tokens / length): an e
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from agentcore.events import Event, Interrupted, ModelFailed, ModelResponded, ToolResult, ToolsReturned
-from agentcore.machine.advance import Step
 from agentcore.machine.classify import response_error
-from agentcore.machine.snapshot import Call, Segment, Snapshot
+from agentcore.machine.snapshot import Call, Snapshot
 from agentcore.merging import cut
 from agentcore.messages import CallIssue, ChatResponse, ToolCall
 from agentcore.reasons import NormalizedStopReason
@@ -19,8 +19,7 @@ from agentcore.values import replace
 _OPEN = (NormalizedStopReason.MAX_TOKENS, NormalizedStopReason.PAUSED, NormalizedStopReason.CANCELLED)
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(NamedTuple):
     """A stretch of tape: characters of new text (none where a tool call was written), and the tokens they took."""
 
     characters: int
@@ -70,8 +69,7 @@ class Tape:
         return len(self.text)
 
 
-@dataclass(frozen=True, slots=True)
-class Heard:
+class Heard(NamedTuple):
     """One recorded attempt: what came, what it was called with, and the iteration it belongs to."""
 
     iteration: int
@@ -86,12 +84,11 @@ class Listener:
     """Collects what tapes are made of while a recording is walked."""
 
     heard: list[Heard] = field(default_factory=list)
-    segments: dict[int, Segment] = field(default_factory=dict)  #: by attempt
     seconds: dict[int, float] = field(default_factory=dict)
     results: dict[tuple[str, str], ToolResult] = field(default_factory=dict)
 
-    def hear(self, before: Snapshot, event: Event, step: Step) -> None:
-        """One recorded event, between the snapshot before it and the step it caused."""
+    def hear(self, before: Snapshot, event: Event) -> None:
+        """One recorded event, and the snapshot before it."""
         match event:
             case ModelResponded(response=response):
                 self._attempt(before, response, event.at, whole=True)
@@ -100,8 +97,6 @@ class Listener:
                     self._attempt(before, partial, event.at, whole=False)
             case ToolsReturned():
                 self._tools(before, event)
-        for answer in (*step.snapshot.earlier[-1:], step.snapshot.answer):
-            self.segments |= {segment.attempt: segment for segment in answer.segments}
 
     def _attempt(self, before: Snapshot, response: ChatResponse, at: float, *, whole: bool) -> None:
         assert before.call is not None, "an answer was called for"
@@ -115,36 +110,41 @@ class Listener:
         returned = (result for result in known if result.call_id in calls)
         self.results |= {(result.name, calls[result.call_id].raw): result for result in returned}
 
-    def tapes(self, *, envelope: bool) -> Mapping[int, Tape]:
-        """The tape of every iteration that was heard."""
-        by_iteration: dict[int, list[Heard]] = {}
-        for heard in self.heard:
-            by_iteration.setdefault(heard.iteration, []).append(heard)
-        make = _envelope_tape if envelope else self._tape
-        made = {iteration: make(attempts) for iteration, attempts in by_iteration.items()}
-        return {i: replace(tape, seconds=self.seconds.get(i, 0.0)) for i, tape in made.items()}
-
-    def _tape(self, attempts: list[Heard]) -> Tape:
-        text, pieces = "", list[Piece]()
-        for heard in attempts:
-            # What the attempt said, not what the answer took of it: the character cap may have cut that.
-            segment = self.segments.get(heard.attempt)
-            added = heard.response.text[segment.dropped :] if segment else ""
-            text += added
-            pieces += _pieces(heard, len(added), segment.dropped if segment else 0, last=heard is attempts[-1])
-        usage = attempts[0].response.usage
-        last, closed = attempts[-1].response, _closed(attempts[-1])
-        return Tape(text, tuple(pieces), last, closed, input_tokens=usage.input_tokens if usage else 0)
+    def tapes(self, last: Snapshot) -> dict[int, Tape]:
+        """The tape of every iteration that was heard. `last`: the snapshot after all that was."""
+        heard: dict[int, list[Heard]] = {}
+        for attempt in self.heard:
+            heard.setdefault(attempt.iteration, []).append(attempt)
+        if last.setup is not None and last.setup.envelope_schema is not None:
+            return {i: _envelope_tape(attempts, self.seconds[i]) for i, attempts in heard.items()}
+        answers = (*last.earlier, last.answer)
+        dropped = {segment.attempt: segment.dropped for answer in answers for segment in answer.segments}
+        return {i: _tape(attempts, dropped, self.seconds[i]) for i, attempts in heard.items()}
 
 
-def _envelope_tape(attempts: list[Heard]) -> Tape:
+def _tape(attempts: list[Heard], dropped: Mapping[int, int], seconds: float) -> Tape:
+    """Attempt after attempt, as far as its text was kept: those are in `dropped`, with the overlap they lost."""
+    text, pieces = "", list[Piece]()
+    for heard in attempts:
+        # What the attempt said, not what the answer took of it: the character cap may have cut that.
+        overlap = dropped.get(heard.attempt)
+        added = "" if overlap is None else heard.response.text[overlap:]
+        text += added
+        pieces += _pieces(heard, len(added), overlap or 0, last=heard is attempts[-1])
+    usage, last = attempts[0].response.usage, attempts[-1]
+    input_tokens = usage.input_tokens if usage else 0
+    return Tape(text, tuple(pieces), last.response, _closed(last), seconds, input_tokens)
+
+
+def _envelope_tape(attempts: list[Heard], seconds: float) -> Tape:
     """A structured answer is said anew in every attempt: the tape is the last one that was not corrected."""
     plain = [heard for heard in attempts if not heard.call.corrective] or attempts
     last = plain[-1]
     text = last.response.text
     pieces = tuple(_pieces(last, len(text), 0, last=True))
     usage = last.response.usage
-    return Tape(text, pieces, last.response, _closed(last), input_tokens=usage.input_tokens if usage else 0)
+    input_tokens = usage.input_tokens if usage else 0
+    return Tape(text, pieces, last.response, _closed(last), seconds, input_tokens)
 
 
 def _closed(heard: Heard) -> bool:

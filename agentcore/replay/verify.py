@@ -1,11 +1,16 @@
-"""Replay that proves: the same events must give the same transitions, evaluations, commands and observations."""
+"""Replay that proves: the same events must give the same transitions, evaluations and commands (design §3.9).
+
+Observations are shown and not compared: they are told to operators, nothing follows from them, and newer versions tell
+more.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from agentcore import serial
 from agentcore.errors import CoreError
-from agentcore.machine.advance import advance
+from agentcore.machine.advance import Step, advance
 from agentcore.replay.recording import Record, Recording
 
 
@@ -13,30 +18,32 @@ from agentcore.replay.recording import Record, Recording
 class Divergence:
     """The first record where two runs part, both versions side by side."""
 
-    seq: int
-    recorded: Mapping[str, Any] | None
-    replayed: Mapping[str, Any] | None
+    seq: int  #: of the first record that differs
+    recorded: Mapping[str, Any] | None  #: None: the recording has no such record
+    replayed: Mapping[str, Any] | None  #: None: the replay has no such record
 
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    verified: bool
+    """What a replay of a recording came to."""
+
+    verified: bool  #: whether all agreed
     records: int  #: how many records agreed
-    divergence: Divergence | None = None
+    divergence: Divergence | None = None  #: None: there is none
 
 
 def verify(recording: Recording) -> Verification:
-    """Feed the recorded events to the machine and compare all that comes out."""
+    """Feed the recorded events to the machine and compare the transitions, evaluations and commands that come out."""
     snapshot = recording.base_snapshot
     for agreed, record in enumerate(recording.records):
         try:
             step = advance(snapshot, record.event, recording.policy)
         except CoreError as error:
-            refused = Divergence(record.seq, _judged(record), {"error": str(error)})
+            refused = Divergence(record.seq, _shown(record), {"error": str(error)})
             return Verification(False, agreed, refused)
-        replayed = Record.of(record.seq, record.event, step)
-        if _judged(replayed) != _judged(record):
-            return Verification(False, agreed, Divergence(record.seq, _judged(record), _judged(replayed)))
+        if not _agrees(record, step):
+            replayed = Record.of(record.seq, record.event, step)
+            return Verification(False, agreed, Divergence(record.seq, _shown(record), _shown(replayed)))
         snapshot = step.snapshot
     return Verification(True, len(recording.records))
 
@@ -44,17 +51,22 @@ def verify(recording: Recording) -> Verification:
 def first_divergence(left: Recording, right: Recording) -> Divergence | None:
     """Where two runs part, looking at transitions and commands; None where they are the same to the end."""
     for one, other in zip(left.records, right.records, strict=False):
-        if _judged(one) != _judged(other):
-            return Divergence(one.seq, _judged(one), _judged(other))
+        if (one.transitions, one.command) != (other.transitions, other.command):
+            return Divergence(one.seq, _shown(one), _shown(other))
     shared = min(len(left.records), len(right.records))
     if len(left.records) > shared:
-        return Divergence(left.records[shared].seq, _judged(left.records[shared]), None)
+        return Divergence(left.records[shared].seq, _shown(left.records[shared]), None)
     if len(right.records) > shared:
-        return Divergence(right.records[shared].seq, None, _judged(right.records[shared]))
+        return Divergence(right.records[shared].seq, None, _shown(right.records[shared]))
     return None
 
 
-def _judged(record: Record) -> dict[str, Any]:
+def _agrees(record: Record, step: Step) -> bool:
+    transitions = tuple(serial.transition_to_json(transition) for transition in step.transitions)
+    return tuple(record.transitions) == transitions and record.command == serial.command_to_json(step.command)
+
+
+def _shown(record: Record) -> dict[str, Any]:
     return {
         "transitions": [dict(transition) for transition in record.transitions],
         "command": dict(record.command),

@@ -19,14 +19,16 @@ from agentcore.events import (
     ToolsReturned,
     WokeUp,
 )
-from agentcore.machine.advance import Step, advance
+from agentcore.machine.advance import advance, settle
+from agentcore.machine.requests import command_of
 from agentcore.machine.snapshot import Snapshot
 from agentcore.messages import ChatResponse, TokenUsage
 from agentcore.policy import Policy
 from agentcore.reasons import NormalizedStopReason
 from agentcore.replay.fork import under
+from agentcore.replay.past import Past
 from agentcore.replay.recording import Provenance, Record, Recording
-from agentcore.replay.tape import Listener, Tape
+from agentcore.replay.tape import Tape
 from agentcore.values import replace
 
 _MAX_STEPS = 10_000  #: far above what limits allow; a policy without any must still end
@@ -38,25 +40,6 @@ def what_if(recording: Recording, policy: Policy, *, trace: bool = True) -> Reco
     return _Run(recording, policy, trace).result()
 
 
-@dataclass(frozen=True, slots=True)
-class _Past:
-    """The recorded run once more, for what its records do not hold: each command, and the snapshots around it."""
-
-    events: tuple[Event, ...]
-    steps: tuple[Step, ...]
-    listener: Listener
-
-    @classmethod
-    def of(cls, recording: Recording) -> "_Past":
-        snapshot, steps, listener = recording.base_snapshot, [], Listener()
-        for record in recording.records:
-            step = advance(snapshot, record.event, recording.policy)
-            listener.hear(snapshot, record.event, step)
-            steps.append(step)
-            snapshot = step.snapshot
-        return cls(tuple(record.event for record in recording.records), tuple(steps), listener)
-
-
 @dataclass(slots=True)
 class _Run:
     """One what-if under way."""
@@ -66,18 +49,14 @@ class _Run:
     trace: bool
     base: Snapshot = field(init=False)
     snapshot: Snapshot = field(init=False)
-    past: _Past = field(init=False)
-    tapes: dict[int, Tape] = field(init=False)
+    past: Past = field(init=False)
     records: list[Record] = field(default_factory=list)
     seq: int = 0
     read: dict[int, int] = field(default_factory=dict)  #: characters of tape read since the runs parted, by iteration
 
     def __post_init__(self) -> None:
         self.snapshot = self.base = under(self.recording.base_snapshot, self.recording.policy, self.policy)
-        self.past = _Past.of(self.recording)
-        asked = self.past.steps[0].snapshot.setup if self.past.steps else self.snapshot.setup
-        envelope = asked is not None and asked.envelope_schema is not None
-        self.tapes = dict(self.past.listener.tapes(envelope=envelope))
+        self.past = Past.of(self.recording)
 
     def result(self) -> Recording:
         command, undecidable = self._follow()
@@ -89,15 +68,15 @@ class _Run:
         """Feed what was recorded while the commands agree. Returns the first command the recording did not answer."""
         command: Command | None = None
         recorded: Command | None = None
-        for event, step in zip(self.past.events, self.past.steps, strict=True):
+        for event, after in self.past.after:
             if self._other_deadline(command, recorded, event):
                 return command, True
-            recorded = step.command
+            recorded = command_of(after)
             command = self._feed(event, Provenance.RECORDED)
             if isinstance(command, Finish):
                 return None, False
-            if not _same(command, step.command):
-                return command, self._asks_otherwise(step.snapshot)
+            if not _same(command, recorded):
+                return command, self._asks_otherwise(after)
         return command, command is None
 
     def _other_deadline(self, command: Command | None, recorded: Command | None, event: Event) -> bool:
@@ -131,11 +110,13 @@ class _Run:
         return False
 
     def _feed(self, event: Event, provenance: Provenance) -> Command:
+        self.seq += 1
+        if not self.trace:
+            self.snapshot = settle(self.snapshot, event, self.policy)
+            return command_of(self.snapshot)
         step = advance(self.snapshot, event, self.policy)
         self.snapshot = step.snapshot
-        self.seq += 1
-        if self.trace:
-            self.records.append(Record.of(self.seq, event, step, provenance))
+        self.records.append(Record.of(self.seq, event, step, provenance))
         return step.command
 
     def _answer(self, command: Command) -> Event | None:
@@ -152,10 +133,9 @@ class _Run:
                 return None
 
     def _answer_tools(self, command: RunTools) -> Event | None:
-        known = self.past.listener.results
         results: list[ToolResult] = []
         for call in command.calls:
-            recorded = known.get((call.name, call.raw))
+            recorded = self.past.results.get((call.name, call.raw))
             if recorded is None:
                 return None
             results.append(replace(recorded, call_id=call.id))
@@ -164,7 +144,7 @@ class _Run:
     def _answer_call(self, command: CallModel) -> Event | None:
         """Read the next `max_tokens` of tape."""
         call, iteration = self.snapshot.call, self.snapshot.iteration
-        tape = self.tapes.get(iteration)
+        tape = self.past.tapes.get(iteration)
         if tape is None or tape.last is None or (call is not None and call.corrective):
             return None
         envelope = self.snapshot.asked.envelope_schema is not None

@@ -1,7 +1,8 @@
-"""`manage.py bench core`: the core's rates, each beside a bound in plain Python."""
+"""`manage.py bench core`: the core's rates, each beside a bound in plain Python, and what importing it takes."""
 
 import json
 from collections.abc import Iterator
+from functools import partial
 
 from agentcore.events import Event, ModelResponded, Setup, Started
 from agentcore.machine.advance import advance
@@ -12,26 +13,35 @@ from agentcore.policy import Policy
 from agentcore.providers import get_provider
 from agentcore.reasons import NormalizedStopReason
 from agentcore.replay import Record, Recording, verify, what_if
-from dashboard.bench.measuring import Rate, rate
+from dashboard.bench.measuring import interpreter, rate
 
 _WORDS = "The quick brown fox jumps over the lazy dog while the agent waits for its tokens to run dry. "
 _CHUNKS = 400
 
 
-def rows() -> Iterator[tuple[Rate, Rate | None]]:
-    """Each rate with the bound it is compared to."""
-    recording = _recording()
+def rows() -> Iterator[str]:
+    """Each figure as a line, with the bound it is compared to."""
     lookups = rate("dict look-ups", "look-ups/s", _look_up)
-    yield lookups, None
-    yield rate("transitions", "transitions/s", lambda: _advance(recording)), lookups
+    recording = _recording()
+    yield lookups.line()
+    yield rate("transitions", "transitions/s", lambda: _advance(recording)).line(lookups)
     stream = _stream()
     loads = rate("split lines and json.loads", "bytes/s", lambda: _loads(stream))
-    yield loads, None
-    yield rate("stream decoding (openai)", "bytes/s", lambda: _decode(stream)), loads
-    yield rate("verify", "turns/s", lambda: _verify(recording)), None
-    policy = Policy(max_tokens=400)
-    yield rate("what-if, traced", "turns/s", lambda: _what_if(recording, policy, trace=True)), None
-    yield rate("what-if, totals only", "turns/s", lambda: _what_if(recording, policy, trace=False)), None
+    yield loads.line()
+    yield rate("stream decoding (openai)", "bytes/s", lambda: _decode(stream)).line(loads)
+    yield rate("verify", "turns/s", lambda: _verify(recording)).line()
+    yield from _what_ifs("what-if", recording, Policy(max_tokens=400))
+    yield from _what_ifs("what-if, limits bind", recording, Policy(max_tokens=40))
+    start = interpreter("interpreter start", "pass")
+    yield start.line()
+    yield interpreter("import agentcore", "import agentcore").line(start)
+
+
+def _what_ifs(what: str, recording: Recording, policy: Policy) -> Iterator[str]:
+    """With and without a trace, each of a recording never asked before; and once more of one that was."""
+    for name, trace in ((f"{what}, traced", True), (f"{what}, totals only", False)):
+        yield rate(name, "turns/s", partial(_what_if_first, recording, policy, trace=trace)).line()
+    yield rate(f"{what}, totals only, again", "turns/s", partial(_what_if, recording, policy, trace=False)).line()
 
 
 def _look_up() -> float:
@@ -79,6 +89,11 @@ def _advance(recording: Recording) -> float:
 def _verify(recording: Recording) -> float:
     assert verify(recording).verified, "the benchmark's own recording verifies"
     return 1.0
+
+
+def _what_if_first(recording: Recording, policy: Policy, *, trace: bool) -> float:
+    fresh = Recording(recording.policy, recording.base_snapshot, recording.records)
+    return _what_if(fresh, policy, trace=trace)
 
 
 def _what_if(recording: Recording, policy: Policy, *, trace: bool) -> float:

@@ -7,7 +7,8 @@ from uuid import UUID
 from agentcore.machine.snapshot import Snapshot
 from agentcore.policy import Policy
 from agentcore.replay import what_if
-from dashboard.agents.policies import draft_policy, stored_policy
+from dashboard.agents.criteria import criteria_faults
+from dashboard.agents.policies import draft_policy
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import UNFINISHED, Backtest, Turn
 from dashboard.turns.selectors import TimelineFilters, turns_matching
@@ -27,9 +28,12 @@ class Judged:
 
 def judge(turn: Turn, draft: Policy) -> Judged:
     """Try the draft on one turn. What the turn itself overrode stays as it was."""
-    own = stored_policy(turn.policy)
+    if criteria_faults(draft):
+        return Judged("undecidable")
+    recording = recording_of(turn)
+    own = recording.policy
     policy = replace(draft, max_tokens=own.max_tokens, system_prompt=own.system_prompt, model=own.model)
-    imagined = what_if(recording_of(turn), policy, trace=False)
+    imagined = what_if(recording, policy, trace=False)
     if imagined.undecidable or imagined.final is None:
         return Judged("undecidable")
     spent = imagined.final.spent

@@ -1,8 +1,11 @@
 """Recorded, imagined and live runs of one turn, side by side."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
+
+from django.core.exceptions import ValidationError
 
 from agentcore.replay import Divergence, Recording, first_divergence
 from dashboard.replay.services import WhatIf, turn_what_if
@@ -111,7 +114,9 @@ def rerun_context(turn: Turn, *, oob: bool = False) -> dict[str, Any]:
     what_if = None
     if parent is not None and not turn.forked_at:
         changed = {key: value for key, value in turn.overrides.items() if parent.overrides.get(key) != value}
-        what_if = turn_what_if(turn=parent, overrides=changed)
+        # Where the parent cannot be imagined any more, what ran live still stands beside what was recorded.
+        with suppress(ValidationError):
+            what_if = turn_what_if(turn=parent, overrides=changed)
     return {"turn": turn, "side": live(turn, recording, what_if), "oob": oob}
 
 
@@ -120,6 +125,8 @@ def parting_words(divergence: Divergence | None) -> str:
     if divergence is None:
         return ""
     one, other = divergence.recorded, divergence.replayed
+    if other is not None and "error" in other:
+        return str(other["error"])
     if one is None or other is None:
         return "one run ends before the other"
     if one["transitions"] != other["transitions"]:

@@ -11,11 +11,12 @@ from agentcore import serial
 from agentcore.errors import RecordingError
 from agentcore.machine.snapshot import Snapshot
 from agentcore.policy import Policy
-from agentcore.replay import Recording, Verification, fork, verify, what_if
+from agentcore.replay import Divergence, Recording, Verification, fork, verify, what_if
 from dashboard.accounts.models import User
+from dashboard.agents.criteria import criteria_faults
 from dashboard.agents.models import Project
 from dashboard.agents.policies import overridden, stored_policy
-from dashboard.agents.policy_validation import error_policy_clean, limits_clean
+from dashboard.agents.services import policy_said
 from dashboard.live.services import overrides_clean, turn_queue
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Backtest, Turn
@@ -35,14 +36,24 @@ class WhatIf:
 
 
 def turn_verify(*, turn: Turn) -> Verification:
-    """Feed the recorded events to the machine again and compare everything."""
-    return verify(recording_of(turn))
+    """Feed the recorded events to the machine again and compare everything.
+
+    Where a criterion of the turn's policy cannot be asked any more nothing can be compared, and the divergence says so.
+    """
+    recording = recording_of(turn)
+    faults = criteria_faults(recording.policy)
+    if faults:
+        return Verification(False, 0, Divergence(1, None, {"error": " ".join(faults)}))
+    return verify(recording)
 
 
 def turn_what_if(*, turn: Turn, overrides: Mapping[str, Any]) -> WhatIf:
     """The recording under other numbers, with no provider asked. Raises `ValidationError` in words."""
     wanted = _wanted(turn, overrides)
-    return what_if_of(recording_of(turn), overridden(stored_policy(turn.policy), wanted), turn)
+    recording = recording_of(turn)
+    if faults := criteria_faults(recording.policy):
+        raise ValidationError(faults)
+    return what_if_of(recording, overridden(recording.policy, wanted), turn)
 
 
 def what_if_of(recording: Recording, policy: Policy, turn: Turn) -> WhatIf:
@@ -122,11 +133,7 @@ def backtest_create(
     """Queue a draft policy to be tried over stored turns. Raises `ValidationError` in words."""
     from dashboard.replay.tasks import run_backtest
 
-    draft = {
-        "limits": limits_clean(policy.get("limits") or {}),
-        "error_policy": error_policy_clean(policy.get("error_policy") or {}),
-        "tool_calls_on_truncation": policy.get("tool_calls_on_truncation") or "execute_if_complete",
-    }
+    draft = policy_said(**policy)
     with transaction.atomic():
         backtest = Backtest.objects.create(project=project, policy=draft, filter=dict(filter), created_by=created_by)
         run_backtest.defer(backtest_id=str(backtest.id))

@@ -15,7 +15,7 @@ from agentcore.machine.snapshot import Snapshot
 from agentcore.messages import ChatResponse
 from agentcore.policy import Policy
 from agentcore.providers import get_provider
-from agentcore.replay import Record, Recording
+from agentcore.replay import Record, Recording, as_judged
 from dashboard.agents.policies import stored_policy
 from dashboard.turns import models
 from dashboard.turns.projection import project
@@ -68,7 +68,7 @@ def _fold(
     for row in rows:
         last_at = row.at
         if row.seq > since:
-            step = advance(snapshot, serial.event_from_json(row.event), policy)
+            step = advance(snapshot, serial.event_from_json(row.event), as_judged(policy, row.transitions))
             snapshot, seq = step.snapshot, row.seq
     return Standing(policy, snapshot, seq, step, started_at, last_at)
 

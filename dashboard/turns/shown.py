@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from agentcore.machine.accounting import prefilled
 from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import CALLS
 from agentcore.merging import merge_continuation
@@ -167,5 +168,6 @@ def draft_shown(turn: Turn, snapshot: Snapshot) -> Draft | None:
     if not text:
         return None
     continued = snapshot.call is not None and snapshot.call.hint is not None
-    overlap = merge_continuation(snapshot.answer.text, text).overlap if continued else 0
+    merge = merge_continuation(snapshot.answer.text, text, trimmed=continued and prefilled(snapshot))
+    overlap = merge.overlap if continued else 0
     return Draft(max(1, snapshot.spent.attempts), text[:overlap], text[overlap:], max(1, snapshot.iteration))

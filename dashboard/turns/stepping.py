@@ -8,7 +8,7 @@ from agentcore.commands import Finish
 from agentcore.errors import CoreError
 from agentcore.machine.advance import advance
 from agentcore.machine.snapshot import Snapshot
-from agentcore.replay import Provenance, Record, Recording
+from agentcore.replay import Provenance, Record, Recording, as_judged
 from dashboard.turns.meters import Meter, meters_of
 
 BY_COUNT = ("attempts", "continuations", "tool_repairs", "envelope_retries")
@@ -79,7 +79,7 @@ def _spans(recording: Recording) -> Iterator[Span]:
         before = snapshot
         if known:
             try:
-                snapshot = advance(before, record.event, recording.policy).snapshot
+                snapshot = advance(before, record.event, as_judged(recording.policy, record.transitions)).snapshot
             except CoreError:
                 known = False
         yield Span(record, before, snapshot, first, known)

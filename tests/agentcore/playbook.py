@@ -146,7 +146,8 @@ class Playbook:
             for record in self.records
         )
         policy = serial.policy_from_json(json.loads(json.dumps(serial.to_json(self.policy))))
-        policy = replace(policy, validate=self.policy.validate, criteria=self.policy.criteria)
+        ours = self.policy
+        policy = replace(policy, validate=ours.validate, repair=ours.repair, criteria=ours.criteria)
         return Recording(policy, Snapshot(), records)
 
 

@@ -41,7 +41,7 @@ from agentcore.events import (
     WokeUp,
 )
 from agentcore.messages import CallIssue, ReasonObservation
-from agentcore.policy import OnTruncation
+from agentcore.policy import CriterionSpec, EnvelopeRules, OnTruncation, RecoveryPath
 from agentcore.serial import (
     command_to_json,
     event_from_json,
@@ -161,6 +161,8 @@ policies = st.builds(
     error_policy=st.builds(ErrorPolicy, *[decisions] * 6, numbers),
     tool_calls_on_truncation=st.sampled_from(OnTruncation),
     finish_reasons=st.lists(reasons, max_size=2).map(tuple),
+    criterion_specs=st.lists(st.builds(CriterionSpec, words, mappings), max_size=2).map(tuple),
+    envelope=st.builds(EnvelopeRules, st.lists(st.sampled_from(RecoveryPath), max_size=3).map(tuple)),
     max_tokens=st.none() | numbers,
     system_prompt=maybe_word,
     model=maybe_word,
@@ -203,9 +205,15 @@ def test_what_is_empty_by_default_is_left_out():
     assert to_json(Snapshot())["state"] == "idle"
 
 
-def test_validator_and_criteria_do_not_go_into_a_stored_policy():
-    stored = to_json(replace(Playbook().policy, criteria=(object(),)))
-    assert not {"validate", "criteria"} & set(stored)
+def test_what_comes_from_outside_does_not_go_into_a_stored_policy():
+    stored = to_json(replace(Playbook().policy, criteria=(object(),), repair=str))
+    assert not {"validate", "repair", "criteria"} & set(stored)
+
+
+def test_a_policy_from_before_there_were_rules_reads_with_the_default_ones():
+    stored = to_json(Policy())
+    del stored["envelope"]
+    assert policy_from_json(stored) == Policy()
 
 
 @pytest.mark.parametrize(

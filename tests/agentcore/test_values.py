@@ -4,8 +4,12 @@ import dataclasses
 
 import pytest
 
-from agentcore.machine.snapshot import Snapshot, Spent
+from agentcore.commands import Hold, Wait
+from agentcore.machine.snapshot import Call, Snapshot, Spent
 from agentcore.machine.states import State
+from agentcore.messages import ChatResponse
+from agentcore.policy import Policy
+from agentcore.reasons import AttemptKind
 from agentcore.values import replace
 
 
@@ -24,6 +28,12 @@ def test_a_copy_is_frozen_too():
 def test_a_field_that_is_not_there_is_refused():
     with pytest.raises(TypeError, match="Spent has no field 'tries'"):
         replace(Spent(), tries=1)  # type: ignore[call-arg]
+
+
+def test_every_kind_of_value_is_copied_as_dataclasses_does():
+    for value in (Call(AttemptKind.INITIAL, State.REQUEST, 60), Wait(1.0), Hold(), ChatResponse("a"), Policy()):
+        assert replace(value) == value
+        assert type(replace(value)) is type(value)
 
 
 def test_no_value_of_the_core_has_work_to_do_after_its_making():

@@ -8,6 +8,8 @@ from agentcore.machine.snapshot import Answer, Segment, Snapshot, Spent
 from agentcore.policy import Limits
 from agentcore.reasons import AttemptKind, StopReason, TurnStatus
 from agentcore.verdict import verdict
+from tests.agentcore.playbook import Playbook, started
+from tests.agentcore.playbook import ended as said
 
 SETUP = Setup("turn", "openai", "m", 60, output_floor=2)
 SAID = Answer("said", (Segment(1, AttemptKind.INITIAL, 0, 4),))
@@ -74,6 +76,22 @@ def test_a_turn_that_runs_has_none():
 )
 def test_each_end_has_its_sentence(snapshot: Snapshot, sentence: str):
     assert verdict(snapshot) == sentence
+
+
+def test_no_cap_is_named_where_none_would_have_done():
+    spent = Spent(attempts=3, continuations=2, output_tokens=150)
+    resumed = Answer("said", (Segment(2, AttemptKind.RESUME, 0, 4),))
+    assert verdict(ended("completed", spent=spent, answer=resumed)) == "Completed after 2 continuations."
+    assert verdict(ended("completed", spent=spent, iteration=2)) == "Completed after 2 continuations."
+    paused = ended("retry_limit", spent=spent, model_stop_reason="paused")
+    assert verdict(paused).startswith("Paused by the provider 3 times")
+
+
+def test_an_envelope_that_a_limit_forbade_says_which_and_why():
+    told = Playbook(envelope_schema={"required": ["a"]}, max_total_tokens=1) >> started() >> said("{}")
+    assert verdict(told.snapshot) == (
+        "Stopped by TokenUsageLimit: No valid envelope: /required (required) (15 of 1 tokens)."
+    )
 
 
 def test_where_both_limits_bind_both_are_named():

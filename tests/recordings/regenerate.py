@@ -10,8 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-import agentcore
-from agentcore import ErrorPolicy, ErrorType, Record, Recording, Snapshot, serial
+from agentcore import ErrorPolicy, ErrorType, Policy, Recording, recording_from_json, recording_to_json
 from agentcore.events import Breakpoint
 from tests.agentcore.playbook import (
     Playbook,
@@ -93,30 +92,11 @@ GOLDEN: Mapping[str, Callable[[], Playbook]] = {
 
 def write_recording(path: Path, recording: Recording) -> None:
     """One JSON file: the policy, and each record as it is stored."""
-    records = [
-        {
-            "seq": record.seq,
-            "event": serial.event_to_json(record.event),
-            "transitions": record.transitions,
-            "command": record.command,
-            "observed": record.observed,
-        }
-        for record in recording.records
-    ]
-    data = {"version": agentcore.VERSION, "policy": serial.to_json(recording.policy), "records": records}
-    path.write_text(json.dumps(data, indent=1, ensure_ascii=False, default=dict) + "\n", encoding="utf-8")
+    path.write_text(json.dumps(recording_to_json(recording), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def read_recording(path: Path) -> Recording:
-    data = json.loads(path.read_text(encoding="utf-8"))
-    policy = replace(serial.policy_from_json(data["policy"]), validate=requires)
-    records = tuple(
-        Record(
-            r["seq"], serial.event_from_json(r["event"]), tuple(r["transitions"]), r["command"], tuple(r["observed"])
-        )
-        for r in data["records"]
-    )
-    return Recording(policy, Snapshot(), records)
+    return recording_from_json(json.loads(path.read_text(encoding="utf-8")), Policy(validate=requires))
 
 
 def _diverging() -> Recording:

@@ -1,13 +1,16 @@
 """continue_pending: whether a cut or paused answer is gone on with, and how it is asked for."""
 
+from agentcore.criteria.builtin import TokenUsageLimit
 from agentcore.criteria.outcome import ContinuationOutcome
+from agentcore.criteria.retries import TruncationCriterion
 from agentcore.machine import ending
+from agentcore.machine.accounting import give_back
 from agentcore.machine.judgement import Judgement, evaluate
 from agentcore.machine.snapshot import Call, Snapshot
 from agentcore.machine.states import State, Trigger
 from agentcore.messages import Message, Role
 from agentcore.policy import Policy
-from agentcore.reasons import AttemptKind, NormalizedStopReason, StopReason
+from agentcore.reasons import AttemptKind, NormalizedStopReason
 from agentcore.values import replace
 
 #: spec: stop-reason-state-machine, "Recovery prompt contract".
@@ -20,6 +23,8 @@ HINT = (
 
 
 def judge(snapshot: Snapshot, policy: Policy) -> Judgement:
+    """Go on, as a continuation or a resume, unless a limit or a criterion forbids."""
+    snapshot = give_back(snapshot)
     outcome = evaluate(snapshot, policy)
     if not outcome.should_continue:
         return _stop(snapshot, outcome)
@@ -39,11 +44,11 @@ def _stop(snapshot: Snapshot, outcome: ContinuationOutcome) -> Judgement:
 
 def stop_trigger(outcome: ContinuationOutcome) -> Trigger:
     """The limit that forbade; a criterion that is no limit of ours is `forbidden`."""
-    evaluation = outcome.get_evaluation_for(outcome.resolved_by)
-    if evaluation is None:
-        return Trigger.FORBIDDEN
-    if outcome.stop_reason is StopReason.TOKEN_LIMIT:
+    if outcome.resolved_by == TokenUsageLimit.__name__:
         return Trigger.BUDGET_EXHAUSTED
+    evaluation = outcome.get_evaluation_for(TruncationCriterion.__name__)
+    if evaluation is None or outcome.resolved_by != evaluation.criterion:
+        return Trigger.FORBIDDEN
     return Trigger(evaluation.context.get("bound", Trigger.FORBIDDEN))
 
 
@@ -54,17 +59,41 @@ def _next_call(snapshot: Snapshot) -> Call:
     capped = min(snapshot.asked.max_tokens, left)
     if _paused(snapshot):
         return Call(AttemptKind.RESUME, State.REQUEST_CONTINUATION, capped, echo=_echo(snapshot, last))
-    if snapshot.answer.text.strip():
-        return Call(AttemptKind.CONTINUATION, State.REQUEST_CONTINUATION, capped, hint=HINT)
-    wanted = min(2 * last.max_tokens, left, snapshot.asked.ceiling or left)
-    return Call(AttemptKind.CONTINUATION, State.REQUEST_CONTINUATION, wanted, echo=last.echo)
+    token = _resume_token(snapshot)
+    if token is not None and last.hint is None:  # a token belongs to its request, and a hint's grows with the answer
+        return Call(AttemptKind.CONTINUATION, State.REQUEST_CONTINUATION, capped, echo=last.echo, resume_token=token)
+    twice = min(2 * last.max_tokens, left, snapshot.asked.ceiling or left)
+    if snapshot.answer.text.strip() and snapshot.asked.envelope_schema is None:
+        cap = twice if _said_nothing(snapshot) else capped
+        return Call(AttemptKind.CONTINUATION, State.REQUEST_CONTINUATION, cap, hint=HINT)
+    return Call(AttemptKind.CONTINUATION, State.REQUEST_CONTINUATION, twice, echo=last.echo)
+
+
+def _said_nothing(snapshot: Snapshot) -> bool:
+    """Whether the last attempt brought no text at all: reasoning ate its budget, the same would be eaten again."""
+    response = snapshot.response
+    return not (snapshot.just_added if response is None else response.text.strip())
 
 
 def _paused(snapshot: Snapshot) -> bool:
     return snapshot.response is not None and snapshot.response.stop_reason is NormalizedStopReason.PAUSED
 
 
-def _echo(snapshot: Snapshot, last: Call) -> tuple[Message, ...]:
+def _resume_token(snapshot: Snapshot) -> str | None:
+    """What the provider gave with a cut answer for it to be gone on with; None after any other end."""
     response = snapshot.response
+    cut = response is not None and response.stop_reason is NormalizedStopReason.MAX_TOKENS
+    return response.resume_token if response is not None and cut and not response.incomplete_stream else None
+
+
+def _echo(snapshot: Snapshot, last: Call) -> tuple[Message, ...]:
+    """What was paused, unchanged; before it what was paused or said before, for a hint's text goes along with its own
+    call only."""
+    response, segments = snapshot.response, snapshot.answer.segments
     assert response is not None, "paused is an answer's reason"
-    return (*last.echo, Message(Role.ASSISTANT, response.text, echo=response.echo))
+    paused = Message(Role.ASSISTANT, response.text, echo=response.echo)
+    if last.hint is None:
+        return (*last.echo, paused)
+    added = segments and segments[-1].attempt == snapshot.spent.attempts
+    before = snapshot.answer.text[: segments[-1].start] if added else snapshot.answer.text
+    return (Message(Role.ASSISTANT, before), paused) if before.strip() else (paused,)

@@ -7,27 +7,23 @@ from typing import Any
 
 from agentcore.commands import Observation
 from agentcore.criteria.outcome import ContinuationOutcome
-from agentcore.envelope import EnvelopeFault, EnvelopeReading, RecoveryPath, corrective_fragment, read_envelope
+from agentcore.envelope import EnvelopeFault, EnvelopeReading, corrective_fragment
 from agentcore.machine import ending
-from agentcore.machine.accounting import add_text
 from agentcore.machine.classify import word_of
 from agentcore.machine.judgement import Judgement, evaluate
-from agentcore.machine.snapshot import Call, Snapshot
+from agentcore.machine.reading import read_answer
+from agentcore.machine.snapshot import Answer, Call, Segment, Snapshot
 from agentcore.machine.states import State, Trigger
 from agentcore.messages import ChatResponse
-from agentcore.policy import Policy
+from agentcore.policy import Policy, RecoveryPath
 from agentcore.reasons import AttemptKind, NormalizedStopReason, StopReason, TurnStatus
 from agentcore.values import replace
 
-_NEVER_CLEAN = (
-    NormalizedStopReason.MAX_TOKENS,
-    NormalizedStopReason.CONTEXT_WINDOW_EXCEEDED,
-    NormalizedStopReason.CANCELLED,
-)
 _CODES = {
     EnvelopeFault.TRUNCATION: "envelope_truncation_unrecoverable",
     EnvelopeFault.SCHEMA_VIOLATION: "envelope_invalid",
     EnvelopeFault.PARSE_ERROR: "envelope_invalid",
+    EnvelopeFault.UNKNOWN: "envelope_invalid",
 }
 _TRUNCATION_WORDS = ("max_tokens", "length", "stop_sequence")
 
@@ -35,13 +31,13 @@ _TRUNCATION_WORDS = ("max_tokens", "length", "stop_sequence")
 def judge(snapshot: Snapshot, policy: Policy) -> Judgement:
     response = snapshot.response
     assert response is not None, "evaluate_envelope is entered by an answer only"
-    reading = _read(snapshot, response, policy)
+    reading, text = read_answer(snapshot, response, policy)
     snapshot = replace(snapshot, reading=reading)
     outcome = evaluate(snapshot, policy)
     if reading.fault is None:
-        return _complete(snapshot, response, policy, outcome)
+        return _complete(snapshot, reading, text, policy, outcome)
     if reading.fault is EnvelopeFault.REFUSAL:
-        return _refused(snapshot, response, outcome)
+        return _refused(snapshot, outcome)
     observed = _recovery(snapshot, reading)
     if reading.fault is EnvelopeFault.TRUNCATION:
         observed += (_truncated(snapshot, response, reading),)
@@ -50,28 +46,24 @@ def judge(snapshot: Snapshot, policy: Policy) -> Judgement:
     return _again(snapshot, reading, outcome, observed)
 
 
-def _read(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> EnvelopeReading:
-    schema = snapshot.asked.envelope_schema
-    assert schema is not None, "an envelope turn has a schema"
-    if response.stop_reason is NormalizedStopReason.SAFETY_BLOCKED:
-        return EnvelopeReading(EnvelopeFault.REFUSAL)
-    if response.stop_reason in _NEVER_CLEAN:
-        return EnvelopeReading(EnvelopeFault.TRUNCATION)
-    natural = response.stop_reason is not NormalizedStopReason.UNKNOWN or not word_of(response)
-    clean = natural and word_of(response) != "stop_sequence"
-    return read_envelope(response.text, schema, policy.validate, clean=clean)
-
-
-def _complete(snapshot: Snapshot, response: ChatResponse, policy: Policy, outcome: ContinuationOutcome) -> Judgement:
-    reading = snapshot.reading
-    assert reading is not None, "just read"
-    snapshot = add_text(replace(snapshot, answer=type(snapshot.answer)()), response.text, policy)
-    end = ending.finished(snapshot, TurnStatus.COMPLETED, StopReason.COMPLETED, "completed", envelope=reading.value)
+def _complete(
+    snapshot: Snapshot, reading: EnvelopeReading, text: str, policy: Policy, outcome: ContinuationOutcome
+) -> Judgement:
+    """The envelope is the answer, whole: half of one at the character cap would be none."""
+    response, call, spent = snapshot.response, snapshot.call, snapshot.spent
+    assert response is not None, "an envelope is read from an answer"
+    assert call is not None, "the answer was called for"
+    answer = Answer(text, (Segment(spent.attempts, call.kind, 0, len(text)),))
+    spent = replace(spent, output_chars=spent.output_chars + len(response.text))
+    final = response.stop_reason in policy.finish_reasons
+    stop_reason = StopReason.FINISH_REASON if final else StopReason.COMPLETED
+    snapshot = replace(snapshot, answer=answer, spent=spent)
+    end = ending.finished(snapshot, TurnStatus.COMPLETED, stop_reason, "completed", envelope=reading.value)
     return Judgement(Trigger.COMPLETE, "a clean stop and valid", end, outcome, _recovery(snapshot, reading))
 
 
-def _refused(snapshot: Snapshot, response: ChatResponse, outcome: ContinuationOutcome) -> Judgement:
-    end, observed = ending.refused(snapshot, response.provider)
+def _refused(snapshot: Snapshot, outcome: ContinuationOutcome) -> Judgement:
+    end, observed = ending.refused(snapshot)
     return Judgement(Trigger.REFUSED, "the provider refused", end, outcome, observed)
 
 
@@ -114,7 +106,7 @@ def _stop(
     snapshot: Snapshot, reading: EnvelopeReading, outcome: ContinuationOutcome, observed: tuple[Observation, ...]
 ) -> Judgement:
     assert reading.fault is not None, "a complete envelope does not stop here"
-    ours = outcome.resolved_by == "EnvelopeCriterion"
+    ours = outcome.resolved_by == "EnvelopeCriterion" and reading.fault is not EnvelopeFault.UNKNOWN
     rounds = snapshot.spent.envelope_retries
     exhausted = (
         _event(

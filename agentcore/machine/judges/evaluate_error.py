@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 
 from agentcore.criteria.outcome import ContinuationOutcome
+from agentcore.criteria.retries import TruncationCriterion
 from agentcore.error_policy import ErrorHandlingDecision
 from agentcore.errors import ProviderError
 from agentcore.machine import ending
 from agentcore.machine.judgement import Judgement, evaluate
 from agentcore.machine.judges.continue_pending import HINT
 from agentcore.machine.snapshot import Call, Snapshot
-from agentcore.machine.states import Trigger
+from agentcore.machine.states import State, Trigger
 from agentcore.policy import Policy
 from agentcore.reasons import AttemptKind, NormalizedStopReason, StopReason
 from agentcore.values import replace
@@ -25,6 +26,7 @@ _REALLY: Mapping[NormalizedStopReason, Trigger] = {
 
 
 def judge(snapshot: Snapshot, policy: Policy) -> Judgement:
+    """Retry, go the way of the stop reason that the error really is, or end the turn with what it has."""
     failure = snapshot.failure
     assert failure is not None, "evaluate_error is entered by a failure only"
     assert failure.provider is not None, "tool failures are judged at evaluate_continuation"
@@ -33,7 +35,7 @@ def judge(snapshot: Snapshot, policy: Policy) -> Judgement:
     if error.stop_reason is not None and (trigger := _REALLY.get(error.stop_reason)):
         return _stop_reason(snapshot, error, trigger, outcome)
     if outcome.get_forbidding_criterion() is not None:
-        return _stop(snapshot, error, outcome)
+        return _stop(snapshot, error, policy, outcome)
     if snapshot.error_policy.evaluate(snapshot.error_context()) is ErrorHandlingDecision.IGNORE:
         return _ignore(snapshot, error, outcome)
     return _retry(snapshot, error, outcome)
@@ -41,28 +43,35 @@ def judge(snapshot: Snapshot, policy: Policy) -> Judgement:
 
 def _stop_reason(snapshot: Snapshot, error: ProviderError, trigger: Trigger, outcome: ContinuationOutcome) -> Judgement:
     """An error that really is a stop reason goes the way of that reason."""
+    repaired = ending.repair_answered(snapshot)
     if trigger is Trigger.SAFETY_BLOCKED and snapshot.asked.envelope_schema is not None:
         refused, observed = ending.refused(snapshot)
-        return Judgement(trigger, error.message, refused, outcome, observed)
+        return Judgement(trigger, "the provider refused", refused, outcome, (*repaired, *observed))
     if trigger is not Trigger.TRUNCATED_BY_ERROR:
         snapshot = ending.aborted(snapshot, trigger.value, error.message)
-        return Judgement(trigger, error.message, snapshot, outcome)
+        return Judgement(trigger, error.message, snapshot, outcome, repaired)
     idle = 0 if snapshot.just_added else snapshot.idle_answers + 1
-    snapshot = replace(snapshot, idle_answers=idle, truncated=True, failure=None)
-    return Judgement(trigger, error.message, snapshot, outcome)
+    snapshot = replace(snapshot, idle_answers=idle, truncated=True, failure=None, repairing=None)
+    return Judgement(trigger, error.message, snapshot, outcome, repaired)
 
 
-def _stop(snapshot: Snapshot, error: ProviderError, outcome: ContinuationOutcome) -> Judgement:
+def _stop(snapshot: Snapshot, error: ProviderError, policy: Policy, outcome: ContinuationOutcome) -> Judgement:
+    why, repaired = outcome.forbidding_reason(), ending.repair_answered(snapshot)
     trigger = Trigger.STOP_WITH_TEXT if snapshot.output_text else Trigger.STOP
-    snapshot = ending.failed(snapshot, outcome.stop_reason, error.message, error.kind)
-    return Judgement(trigger, outcome.forbidding_reason(), snapshot, outcome)
+    too_long = error.retry_after is not None and error.retry_after > policy.max_retry_after
+    message = f"{error.message} ({why})" if too_long else error.message
+    ended = ending.failed(snapshot, outcome.stop_reason, message, error.kind)
+    if snapshot.cut_at_cap and snapshot.output_text and outcome.resolved_by == TruncationCriterion.__name__:
+        ended = ending.partial(snapshot, outcome.stop_reason, Trigger.OUTPUT_CAP.value, why)
+    return Judgement(trigger, why, ended, outcome, repaired)
 
 
 def _ignore(snapshot: Snapshot, error: ProviderError, outcome: ContinuationOutcome) -> Judgement:
-    trigger = Trigger.IGNORE_WITH_TEXT if snapshot.output_text else Trigger.IGNORE
-    stop_reason = StopReason.ERROR
-    snapshot = ending.failed(snapshot, stop_reason, error.message, error.kind)
-    return Judgement(trigger, "ignored by policy; there is no answer to go on with", snapshot, outcome)
+    trigger, repaired = Trigger.IGNORE, ending.repair_answered(snapshot)
+    if snapshot.output_text:
+        trigger = Trigger.IGNORE_WITH_TEXT
+    ended = ending.failed(snapshot, StopReason.ERROR, error.message, error.kind)
+    return Judgement(trigger, "ignored by policy; there is no answer to go on with", ended, outcome, repaired)
 
 
 def _retry(snapshot: Snapshot, error: ProviderError, outcome: ContinuationOutcome) -> Judgement:
@@ -76,14 +85,24 @@ def _retry(snapshot: Snapshot, error: ProviderError, outcome: ContinuationOutcom
 def backoff_seconds(failures: int, draw: float, retry_after: float | None) -> float:
     """How long to wait: what the provider says, else exponential with full jitter by the driver's draw."""
     if retry_after is not None:
-        return retry_after
+        return max(0.0, retry_after)
     return round(draw * min(BACKOFF_CAP, BACKOFF_BASE * 2.0 ** min(failures - 1, 10)), 3)
 
 
 def retry_call(snapshot: Snapshot, kind: AttemptKind) -> Call:
-    """The failed call once more; what it had said already is not asked for again."""
+    """The call that failed or was lost, once more; what it had said already is not asked for again."""
     last = snapshot.call
     assert last is not None, "a call failed"
+    last = replace(last, max_tokens=_cap(snapshot, last, kind))
     if last.hint is None and snapshot.just_added:
-        return replace(last, kind=kind, hint=HINT, echo=())
+        return replace(last, kind=kind, hint=HINT, echo=(), resume_token=None)
     return replace(last, kind=kind)
+
+
+def _cap(snapshot: Snapshot, last: Call, kind: AttemptKind) -> int:
+    """Tokens of a call made again: an operator's change counts by now, and so does what a continuation has used."""
+    if last.state is State.REQUEST:
+        return snapshot.asked.max_tokens
+    if kind in (AttemptKind.CONTINUATION, AttemptKind.RESUME):
+        return min(last.max_tokens, max(1, snapshot.asked.output_floor, snapshot.completion_left))
+    return last.max_tokens

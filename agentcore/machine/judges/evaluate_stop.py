@@ -10,7 +10,7 @@ from agentcore.machine.accounting import add_text, count_failure
 from agentcore.machine.judgement import Judgement, evaluate, next_iteration
 from agentcore.machine.snapshot import Failure, Snapshot
 from agentcore.machine.states import State, Trigger
-from agentcore.messages import ChatResponse, Message, Role
+from agentcore.messages import ChatResponse, Message, Role, ToolCall
 from agentcore.policy import Policy
 from agentcore.reasons import NormalizedStopReason, StopReason
 from agentcore.values import replace
@@ -22,8 +22,11 @@ def judge(snapshot: Snapshot, policy: Policy) -> Judgement:
     """Classify the answer, take in what it brings, and let the criteria speak."""
     response = snapshot.response
     assert response is not None, "evaluate_stop is entered by an answer only"
-    trigger = classify.classify(snapshot, response, policy)
-    return _JUDGES[trigger](replace(snapshot, calls=()), response, policy)
+    asked = classify.as_asked(snapshot, response)
+    if asked is not response or snapshot.calls:
+        snapshot = replace(snapshot, calls=(), response=asked)
+    trigger = classify.classify(snapshot, asked, policy)
+    return _JUDGES[trigger](snapshot, asked, policy)
 
 
 def _words(response: ChatResponse) -> str:
@@ -32,24 +35,15 @@ def _words(response: ChatResponse) -> str:
     return f"the provider said {said}: {response.stop_reason}"
 
 
-def _repaired(snapshot: Snapshot, *, success: bool) -> tuple[Observation, ...]:
-    """What became of a tool repair, once its answer is in."""
-    if snapshot.repairing is None:
-        return ()
-    return (ending.repair_observed(snapshot, snapshot.repairing, attempted=True, success=success),)
-
-
 def _natural_end(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> Judgement:
-    repaired = _repaired(snapshot, success=True)
+    repaired = ending.repair_answered(snapshot)
     snapshot = add_text(snapshot, response.text, policy)
     outcome = evaluate(snapshot, policy)
     if snapshot.cut_at_cap:
         return _forbidden(snapshot, outcome, repaired)
     message = _requested_message(outcome)
     if message is not None and snapshot.iteration < snapshot.limits.max_steps:
-        echo = response.echo if snapshot.answer.text == response.text else None
-        answer = Message(Role.ASSISTANT, snapshot.answer.text, echo=echo)
-        messages = (*snapshot.messages, answer, Message(Role.USER, message))
+        messages = (*snapshot.messages, *_spoken(snapshot, response), Message(Role.USER, message))
         observed = (*repaired, *ending.termination_observed(snapshot, "completed"))
         snapshot = next_iteration(replace(snapshot, messages=messages))
         reason = f"{outcome.resolved_by} asked for more"
@@ -58,6 +52,19 @@ def _natural_end(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> 
     stop_reason = StopReason.FINISH_REASON if final else StopReason.COMPLETED
     snapshot = ending.natural_end(_flagged(snapshot, response), stop_reason)
     return Judgement(Trigger.END_TURN, _words(response), snapshot, outcome, repaired)
+
+
+def _spoken(snapshot: Snapshot, response: ChatResponse, calls: tuple[ToolCall, ...] = ()) -> tuple[Message, ...]:
+    """The answer as the history holds it: text and calls in one message; before it what was paused, unchanged.
+
+    Nothing said is no message, for providers refuse empty ones.
+    """
+    call = snapshot.call
+    paused = call.echo if call is not None and call.hint is None else ()
+    text = response.text if paused else snapshot.answer.text
+    echo = response.echo if text == response.text and calls == response.tool_calls else None
+    said = (Message(Role.ASSISTANT, text, calls, echo=echo),) if text or calls or echo is not None else ()
+    return (*paused, *said)
 
 
 def _flagged(snapshot: Snapshot, response: ChatResponse) -> Snapshot:
@@ -76,7 +83,7 @@ def _requested_message(outcome: ContinuationOutcome) -> str | None:
 
 
 def _tool_call(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> Judgement:
-    repaired = _repaired(snapshot, success=True)
+    repaired = ending.repair_answered(snapshot, success=True)
     snapshot = add_text(snapshot, response.text, policy)
     calls = classify.with_unique_ids(response.tool_calls, snapshot.call_ids, snapshot.spent.attempts)
     ids = snapshot.call_ids | {call.id for call in calls}
@@ -84,11 +91,10 @@ def _tool_call(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> Ju
     outcome = evaluate(snapshot, policy)
     if any(e.decision is ContinuationDecision.FORBID for e in outcome.evaluations):
         return _forbidden(snapshot, outcome, repaired)
-    echo = response.echo if calls == response.tool_calls and snapshot.answer.text == response.text else None
-    message = Message(Role.ASSISTANT, snapshot.answer.text, calls, echo=echo)
+    messages = (*snapshot.messages, *_spoken(snapshot, response, calls))
     rejected: tuple[ToolResult, ...] = classify.rejections(snapshot, policy)
     observed = (*repaired, *ending.termination_observed(snapshot, "completed"))
-    snapshot = replace(snapshot, messages=(*snapshot.messages, message), rejected=rejected, truncated=False)
+    snapshot = replace(snapshot, messages=messages, rejected=rejected, truncated=False)
     names = ", ".join(call.name for call in calls)
     return Judgement(Trigger.TOOL_CALL, f"the model asked for {names}", _flagged(snapshot, response), outcome, observed)
 
@@ -105,7 +111,7 @@ def _forbidden(snapshot: Snapshot, outcome: ContinuationOutcome, observed: tuple
 
 def _cut(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> Judgement:
     paused = response.stop_reason is NormalizedStopReason.PAUSED
-    repaired = _repaired(snapshot, success=True)
+    repaired = ending.repair_answered(snapshot)
     snapshot = add_text(snapshot, response.text, policy)
     idle = 0 if snapshot.just_added or paused else snapshot.idle_answers + 1
     snapshot = replace(snapshot, idle_answers=idle, truncated=True, repairing=None)
@@ -115,7 +121,7 @@ def _cut(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> Judgemen
 
 def _broken(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> Judgement:
     issue = classify.broken_issue(snapshot, response, policy)
-    repaired = _repaired(snapshot, success=False)
+    repaired = ending.repair_answered(snapshot)
     snapshot = add_text(snapshot, response.text, policy)
     cut_by_tokens = response.stop_reason is NormalizedStopReason.MAX_TOKENS
     snapshot = replace(snapshot, repairing=issue, truncated=snapshot.truncated or cut_by_tokens)
@@ -129,7 +135,7 @@ def _error(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> Judgem
     error = classify.response_error(response)
     assert error is not None, "classified as an error"
     failure = Failure(error.type, error.message, provider=error)
-    kept = count_failure(replace(keep_partial(snapshot, response, policy), failure=failure))
+    kept = replace(count_failure(keep_partial(snapshot, response, policy)), failure=failure)
     return Judgement(Trigger.RESPONSE_ERROR, error.message, kept, evaluate(kept, policy))
 
 
@@ -138,9 +144,13 @@ def keep_partial(snapshot: Snapshot, partial: ChatResponse | None, policy: Polic
     repairing = snapshot.call is not None and snapshot.call.state is State.REQUEST_TOOL_REPAIR
     if partial is None or snapshot.asked.envelope_schema is not None or repairing:
         return snapshot
-    if partial.stop_reason is NormalizedStopReason.SAFETY_BLOCKED:
-        return snapshot
-    return add_text(snapshot, partial.text, policy)
+    return snapshot if _blocked(partial) else add_text(snapshot, partial.text, policy)
+
+
+def _blocked(response: ChatResponse) -> bool:
+    """Whether the answer, or an error inside it, is a refusal: its text is withheld."""
+    error = response.error.stop_reason if response.error else None
+    return NormalizedStopReason.SAFETY_BLOCKED in (response.stop_reason, error)
 
 
 def keep_unjudged(snapshot: Snapshot, policy: Policy) -> Snapshot:
@@ -148,13 +158,15 @@ def keep_unjudged(snapshot: Snapshot, policy: Policy) -> Snapshot:
     response = snapshot.response
     assert response is not None, "held at evaluate_stop with the answer to judge"
     whole = classify.response_error(response) is None and snapshot.asked.envelope_schema is None
-    if whole and response.stop_reason is not NormalizedStopReason.SAFETY_BLOCKED:
+    if whole and not _blocked(response):
         return add_text(snapshot, response.text, policy)
     return keep_partial(snapshot, response, policy)
 
 
 def _envelope(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> Judgement:
-    return Judgement(Trigger.ENVELOPE, _words(response), snapshot, evaluate(snapshot, policy))
+    repaired = ending.repair_answered(snapshot)
+    snapshot = replace(snapshot, repairing=None) if repaired else snapshot
+    return Judgement(Trigger.ENVELOPE, _words(response), snapshot, evaluate(snapshot, policy), repaired)
 
 
 _WHY_ABORTED: Mapping[Trigger, str] = {
@@ -169,9 +181,9 @@ def _abort(trigger: Trigger) -> Judge:
     def judge_abort(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> Judgement:
         if trigger is not Trigger.SAFETY_BLOCKED:
             snapshot = add_text(snapshot, response.text, policy)
-        outcome = evaluate(snapshot, policy)
+        outcome, repaired = evaluate(snapshot, policy), ending.repair_answered(snapshot)
         snapshot = ending.aborted(snapshot, trigger.value, _WHY_ABORTED[trigger])
-        return Judgement(trigger, _words(response), snapshot, outcome)
+        return Judgement(trigger, _words(response), snapshot, outcome, repaired)
 
     return judge_abort
 

@@ -2,6 +2,7 @@
 
 from agentcore.criteria.outcome import ContinuationOutcome
 from agentcore.machine import ending
+from agentcore.machine.accounting import give_back
 from agentcore.machine.judgement import Judgement, evaluate
 from agentcore.machine.judges.continue_pending import HINT, stop_trigger
 from agentcore.machine.snapshot import Call, Snapshot
@@ -16,6 +17,8 @@ _HINTS = {CallIssue.TRUNCATED: HINT, CallIssue.MALFORMED: MALFORMED_HINT}
 
 
 def judge(snapshot: Snapshot, policy: Policy) -> Judgement:
+    """Ask for the call once more, with twice its cap, unless a limit or a criterion forbids."""
+    snapshot = give_back(snapshot)
     issue = snapshot.repairing
     assert issue is not None, "repair_pending is entered by a broken call only"
     outcome = evaluate(snapshot, policy)
@@ -31,8 +34,9 @@ def judge(snapshot: Snapshot, policy: Policy) -> Judgement:
 
 
 def _stop(snapshot: Snapshot, outcome: ContinuationOutcome, issue: CallIssue) -> Judgement:
-    trigger = stop_trigger(outcome)
-    terminal = "tool_repair_failed" if trigger is Trigger.RETRY_LIMIT else trigger.value
+    bound = stop_trigger(outcome)
+    terminal = "tool_repair_failed" if bound is Trigger.RETRY_LIMIT else bound.value
+    trigger = Trigger.FORBIDDEN if bound is Trigger.OUTPUT_CAP else bound
     why = f"a tool call was {issue} and did not run ({outcome.forbidding_reason()})"
     attempted = snapshot.call is not None and snapshot.call.state is State.REQUEST_TOOL_REPAIR
     observed = () if attempted else (ending.repair_observed(snapshot, issue, attempted=False, success=False),)

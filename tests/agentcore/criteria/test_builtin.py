@@ -56,6 +56,12 @@ def test_a_custom_criterion_that_raises_forbids_with_error_and_never_breaks_the_
     assert "Fragile raised KeyError" in story.end.notice
 
 
+def test_a_built_in_criterion_that_cannot_compare_its_limit_forbids_too():
+    story = Playbook(max_steps="many") >> started() >> called(call())
+    assert story << finish("", StopReason.ERROR, terminal="forbidden")
+    assert "StepsLimit raised TypeError" in story.end.notice
+
+
 def test_the_order_of_criteria_does_not_change_what_happens():
     class Veto:
         def decide(self, state):

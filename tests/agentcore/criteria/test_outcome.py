@@ -1,11 +1,19 @@
 """What answers add up to (spec: continuation-and-error-policy; design §3.5)."""
 
+import copy
 from itertools import permutations, product
 
 import pytest
 
-from agentcore import ContinuationCriteria, ContinuationDecision, ContinuationEvaluation, StopReason
+from agentcore import (
+    ContinuationCriteria,
+    ContinuationDecision,
+    ContinuationEvaluation,
+    ContinuationOutcome,
+    StopReason,
+)
 from agentcore.criteria.outcome import resolve
+from agentcore.values import replace
 
 D = ContinuationDecision
 
@@ -63,6 +71,24 @@ def test_none_short_circuits():
 
     ContinuationCriteria(Counts(), Counts(), Counts()).evaluate("state")
     assert asked == ["state"] * 3
+
+
+def test_evaluations_told_later_are_asked_for_once_and_equal_those_told_at_once():
+    criteria, asked = ContinuationCriteria(Says(D.REQUEST), Says(D.ALLOW)), []
+
+    def tell():
+        asked.append("now")
+        return criteria.ask(None)
+
+    outcome = ContinuationOutcome.told_later(True, "Says", tell)
+    assert outcome.get_forbidding_criterion() is None
+    assert asked == []
+    assert outcome == criteria.evaluate(None)
+    assert copy.deepcopy(outcome) == outcome
+    assert replace(outcome, resolved_by="x").evaluations == outcome.evaluations
+    assert asked == ["now"]
+    with pytest.raises(AttributeError, match="has no 'words'"):
+        outcome.words  # noqa: B018
 
 
 class Raises:

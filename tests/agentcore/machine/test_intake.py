@@ -8,6 +8,9 @@ from agentcore import (
     ErrorPolicy,
     ErrorType,
     IllegalEvent,
+    Message,
+    NormalizedStopReason,
+    Role,
     State,
     StopReason,
     TurnStatus,
@@ -189,3 +192,49 @@ def test_an_error_of_a_type_given_by_the_tool_is_judged_as_that_type():
     story = Playbook(error_policy=policy) >> started() >> called(call())
     slow = ToolResult("a", "calculator", "too slow", ErrorType.TIMEOUT)
     assert story >> tools_returned(slow) << call_model(AttemptKind.AFTER_TOOLS)
+
+
+def test_another_history_while_tools_run_keeps_the_message_that_called_them():
+    story = Playbook() >> started() >> called(call()) >> operator(messages=(Message(Role.USER, "other"),))
+    story = story >> tools_returned() << call_model(AttemptKind.AFTER_TOOLS)
+    first, calling, result = story.command.request.messages
+    assert (first.text, [c.id for c in calling.tool_calls], result.tool_call_id) == ("other", ["a"], "a")
+    kept = Playbook() >> started() >> called(call())
+    kept = kept >> operator(messages=kept.snapshot.messages) >> tools_returned()
+    assert len(kept.command.request.messages) == 3
+
+
+def test_text_of_a_call_that_failed_as_a_block_is_withheld_like_a_blocked_answers():
+    blocks = error(stop_reason=NormalizedStopReason.SAFETY_BLOCKED, partial="secret")
+    story = Playbook() >> started() >> truncated("fine ") >> blocks
+    assert story << finish("fine ", StopReason.FINISH_REASON, TurnStatus.ABORTED, "safety_blocked")
+
+
+def test_the_last_stop_reason_of_a_turn_is_that_of_the_error_that_really_was_one():
+    full = error(stop_reason=NormalizedStopReason.CONTEXT_WINDOW_EXCEEDED)
+    assert (Playbook() >> started() >> truncated("a") >> full).snapshot.model_stop_reason == "context_window_exceeded"
+
+
+def test_the_call_of_a_lost_continuation_keeps_its_kind_cap_and_hint():
+    story = Playbook(max_tokens=50) >> started() >> truncated("a ") >> interrupted()
+    assert story << call_model(AttemptKind.CONTINUATION, continues="a ", max_tokens=50)
+    assert (story.command.attempt, story.snapshot.spent.continuations) == (3, 1)
+
+
+def test_waiting_and_tools_are_asked_for_again_as_they_were():
+    asked = Playbook(error_policy=ErrorPolicy.retry_all()) >> started() >> error(retry_after=9.0) << wait(9.0)
+    assert asked >> interrupted() << wait(9.0)
+    assert Playbook() >> started() >> called(call()) >> interrupted() << run_tools("calculator")
+
+
+@pytest.mark.parametrize("partial", [None, "half"])
+def test_a_cancelled_call_stopped_because_it_was_cancelled(partial):
+    story = Playbook() >> started() >> truncated("a ") >> cancelled(partial)
+    assert (story.snapshot.model_stop_reason, story.snapshot.raw_stop_reason) == ("cancelled", None)
+    assert not story.snapshot.spent.estimated
+
+
+def test_what_an_operator_supplied_stands_though_the_tool_returns_after_all():
+    story = Playbook() >> started() >> called(call()) >> operator(tool_result=ToolResult("a", "calculator", "3"))
+    story = story >> tools_returned(ToolResult("a", "calculator", "2"))
+    assert story.snapshot.messages[-1].text == "3"

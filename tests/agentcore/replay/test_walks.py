@@ -1,15 +1,31 @@
 """What holds on any path: random turns, driven by whatever may happen (style: walk at random what is not finite)."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import count
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentcore import ErrorPolicy, ErrorType, NormalizedStopReason, Role, State, StopReason, TurnStatus, verify, what_if
+from agentcore import (
+    ErrorPolicy,
+    ErrorType,
+    NormalizedStopReason,
+    Role,
+    Snapshot,
+    State,
+    Step,
+    StopReason,
+    Trigger,
+    TurnStatus,
+    verify,
+    what_if,
+)
 from agentcore.commands import CallModel, Finish, Hold, RunTools, Wait
+from agentcore.criteria.outcome import resolve
 from agentcore.error_policy import PRESETS
 from agentcore.events import Breakpoint, Event, OperatorAction
+from agentcore.machine.advance import settle
 from agentcore.messages import CallIssue
 from tests.agentcore.playbook import (
     Playbook,
@@ -44,6 +60,7 @@ ANSWERS: dict[str, Happening] = {
     "ended": ended,
     "ended, empty": lambda word: ended(""),
     "called": lambda word: called(call(id=""), call("clock", "same"), text=word),
+    "called, by one id": lambda word: called(call(id="same"), call("clock", "same"), text=word),
     "called, wrongly": lambda word: called(call("nope"), text=word),
     "cut call": cut_call,
     "malformed call": malformed_call,
@@ -167,12 +184,57 @@ def test_every_walk_ends_within_its_limits_loses_nothing_and_verifies(data, aske
     assert spent.output_chars <= limits.max_total_output_chars
     assert story.end.output_text == snapshot.output_text
 
+    everything_is_observed_once(story)
     nothing_broken_ran(story)
     history_is_valid(story)
     end_is_of_the_table(story.end)
+    decisions_are_what_is_told_of_them(story)
     assert verify(story.stored()).verified
     imagined = what_if(story.recording, story.policy)
     assert (imagined.final, imagined.undecidable) == (story.snapshot, False)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data(), policies, breakpoints, policies, st.sampled_from([15, 40, 100]))
+def test_a_what_if_without_a_trace_judges_as_one_with_it(data, asked, stops, other, max_tokens):
+    story, _, _ = walk(data, asked, stops)
+    policy = replace(Playbook(**other).policy, max_tokens=max_tokens)
+    traced, quiet = what_if(story.recording, policy), what_if(story.recording, policy, trace=False)
+    assert (quiet.final, quiet.undecidable) == (traced.final, traced.undecidable)
+    assert verify(traced).verified
+    assert quiet.records == ()
+
+
+def decisions_are_what_is_told_of_them(story: Playbook) -> None:
+    """Evaluations are put into words when they are read; by then they must still say what was decided."""
+    before = Snapshot()
+    for step, record in zip(story.steps, story.records, strict=True):
+        assert settle(before, record.event, story.policy) == step.snapshot
+        outcomes = [transition.outcome for transition in step.transitions if transition.outcome]
+        assert [resolve(outcome.evaluations) for outcome in outcomes if outcome.evaluations] == outcomes
+        before = step.snapshot
+
+
+def everything_is_observed_once(story: Playbook) -> None:
+    """One reason per attempt, one word per continuation, per repair, per retry and per cut iteration."""
+    spent = story.snapshot.spent
+    assert len(story.observed("stop_reason_observed")) == spent.attempts
+    assert [s["attempt"] for s in story.observed("continuation_attempt")] == list(range(1, spent.continuations + 1))
+    retries = [s["attempt"] for s in story.observed("envelope.retry.attempted")]
+    assert retries == list(range(2, spent.envelope_retries + 2))
+    repairs = [s for s in story.observed("tool_payload_repair") if s["repair_attempted"]]
+    assert len(repairs) == spent.tool_repairs
+    cut = {t for step in story.steps for t in iterations_cut(step)}
+    assert sorted(s["iteration"] for s in story.observed("continuation_terminated")) == sorted(cut)
+
+
+def iterations_cut(step: Step) -> set[int]:
+    """The iterations in which this step found an answer cut or paused."""
+    seen = [o.fields["iteration"] for o in step.observed if o.type == "continuation_evaluated"]
+    pending = (State.CONTINUE_PENDING, State.REPAIR_PENDING)
+    triggers = [t for t in step.transitions if t.target in pending and t.trigger is not Trigger.BREAKPOINT]
+    cut = any(t.target is State.CONTINUE_PENDING or step.snapshot.truncated for t in triggers)
+    return {seen[0]} if cut and seen else set()
 
 
 def nothing_broken_ran(story: Playbook) -> None:

@@ -21,6 +21,7 @@ from agentcore import (
 from agentcore.commands import Finish
 from agentcore.events import Breakpoint, ToolResult
 from agentcore.replay import Provenance, first_divergence
+from agentcore.values import replace as slot_copy
 from tests.agentcore.machine.stories import STORIES
 from tests.agentcore.playbook import (
     Playbook,
@@ -329,3 +330,13 @@ def test_every_derived_step_can_be_advanced_again():
     for record in imagined.records:
         snapshot = advance(snapshot, record.event, imagined.policy).snapshot
     assert snapshot == imagined.final
+
+
+def test_a_recording_that_was_asked_before_answers_the_same_and_a_copy_of_it_answers_for_itself():
+    told = play(Playbook(max_tokens=100), Says(ESSAY)).recording
+    larger = replace(told.policy, max_tokens=400)
+    first = what_if(told, larger)
+    assert what_if(told, larger) == first
+    cut_short = slot_copy(told, records=told.records[:2])
+    assert what_if(cut_short, larger).undecidable
+    assert what_if(told, larger) == first

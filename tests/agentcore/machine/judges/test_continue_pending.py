@@ -2,7 +2,7 @@
 
 import pytest
 
-from agentcore import AttemptKind, ErrorType, NormalizedStopReason, State, StopReason, Trigger, TurnStatus
+from agentcore import AttemptKind, ErrorPolicy, ErrorType, NormalizedStopReason, State, StopReason, Trigger, TurnStatus
 from agentcore.machine.judges.continue_pending import HINT
 from tests.agentcore.playbook import (
     Playbook,
@@ -19,6 +19,7 @@ from tests.agentcore.playbook import (
     started,
     tools_returned,
     truncated,
+    woke_up,
 )
 
 LONG = "the quick brown fox jumps over the lazy dog"
@@ -253,3 +254,53 @@ def test_an_error_that_really_is_a_truncation_is_continued():
     story = Playbook(max_tokens=10) >> started() >> cut
     assert story << call_model(AttemptKind.CONTINUATION, max_tokens=20, continuation=None)
     assert story >> cut << finish("", StopReason.GUARD, TurnStatus.PARTIAL, "repetition")
+
+
+def test_a_cut_answer_with_a_resume_token_is_asked_for_with_it_and_without_a_hint():
+    story = (
+        Playbook(max_tokens=10, max_continuations=2)
+        >> started()
+        >> truncated("the very same words ", resume_token="t1")
+        << call_model(AttemptKind.CONTINUATION, resume_token="t1", continuation=None, max_tokens=10)
+        >> truncated("the very same words ", resume_token="t2")
+        << call_model(AttemptKind.CONTINUATION, resume_token="t2", continuation=None)
+        >> ended("end")
+        << finish("the very same words the very same words end", StopReason.COMPLETED)
+    )
+    assert story.snapshot.spent.continuations == 2
+
+
+def test_the_limits_of_continuations_hold_for_resumed_answers_too():
+    story = Playbook(max_tokens=10, max_continuations=1) >> started()
+    story = story >> truncated("one ", resume_token="t1") >> truncated("two ", resume_token="t2")
+    assert story << finish("one two ", StopReason.RETRY_LIMIT, TurnStatus.PARTIAL, "retry_limit")
+
+
+def test_a_token_is_used_only_for_the_request_it_belongs_to():
+    hinted = Playbook() >> started() >> truncated("one ") >> truncated("two ", resume_token="t1")
+    assert hinted << call_model(AttemptKind.CONTINUATION, continues="one two ", resume_token=None)
+    torn = Playbook() >> started() >> truncated("one ", resume_token="t1", incomplete_stream=True)
+    assert torn << call_model(AttemptKind.CONTINUATION, continues="one ", resume_token=None)
+
+
+def test_a_resumed_call_that_fails_is_repeated_with_its_token_unless_it_had_said_something():
+    policy = {"error_policy": ErrorPolicy.retry_all()}
+    silent = Playbook(**policy) >> started() >> truncated("one ", resume_token="t1") >> error() >> woke_up()
+    assert silent << call_model(AttemptKind.ERROR_RETRY, resume_token="t1", continuation=None)
+    said = Playbook(**policy) >> started() >> truncated("one ", resume_token="t1") >> error(partial="two ") >> woke_up()
+    assert said << call_model(AttemptKind.ERROR_RETRY, continues="one two ", resume_token=None)
+
+
+@pytest.mark.parametrize(
+    ("provider", "prefill", "text"),
+    [
+        ("anthropic", True, "Once upon\n\nA time"),
+        ("bedrock", True, "Once upon\n\nA time"),
+        ("anthropic", False, "Once upon\n\n\n\nA time"),
+        ("openai", True, "Once upon\n\n\n\nA time"),
+    ],
+)
+def test_whitespace_that_a_prefill_lost_on_the_way_is_not_said_twice(provider, prefill, text):
+    story = Playbook(provider=provider, extra={"prefill": prefill}) >> started() >> truncated("Once upon\n\n")
+    story = story >> ended("\n\nA time")
+    assert story << finish(text, StopReason.COMPLETED)

@@ -25,6 +25,7 @@ from tests.agentcore.playbook import (
     call,
     call_model,
     called,
+    cut_call,
     ended,
     error,
     finish,
@@ -134,6 +135,7 @@ def test_partial_text_of_a_failed_turn_is_a_partial_answer_with_its_usage_counte
 def test_a_failed_resume_with_text_asks_for_the_rest_and_says_nothing_twice():
     story = Playbook(error_policy=RETRY) >> started() >> paused("one ") >> error(partial="two ") >> woke_up()
     assert story << call_model(AttemptKind.ERROR_RETRY, continues="one two ")
+    assert story.command.request.messages == story.steps[0].command.request.messages
     assert story >> ended("three") << finish("one two three")
 
 
@@ -260,3 +262,65 @@ def test_the_presets_that_take_a_number_take_it():
 def test_no_error_is_ignored():
     for policy in PRESETS.values():
         assert policy.evaluate(ErrorContext.none()) is ErrorHandlingDecision.IGNORE
+
+
+def test_a_turn_that_waits_too_long_says_so_in_its_end():
+    story = Playbook(error_policy=RETRY, max_retry_after=10.0) >> started() >> error(retry_after=11.0, partial="a")
+    assert "more than 10 s" in story.end.error_message
+    assert "more than 10 s" in story.end.notice
+
+
+def test_a_wait_that_lies_in_the_past_is_none():
+    assert Playbook(error_policy=RETRY) >> started() >> error(retry_after=-3.0) << wait(0.0)
+
+
+@pytest.mark.parametrize("error_event", [error(kind="auth", retryable=False), error(retry_after=999.0)])
+@pytest.mark.parametrize("preset", PRESETS)
+def test_what_cannot_heal_stops_with_that_reason_only_where_it_would_have_been_retried(preset, error_event):
+    story = Playbook(error_policy=PRESETS[preset]) >> started() >> error_event
+    spoken = story.step.transitions[1].outcome.get_evaluation_for("ErrorPolicyCriterion")
+    assert spoken.context["handling"] == "stop"
+    hopeless = "cannot heal" in spoken.reason or "asks to wait" in spoken.reason
+    assert hopeless is (preset == "retry_all")
+    assert story << finish("", StopReason.ERROR, TurnStatus.FAILED, "provider_error")
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("type", ErrorType)
+def test_a_failed_tool_ends_the_turn_or_is_told_as_the_policy_says_at_every_number_of_failures(preset, type):
+    policy = PRESETS[preset]
+    story = Playbook(error_policy=policy, max_steps=20) >> started()
+    for failures in range(1, 8):
+        story = story >> called(call(id=str(failures))) >> tools_returned(tool_failed(str(failures), type))
+        handling = policy.evaluate(ErrorContext(type, failures, failures))
+        if handling is ErrorHandlingDecision.STOP:
+            assert story << finish("", ran_out_or_stopped(preset, type), TurnStatus.PARTIAL, "forbidden")
+            return
+        assert story << call_model(AttemptKind.AFTER_TOOLS)
+        assert story.snapshot.spent.consecutive_failures == failures
+    assert policy.configured(type) is ErrorHandlingDecision.IGNORE
+
+
+def test_an_ignored_failure_still_counts_as_one():
+    story = Playbook(error_policy=ErrorPolicy.ignore_tool_errors()) >> started() >> called(call())
+    story = story >> tools_returned(tool_failed()) >> called(call(id="b")) >> tools_returned()
+    assert (story.snapshot.spent.consecutive_failures, story.snapshot.spent.total_failures) == (0, 1)
+
+
+@pytest.mark.parametrize("kind", ["initial", "continuation", "resume", "repair"])
+def test_an_error_without_text_repeats_the_failed_request_word_for_word(kind):
+    into = {"initial": (), "continuation": (truncated("a "),), "resume": (paused("a "),), "repair": (cut_call("a "),)}
+    story = Playbook(error_policy=RETRY) >> started()
+    for event in into[kind]:
+        story = story >> event
+    asked = story.command.request
+    story = story >> error() >> woke_up() << call_model(AttemptKind.ERROR_RETRY)
+    assert story.command.request == asked
+
+
+def test_an_error_retry_is_counted_by_the_policy_and_not_as_a_continuation():
+    story = Playbook(error_policy=RETRY, max_continuations=0) >> started() >> error(partial="a ") >> woke_up()
+    story = story >> error(partial="b ") >> woke_up() << call_model(AttemptKind.ERROR_RETRY, continues="a b ")
+    assert story >> ended("c") << finish("a b c", StopReason.COMPLETED)
+    assert (story.snapshot.spent.continuations, story.snapshot.spent.consecutive_failures) == (0, 2)
+    assert story.observed("continuation_terminated") == []

@@ -18,11 +18,13 @@ from agentcore import (
     Role,
     State,
     StopReason,
+    ToolCall,
     Trigger,
     TurnStatus,
 )
 from agentcore.criteria.builtin import ResponseContentCheck
 from agentcore.machine.classify import CALL_WORDS, ERROR_WORDS
+from agentcore.messages import CallIssue
 from agentcore.policy import OnTruncation
 from tests.agentcore.playbook import (
     Playbook,
@@ -328,3 +330,24 @@ def test_a_tool_error_goes_back_to_the_model_unless_the_policy_stops():
         told = Playbook(error_policy=lenient) >> started() >> called(call()) >> tools_returned(tool_failed())
         assert told << call_model(AttemptKind.AFTER_TOOLS)
         assert told.snapshot.messages[-1].text == "division by zero"
+
+
+def test_badly_written_output_is_a_broken_call_only_where_tools_were_offered():
+    """providers.md: `malformed_model_output` while tools were offered; the codec cannot know whether they were."""
+
+    def answered(text, **asked):
+        nameless = (ToolCall("call_0", "", issue=CallIssue.MALFORMED, shown_whole=False),)
+        bad = stopped(NormalizedStopReason.TOOL_CALL, "malformed_model_output", text, broken_tool_calls=nameless)
+        return Playbook(**asked) >> started() >> bad
+
+    assert answered("Hm") << call_model(AttemptKind.TOOL_REPAIR)
+    assert answered("Hm", tools=()) << finish("Hm", StopReason.COMPLETED, TurnStatus.COMPLETED)
+    assert answered("", tools=()).triggers[-1] is Trigger.UNKNOWN_FATAL
+
+
+def test_nothing_said_is_no_message_when_more_is_requested():
+    check = ResponseContentCheck(lambda text: not text, "Say something.")
+    story = Playbook(criteria=(check,)) >> started("q") >> ended("") << call_model(AttemptKind.REQUESTED)
+    assert [m.text for m in story.command.request.messages] == ["q", "Say something."]
+    thought = Playbook(criteria=(check,)) >> started("q") >> ended("", echo=["a thought"])
+    assert [m.echo for m in thought.command.request.messages] == [None, ["a thought"], None]

@@ -14,7 +14,7 @@ from agentcore import (
 )
 from agentcore.machine.judges.continue_pending import HINT
 from agentcore.machine.judges.repair_pending import MALFORMED_HINT
-from agentcore.messages import CallIssue
+from agentcore.messages import CallIssue, Continuation
 from tests.agentcore.playbook import (
     Playbook,
     broken,
@@ -152,3 +152,10 @@ def test_the_issue_with_evidence_of_a_cut_wins_over_malformed_siblings():
     bad = (broken(CallIssue.MALFORMED), broken(CallIssue.TRUNCATED, "b"))
     story = Playbook() >> started() >> responded(ChatResponse("", broken_tool_calls=bad, usage=usage(5)))
     assert story.command.request.continuation.hint == HINT
+
+
+def test_a_repair_says_that_it_is_one_so_that_no_prefill_hides_what_was_wrong():
+    story = Playbook() >> started() >> cut_call("Let me see. ")
+    assert story.command.request.continuation == Continuation("Let me see. ", HINT, repairs=True)
+    cut = Playbook() >> started() >> truncated("Let me see. ")
+    assert cut.command.request.continuation == Continuation("Let me see. ", HINT)

@@ -1,0 +1,140 @@
+"""Whether an answer is asked for again: a cut one continued, a broken tool call repaired, an envelope retried.
+
+They are built in, as those of `agentcore.criteria.builtin`, and decide and explain as they do.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from agentcore.criteria.outcome import ContinuationDecision, ContinuationEvaluation
+from agentcore.envelope import EnvelopeFault
+from agentcore.machine.snapshot import Snapshot
+from agentcore.machine.states import State
+from agentcore.reasons import NormalizedStopReason, StopReason
+
+FORBID, ALLOW = ContinuationDecision.FORBID, ContinuationDecision.ALLOW
+REQUEST, STOP = ContinuationDecision.REQUEST, ContinuationDecision.STOP
+
+_answer = ContinuationEvaluation.by
+
+
+@dataclass(frozen=True, slots=True)
+class TruncationCriterion:
+    """Judges whether a cut answer is continued and a broken tool call repaired (design §3.3 and §3.4).
+
+    When several limits bind, the first of continuations, tokens, characters is named in `context["bound"]`.
+    """
+
+    def decide(self, state: Snapshot) -> ContinuationDecision:
+        match state.state:
+            case State.CONTINUE_PENDING:
+                return REQUEST if _continuation_bound(state) is None else FORBID
+            case State.REPAIR_PENDING:
+                spent = state.spent.tool_repairs >= state.limits.max_tool_repair_attempts
+                return FORBID if spent or state.cut_at_cap else REQUEST
+            case _:
+                return FORBID if state.cut_at_cap else ALLOW
+
+    def explain(self, state: Snapshot) -> ContinuationEvaluation:
+        match state.state:
+            case State.CONTINUE_PENDING:
+                return self._continuation(state)
+            case State.REPAIR_PENDING:
+                return self._repair(state)
+            case _:
+                return self._elsewhere(state)
+
+    def _continuation(self, state: Snapshot) -> ContinuationEvaluation:
+        used, limit = state.spent.continuations, state.limits.max_continuations
+        context: dict[str, Any] = {
+            "used": used,
+            "limit": limit,
+            "tokensUsed": state.spent.output_tokens,
+            "tokensLimit": state.completion_budget,
+            "charsUsed": state.spent.output_chars,
+            "charsLimit": state.limits.max_total_output_chars,
+        }
+        bound = _continuation_bound(state)
+        if bound is not None:
+            name, stop, reason = bound
+            return _answer(self, FORBID, reason, stop, bound=name, **context)
+        reason = f"cut off; {used} of {limit} continuations used, {state.completion_left} tokens left"
+        return _answer(self, REQUEST, reason, **context)
+
+    def _repair(self, state: Snapshot) -> ContinuationEvaluation:
+        if state.cut_at_cap:
+            return self._elsewhere(state)
+        used, limit = state.spent.tool_repairs, state.limits.max_tool_repair_attempts
+        reason = f"{state.repairing or 'broken'} tool call; {used} of {limit} repairs used"
+        if self.decide(state) is FORBID:
+            return _answer(self, FORBID, reason, StopReason.RETRY_LIMIT, bound="retry_limit", used=used, limit=limit)
+        return _answer(self, REQUEST, reason, used=used, limit=limit)
+
+    def _elsewhere(self, state: Snapshot) -> ContinuationEvaluation:
+        if state.cut_at_cap:
+            reason = f"the text was cut at {state.limits.max_total_output_chars} characters"
+            return _answer(self, FORBID, reason, StopReason.GUARD, bound="output_cap")
+        return _answer(self, ALLOW, "no continuation is being judged")
+
+
+def _continuation_bound(state: Snapshot) -> tuple[str, StopReason, str] | None:
+    """Which limit forbids another continuation: its trigger's word, the agent's stop reason, a sentence."""
+    spent, limits = state.spent, state.limits
+    if spent.continuations >= limits.max_continuations:
+        reason = f"{spent.continuations} of {limits.max_continuations} continuations used"
+        return "retry_limit", StopReason.RETRY_LIMIT, reason
+    if state.completion_left < max(1, state.asked.output_floor):
+        reason = f"{spent.output_tokens} of {state.completion_budget} completion tokens used"
+        return "budget_exhausted", StopReason.TOKEN_LIMIT, reason
+    total = limits.max_total_tokens
+    if total is not None and spent.total_tokens >= total:
+        return "budget_exhausted", StopReason.TOKEN_LIMIT, f"{spent.total_tokens} of {total} tokens used"
+    if spent.output_chars >= limits.max_total_output_chars or state.cut_at_cap:
+        reason = f"{spent.output_chars} of {limits.max_total_output_chars} characters used"
+        return "output_cap", StopReason.GUARD, reason
+    if state.idle_answers >= 2:
+        return "repetition", StopReason.GUARD, f"{state.idle_answers} cut answers running added nothing new"
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class EnvelopeCriterion:
+    """Judges whether a structured answer is asked for again (design §3.7)."""
+
+    def decide(self, state: Snapshot) -> ContinuationDecision:
+        reading = state.reading
+        if state.state is not State.EVALUATE_ENVELOPE or reading is None:
+            return ALLOW
+        if reading.fault is None:
+            return STOP
+        spent = state.spent.envelope_retries >= state.limits.schema_rounds
+        return FORBID if spent or _hopeless_envelope(state, reading.fault) else REQUEST
+
+    def explain(self, state: Snapshot) -> ContinuationEvaluation:
+        reading = state.reading
+        if state.state is not State.EVALUATE_ENVELOPE or reading is None:
+            return _answer(self, ALLOW, "no envelope is being judged")
+        used, limit = state.spent.envelope_retries, state.limits.schema_rounds
+        context: dict[str, Any] = {"used": used, "limit": limit, "fault": reading.fault}
+        if reading.fault is None:
+            return _answer(self, STOP, "a clean stop and valid", **context)
+        reason = f"{used} of {limit} envelope retries used"
+        if self.decide(state) is FORBID:
+            hopeless = _hopeless_envelope(state, reading.fault)
+            stop = StopReason.ERROR if reading.fault is EnvelopeFault.UNKNOWN else StopReason.RETRY_LIMIT
+            return _answer(self, FORBID, hopeless or reason, stop, **context)
+        return _answer(self, REQUEST, f"{reading.summary}; {reason}", **context)
+
+
+def _hopeless_envelope(state: Snapshot, fault: EnvelopeFault) -> str | None:
+    if fault is EnvelopeFault.REFUSAL:
+        return "a refusal is not retried"
+    if fault is EnvelopeFault.UNKNOWN:
+        return "what cannot be judged is not asked for again"
+    if fault is not EnvelopeFault.TRUNCATION:
+        return None
+    if state.response and state.response.stop_reason is NormalizedStopReason.CONTEXT_WINDOW_EXCEEDED:
+        return "the context window is full; a larger budget cannot help"
+    if state.call and state.call.clamped:
+        return f"cut again at the connection's ceiling of {state.call.max_tokens} tokens"
+    return None

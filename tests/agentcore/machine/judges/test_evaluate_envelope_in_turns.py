@@ -1,0 +1,228 @@
+"""evaluate_envelope among pauses, calls and errors; and what may never be told of an answer (design §3.7)."""
+
+import json
+
+import pytest
+
+from agentcore import (
+    AttemptKind,
+    ChatResponse,
+    ErrorPolicy,
+    ErrorType,
+    NormalizedStopReason,
+    ProviderError,
+    StopReason,
+    Trigger,
+    TurnStatus,
+    serial,
+)
+from agentcore.policy import Limits, Policy, Violation
+from tests.agentcore.playbook import (
+    Playbook,
+    broken,
+    call,
+    call_model,
+    called,
+    cut_call,
+    ended,
+    error,
+    finish,
+    paused,
+    responded,
+    run_tools,
+    started,
+    stopped,
+    tools_returned,
+    truncated,
+    unknown,
+    usage,
+    woke_up,
+)
+
+R = NormalizedStopReason
+SCHEMA = {"type": "object", "required": ["answer"]}
+VALID = '{"answer": 42}'
+RETRY = ErrorPolicy.retry_all()
+
+
+def asked(**more):
+    return Playbook(envelope_schema=SCHEMA, max_tokens=100, **more) >> started()
+
+
+def envelope_events(story):
+    return [(o.type, o.fields) for step in story.steps for o in step.observed if o.type.startswith(("envelope", "cap"))]
+
+
+def test_an_envelope_that_was_paused_in_its_middle_is_read_whole():
+    story = asked() >> paused('{"answer"', echo=["block"]) << call_model(AttemptKind.RESUME, continuation=None)
+    story = story >> ended(": 42}")
+    assert story << finish(VALID, StopReason.COMPLETED, TurnStatus.COMPLETED, envelope={"answer": 42})
+    assert envelope_events(story) == []
+
+
+def test_words_before_a_pause_are_no_part_of_an_envelope_that_came_whole_after_it():
+    story = asked() >> paused("Let me search. ") >> ended(VALID)
+    assert story << finish(VALID, envelope={"answer": 42})
+    assert envelope_events(story) == []
+
+
+def test_an_object_inside_a_paused_envelope_is_not_taken_for_it():
+    story = asked() >> paused('{"answer": ') >> ended('{"answer": 1}}')
+    assert story << finish('{"answer": {"answer": 1}}', envelope={"answer": {"answer": 1}})
+
+
+def test_a_cut_after_a_pause_is_a_truncation_and_asks_for_the_original_anew():
+    story = asked() >> paused('{"answer"', echo=["block"]) >> truncated(": 4")
+    assert story << call_model(AttemptKind.ENVELOPE_RETRY, max_tokens=200, continuation=None, system_prompt="")
+    assert story.command.request.messages == story.steps[0].command.request.messages
+    assert story >> ended(VALID) << finish(VALID, envelope={"answer": 42})
+
+
+def test_a_plain_answer_to_a_repair_is_read_as_the_envelope_with_the_text_before_the_call():
+    story = asked() >> cut_call('{"answer"') << call_model(AttemptKind.TOOL_REPAIR) >> ended(": 42}")
+    assert story << finish(VALID, envelope={"answer": 42})
+    assert asked() >> cut_call("I look. ") >> ended(VALID) << finish(VALID, envelope={"answer": 42})
+
+
+@pytest.mark.parametrize("raw", [None, "", "strange"])
+def test_an_unknown_reason_with_an_invalid_payload_is_truncation_and_with_a_valid_one_complete(raw):
+    story = asked() >> unknown(raw, "{}") << call_model(AttemptKind.ENVELOPE_RETRY, max_tokens=200, system_prompt="")
+    assert envelope_events(story)[0][1]["stopReason"] == "unknown"
+    assert asked() >> unknown(raw, VALID) << finish(VALID, envelope={"answer": 42})
+
+
+def test_an_envelope_that_the_provider_cancelled_was_cut_whatever_it_holds():
+    story = asked() >> stopped(R.CANCELLED, "cancelled", VALID)
+    assert story << call_model(AttemptKind.ENVELOPE_RETRY, max_tokens=200)
+    assert envelope_events(story)[0][0] == "envelope.truncated"
+
+
+def test_an_error_that_really_is_a_truncation_asks_for_the_original_with_twice_the_cap():
+    cut = error(stop_reason=R.MAX_TOKENS, partial='{"answer"')
+    for story in (asked() >> cut, asked() >> cut_call("text ") >> cut, asked(system_prompt="") >> ended("{}") >> cut):
+        assert story << call_model(AttemptKind.CONTINUATION, continuation=None, system_prompt="")
+        assert story.command.request.messages == story.steps[0].command.request.messages
+        assert story.command.request.max_tokens in (200, 386)
+        assert story >> ended(VALID) << finish(VALID, envelope={"answer": 42})
+
+
+def test_a_second_truncation_by_error_ends_an_envelope_turn_and_the_partial_stays_on_its_attempt():
+    cut = error(stop_reason=R.MAX_TOKENS, partial='{"answer"')
+    story = asked() >> cut >> cut
+    assert story << finish("", StopReason.GUARD, TurnStatus.PARTIAL, "repetition", envelope=None)
+
+
+def test_the_character_cap_cuts_no_envelope_in_two():
+    assert asked(max_total_output_chars=3) >> ended(VALID) << finish(VALID, StopReason.COMPLETED, TurnStatus.COMPLETED)
+
+
+def test_a_finish_reason_check_changes_only_the_stop_reason_of_a_valid_envelope():
+    story = asked(finish_reasons=(R.END_TURN,)) >> ended(VALID)
+    assert story << finish(VALID, StopReason.FINISH_REASON, TurnStatus.COMPLETED, "completed", envelope={"answer": 42})
+
+
+def test_a_second_violation_is_corrected_by_its_own_fragment_only():
+    story = asked(system_prompt="Be terse.") >> ended("{}") >> ended("no json")
+    prompt = story.command.request.system_prompt
+    assert prompt.count("did not validate") == 1
+    assert "/required" not in prompt
+    assert "not JSON" in prompt
+
+
+def test_a_failed_correction_is_repeated_with_its_fragment():
+    story = asked(error_policy=RETRY) >> ended("{}") >> error(ErrorType.TIMEOUT, partial="half") >> woke_up()
+    assert story << call_model(AttemptKind.ERROR_RETRY, continuation=None, max_tokens=100)
+    assert "/required" in story.command.request.system_prompt
+
+
+def test_rounds_and_their_numbers_count_over_the_whole_turn():
+    story = asked() >> ended("{}") >> called(call()) << run_tools("calculator") >> tools_returned() >> truncated("{")
+    attempts = [fields["attempt"] for name, fields in envelope_events(story) if name == "envelope.retry.attempted"]
+    assert attempts == [2, 3]
+    assert story.snapshot.iteration == 2
+
+
+def test_a_multiplier_that_is_no_whole_number_gives_whole_tokens():
+    story = (
+        asked(truncation_budget_multiplier=1.5)
+        >> truncated("{")
+        << call_model(AttemptKind.ENVELOPE_RETRY, max_tokens=150)
+    )
+    assert type(story.command.request.max_tokens) is int
+
+
+@pytest.mark.parametrize(("before", "offset"), [("", 0), ("é ", 3), ("😀 → ", 9)])
+def test_a_recovery_tells_its_offset_in_bytes_of_utf_8(before, offset):
+    story = asked() >> ended(f"{before}{VALID}!")
+    recovered = {"nodeId": "turn", "path": "brace-walker", "byteOffset": offset}
+    assert envelope_events(story) == [("envelope.recovery.applied", recovered)]
+
+
+def leaks(schema, value):
+    """A validator that says all it knows of the instance, as some do."""
+    return [Violation("/secret/leak", "/additionalProperties", "additionalProperties", "“secret” is leak")]
+
+
+def told_of(story):
+    """All that leaves the machine but the answer's own text: transitions, observations, the next command."""
+    told = [serial.transition_to_json(t) for step in story.steps for t in step.transitions]
+    told += [serial.observation_to_json(o) for step in story.steps for o in step.observed]
+    told += [serial.command_to_json(step.command) for step in story.steps]
+    return json.dumps(told)
+
+
+def test_nothing_of_an_invalid_answer_is_told_to_anyone():
+    policy = Policy(validate=leaks, limits=Limits(schema_rounds=1))
+    story = Playbook(policy=policy, envelope_schema={}) >> started() >> ended('{"secret": "leak"}') >> ended('["leak"]')
+    assert story << finish("", error_code="envelope_invalid")
+    assert "secret" not in told_of(story)
+    assert "leak" not in told_of(story)
+
+
+REFUSED = ChatResponse(
+    "secret text",
+    usage=usage(5),
+    stop_reason=R.SAFETY_BLOCKED,
+    raw_stop_reason="refusal",
+    refusal="secret refusal",
+    reasoning_content="secret thought",
+)
+FILTERED = ProviderError(ErrorType.MODEL, "content_filter", "Filtered.", stop_reason=R.SAFETY_BLOCKED, retryable=False)
+
+
+@pytest.mark.parametrize("envelope_schema", [SCHEMA, None])
+@pytest.mark.parametrize(
+    "events",
+    [
+        (responded(REFUSED),),
+        (truncated("fine "), responded(REFUSED)),
+        (cut_call("fine "), responded(REFUSED)),
+        (responded(ChatResponse("secret", usage=usage(5), error=FILTERED)),),
+        (error(stop_reason=R.SAFETY_BLOCKED, partial="secret"),),
+    ],
+    ids=["answer", "after a cut", "repair", "error inside", "error with text"],
+)
+def test_nothing_of_a_refusal_is_told_to_anyone_and_it_is_never_asked_again(events, envelope_schema):
+    story = Playbook(envelope_schema=envelope_schema, error_policy=RETRY) >> started()
+    for event in events:
+        story = story >> event
+    assert story << finish(None, StopReason.FINISH_REASON)
+    assert "secret" not in told_of(story)
+    if envelope_schema:
+        assert (story.end.status, story.end.error_code) == (TurnStatus.FAILED, "envelope_refusal")
+        refusal = {"nodeId": "turn", "provider": "openai", "model": "m", "refusalText": None, "safetyCategory": None}
+        assert envelope_events(story)[-1] == ("envelope.refusal", refusal)
+    else:
+        assert (story.end.status, story.end.terminal_reason) == (TurnStatus.ABORTED, "safety_blocked")
+
+
+def test_a_call_that_was_refused_is_a_block_in_an_envelope_turn_too():
+    both = ChatResponse("secret", (call(),), (broken(),), usage(5), stop_reason=R.SAFETY_BLOCKED)
+    assert asked() >> responded(both) << finish("", StopReason.FINISH_REASON, TurnStatus.ABORTED, "safety_blocked")
+
+
+def test_limits_that_forbid_a_retry_are_named_and_tell_no_exhaustion():
+    story = asked(max_total_tokens=10) >> truncated("{")
+    assert story << finish("", StopReason.TOKEN_LIMIT, TurnStatus.FAILED, "forbidden")
+    assert [name for name, _ in envelope_events(story)] == ["envelope.truncated"]
+    assert story.moves[-1][1] is Trigger.FORBIDDEN

@@ -1,0 +1,54 @@
+"""Recordings as JSON: what is written reads back equal, and what is no recording is refused in words."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from agentcore import Policy, Recording, RecordingError, recording_from_json, recording_to_json, verify
+from agentcore.replay import fork
+from tests.agentcore.machine.stories import STORIES
+from tests.agentcore.playbook import Playbook, ended, started, truncated
+
+
+def there_and_back(recording: Recording) -> Recording:
+    return recording_from_json(json.loads(json.dumps(recording_to_json(recording))), recording.policy)
+
+
+@pytest.mark.parametrize("story", STORIES)
+def test_every_story_reads_back_and_verifies(story):
+    told = story().recording
+    back = there_and_back(told)
+    assert verify(back).verified
+    assert there_and_back(back) == back
+    assert [record.event for record in back.records] == [record.event for record in told.records]
+
+
+def test_a_fork_takes_its_base_along():
+    told = Playbook() >> started() >> truncated("one ") >> ended("two")
+    base = fork(told.recording, 2, told.policy, "child")
+    forked = Recording(told.policy, base, told.recording.records[2:])
+    assert there_and_back(forked).base_snapshot == base
+    assert "base_snapshot" not in recording_to_json(told.recording)
+
+
+def test_a_gap_in_the_sequence_is_named():
+    written = recording_to_json((Playbook() >> started() >> truncated("one ") >> ended("two")).recording)
+    del written["records"][1]
+    with pytest.raises(RecordingError, match="record 3 where 2 should be"):
+        recording_from_json(written)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [{}, {"policy": {}}, {"policy": [], "records": []}, {"policy": {}, "records": [{}]}, {"policy": {}, "records": 7}],
+)
+def test_what_is_no_recording_is_refused_in_words(data):
+    with pytest.raises(RecordingError, match="recording"):
+        recording_from_json(data)
+
+
+def test_what_is_not_data_comes_from_the_policy_it_is_read_with():
+    told = (Playbook() >> started() >> ended("one")).recording
+    like = replace(Policy(), validate=lambda schema, value: [])
+    assert recording_from_json(recording_to_json(told), like).policy.validate is like.validate
