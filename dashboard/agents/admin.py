@@ -3,18 +3,22 @@
 # Django names the arguments of what it lets us override; not all are asked for.
 # ruff: noqa: ARG002
 
+import json
+
 from django.contrib import admin, messages
 from django.db.models import Model
 from django.http import HttpRequest
 
 from dashboard.accounts.models import User
-from dashboard.agents import policy_validation, selectors, services
-from dashboard.agents.forms import AgentForm, ConnectionForm, PolicyForm
+from dashboard.agents import selectors, services
+from dashboard.agents.forms import AgentForm, ConnectionForm
 from dashboard.agents.limit_fields import LIMIT_FIELDS
 from dashboard.agents.models import Agent, Connection, Policy, PolicyVersion
+from dashboard.agents.policies import policy_warnings
+from dashboard.agents.policy_forms import PolicyForm, said_by
 from dashboard.agents.policy_validation import HANDLING_KEYS
 
-KEY_WORDS = {True: "yes", False: "no: set it where Whystop runs, and start again", None: "no key is needed"}
+KEY_WORDS = {True: "yes", False: "no: set it where Whystop runs, and start again", None: "none is named"}
 
 
 @admin.register(Connection)
@@ -53,9 +57,19 @@ class ReadOnly:
 class VersionsInline(ReadOnly, admin.TabularInline):  # type: ignore[type-arg]
     model = PolicyVersion
     verbose_name_plural = "versions so far"
-    fields = ("version", "limits", "error_policy", "tool_calls_on_truncation", "created_at", "created_by")
+    fields = ("version", "limits", "error_policy", "rules", "created_at", "created_by")
     readonly_fields = fields
     show_change_link = True
+
+    @admin.display(description="rules")
+    def rules(self, version: PolicyVersion) -> str:
+        """What it says beside its numbers, where that is not the default."""
+        said = {name: getattr(version, name) for name in ("envelope", "finish_reasons", "criteria")}
+        words = [
+            version.tool_calls_on_truncation,
+            *(json.dumps({name: value}) for name, value in said.items() if value),
+        ]
+        return "; ".join(words)
 
 
 @admin.register(Policy)
@@ -71,6 +85,8 @@ class PolicyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         ("Limits", {"fields": tuple(LIMIT_FIELDS)}),
         ("Errors", {"fields": ("preset", "max_retries", *HANDLING_KEYS)}),
         ("Tool calls", {"fields": ("tool_calls_on_truncation",)}),
+        ("Structured answers", {"fields": ("recovery",)}),
+        ("Criteria", {"fields": ("finish_reasons", "criteria")}),
     )
 
     @admin.display(description="version")
@@ -87,20 +103,18 @@ class PolicyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     def save_model(self, request: HttpRequest, obj: Policy, form: PolicyForm, change: bool) -> None:
         before = selectors.policy_version_latest(policy=obj) if change else None
         said = form.said()
-        if before and all(getattr(before, field) == value for field, value in said.items()):
+        if before and said == said_by(before):
             messages.info(request, f"Nothing has changed: version {before.version} of “{obj.name}” stands.")
             return
         version = services.policy_create(
             project=obj.project,
             name=obj.name,
-            envelope=before.envelope if before else None,
             created_by=request.user if isinstance(request.user, User) else None,
             **said,
         )
         obj.pk = version.policy_id
         messages.info(request, f"This is version {version.version} of “{obj.name}”.")
-        warning = policy_validation.error_policy_warning(version.error_policy)
-        if warning:
+        for warning in policy_warnings(version):
             messages.warning(request, warning)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from agentcore.policy import Limits
+from agentcore.policy import SPEC_KEYS, Limits
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +84,11 @@ LIMIT_FIELDS: Mapping[str, LimitField] = {
         whole=False,
     ),
 }
+
+
+def spec_key_of(name: str) -> str | None:
+    """The spec's own configuration key for a limit, by which it is taken as well; None where it has none."""
+    return next((key for key, ours in SPEC_KEYS.items() if ours == name), None)
 
 
 def default_in_words(name: str) -> str:

@@ -5,6 +5,7 @@ Project ─┬─ Connection ── Agent        a connection's key stays in the
 """
 
 import os
+from uuid import UUID
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
@@ -12,6 +13,7 @@ from django.core.validators import MinValueValidator
 from django.db import models
 
 from dashboard.agents import policy_validation, validation
+from dashboard.agents.criteria import criteria_valid
 from dashboard.turns.ids import new_id
 
 NOT_A_CHOICE = {"invalid_choice": "“%(value)s” is not one of the choices."}
@@ -68,7 +70,8 @@ class Connection(Named):
         blank=True,
         default="",
         validators=[validation.api_key_env_valid],
-        help_text="The name of the variable, such as OPENAI_API_KEY, never the key. Empty: no key is sent.",
+        help_text="The name of the variable, such as OPENAI_API_KEY, never the key. Empty: no key is sent; "
+        "Bedrock's calls are then signed with the environment's AWS credentials.",
     )
     max_output_tokens = models.PositiveIntegerField(
         null=True,
@@ -96,6 +99,11 @@ class Connection(Named):
         error_messages=NOT_A_CHOICE,
         help_text="What an OpenAI-style server calls the cap; OpenAI's reasoning models want max_completion_tokens.",
     )
+    prefill = models.BooleanField(
+        default=False,
+        help_text="The model goes on writing a cut answer that ends the conversation, so it needs no hint to. "
+        "Claude up to 4.5, llama.cpp, Ollama and vLLM can; others answer with an error, or begin again.",
+    )
 
     @property
     def ceiling(self) -> int | None:
@@ -110,6 +118,7 @@ class Connection(Named):
 
     def clean(self) -> None:
         super().clean()
+        validation.prefill_possible(self.provider, prefill=self.prefill)
         ceiling = self.ceiling
         agents = self.agents.filter(max_tokens__gt=ceiling) if ceiling is not None and not self._state.adding else None
         agent = agents.first() if agents is not None else None
@@ -139,6 +148,8 @@ class PolicyVersion(models.Model):
     tool_calls_on_truncation = models.TextField(
         default="execute_if_complete", validators=[policy_validation.tool_calls_on_truncation_valid]
     )
+    finish_reasons = models.JSONField(default=list, blank=True, validators=[policy_validation.finish_reasons_valid])
+    criteria = models.JSONField(default=list, blank=True, validators=[criteria_valid])
     created_at = models.DateTimeField(auto_now_add=True)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL)
 
@@ -184,7 +195,7 @@ class Agent(Named):
 
     def _tools_fault(self) -> ValidationError | None:
         try:
-            validation.tools_valid(self.tools, known_tools() if self.tools else ())
+            validation.tools_valid(self.tools, known_tools(self.project_id) if self.tools else ())
         except ValidationError as error:
             return error
         return None
@@ -200,8 +211,8 @@ class Agent(Named):
         return None
 
 
-def known_tools() -> tuple[str, ...]:
-    """The names of the tools an agent may be given."""
-    from dashboard.live.tools import TOOLS
+def known_tools(project_id: UUID | None) -> tuple[str, ...]:
+    """The names of the tools an agent of the project may be given."""
+    from dashboard.tools.selectors import tools_offered
 
-    return tuple(sorted(TOOLS))
+    return tuple(tool.name for tool in tools_offered(project_id=project_id))

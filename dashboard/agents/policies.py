@@ -5,34 +5,43 @@ from dataclasses import replace
 from typing import Any
 
 from agentcore.error_policy import PRESETS, ErrorHandlingDecision, ErrorPolicy
-from agentcore.policy import Limits, OnTruncation, Policy
+from agentcore.policy import CriterionSpec, EnvelopeRules, Limits, OnTruncation, Policy, RecoveryPath
+from agentcore.reasons import NormalizedStopReason
 from agentcore.serial import policy_from_json
+from dashboard.agents.criteria import criteria_faults, criterion_of
 from dashboard.agents.models import PolicyVersion
+from dashboard.agents.policy_validation import error_policy_warning
+from dashboard.agents.repairing import repaired
 from dashboard.agents.schemas import violations
+
+#: What a policy says, by the names the API, a version's columns and a draft's keys share.
+POLICY_FIELDS = ("limits", "error_policy", "envelope", "tool_calls_on_truncation", "finish_reasons", "criteria")
 
 
 def policy_for(version: PolicyVersion | None, overrides: Mapping[str, Any]) -> Policy:
     """The policy a turn runs under: the version's words, each override on top, field by field."""
-    said = _said(version)
-    return overridden(
-        Policy(
-            limits=replace(Limits(), **said["limits"]),
-            error_policy=error_policy_of(said["error_policy"]),
-            tool_calls_on_truncation=OnTruncation(said["tool_calls_on_truncation"]),
-            validate=violations,
-        ),
-        overrides,
-    )
+    said = {} if version is None else {field: getattr(version, field) for field in POLICY_FIELDS}
+    return overridden(draft_policy(said), overrides)
 
 
 def draft_policy(body: Mapping[str, Any]) -> Policy:
-    """The policy of a draft that is not stored: `{limits?, error_policy?, tool_calls_on_truncation?}`."""
-    return Policy(
-        limits=replace(Limits(), **body.get("limits") or {}),
-        error_policy=error_policy_of(body.get("error_policy") or {}),
-        tool_calls_on_truncation=OnTruncation(body.get("tool_calls_on_truncation") or "execute_if_complete"),
-        validate=violations,
+    """The policy that clean words describe, by `POLICY_FIELDS`; what is left out or null has its default."""
+    return _able(
+        Policy(
+            limits=replace(Limits(), **body.get("limits") or {}),
+            error_policy=error_policy_of(body.get("error_policy") or {}),
+            tool_calls_on_truncation=OnTruncation(body.get("tool_calls_on_truncation") or "execute_if_complete"),
+            finish_reasons=tuple(NormalizedStopReason(word) for word in body.get("finish_reasons") or ()),
+            criterion_specs=tuple(CriterionSpec(**said) for said in body.get("criteria") or ()),
+            envelope=envelope_rules_of(body.get("envelope")),
+        )
     )
+
+
+def envelope_rules_of(body: Mapping[str, Any] | None) -> EnvelopeRules:
+    """`{recovery?: [path]}` as a value. Versions from before there were rules may hold other keys."""
+    recovery = (body or {}).get("recovery")
+    return EnvelopeRules() if recovery is None else EnvelopeRules(tuple(RecoveryPath(path) for path in recovery))
 
 
 def overridden(policy: Policy, overrides: Mapping[str, Any]) -> Policy:
@@ -62,15 +71,17 @@ def error_policy_of(body: Mapping[str, Any], base: ErrorPolicy | None = None) ->
 
 
 def stored_policy(body: dict[str, Any]) -> Policy:
-    """A policy as a turn keeps it, able to validate again."""
-    return replace(policy_from_json(body), validate=violations)
+    """A policy as a turn keeps it, able to judge again."""
+    return _able(policy_from_json(body))
 
 
-def _said(version: PolicyVersion | None) -> Mapping[str, Any]:
-    if version is None:
-        return {"limits": {}, "error_policy": {}, "tool_calls_on_truncation": "execute_if_complete"}
-    return {
-        "limits": version.limits,
-        "error_policy": version.error_policy,
-        "tool_calls_on_truncation": version.tool_calls_on_truncation,
-    }
+def policy_warnings(version: PolicyVersion) -> list[str]:
+    """What a version says that surely is not meant, or that does not work any more, in sentences."""
+    warning = error_policy_warning(version.error_policy)
+    return [*([warning] if warning else []), *criteria_faults(policy_for(version, {}))]
+
+
+def _able(policy: Policy) -> Policy:
+    """The policy with what its words name and the core does not have: validator, repairer, criteria."""
+    criteria = tuple(criterion_of(spec) for spec in policy.criterion_specs)
+    return replace(policy, validate=violations, repair=repaired, criteria=criteria)

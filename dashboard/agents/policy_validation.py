@@ -1,4 +1,4 @@
-"""What a policy may say, judged in words: limits, error policy, tool calls on truncation. Pure.
+"""What a policy may say, judged in words: limits, error policy, envelope rules, finish reasons, tool calls. Pure.
 
 Each `…_clean` returns the value as it is stored or raises `ValidationError` with sentences that say what to do.
 """
@@ -11,11 +11,14 @@ from django.core.exceptions import ValidationError
 
 from agentcore.error_policy import PRESETS, ErrorHandlingDecision
 from agentcore.errors import ErrorType
-from agentcore.policy import SPEC_KEYS, OnTruncation
+from agentcore.policy import SPEC_KEYS, EnvelopeRules, OnTruncation, RecoveryPath
+from agentcore.reasons import NormalizedStopReason
 from dashboard.agents.limit_fields import LIMIT_FIELDS
 
 HANDLING_KEYS = tuple(f"on_{error}_error" for error in ErrorType)
 MAX_RETRIES = 100
+#: The recovery paths that can be switched on and off, in the order they are tried.
+RECOVERIES = tuple(path for path in RecoveryPath if path is not RecoveryPath.DIRECT)
 
 
 def listed(names: Any) -> str:
@@ -95,8 +98,8 @@ def error_policy_warning(error_policy: Mapping[str, Any]) -> str | None:
     if not retried or retries > 1:
         return None
     return (
-        f"{listed(retried)} say “retry”, but max_retries is {retries}: the turn stops at the failure with that number, "
-        "so nothing is ever retried. Set max_retries to 2 or more to allow a retry."
+        f"Retry is set for {listed(retried)}, but max_retries is {retries}: the turn stops at the failure with that "
+        "number, so nothing is ever retried. Set max_retries to 2 or more to allow a retry."
     )
 
 
@@ -107,10 +110,39 @@ def tool_calls_on_truncation_clean(value: Any) -> str:
 
 
 def envelope_clean(value: Any) -> dict[str, Any] | None:
-    """The policy's words on envelopes: an object, or nothing."""
-    if value is not None and not isinstance(value, Mapping):
-        raise ValidationError("envelope must be an object, or be left out.")
-    return None if value is None else dict(value)
+    """`{recovery?: [path]}` with the paths in the order they are tried; None where they are the default ones."""
+    if value is None:
+        return None
+    if not isinstance(value, Mapping):
+        raise ValidationError("envelope must be an object such as {“recovery”: [“markdown-fence”]}, or be left out.")
+    if unknown := [key for key in value if key != "recovery"]:
+        elsewhere = f" “{unknown[0]}” is one of the limits." if unknown[0] in LIMIT_FIELDS else ""
+        raise ValidationError(f"envelope has no “{unknown[0]}”; it knows recovery.{elsewhere}")
+    default = list(EnvelopeRules().recovery)
+    recovery = _recovery_clean(value.get("recovery", default))
+    return None if recovery == default else {"recovery": recovery}
+
+
+def _recovery_clean(value: Any) -> list[str]:
+    if not isinstance(value, list):
+        raise ValidationError(f"envelope.recovery must be a list of {listed(RECOVERIES)}, not {value!r}.")
+    # Reading the text as it is cannot be switched off: naming it says nothing new.
+    known = (RecoveryPath.DIRECT, *RECOVERIES)
+    if unknown := [path for path in value if path not in known]:
+        raise ValidationError(f"There is no recovery path {unknown[0]!r}; the paths are {listed(RECOVERIES)}.")
+    return [path.value for path in RECOVERIES if path in value]
+
+
+def finish_reasons_clean(value: Any) -> list[str]:
+    """Normalized stop reasons after which the agent must not go on, each once, in the order of the enumeration."""
+    if not isinstance(value, list):
+        raise ValidationError(f"finish_reasons must be a list of stop reasons such as [“max_tokens”], not {value!r}.")
+    if unknown := [word for word in value if word not in tuple(NormalizedStopReason)]:
+        raise ValidationError(f"There is no stop reason {unknown[0]!r}; they are {listed(NormalizedStopReason)}.")
+    return [reason.value for reason in NormalizedStopReason if reason in value]
+
+
+PRESETS_THAT_NEVER_RETRY = tuple(name for name in PRESETS if error_policy_warning({"preset": name}))
 
 
 def limits_valid(value: Any) -> None:
@@ -127,3 +159,7 @@ def tool_calls_on_truncation_valid(value: Any) -> None:
 
 def envelope_valid(value: Any) -> None:
     envelope_clean(value)
+
+
+def finish_reasons_valid(value: Any) -> None:
+    finish_reasons_clean(value)

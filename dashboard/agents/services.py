@@ -7,6 +7,7 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, models, transaction
 
 from dashboard.agents import policy_validation
+from dashboard.agents.criteria import criteria_clean
 from dashboard.agents.models import Agent, Connection, Policy, PolicyVersion, Project
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ def connection_create(
     context_window: int | None = None,
     hint_role: str = "system",
     max_tokens_field: str = "max_tokens",
+    prefill: bool = False,
 ) -> Connection:
     connection = Connection(
         project=project,
@@ -35,6 +37,7 @@ def connection_create(
         context_window=context_window,
         hint_role=hint_role,
         max_tokens_field=max_tokens_field,
+        prefill=prefill,
     )
     _save(connection)
     return connection
@@ -90,14 +93,21 @@ def policy_create(
     error_policy: Mapping[str, Any] | None = None,
     envelope: Mapping[str, Any] | None = None,
     tool_calls_on_truncation: str = "execute_if_complete",
+    finish_reasons: Sequence[str] = (),
+    criteria: Sequence[Mapping[str, Any]] = (),
     created_by: "User | None" = None,
 ) -> PolicyVersion:
-    """The first version of a new policy, or the next version of one that has this name already."""
-    said = _policy_said(
+    """The first version of a new policy, or the next version of one that has this name already.
+
+    `envelope`: `{recovery: [path]}`; `finish_reasons`: normalized stop reasons; `criteria`: `{path, kwargs?}` each.
+    """
+    said = policy_said(
         limits={} if limits is None else limits,
         error_policy={} if error_policy is None else error_policy,
         envelope=envelope,
         tool_calls_on_truncation=tool_calls_on_truncation,
+        finish_reasons=_as_list(finish_reasons),
+        criteria=_as_list(criteria),
     )
     policy = Policy.objects.select_for_update().filter(project=project, name=name).first()
     if policy is None:
@@ -107,7 +117,11 @@ def policy_create(
     return PolicyVersion.objects.create(policy=policy, version=latest + 1, created_by=created_by, **said)
 
 
-def _policy_said(**given: Any) -> dict[str, Any]:
+def _as_list(given: Any) -> Any:
+    return list(given) if isinstance(given, tuple) else given
+
+
+def policy_said(**given: Any) -> dict[str, Any]:
     """What the version stores, by field; all that is wrong with it is said at once."""
     clean: dict[str, Any] = {}
     errors: dict[str, ValidationError] = {}
@@ -126,6 +140,8 @@ POLICY_CLEANERS = {
     "error_policy": policy_validation.error_policy_clean,
     "envelope": policy_validation.envelope_clean,
     "tool_calls_on_truncation": policy_validation.tool_calls_on_truncation_clean,
+    "finish_reasons": policy_validation.finish_reasons_clean,
+    "criteria": criteria_clean,
 }
 
 

@@ -39,6 +39,15 @@ def provider_valid(value: str) -> None:
         raise ValidationError(f"There is no provider “{value}”; the providers are {listed(PROVIDERS)}.")
 
 
+def prefill_possible(provider: str, *, prefill: bool) -> None:
+    """Only where the dialect can end a request with words of the assistant; said on the field `prefill`."""
+    from agentcore.providers import PROVIDERS
+
+    if prefill and provider in PROVIDERS and not PROVIDERS[provider].can_prefill:
+        can = listed(name for name, codec in PROVIDERS.items() if codec.can_prefill)
+        raise ValidationError({"prefill": f"{provider} cannot go on from words of the assistant; these can: {can}."})
+
+
 def base_url_valid(value: str) -> None:
     """The address as the vendor's own client takes it: scheme, host, optional port and path, and nothing else."""
     parts = _split(value)

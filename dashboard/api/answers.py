@@ -45,6 +45,7 @@ class Connection(BaseModel):
     context_window: int | None
     hint_role: str
     max_tokens_field: str
+    prefill: bool
     key_found: bool | None = Field(description="Whether the environment holds the key; null where none is named.")
     created_at: datetime
 
@@ -55,9 +56,11 @@ class Policy(BaseModel):
     version: int
     limits: Object = Field(description="Every limit, defaults included.")
     error_policy: Object
-    envelope: MaybeObject
+    envelope: Object = Field(description="`{recovery: [path]}`, defaults included.")
     tool_calls_on_truncation: str
-    warning: str | None = Field(description="What is allowed and yet surely not meant.")
+    finish_reasons: list[str]
+    criteria: Objects = Field(description="`{path, kwargs?}` each.")
+    warnings: list[str] = Field(description="What is allowed and yet surely not meant, or does not work any more.")
     created_at: datetime
 
 
@@ -158,7 +161,9 @@ class Evaluation(BaseModel):
     stop_reason: str
     error_type: str | None
     handling: str | None
-    evaluations: Objects = Field(description="`{criterion, decision, reason, context}` each.")
+    evaluations: Objects = Field(
+        description="`{criterion, decision, reason, context, message?}` each; `message`: what a request wants said."
+    )
 
 
 class Verification(BaseModel):

@@ -10,6 +10,7 @@ from dashboard.api.callers import Caller
 from dashboard.api.openapi import ABOUT, with_problems
 from dashboard.api.problems import answer_with_problems
 from dashboard.api.reading import StrictParser
+from dashboard.conformance import routes as conformance
 
 
 class Api(NinjaAPI):
@@ -36,3 +37,5 @@ api = Api(
 answer_with_problems(api)
 for module in (connections, policies, agents, turns, replays):
     api.add_router("", module.router)
+api.add_router("", conformance.router)
+api.add_router("", conformance.seam)

@@ -6,10 +6,10 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field, WithJsonSchema, model_validator
 from pydantic_core import PydanticCustomError
 
-from agentcore.error_policy import PRESETS, ErrorHandlingDecision
 from agentcore.policy import OnTruncation
-from dashboard.agents.limit_fields import LIMIT_FIELDS
-from dashboard.agents.policy_validation import HANDLING_KEYS
+from agentcore.reasons import NormalizedStopReason
+from dashboard.agents.policy_validation import listed
+from dashboard.api import policy_schemas
 from dashboard.turns.breakpoints import ENTERING, KNOWN
 
 
@@ -27,34 +27,12 @@ def _text_of(value: Any) -> str:
     return "".join(map(_text_of, value)) if isinstance(value, list) else value if isinstance(value, str) else ""
 
 
-def _limits_schema() -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": {
-            name: {"type": "integer" if limit.whole else "number", "description": limit.meaning}
-            for name, limit in LIMIT_FIELDS.items()
-        },
-        "examples": [{"max_continuations": 5, "max_total_completion_tokens": 2000}],
-    }
-
-
-def _error_policy_schema() -> dict[str, Any]:
-    handling = {"enum": [decision.value for decision in ErrorHandlingDecision]}
-    return {
-        "type": "object",
-        "properties": {
-            "preset": {"enum": list(PRESETS)},
-            "max_retries": {"type": "integer", "description": "Consecutive failures at which a retry stops."},
-            **dict.fromkeys(HANDLING_KEYS, handling),
-        },
-        "examples": [{"preset": "retry_tool_errors", "max_retries": 3}],
-    }
-
-
 Text = Annotated[str, AfterValidator(_storable)]
 Object = Annotated[dict[str, Any], AfterValidator(_storable), WithJsonSchema({"type": "object"})]
-Limits = Annotated[dict[str, Any], AfterValidator(_storable), WithJsonSchema(_limits_schema())]
-ErrorPolicy = Annotated[dict[str, Any], AfterValidator(_storable), WithJsonSchema(_error_policy_schema())]
+Limits = Annotated[dict[str, Any], AfterValidator(_storable), WithJsonSchema(policy_schemas.limits_schema())]
+ErrorPolicy = Annotated[dict[str, Any], AfterValidator(_storable), WithJsonSchema(policy_schemas.error_policy_schema())]
+Envelope = Annotated[dict[str, Any], AfterValidator(_storable), WithJsonSchema(policy_schemas.envelope_schema())]
+Criterion = Annotated[dict[str, Any], AfterValidator(_storable), WithJsonSchema(policy_schemas.criterion_schema())]
 
 
 class Body(BaseModel):
@@ -101,16 +79,31 @@ class Connection(Body):
     max_tokens_field: Literal["max_tokens", "max_completion_tokens"] | None = Field(
         default=None, description="What an OpenAI-style server calls the cap."
     )
+    prefill: bool | None = Field(
+        default=None, description="The model goes on writing a cut answer that ends the conversation, without a hint."
+    )
 
 
 class PolicyDraft(Body):
-    """Limits and error policy. What is left out has its default."""
+    """Limits, error policy and rules. What is left out has its default."""
 
     name: Text | None = Field(default=None, description="A label.")
-    limits: Limits | None = None
-    error_policy: ErrorPolicy | None = None
-    envelope: Object | None = None
-    tool_calls_on_truncation: Text | None = Field(default=None, examples=list(OnTruncation))
+    limits: Limits | None = Field(default=None, description="What a turn may use, counted over the whole turn.")
+    error_policy: ErrorPolicy | None = Field(
+        default=None, description="What is done about each type of error: a preset, and what differs from it."
+    )
+    envelope: Envelope | None = Field(default=None, description="How structured answers are read.")
+    tool_calls_on_truncation: Text | None = Field(
+        default=None, description="What is done with whole tool calls of a cut answer.", examples=list(OnTruncation)
+    )
+    finish_reasons: list[Text] | None = Field(
+        default=None,
+        description=f"Stop reasons of the model after which the agent must not go on: {listed(NormalizedStopReason)}.",
+        examples=[["max_tokens"]],
+    )
+    criteria: list[Criterion] | None = Field(
+        default=None, description="Criteria of your own, asked beside the built-in ones at every decision."
+    )
 
 
 class Policy(PolicyDraft):
@@ -127,7 +120,9 @@ class Agent(Body):
     model: Text = Field(examples=["sim-essay"])
     system_prompt: Text | None = None
     max_tokens: int = Field(description="Tokens one call may answer with, reasoning included.", examples=[150])
-    tools: list[Text] | None = Field(default=None, description="Names of tools.", examples=[["calculator"]])
+    tools: list[Text] | None = Field(
+        default=None, description="Names of tools; server.tool for one of an MCP server.", examples=[["calculator"]]
+    )
     envelope_schema: Object | None = Field(default=None, description="A JSON Schema the answer must satisfy.")
     policy: Text | None = Field(default=None, description="A policy's name; its latest version counts.")
     gateway_mode: Literal["observe", "continue"] | None = None
@@ -154,6 +149,13 @@ class Breakpoint(Body):
     tool: str | None = Field(default=None, description="The model calls this tool.")
 
 
+class Document(Body):
+    """A text that the turn's tools may search."""
+
+    name: Text = Field(examples=["handbook.md"])
+    text: Text
+
+
 class Turn(Body):
     """One input for an agent."""
 
@@ -161,6 +163,9 @@ class Turn(Body):
     input: str = Field(description="What the user says.", examples=["Tell me about rivers."])
     overrides: Overrides | None = None
     breakpoints: list[Breakpoint] | None = None
+    documents: list[Document] | None = Field(
+        default=None, description="Texts for the tool search_documents; at most 50, of 1,000,000 characters together."
+    )
 
 
 class Message(Body):

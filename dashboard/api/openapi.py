@@ -63,6 +63,10 @@ WITH_BODY = {
     "413": "The body is too large.",
     "422": "The body is not of this shape; each by field.",
 }
+SEAM = {
+    "404": "The test seam is closed, or there is no script of this name.",
+    "409": "No simulator answers in the process of this web server.",
+}
 CONFLICT = {"409": "The turn is not where this makes sense."}
 
 
@@ -78,6 +82,8 @@ def _errors_of(path: str, method: str, operation: Mapping[str, Any]) -> dict[str
         errors |= WITH_BODY
     if path.endswith(("/cancel", "/control")):
         errors |= CONFLICT
+    if "/simulator/" in path:
+        errors |= SEAM
     return dict(sorted(errors.items()))
 
 

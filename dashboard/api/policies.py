@@ -1,4 +1,4 @@
-"""Policies: limits and error policy, in versions that never change."""
+"""Policies: limits, error policy and rules, in versions that never change."""
 
 # ruff: noqa: ARG001 - every view is given its request
 
@@ -11,7 +11,7 @@ from ninja import Router, Status
 from agentcore.policy import Limits
 from dashboard.agents import selectors, services
 from dashboard.agents.models import PolicyVersion
-from dashboard.agents.policy_validation import error_policy_warning
+from dashboard.agents.policies import envelope_rules_of, policy_warnings
 from dashboard.api import answers, bodies
 from dashboard.api.callers import caller
 from dashboard.api.named import named
@@ -50,8 +50,10 @@ def shown(version: PolicyVersion) -> dict[str, Any]:
         "version": version.version,
         "limits": {**asdict(Limits()), **version.limits},
         "error_policy": version.error_policy or {"preset": "stop_on_any_error"},
-        "envelope": version.envelope,
+        "envelope": {"recovery": list(envelope_rules_of(version.envelope).recovery)},
         "tool_calls_on_truncation": version.tool_calls_on_truncation,
-        "warning": error_policy_warning(version.error_policy),
+        "finish_reasons": version.finish_reasons,
+        "criteria": version.criteria,
+        "warnings": policy_warnings(version),
         "created_at": version.created_at,
     }

@@ -38,6 +38,7 @@ def turn_start(request: HttpRequest, body: bodies.Turn) -> Status[dict[str, Any]
             input_text=body.input,
             overrides=asked.get("overrides"),
             breakpoints=breakpoints,
+            documents=asked.get("documents", []),
             created_by=caller(request),
         )
     return Status(201, presenting.turn_shown(turn))

@@ -1,22 +1,32 @@
+import json
+import re
 from html import unescape
+from typing import Any
 
 import pytest
 from django.test import Client
 from django.urls import reverse
 
 from dashboard.agents import services
-from dashboard.agents.forms import PolicyForm
 from dashboard.agents.limit_fields import LIMIT_FIELDS
 from dashboard.agents.models import Agent, Connection, PolicyVersion
+from dashboard.agents.policies import POLICY_FIELDS
+from dashboard.agents.policy_forms import PolicyForm, said_by
 from dashboard.agents.policy_validation import HANDLING_KEYS
 
 pytestmark = pytest.mark.django_db
 
 INLINE = {"versions-TOTAL_FORMS": "0", "versions-INITIAL_FORMS": "0"}
-POLICY = {"preset": "stop_on_any_error", "tool_calls_on_truncation": "execute_if_complete", **INLINE}
+DEFAULT = ["markdown-fence", "brace-walker"]
+POLICY = {
+    "preset": "stop_on_any_error",
+    "tool_calls_on_truncation": "execute_if_complete",
+    "recovery": DEFAULT,
+    **INLINE,
+}
 
 
-def page(client: Client, address: str, data: dict[str, str] | None = None) -> str:
+def page(client: Client, address: str, data: dict[str, Any] | None = None) -> str:
     answer = client.get(address) if data is None else client.post(address, data, follow=True)
     assert answer.status_code == 200
     return unescape(answer.content.decode())
@@ -24,6 +34,13 @@ def page(client: Client, address: str, data: dict[str, str] | None = None) -> st
 
 def test_every_limit_and_every_type_of_error_has_a_field_of_its_own():
     assert {*LIMIT_FIELDS, *HANDLING_KEYS, "preset", "max_retries", "name"} < set(PolicyForm.base_fields)
+
+
+def test_what_the_form_says_is_all_that_a_policy_can_say(project):
+    form = PolicyForm({**POLICY, "name": "wide"})
+    assert form.is_valid()
+    assert set(form.said()) == set(POLICY_FIELDS)
+    assert form.said() == said_by(services.policy_create(project=project, name="wide", envelope={"recovery": DEFAULT}))
 
 
 def test_a_connection_is_made_and_a_wrong_one_is_answered_in_words(admin_client):
@@ -38,8 +55,10 @@ def test_a_connection_is_made_and_a_wrong_one_is_answered_in_words(admin_client)
     wrong = page(admin_client, address, {**good, "api_key_env": "sk-secret", "base_url": "here"})
     assert "That looks like a key itself" in wrong
     assert "must begin with http://" in wrong
-    page(admin_client, address, good)
-    assert Connection.objects.get().project.name == "default"
+    refused = page(admin_client, address, {**good, "provider": "cohere", "prefill": "on"})
+    assert "cohere cannot go on from words of the assistant" in refused
+    page(admin_client, address, {**good, "prefill": "on"})
+    assert (Connection.objects.get().project.name, Connection.objects.get().prefill) == ("default", True)
 
 
 def test_a_connection_says_whether_its_key_is_there_and_never_what_it_is(admin_client, connection, monkeypatch):
@@ -81,7 +100,7 @@ def test_saving_a_policy_adds_a_version_and_leaves_the_old_one(admin_client, pro
     address = reverse("admin:agents_policy_change", args=[version.policy_id])
     form = page(admin_client, address)
     assert 'name="max_continuations" value="9"' in form
-    assert "A whole number of continuations from 0 to 1,000. Empty: 3." in form
+    assert "A whole number of continuations from 0 to 1,000. Empty: 3. In the spec: continuation_max_attempts." in form
 
     data = {**POLICY, "max_continuations": "9", "max_seconds": "1.5"}
     assert "version 2 of “wide”" in page(admin_client, address, data)
@@ -104,6 +123,43 @@ def test_a_preset_that_can_never_retry_is_saved_with_a_warning(admin_client):
     data = {**POLICY, "name": "wide", "preset": "ignore_tool_errors"}
     assert "nothing is ever retried" in page(admin_client, reverse("admin:agents_policy_add"), data)
     assert PolicyVersion.objects.get().error_policy == {"preset": "ignore_tool_errors"}
+
+
+def test_a_policys_rules_are_ticked_written_and_shown_again(admin_client, project):
+    criteria = '[{"path": "ResponseContentCheck", "kwargs": {"message": "More.", "min_chars": 9}}]'
+    data = {**POLICY, "recovery": ["jsonrepair"], "finish_reasons": ["paused", "max_tokens"], "criteria": criteria}
+    page(admin_client, reverse("admin:agents_policy_add"), {**data, "name": "wide"})
+    version = PolicyVersion.objects.get()
+    assert version.envelope == {"recovery": ["jsonrepair"]}
+    assert version.finish_reasons == ["max_tokens", "paused"]
+    assert version.criteria == json.loads(criteria)
+
+    address = reverse("admin:agents_policy_change", args=[version.policy_id])
+    form = page(admin_client, address)
+    assert re.search(r'value="jsonrepair"[^>]*checked', form)
+    assert not re.search(r'value="brace-walker"[^>]*checked', form)
+    assert re.search(r'value="paused"[^>]*checked', form)
+    assert '"min_chars": 9' in form
+    assert "Nothing has changed" in page(admin_client, address, data)
+    assert "version 2" in page(admin_client, address, {**data, "recovery": [], "criteria": ""})
+    assert PolicyVersion.objects.get(version=2).envelope == {"recovery": []}
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "words"),
+    [
+        ("criteria", "[{", "Enter a valid JSON."),
+        ("criteria", '{"path": "x"}', "criteria must be a list"),
+        ("criteria", '[{"path": "os.system"}]', "There is no criterion “os.system”"),
+        ("recovery", ["guess"], "guess is not one of the available choices"),
+        ("finish_reasons", ["tired"], "tired is not one of the available choices"),
+    ],
+)
+def test_a_wrong_rule_is_answered_beside_its_field_and_kept(admin_client, field, value, words):
+    answer = page(admin_client, reverse("admin:agents_policy_add"), {**POLICY, "name": "wide", field: value})
+    assert words in answer
+    assert field != "criteria" or value in answer
+    assert not PolicyVersion.objects.exists()
 
 
 def test_a_version_is_looked_at_and_never_changed(admin_client, project):

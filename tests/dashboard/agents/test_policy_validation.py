@@ -6,12 +6,14 @@ from django.core.exceptions import ValidationError
 
 from agentcore.error_policy import PRESETS, ErrorPolicy
 from agentcore.policy import SPEC_KEYS, Limits
-from dashboard.agents.limit_fields import LIMIT_FIELDS, default_in_words
+from dashboard.agents.limit_fields import LIMIT_FIELDS, default_in_words, spec_key_of
 from dashboard.agents.policy_validation import (
     HANDLING_KEYS,
+    PRESETS_THAT_NEVER_RETRY,
     envelope_clean,
     error_policy_clean,
     error_policy_warning,
+    finish_reasons_clean,
     limits_clean,
     tool_calls_on_truncation_clean,
 )
@@ -122,8 +124,49 @@ def test_what_is_done_on_truncation_is_one_of_two_words():
         tool_calls_on_truncation_clean("run")
 
 
-def test_an_envelope_is_an_object_or_nothing():
-    assert envelope_clean(None) is None
-    assert envelope_clean({"a": 1}) == {"a": 1}
-    with pytest.raises(ValidationError, match="object"):
-        envelope_clean([])
+@pytest.mark.parametrize(
+    ("said", "stored"),
+    [
+        (None, None),
+        ({}, None),
+        ({"recovery": ["brace-walker", "markdown-fence"]}, None),
+        ({"recovery": []}, {"recovery": []}),
+        ({"recovery": ["direct"]}, {"recovery": []}),
+        ({"recovery": ["jsonrepair", "brace-walker", "jsonrepair"]}, {"recovery": ["brace-walker", "jsonrepair"]}),
+    ],
+)
+def test_recovery_paths_are_stored_once_and_in_order_and_the_default_ones_not_at_all(said, stored):
+    assert envelope_clean(said) == stored
+
+
+@pytest.mark.parametrize(
+    ("envelope", "words"),
+    [
+        ([], "envelope must be an object"),
+        ({"a": 1}, "envelope has no “a”; it knows recovery"),
+        ({"schema_rounds": 1}, "“schema_rounds” is one of the limits"),
+        ({"recovery": "jsonrepair"}, "must be a list of markdown-fence, brace-walker, jsonrepair, not 'jsonrepair'"),
+        ({"recovery": ["guess"]}, "no recovery path 'guess'; the paths are markdown-fence, brace-walker, jsonrepair"),
+        ({"recovery": [{}]}, "no recovery path {}"),
+        ({"recovery": None}, "must be a list"),
+    ],
+)
+def test_wrong_envelope_rules_are_refused_in_words(envelope, words):
+    with pytest.raises(ValidationError, match=words):
+        envelope_clean(envelope)
+
+
+def test_finish_reasons_are_stored_once_and_in_order():
+    assert finish_reasons_clean(["max_tokens", "end_turn", "max_tokens"]) == ["end_turn", "max_tokens"]
+    with pytest.raises(ValidationError, match="no stop reason 'length'; they are end_turn, tool_call, max_tokens"):
+        finish_reasons_clean(["length"])
+    with pytest.raises(ValidationError, match="must be a list"):
+        finish_reasons_clean("max_tokens")
+
+
+def test_the_one_preset_that_never_retries_is_known():
+    assert PRESETS_THAT_NEVER_RETRY == ("ignore_tool_errors",)
+
+
+def test_the_specs_keys_are_shown_beside_the_limits_they_mean():
+    assert {spec_key_of(name): name for name in LIMIT_FIELDS if spec_key_of(name)} == SPEC_KEYS

@@ -3,6 +3,7 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.db import connection as database
 
+from agentcore.providers import PROVIDERS
 from dashboard.accounts.models import User
 from dashboard.agents import selectors, services
 from dashboard.agents.models import Agent, PolicyVersion
@@ -41,6 +42,22 @@ def test_all_that_is_wrong_with_a_connection_is_said_field_by_field(project):
         "hint_role",
         "max_tokens_field",
     }
+
+
+@pytest.mark.parametrize("provider", sorted(PROVIDERS))
+def test_a_prefill_is_set_only_where_the_dialect_has_one(project, provider):
+    def create(prefill):
+        return services.connection_create(
+            project=project, name=f"c-{prefill}", provider=provider, base_url="http://host", prefill=prefill
+        )
+
+    assert create(False).prefill is False
+    if provider in ("openai_responses", "cohere"):
+        with pytest.raises(ValidationError) as refused:
+            create(True)
+        assert f"{provider} cannot go on from words of the assistant" in faults(refused)["prefill"][0]
+    else:
+        assert create(True).prefill is True
 
 
 def test_a_name_is_given_once_per_project(project, connection):

@@ -30,6 +30,14 @@ def test_null_is_as_if_left_out(api: Program):
     assert (made.json()["api_key_env"], made.json()["hint_role"]) == ("", "system")
 
 
+def test_a_prefill_is_a_connections_setting(api: Program):
+    made = api.post("/connections", {**NEAR, "provider": "anthropic", "prefill": True}).json()
+    assert made["prefill"] is True
+    assert api.post("/connections", {**NEAR, "name": "plain"}).json()["prefill"] is False
+    wrong = api.problem("/connections", {**NEAR, "name": "cold", "provider": "cohere", "prefill": True})
+    assert set(wrong) == {"prefill"}
+
+
 def test_all_that_is_wrong_with_a_connection_is_said_at_once_by_field(api: Program, near):
     wrong = api.problem("/connections", {**NEAR, "provider": "nobody", "base_url": "ftp://host", "api_key_env": "a b"})
     assert set(wrong) == {"name", "provider", "base_url", "api_key_env"}
@@ -69,7 +77,30 @@ def test_policies_are_listed_by_name_in_one_query_each_by_its_latest_version(
 
 def test_a_policy_that_can_never_retry_carries_a_warning(api: Program):
     made = api.post("/policies", {"name": "calm", "error_policy": {"preset": "ignore_tool_errors"}}).json()
-    assert "nothing is ever retried" in made["warning"]
+    assert "nothing is ever retried" in made["warnings"][0]
+
+
+def test_a_sound_policy_carries_no_warning_and_says_every_rule(api: Program):
+    made = api.post("/policies", {"name": "plain"}).json()
+    assert made["warnings"] == []
+    assert made["envelope"] == {"recovery": ["markdown-fence", "brace-walker"]}
+    assert (made["finish_reasons"], made["criteria"]) == ([], [])
+
+
+def test_a_policy_keeps_its_rules(api: Program):
+    rules = {
+        "envelope": {"recovery": ["brace-walker", "jsonrepair"]},
+        "finish_reasons": ["max_tokens"],
+        "criteria": [{"path": "ResponseContentCheck", "kwargs": {"message": "More.", "min_chars": 9}}],
+    }
+    assert rules.items() <= api.post("/policies", {"name": "ruled", **rules}).json().items()
+    assert rules.items() <= api.get("/policies/ruled").json().items()
+
+
+def test_the_specs_names_of_limits_are_taken(api: Program):
+    limits = {"continuation_max_attempts": 9, "continuation_tool_repair_attempts": 0}
+    made = api.post("/policies", {"name": "spec", "limits": limits}).json()
+    assert (made["limits"]["max_continuations"], made["limits"]["max_tool_repair_attempts"]) == (9, 0)
 
 
 def test_a_wrong_policy_is_refused_in_words(api: Program):
@@ -77,6 +108,10 @@ def test_a_wrong_policy_is_refused_in_words(api: Program):
     wrong = api.problem("/policies", body)
     assert wrong["limits"].startswith("There is no limit “max_step”; the limits are max_continuations, ")
     assert set(wrong) == {"limits", "error_policy", "tool_calls_on_truncation"}
+    rules = {"envelope": {"jsonrepair": True}, "finish_reasons": ["length"], "criteria": [{}]}
+    wrong = api.problem("/policies", {"name": "p", **rules})
+    assert wrong["envelope"] == "envelope has no “jsonrepair”; it knows recovery."
+    assert set(wrong) == set(rules)
 
 
 def test_a_version_that_does_not_exist_is_404_and_one_that_is_no_number_is_said(api: Program):

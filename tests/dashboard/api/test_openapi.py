@@ -30,6 +30,9 @@ CALLS = {
     ("post", "/turns/{turn_id}/replay"): "200",
     ("post", "/backtests"): "201",
     ("get", "/backtests/{backtest_id}"): "200",
+    ("get", "/capabilities"): "200",
+    ("post", "/simulator/scripts"): "201",
+    ("get", "/simulator/scripts/{name}/calls"): "200",
 }
 
 

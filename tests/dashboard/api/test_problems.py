@@ -36,8 +36,8 @@ def test_a_body_that_is_too_large_is_413(api: Program, size: int):
 
 
 def test_a_large_body_under_the_bound_is_taken(api: Program):
-    schema = {"name": "p", "envelope": {"words": "x" * 1_900_000}}
-    assert api.post("/policies", schema).status_code == 201
+    check = {"path": "ResponseContentCheck", "kwargs": {"message": "x" * 1_900_000, "min_chars": 1}}
+    assert api.post("/policies", {"name": "p", "criteria": [check]}).status_code == 201
 
 
 def test_an_unknown_field_is_refused_with_the_names_of_the_known_ones(api: Program):

@@ -149,6 +149,15 @@ def test_reading_a_turn_takes_the_same_few_queries_however_long_its_history(
             assert api.get(f"/turns/{turn.id}{part}").status_code == 200
 
 
+def test_documents_are_stored_with_the_turn_they_came_with(api: Program, agent_of: AgentOf):
+    agent_of("sim-essay")
+    documents = [{"name": "handbook.md", "text": "The otter sleeps."}]
+    answer = api.post("/turns", {"agent": "sim-essay", "input": "hello", "documents": documents})
+    assert answer.status_code == 201
+    stored = Turn.objects.get(pk=answer.json()["id"]).documents
+    assert list(stored.values("name", "text")) == documents
+
+
 @pytest.mark.parametrize(
     ("body", "field"),
     [
@@ -162,6 +171,8 @@ def test_reading_a_turn_takes_the_same_few_queries_however_long_its_history(
         ({"overrides": {"model": " "}}, "overrides.model"),
         ({"breakpoints": [{"state": "request"}]}, "breakpoints"),
         ({"breakpoints": [{}]}, "breakpoints"),
+        ({"documents": [{"name": "a", "text": "x"}] * 2}, "documents"),
+        ({"documents": [{"name": "", "text": "x"}]}, "documents"),
     ],
 )
 def test_a_turn_that_cannot_be_is_refused_in_words_and_nothing_is_stored(api: Program, agent_of, body, field):
@@ -179,6 +190,7 @@ def test_a_turn_that_cannot_be_is_refused_in_words_and_nothing_is_stored(api: Pr
         ({"breakpoints": [{"state": "evaluate_stop"}, {"when": 1}]}, "breakpoints.1.when"),
         ({"input": None}, "input"),
         ({"prompt": "hello"}, "prompt"),
+        ({"documents": [{"name": "a"}]}, "documents.0.text"),
     ],
 )
 def test_a_body_of_another_shape_is_refused_where_it_differs(api: Program, agent_of, body, field):

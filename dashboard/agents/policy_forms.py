@@ -1,0 +1,193 @@
+"""The admin's form of a policy: every limit, rule and criterion a field of its own, every fault in words beside it."""
+
+import json
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+
+from agentcore.error_policy import PRESETS, ErrorHandlingDecision
+from agentcore.policy import EnvelopeRules, OnTruncation, RecoveryPath
+from agentcore.reasons import NormalizedStopReason
+from dashboard.agents import policy_validation, selectors
+from dashboard.agents.criteria import criteria_clean
+from dashboard.agents.forms import belong_to_default_project
+from dashboard.agents.limit_fields import LIMIT_FIELDS, default_in_words, spec_key_of
+from dashboard.agents.models import Policy, PolicyVersion
+from dashboard.agents.policies import envelope_rules_of
+from dashboard.agents.policy_validation import HANDLING_KEYS, MAX_RETRIES, PRESETS_THAT_NEVER_RETRY, RECOVERIES, listed
+
+
+def limit_field(name: str) -> forms.Field:
+    """One limit as a number to fill in; its help names unit, default, range, and the spec's key where it has one."""
+    limit, key = LIMIT_FIELDS[name], spec_key_of(name)
+    also = f" In the spec: {key}." if key else ""
+    return forms.CharField(
+        required=False,
+        label=limit.label,
+        help_text=f"{limit.meaning} {limit.range_in_words.capitalize()}. Empty: {default_in_words(name)}.{also}",
+        widget=forms.TextInput(attrs={"inputmode": "numeric" if limit.whole else "decimal"}),
+    )
+
+
+def handling_field(key: str) -> forms.ChoiceField:
+    decisions = [(decision.value, decision.value) for decision in ErrorHandlingDecision]
+    return forms.ChoiceField(
+        required=False,
+        label=key.removesuffix("_error").replace("_", " ").capitalize() + " error",
+        choices=[("", "as the preset says"), *decisions],
+    )
+
+
+class CriteriaField(forms.JSONField):
+    """A list of criteria as JSON; each is built once, so that a wrong one is answered here, in words."""
+
+    widget = forms.Textarea(attrs={"rows": 8, "spellcheck": "false", "class": "vLargeTextField mono"})
+
+    def bound_data(self, data: Any, initial: Any) -> Any:  # noqa: ARG002 - Django's signature
+        """What a person wrote stays as it was written."""
+        return data
+
+    def prepare_value(self, value: Any) -> Any:
+        return json.dumps(value, indent=2, ensure_ascii=False) if isinstance(value, list) and value else value or ""
+
+    def clean(self, value: Any) -> list[dict[str, Any]]:
+        return criteria_clean(super().clean(value) or [])
+
+
+#: What each recovery does, beside its word.
+RECOVERY_WORDS = {
+    RecoveryPath.MARKDOWN_FENCE: "JSON in a fenced block",
+    RecoveryPath.BRACE_WALKER: "the first whole object in prose",
+    RecoveryPath.JSONREPAIR: "mends what is broken, never an answer that was cut",
+}
+
+
+class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]
+    """A policy's name and what its next version says. `said()` is what the service takes."""
+
+    max_continuations = limit_field("max_continuations")
+    max_total_completion_tokens = limit_field("max_total_completion_tokens")
+    max_total_output_chars = limit_field("max_total_output_chars")
+    max_tool_repair_attempts = limit_field("max_tool_repair_attempts")
+    max_steps = limit_field("max_steps")
+    max_total_tokens = limit_field("max_total_tokens")
+    max_seconds = limit_field("max_seconds")
+    schema_rounds = limit_field("schema_rounds")
+    truncation_budget_multiplier = limit_field("truncation_budget_multiplier")
+    preset = forms.ChoiceField(
+        choices=[(name, name.replace("_", " ")) for name in PRESETS],
+        help_text=f"{listed(PRESETS_THAT_NEVER_RETRY)} says “retry” of some errors, but its max_retries is 0: "
+        "nothing is ever retried, unless you set more below.",
+    )
+    max_retries = forms.IntegerField(
+        required=False,
+        min_value=0,
+        max_value=MAX_RETRIES,
+        help_text=f"Consecutive failures at which a retry stops: 0 to {MAX_RETRIES}. Empty: as the preset says "
+        f"({', '.join(f'{name} {preset.max_retries}' for name, preset in PRESETS.items())}).",
+    )
+    on_tool_error = handling_field("on_tool_error")
+    on_model_error = handling_field("on_model_error")
+    on_validation_error = handling_field("on_validation_error")
+    on_rate_limit_error = handling_field("on_rate_limit_error")
+    on_timeout_error = handling_field("on_timeout_error")
+    on_unknown_error = handling_field("on_unknown_error")
+    tool_calls_on_truncation = forms.ChoiceField(
+        choices=[(word.value, word.value.replace("_", " ")) for word in OnTruncation],
+        help_text="What is done with whole tool calls of an answer that was cut.",
+    )
+
+    recovery = forms.MultipleChoiceField(
+        required=False,
+        choices=[(path.value, f"{path}: {RECOVERY_WORDS[path]}") for path in RECOVERIES],
+        initial=[path.value for path in EnvelopeRules().recovery],
+        widget=forms.CheckboxSelectMultiple,
+        label="Local recovery",
+        help_text="How JSON is looked for in a structured answer that is not JSON as it is. It costs no retry.",
+    )
+    finish_reasons = forms.MultipleChoiceField(
+        required=False,
+        choices=[(reason.value, reason.value) for reason in NormalizedStopReason],
+        widget=forms.CheckboxSelectMultiple,
+        label="Final stop reasons",
+        help_text="Stop reasons of the model after which the agent must not go on.",
+    )
+    criteria = CriteriaField(
+        required=False,
+        label="Criteria of your own",
+        help_text="A JSON list, asked beside the built-in criteria: "
+        '[{"path": "ResponseContentCheck", "kwargs": {"message": "Say more.", "min_chars": 200}}]. '
+        "A path is the name of a built-in criterion, or module.Class of a module listed in WHYSTOP_CRITERIA; "
+        "kwargs are the arguments it is built with.",
+    )
+
+    class Meta:
+        model = Policy
+        fields = ("name",)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        instance = kwargs.get("instance")
+        latest = selectors.policy_version_latest(policy=instance)
+        kwargs["initial"] = {**(initial_of(latest) if latest else {}), **(kwargs.get("initial") or {})}
+        super().__init__(*args, **kwargs)
+        belong_to_default_project(self.instance)
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or self.cleaned_data
+        for name in LIMIT_FIELDS:
+            if cleaned.get(name):
+                try:
+                    cleaned[name] = policy_validation.limit_clean(name, _number(cleaned[name]))
+                except ValidationError as error:
+                    self.add_error(name, error)
+        return cleaned
+
+    def said(self) -> dict[str, Any]:
+        """What the form says beside the name, as `policy_create` takes it; an empty field is left out."""
+        data = self.cleaned_data
+        error_policy = {key: data[key] for key in ("preset", "max_retries", *HANDLING_KEYS)}
+        return {
+            "limits": {name: data[name] for name in LIMIT_FIELDS if data[name] != ""},
+            "error_policy": {key: value for key, value in error_policy.items() if value not in ("", None)},
+            "tool_calls_on_truncation": data["tool_calls_on_truncation"],
+            "envelope": policy_validation.envelope_clean({"recovery": data["recovery"]}),
+            "finish_reasons": policy_validation.finish_reasons_clean(data["finish_reasons"]),
+            "criteria": data["criteria"],
+        }
+
+
+def initial_of(version: PolicyVersion) -> dict[str, Any]:
+    """The fields of `PolicyForm` as this version fills them."""
+    limits = {name: value for name, value in version.limits.items() if value is not None}
+    return {
+        **limits,
+        **version.error_policy,
+        "tool_calls_on_truncation": version.tool_calls_on_truncation,
+        "recovery": [path.value for path in envelope_rules_of(version.envelope).recovery],
+        "finish_reasons": version.finish_reasons,
+        "criteria": version.criteria,
+    }
+
+
+def said_by(version: PolicyVersion) -> dict[str, Any]:
+    """What a version says, in the terms of `PolicyForm.said`."""
+    recovery = [path.value for path in envelope_rules_of(version.envelope).recovery]
+    return {
+        "limits": {name: value for name, value in version.limits.items() if value is not None},
+        "error_policy": version.error_policy or {"preset": "stop_on_any_error"},
+        "tool_calls_on_truncation": version.tool_calls_on_truncation,
+        "envelope": policy_validation.envelope_clean({"recovery": recovery}),
+        "finish_reasons": version.finish_reasons,
+        "criteria": version.criteria,
+    }
+
+
+def _number(text: str) -> int | float | str:
+    """The number a person wrote, or the text itself where it is none: the sentence about it then quotes it."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text

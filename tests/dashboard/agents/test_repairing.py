@@ -1,0 +1,31 @@
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dashboard.agents.repairing import MAX_REPAIRED, repaired
+
+
+@pytest.mark.parametrize(
+    ("broken", "value"),
+    [
+        ('{"a": 1,}', {"a": 1}),
+        ("{'a': 'naïve 😀'}", {"a": "naïve 😀"}),
+        ('{a: 1, "b": [1 2]}', {"a": 1, "b": [1, 2]}),
+        ('{"a": 1} and that is all', {"a": 1}),
+        ("[1, 2,]", [1, 2]),
+    ],
+)
+def test_what_is_nearly_json_becomes_json(broken, value):
+    assert json.loads(repaired(broken)) == value
+
+
+@pytest.mark.parametrize("text", ["", "hello", "[" * 5_000, "{" + "a" * MAX_REPAIRED])
+def test_what_is_no_json_at_all_or_too_much_stays_unrepaired(text):
+    assert repaired(text) == ""
+
+
+@given(st.text(alphabet="{}[]:,\"'\\ a1é\ud800\n`/*#"))
+def test_no_text_breaks_it(text):
+    assert isinstance(repaired(text), str)
