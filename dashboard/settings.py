@@ -37,6 +37,7 @@ INSTALLED_APPS = [
     "procrastinate.contrib.django",
     "dashboard.accounts",
     "dashboard.agents",
+    "dashboard.tools",
     "dashboard.turns",
     "dashboard.live",
     "dashboard.replay",
@@ -89,6 +90,8 @@ def _channel_layers(redis_url: str) -> dict[str, Any]:
 
 CHANNEL_LAYERS = _channel_layers(ENVIRONMENT.redis_url)
 
+CRITERIA_MODULES = ENVIRONMENT.criteria
+
 AUTH_USER_MODEL = "accounts.User"
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
@@ -134,6 +137,9 @@ LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"
 USE_TZ = True
 USE_I18N = False
+
+FILES_DIR = ENVIRONMENT.files_dir
+MCP_STDIO = ENVIRONMENT.mcp_stdio
 
 configure_structlog()
 LOGGING = logging_settings(ENVIRONMENT.log_level)

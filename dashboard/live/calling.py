@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import os
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
@@ -16,6 +15,7 @@ from agentcore.messages import ChatResponse
 from agentcore.providers.base import Provider, StreamDecoder
 from agentcore.reasons import NormalizedStopReason
 from dashboard.agents.models import Connection
+from dashboard.live.authorizing import headers_for
 from dashboard.live.transport import Head, Transport, TransportError
 from dashboard.turns.fields import storable_text
 from dashboard.turns.history import MESSAGE_KEYS
@@ -84,32 +84,19 @@ class Exchange:
 
     async def run(self) -> Ending:
         """Make the call. What arrived is kept before this returns, also when it is cancelled."""
-        problem = self._missing_key()
-        if problem is not None:
-            return Ending(error=problem)
+        headers = headers_for(self.call, self.body, self.provider, self.connection)
+        if isinstance(headers, ProviderError):
+            return Ending(error=headers)
         flusher = asyncio.create_task(self._flush_regularly())
         try:
-            return await self._exchange()
+            return await self._exchange(headers)
         finally:
             flusher.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await flusher
             await asyncio.shield(self.flush())
 
-    def _missing_key(self) -> ProviderError | None:
-        name = self.connection.api_key_env
-        if not name or os.environ.get(name):
-            return None
-        message = f"The key of connection “{self.connection.name}” is to be in {name}, which is not set."
-        return ProviderError(ErrorType.MODEL, "auth", message, retryable=False)
-
-    async def _exchange(self) -> Ending:
-        key = os.environ.get(self.connection.api_key_env) if self.connection.api_key_env else None
-        headers = {
-            "Content-Type": "application/json",
-            "x-whystop-attempt": str(self.call.index),
-            **self.provider.headers(key),
-        }
+    async def _exchange(self, headers: dict[str, str]) -> Ending:
         try:
             posted = self.transport.post(self.call.url, headers=headers, body=self.body, seconds=self.seconds)
             async with contextlib.aclosing(posted) as parts:  # type: ignore[type-var]
@@ -240,4 +227,5 @@ def answer_columns(response: ChatResponse) -> dict[str, Any]:
 
 
 def milliseconds_between(begun: datetime, now: datetime) -> int:
+    """Whole milliseconds from one moment to another; 0 where a clock went back."""
     return max(0, round((now - begun).total_seconds() * 1000))

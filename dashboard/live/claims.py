@@ -12,7 +12,9 @@ from agentcore.errors import ErrorType
 from agentcore.events import ToolResult
 from agentcore.messages import ToolCall
 from dashboard.live.offload import in_database
-from dashboard.live.tools import TOOLS, failed, run_tool
+from dashboard.tools.running import failed, run_tool
+from dashboard.tools.selectors import tool_called, turn_context
+from dashboard.tools.tool import Tool, TurnContext
 from dashboard.turns.fields import storable_text
 from dashboard.turns.models import ToolClaim
 
@@ -24,13 +26,20 @@ async def run_all(turn_id: UUID, command: RunTools) -> tuple[ToolResult, ...]:
 
 
 async def _run(turn_id: UUID, call: ToolCall, seconds_left: float | None) -> ToolResult:
-    found = TOOLS.get(call.name)
-    earlier = await in_database(_claim, turn_id, call, idempotent=found is not None and found.idempotent)
+    tool, turn, earlier = await in_database(_begin, turn_id, call)
     if earlier is not None:
         return earlier
-    result = await run_tool(call, seconds_left=seconds_left)
+    result = await run_tool(call, tool, turn, seconds_left=seconds_left)
     await in_database(_finish, turn_id, result)
     return result
+
+
+def _begin(turn_id: UUID, call: ToolCall) -> tuple[Tool | None, TurnContext, ToolResult | None]:
+    """The tool that is meant, what it is told of the turn, and what became of an earlier claim of the call."""
+    tool = tool_called(call.name, turn_id=turn_id)
+    earlier = _claim(turn_id, call, idempotent=tool is not None and tool.idempotent)
+    wants_turn = tool is not None and tool.wants_turn and earlier is None
+    return tool, turn_context(turn_id) if wants_turn else TurnContext(str(turn_id)), earlier
 
 
 def _claim(turn_id: UUID, call: ToolCall, *, idempotent: bool) -> ToolResult | None:

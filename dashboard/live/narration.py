@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from agentcore.machine.states import Trigger
+
 PREVIEW_CHARS = 200
 Json = Mapping[str, Any]
 
@@ -14,6 +16,8 @@ def lines_of(record: Json) -> Iterator[str]:
     for transition in record["transitions"]:
         if transition["outcome"] is not None:
             yield f"[WHY] {transition['from']} → {transition['to']}: {transition['reason']}"
+        if transition["trigger"] == Trigger.END_TURN:
+            yield "[THINK] The model answered without tools: the loop ends"
     yield from _COMMANDS.get(record["command"]["type"], _nothing)(record["command"])
 
 

@@ -15,14 +15,15 @@ from agentcore.messages import Message, Role
 from agentcore.providers import get_provider
 from agentcore.reasons import StopReason, TurnStatus
 from dashboard.accounts.models import User
-from dashboard.agents.models import Agent
+from dashboard.agents.models import Agent, Connection
 from dashboard.agents.policies import error_policy_of, policy_for
 from dashboard.agents.policy_validation import error_policy_clean, limits_clean
 from dashboard.agents.selectors import policy_version_latest
 from dashboard.agents.validation import max_tokens_within
 from dashboard.live.announcing import announce_created
 from dashboard.live.models import Signal
-from dashboard.live.tools import specs_of
+from dashboard.tools.selectors import specs_of, wire_name_of
+from dashboard.tools.services import documents_add, documents_clean, documents_inherit
 from dashboard.turns.fields import storable_text
 from dashboard.turns.models import UNFINISHED, Turn
 
@@ -42,12 +43,17 @@ def turn_start(
     input_text: str,
     overrides: Mapping[str, Any] | None = None,
     breakpoints: Sequence[Mapping[str, Any]] | None = None,
+    documents: Sequence[Mapping[str, str]] = (),
     created_by: User | None = None,
     queue: str = "turns",
 ) -> Turn:
-    """Store a turn and queue it. Raises `ValidationError`, by field and in words, before anything is stored."""
+    """Store a turn with its documents `{name, text}`, and queue it.
+
+    Raises `ValidationError`, by field and in words, before anything is stored.
+    """
     wanted = overrides_clean(overrides or {}, agent)
     text = _input_clean(input_text)
+    texts = documents_clean(documents)
     version = policy_version_latest(policy=agent.policy)
     policy = policy_for(version, wanted)
     turn = Turn(
@@ -68,7 +74,10 @@ def turn_start(
         "setup": serial.to_json(setup_of(agent, str(turn.id))),
         "messages": [serial.to_json(Message(Role.USER, text))],
     }
-    return turn_queue(turn, queue)
+    with transaction.atomic():
+        turn_queue(turn, queue)
+        documents_add(turn=turn, documents=texts)
+    return turn
 
 
 def turn_queue(turn: Turn, queue: str = "turns") -> Turn:
@@ -77,6 +86,7 @@ def turn_queue(turn: Turn, queue: str = "turns") -> Turn:
 
     with transaction.atomic():
         turn.save(force_insert=True)
+        documents_inherit(turn=turn)
         defer_drive(turn.id, queue)
         transaction.on_commit(lambda: announce_created(turn.id))
     return turn
@@ -91,13 +101,19 @@ def setup_of(agent: Agent, turn_id: str) -> Setup:
         model=agent.model,
         max_tokens=agent.max_tokens,
         system_prompt=agent.system_prompt,
-        tools=specs_of(agent.tools),
+        tools=specs_of(agent.tools, project_id=agent.project_id),
         envelope_schema=agent.envelope_schema,
         ceiling=connection_.max_output_tokens,
         context_window=connection_.context_window,
         output_floor=get_provider(connection_.provider).output_floor,
-        extra={"hint_role": connection_.hint_role, "max_tokens_field": connection_.max_tokens_field},
+        extra=_settings_of(connection_),
     )
+
+
+def _settings_of(connection_: Connection) -> dict[str, Any]:
+    """What steers the codec. A prefill that is off is left out, as it was before there was one."""
+    settings = {"hint_role": connection_.hint_role, "max_tokens_field": connection_.max_tokens_field}
+    return settings | ({"prefill": True} if connection_.prefill else {})
 
 
 def _input_clean(text: str) -> str:
@@ -151,7 +167,9 @@ def _model_clean(value: Any) -> str:
 
 
 def _breakpoint(given: Mapping[str, Any]) -> dict[str, Any]:
-    written: dict[str, Any] = serial.to_json(Breakpoint(**given))
+    tool = given.get("tool")
+    meant = {**given, "tool": wire_name_of(tool)} if tool else given
+    written: dict[str, Any] = serial.to_json(Breakpoint(**meant))
     return written
 
 

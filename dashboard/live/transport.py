@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+import ipaddress
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from types import TracebackType
@@ -32,7 +33,10 @@ class Head:
 
 
 class TransportError(Exception):
-    """A call that got no whole answer from the network; `timed_out` where that is why."""
+    """A call that got no whole answer from the network, in a sentence that names the host and why.
+
+    `timed_out`: the time for the call, or for silence within it, ran out.
+    """
 
     def __init__(self, message: str, *, timed_out: bool = False) -> None:
         super().__init__(message)
@@ -40,34 +44,44 @@ class TransportError(Exception):
 
 
 class Transport:
-    """A pool of connections, one per event loop. TLS is verified; a proxy is taken from the environment."""
+    """A pool of connections, one per event loop; entered once, used by many calls at a time.
+
+    Connections are kept and used again. TLS is verified against the system's authorities; a proxy is taken from the
+    environment (`HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY`), but not for this very machine; redirects are not followed.
+    """
 
     def __init__(self) -> None:
         self._session: aiohttp.ClientSession | None = None
+        self._loopback: aiohttp.ClientSession | None = None  #: the same connections, no proxy
 
     async def __aenter__(self) -> Self:
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT, sock_read=SILENCE_TIMEOUT)
         connector = aiohttp.TCPConnector(limit=0, limit_per_host=0)
         self._session = aiohttp.ClientSession(timeout=timeout, connector=connector, trust_env=True)
+        self._loopback = aiohttp.ClientSession(timeout=timeout, connector=connector, connector_owner=False)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        assert self._session is not None, "entered before it is left"
-        await self._session.close()
+        for session in (self._loopback, self._session):
+            assert session is not None, "entered before it is left"
+            await session.close()
 
     async def post(
         self, url: str, *, headers: dict[str, str], body: bytes, seconds: float | None
     ) -> AsyncIterator[Head | bytes]:
-        """Send a request; yields its `Head`, then the body's bytes as they come. Raises `TransportError`."""
-        assert self._session is not None, "used between enter and exit"
+        """Send a request; yields its `Head`, then the body's bytes as they come.
+
+        `seconds`: for the whole call; None: no limit but that on silence. Raises `TransportError`.
+        """
         try:
             async with asyncio.timeout(seconds):
                 data = io.BytesIO(body)
                 # A path that is percent-encoded already goes out as it is: what is signed must be what is sent.
                 target = URL(url, encoded="%" in url)
-                async with self._session.post(target, data=data, headers=headers, allow_redirects=False) as answer:
+                session = self._session_for(target)
+                async with session.post(target, data=data, headers=headers, allow_redirects=False) as answer:
                     yield Head(answer.status, {name.lower(): value for name, value in answer.headers.items()})
                     received = 0
                     async for chunk in answer.content.iter_chunked(CHUNK_BYTES):
@@ -80,6 +94,24 @@ class Transport:
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise TransportError(f"The connection to {_host(url)} failed: {_why(error)}.") from error
 
+    def _session_for(self, target: URL) -> aiohttp.ClientSession:
+        """A proxy cannot reach what listens on this machine only, such as the simulator."""
+        session = self._loopback if _is_loopback(target.host or "") else self._session
+        assert session is not None, "used between enter and exit"
+        return session
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _verdict(error: Exception) -> str:
+    """What is wrong with a certificate, in the words of the TLS library."""
+    return str(getattr(error, "verify_message", "") or type(error).__name__).rstrip(".")
+
 
 def _host(url: str) -> str:
     """The address without path or query, for messages."""
@@ -88,6 +120,14 @@ def _host(url: str) -> str:
 
 def _why(error: Exception) -> str:
     match error:
+        case aiohttp.ClientProxyConnectionError():
+            return f"the proxy at {error.host}:{error.port} could not be reached"
+        case aiohttp.ClientHttpProxyError():
+            return f"the proxy refused it with status {error.status}"
+        case aiohttp.ClientConnectorCertificateError():
+            return f"its certificate is not trusted ({_verdict(error.certificate_error)})"
+        case aiohttp.ClientSSLError():
+            return "it does not speak https as it should"
         case aiohttp.ClientConnectorDNSError():
             return "its name is not known"
         case aiohttp.ClientConnectorError() if isinstance(error.os_error, ConnectionRefusedError):

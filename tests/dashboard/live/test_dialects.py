@@ -1,5 +1,7 @@
 """One driven turn per dialect against the simulator: real HTTP, a real Postgres, the vendor's own wire."""
 
+import json
+
 import pytest
 
 from agentcore.providers import PROVIDERS
@@ -8,8 +10,9 @@ from dashboard.agents.selectors import project_default
 from dashboard.agents.services import agent_create, connection_create
 from dashboard.live.services import turn_start
 from dashboard.simulator.texts import ESSAY, PAUSED, RESUMED
-from dashboard.turns.history import recording_of
+from dashboard.turns.history import recording_of, request_body_of
 from dashboard.turns.models import Turn
+from dashboard.turns.selectors import attempts_of
 from tests.dashboard.driving import Play, drive
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -76,3 +79,18 @@ def test_a_pause_is_resumed_with_the_providers_own_content(simulator_url: str):
     agent = agent_create(project=project, name="pausing", connection=connection, model="sim-pause", max_tokens=400)
     turn = drive(turn_start(agent=agent, input_text="Which day was it?"))
     assert (turn.status, turn.output_text) == ("completed", PAUSED + RESUMED), turn.error_message
+
+
+@pytest.mark.parametrize("dialect", ["anthropic", "bedrock"])
+def test_a_connection_that_prefills_sends_the_answer_last_and_no_hint(simulator_url: str, dialect: str):
+    project = project_default()
+    address = simulator_url.removesuffix("/v1")
+    connection = connection_create(project=project, name="pre", provider=dialect, base_url=address, prefill=True)
+    agent = agent_create(project=project, name="pre", connection=connection, model="sim-essay", max_tokens=150)
+    turn = drive(turn_start(agent=agent, input_text="Why do agents stop?"))
+    assert (turn.status, turn.output_text) == ("completed", ESSAY), turn.error_message
+    assert turn.continuations > 0
+    assert verify(recording_of(turn)).verified
+    sent = json.loads(request_body_of(attempts_of(turn.id)[1]))
+    assert sent["messages"][-1]["role"] == "assistant"
+    assert "Continue exactly" not in str(sent)

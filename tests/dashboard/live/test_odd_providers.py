@@ -14,7 +14,7 @@ from aiohttp import web
 from agentcore.replay import verify
 from dashboard.agents.models import Connection
 from dashboard.agents.selectors import project_default
-from dashboard.agents.services import connection_create
+from dashboard.agents.services import connection_create, policy_create
 from dashboard.live.services import turn_start
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Turn
@@ -45,6 +45,8 @@ STREAMS = {
     "unstorable characters": event({"content": "a\u0000b"}) + event({}, "stop") + DONE,
     "malformed call": call("calculator", '{"expression": 1,}'),
     "refusal": event({"refusal": "I cannot."}) + event({}, "stop") + DONE,
+    "nearly json": event({"content": 'Here: {"answer": 42,}'}) + event({}, "stop") + DONE,
+    "nearly json, cut": event({"content": '{"answer": 42, "more": "and'}) + event({}, "length") + DONE,
     "says the same again": event({"content": "the very same sentence again."}) + event({}, "length") + DONE,
 }
 BODIES = {
@@ -139,3 +141,26 @@ def test_an_odd_answer_ends_in_a_clear_word(
     assert (turn.status, turn.terminal_reason, turn.output_text) == (status, terminal_reason, said)
     assert words in turn.verdict
     assert verify(recording_of(turn)).verified
+
+
+@pytest.mark.parametrize(
+    ("model", "recovery", "status", "envelope", "paths"),
+    [
+        ("nearly json", ["jsonrepair"], "completed", {"answer": 42}, ["jsonrepair"]),
+        ("nearly json", ["markdown-fence", "brace-walker"], "failed", None, []),
+        ("nearly json, cut", ["jsonrepair"], "failed", None, []),
+    ],
+)
+def test_what_is_nearly_json_is_mended_where_a_policy_says_so_and_nothing_was_cut(
+    agent_of: AgentOf, odd: Connection, model: str, recovery: list[str], status: str, envelope: Any, paths: list[str]
+):
+    rules = {"limits": {"schema_rounds": 0}, "envelope": {"recovery": recovery}}
+    version = policy_create(project=project_default(), name="mending", **rules)
+    schema = {"type": "object", "required": ["answer"]}
+    agent = agent_of(model, name="odd", connection=odd, policy=version.policy, envelope_schema=schema)
+    turn: Turn = drive(turn_start(agent=agent, input_text="go"))
+    assert (turn.status, turn.envelope, turn.envelope_retries) == (status, envelope, 0)
+    recording = recording_of(turn)
+    observed = [seen for record in recording.records for seen in record.observed]
+    assert [seen["path"] for seen in observed if seen["type"] == "envelope.recovery.applied"] == paths
+    assert verify(recording).verified

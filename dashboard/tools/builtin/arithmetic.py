@@ -5,6 +5,8 @@ import math
 import operator
 from collections.abc import Callable, Mapping
 
+from dashboard.tools.tool import ToolProblem
+
 MAX_CHARS = 1_000
 MAX_BITS = 20_000  #: of any intermediate whole number
 Number = int | float
@@ -33,7 +35,7 @@ _FUNCTIONS: Mapping[str, Callable[[Number], Number]] = {
 }
 
 
-class ArithmeticProblem(ValueError):
+class ArithmeticProblem(ToolProblem):
     """The expression cannot be calculated; the message says why."""
 
 

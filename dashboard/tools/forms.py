@@ -1,0 +1,30 @@
+"""The form of an MCP server."""
+
+from typing import Any
+
+from django import forms
+from django.conf import settings
+
+from dashboard.agents.selectors import project_default
+from dashboard.tools.models import McpServer
+
+STDIO_WORDS = {
+    True: "Commands are allowed here (WHYSTOP_MCP_STDIO=1): whoever may edit this form can run programs on its "
+    "machine.",
+    False: "Commands are not allowed here: start Whystop with WHYSTOP_MCP_STDIO=1 to allow them. Whoever may edit this "
+    "form could then run programs on its machine.",
+}
+
+
+class McpServerForm(forms.ModelForm):  # type: ignore[type-arg]
+    class Meta:
+        model = McpServer
+        fields = ("name", "transport", "url", "command", "args", "key_env", "key_header", "timeout", "enabled")
+        widgets = {"args": forms.Textarea(attrs={"rows": 3, "class": "vLargeTextField mono"})}
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if self.instance.project_id is None:
+            self.instance.project = project_default()
+        if "transport" in self.fields:
+            self.fields["transport"].help_text = STDIO_WORDS[settings.MCP_STDIO]

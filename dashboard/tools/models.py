@@ -1,0 +1,102 @@
+"""Tools that come from elsewhere, and the texts that tools look into.
+
+McpServer      a program that offers tools by the Model Context Protocol, and what it offered when it was last asked
+TurnDocument   a text a turn was started with; it goes when its turn goes (the database sees to that, migration 0001)
+"""
+
+from typing import Any
+
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+
+from dashboard.agents.models import NOT_A_CHOICE, Named
+from dashboard.agents.validation import api_key_env_valid
+from dashboard.tools import validation
+from dashboard.turns.fields import ExactJSONField, ShownTextField
+
+MAX_SECONDS = 600.0
+
+
+class McpServer(Named):
+    """One MCP server: where it is or how it is started. Its key is read from the environment, by name, at each call."""
+
+    name = models.CharField(
+        max_length=24,
+        validators=[validation.server_name_valid],
+        help_text="Letters, digits and dashes. Agents choose its tools as name.tool.",
+    )
+    transport = models.CharField(
+        max_length=8,
+        default="http",
+        choices=[("http", "http: at an address"), ("stdio", "stdio: a command Whystop runs")],
+        error_messages=NOT_A_CHOICE,
+    )
+    url = models.CharField(
+        "address",
+        max_length=500,
+        blank=True,
+        default="",
+        help_text="Of its streamable HTTP endpoint, such as http://127.0.0.1:8000/mcp.",
+    )
+    command = models.CharField(
+        max_length=500, blank=True, default="", help_text="The program to run, without a shell. For stdio only."
+    )
+    args = models.JSONField(
+        "arguments",
+        default=list,
+        blank=True,
+        validators=[validation.args_valid],
+        help_text='A JSON list of texts, such as ["--root", "/srv"]. For stdio only.',
+    )
+    key_env = models.CharField(
+        "key's environment variable",
+        max_length=128,
+        blank=True,
+        default="",
+        validators=[api_key_env_valid],
+        help_text="The name of the variable, never the key. http: its value is sent in the header below. stdio: the "
+        "variable is handed to the program, which sees no other of ours. Empty: no key.",
+    )
+    key_header = models.CharField(
+        "key's header",
+        max_length=64,
+        default="Authorization",
+        validators=[validation.header_valid],
+        help_text="Authorization sends “Bearer” and the key; any other header sends the key alone. For http only.",
+    )
+    timeout = models.FloatField(
+        default=30.0,
+        validators=[MinValueValidator(0.1), MaxValueValidator(MAX_SECONDS)],
+        help_text="Seconds for one call of a tool, connecting included.",
+    )
+    enabled = models.BooleanField(default=True, help_text="Whether agents may use its tools.")
+    #: `[{name, description, schema, idempotent, read_only}]`, as it offered them at `refreshed_at`.
+    tools = ExactJSONField(default=list, blank=True, editable=False)
+    refreshed_at = models.DateTimeField(null=True, blank=True, editable=False)
+
+    class Meta(Named.Meta):
+        verbose_name = "MCP server"
+
+    def clean(self) -> None:
+        super().clean()
+        allowed = settings.MCP_STDIO or not self.enabled  # so that one that is not allowed can be switched off
+        faults: dict[str, Any] = validation.transport_faults(
+            transport=self.transport, url=self.url, command=self.command, stdio_allowed=allowed
+        )
+        if faults:
+            raise ValidationError(faults)
+
+
+class TurnDocument(models.Model):
+    """A text a turn was started with, for its tools to search."""
+
+    pk = models.CompositePrimaryKey("turn", "n")
+    turn = models.ForeignKey("turns.Turn", on_delete=models.CASCADE, db_constraint=False, related_name="documents")
+    n = models.PositiveIntegerField()  #: from 0
+    name = ShownTextField()
+    text = ShownTextField(blank=True)
+
+    class Meta:
+        ordering = ["turn", "n"]

@@ -1,0 +1,217 @@
+"""The transport over real sockets: connections kept, proxies used, certificates checked, waiting ended."""
+
+import asyncio
+import contextlib
+import datetime
+import ipaddress
+import ssl
+from collections.abc import AsyncIterator, Callable, Coroutine
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from dashboard.live import transport as transport_module
+from dashboard.live.transport import Head, Transport, TransportError
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\nok"
+PROXIES = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE")
+
+
+@pytest.fixture(autouse=True)
+def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in PROXIES:
+        monkeypatch.delenv(name, raising=False)
+
+
+@dataclass
+class Server:
+    """A server that counts its connections, and keeps the first line of every request."""
+
+    port: int = 0
+    connections: int = 0
+    lines: list[str] = field(default_factory=list)
+
+
+Answer = Callable[[asyncio.StreamWriter], Coroutine[Any, Any, None]]
+
+
+async def says_ok(writer: asyncio.StreamWriter) -> None:
+    writer.write(OK)
+    await writer.drain()
+
+
+@contextlib.asynccontextmanager
+async def serving(answer: Answer = says_ok, tls: ssl.SSLContext | None = None) -> AsyncIterator[Server]:
+    seen, handlers = Server(), set[asyncio.Task[None]]()
+
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        seen.connections += 1
+        try:
+            while head := await reader.readuntil(b"\r\n\r\n"):
+                length = next(int(line[15:]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-len"))
+                seen.lines.append(head.split(b"\r\n")[0].decode())
+                await reader.readexactly(length)
+                await answer(writer)
+        except (asyncio.IncompleteReadError, ConnectionError, ssl.SSLError, ValueError):
+            pass
+        finally:
+            writer.close()
+            with contextlib.suppress(ConnectionError, ssl.SSLError):
+                await writer.wait_closed()
+
+    def handled(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.ensure_future(handle(reader, writer))
+        handlers.add(task)
+
+    server = await asyncio.start_server(handled, "127.0.0.1", 0, ssl=tls)
+    seen.port = server.sockets[0].getsockname()[1]
+    try:
+        yield seen
+    finally:
+        server.close()
+        await server.wait_closed()
+        for task in handlers:
+            task.cancel()
+        await asyncio.gather(*handlers, return_exceptions=True)
+
+
+async def posted(transport: Transport, url: str, *, seconds: float | None = 5) -> tuple[int, bytes]:
+    status, body = 0, b""
+    async with contextlib.aclosing(transport.post(url, headers={}, body=b"{}", seconds=seconds)) as parts:  # type: ignore[type-var]
+        async for part in parts:
+            if isinstance(part, Head):
+                status = part.status
+            else:
+                body += part
+    return status, body
+
+
+async def test_one_connection_serves_many_calls():
+    async with serving() as server, Transport() as transport:
+        for _ in range(3):
+            assert await posted(transport, f"http://127.0.0.1:{server.port}/x") == (200, b"ok")
+        assert (server.connections, len(server.lines)) == (1, 3)
+
+
+async def test_a_path_that_is_encoded_already_goes_out_as_it_is():
+    async with serving() as server, Transport() as transport:
+        await posted(transport, f"http://127.0.0.1:{server.port}/model/arn%3Aaws%3Ax%2Fy%20z/converse?alt=sse")
+        assert server.lines == ["POST /model/arn%3Aaws%3Ax%2Fy%20z/converse?alt=sse HTTP/1.1"]
+
+
+async def test_a_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatch):
+    async with serving() as proxy, Transport() as transport:
+        monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{proxy.port}")
+        assert await posted(transport, "http://provider.example/v1/chat") == (200, b"ok")
+        assert proxy.lines == ["POST http://provider.example/v1/chat HTTP/1.1"]
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+async def test_what_listens_on_this_machine_is_asked_without_a_proxy(monkeypatch: pytest.MonkeyPatch, host: str):
+    async with serving() as proxy, serving() as direct, Transport() as transport:
+        monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{proxy.port}")
+        await posted(transport, f"http://{host}:{direct.port}/x")
+        assert (proxy.lines, direct.lines) == ([], ["POST /x HTTP/1.1"])
+
+
+async def test_a_proxy_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
+    async with Transport() as transport:
+        with pytest.raises(TransportError, match=r"provider\.example failed: the proxy at 127\.0\.0\.1:1"):
+            await posted(transport, "http://provider.example/v1/chat")
+
+
+def certificate(folder: Path) -> ssl.SSLContext:
+    """A server's side of TLS, with a certificate for 127.0.0.1 that it signed itself."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "self")])
+    now = datetime.datetime.now(datetime.UTC)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    pem = serialization.Encoding.PEM
+    secret = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    (folder / "cert.pem").write_bytes(made.public_bytes(pem))
+    (folder / "key.pem").write_bytes(secret)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(folder / "cert.pem", folder / "key.pem")
+    return context
+
+
+async def test_a_certificate_nobody_vouches_for_is_refused_in_a_sentence(tmp_path: Path):
+    async with serving(tls=certificate(tmp_path)) as server, Transport() as transport:
+        with pytest.raises(TransportError) as caught:
+            await posted(transport, f"https://127.0.0.1:{server.port}/x?key=secret")
+        words = f"The connection to https://127.0.0.1:{server.port} failed: its certificate is not trusted (self-signed"
+        assert str(caught.value).startswith(words)
+        assert "secret" not in str(caught.value)
+        assert server.lines == [], "nothing was sent before the certificate was checked"
+
+
+async def test_a_server_that_speaks_no_tls_is_told_apart():
+    async def plain(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        writer.close()
+        with contextlib.suppress(ConnectionError):
+            await writer.wait_closed()
+
+    async with await asyncio.start_server(plain, "127.0.0.1", 0) as server, Transport() as transport:
+        port = server.sockets[0].getsockname()[1]
+        with pytest.raises(TransportError, match="does not speak https"):
+            await posted(transport, f"https://127.0.0.1:{port}/x")
+
+
+async def silent(writer: asyncio.StreamWriter) -> None:
+    await asyncio.sleep(0)
+
+
+async def begins(writer: asyncio.StreamWriter) -> None:
+    writer.write(OK.replace(b"Length: 2", b"Length: 9"))
+    await writer.drain()
+
+
+async def breaks_off(writer: asyncio.StreamWriter) -> None:
+    await begins(writer)
+    writer.close()
+
+
+@pytest.mark.parametrize("answer", [silent, begins])
+async def test_the_time_for_a_call_ends_it_wherever_it_is(answer: Answer):
+    async with serving(answer) as server, Transport() as transport:
+        with pytest.raises(TransportError, match="did not answer in time") as caught:
+            await posted(transport, f"http://127.0.0.1:{server.port}/x", seconds=0.2)
+        assert caught.value.timed_out
+
+
+async def test_silence_ends_a_call_that_has_no_limit(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(transport_module, "SILENCE_TIMEOUT", 0.2)
+    async with serving(begins) as server, Transport() as transport:
+        with pytest.raises(TransportError) as caught:
+            await posted(transport, f"http://127.0.0.1:{server.port}/x", seconds=None)
+        assert caught.value.timed_out
+
+
+async def test_a_connection_that_is_closed_or_refused_is_no_timeout():
+    async with serving(breaks_off) as server, Transport() as transport:
+        with pytest.raises(TransportError, match="closed before the answer was whole") as caught:
+            await posted(transport, f"http://127.0.0.1:{server.port}/x")
+        assert not caught.value.timed_out
+        with pytest.raises(TransportError, match="it refused the connection"):
+            await posted(transport, "http://127.0.0.1:1/x")
+        with pytest.raises(TransportError, match="its name is not known"):
+            await posted(transport, "http://no-such-host.invalid/x")

@@ -1,0 +1,39 @@
+import json
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from agentcore.errors import ErrorType
+from dashboard.tools.selectors import registry
+from tests.dashboard.tools.calling import call
+
+CLOCK = registry.get("current_time")
+
+
+def test_the_time_is_told_in_utc():
+    told = json.loads(call(CLOCK).content)
+    assert set(told) == {"utc", "weekday"}
+    assert abs(datetime.fromisoformat(told["utc"]) - datetime.now(UTC)) < timedelta(minutes=5)
+
+
+def test_the_time_is_told_in_a_zone_too():
+    told = json.loads(call(CLOCK, zone="Asia/Tokyo").content)
+    assert datetime.fromisoformat(told["local"]).utcoffset() == timedelta(hours=9)
+    assert datetime.fromisoformat(told["local"]) == datetime.fromisoformat(told["utc"])
+
+
+@pytest.mark.parametrize(
+    "zone",
+    ["Berlin", "berlin", "europe/berlin ", "CEST?", "", "../etc/passwd", "/etc/passwd", "Europe", "x" * 9_999, "\x00"],
+)
+def test_a_zone_that_is_none_is_answered_with_how_they_are_named(zone: str):
+    failed = call(CLOCK, zone=zone)
+    assert failed.error is ErrorType.TOOL
+    assert "There is no time zone" in failed.content
+    assert "Europe/Berlin" in failed.content
+    assert len(failed.content) < 500
+
+
+def test_a_zone_that_may_have_been_meant_is_offered():
+    assert call(CLOCK, zone="tokyo").content.endswith("Did you mean Asia/Tokyo?")
+    assert call(CLOCK, zone="New York").content.endswith("Did you mean America/New_York?")
