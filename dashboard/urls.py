@@ -11,6 +11,7 @@ urlpatterns = [
     path("healthz", health),
     path("metrics", metrics),
     path("", include("dashboard.accounts.urls")),
+    path("", include("dashboard.conformance.urls")),
     path("api/v1/", api.urls),
     path("admin/", admin.site.urls),
     path("", include("dashboard.turns.urls")),

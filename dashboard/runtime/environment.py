@@ -32,7 +32,11 @@ class Environment:
     secret_key: str  #: WHYSTOP_SECRET_KEY; empty: made once and kept in the data folder
     bootstrap_token: str  #: WHYSTOP_BOOTSTRAP_TOKEN
     log_level: str  #: WHYSTOP_LOG_LEVEL
+    test_seam: bool  #: WHYSTOP_TEST_SEAM: programs may script the simulator (docs/conformance-seam.md)
     debug: bool  #: WHYSTOP_DEBUG: Django's own debug pages
+    files_dir: Path | None  #: WHYSTOP_FILES_DIR: the folder whose files the tool read_file may read
+    mcp_stdio: bool  #: WHYSTOP_MCP_STDIO: MCP servers may be commands that Whystop runs
+    criteria: tuple[str, ...]  #: WHYSTOP_CRITERIA, by comma: modules whose classes policies may name as criteria
 
 
 def read_environment(variables: Mapping[str, str] | None = None) -> Environment:
@@ -46,20 +50,26 @@ def read_environment(variables: Mapping[str, str] | None = None) -> Environment:
         host=_text(env, "WHYSTOP_HOST", "127.0.0.1"),
         port=_port(env, "WHYSTOP_PORT", 8321),
         simulator_port=_port(env, "WHYSTOP_SIMULATOR_PORT", 0),
-        allowed_hosts=tuple(
-            part.strip() for part in _text(env, "WHYSTOP_ALLOWED_HOSTS", "").split(",") if part.strip()
-        ),
+        allowed_hosts=_list(env, "WHYSTOP_ALLOWED_HOSTS"),
         https=_switch(env, "WHYSTOP_HTTPS"),
         secret_key=_text(env, "WHYSTOP_SECRET_KEY", ""),
         bootstrap_token=_text(env, "WHYSTOP_BOOTSTRAP_TOKEN", ""),
         log_level=_level(env, "WHYSTOP_LOG_LEVEL", "WARNING"),
+        test_seam=_switch(env, "WHYSTOP_TEST_SEAM"),
         debug=_switch(env, "WHYSTOP_DEBUG"),
+        files_dir=_folder(env, "WHYSTOP_FILES_DIR"),
+        mcp_stdio=_switch(env, "WHYSTOP_MCP_STDIO"),
+        criteria=_list(env, "WHYSTOP_CRITERIA"),
     )
 
 
 def _text(env: environ.Env, name: str, default: str) -> str:
     # A variable that is set but empty means the same as one that is not set.
     return str(env.ENVIRON.get(name, "")).strip() or default
+
+
+def _list(env: environ.Env, name: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in _text(env, name, "").split(",") if part.strip())
 
 
 def _port(env: environ.Env, name: str, default: int) -> int:
@@ -77,6 +87,16 @@ def _switch(env: environ.Env, name: str) -> bool:
     if word not in _TRUE | _FALSE:
         raise StartError(f"{name} must be 1 or 0, not “{word}”.")
     return word in _TRUE
+
+
+def _folder(env: environ.Env, name: str) -> Path | None:
+    word = _text(env, name, "")
+    if not word:
+        return None
+    folder = Path(word).expanduser().resolve()
+    if not folder.is_dir():
+        raise StartError(f"{name} must be a folder that exists, not “{word}”.")
+    return folder
 
 
 def _level(env: environ.Env, name: str, default: str) -> str:

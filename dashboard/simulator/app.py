@@ -14,6 +14,7 @@ from dashboard.simulator.dialects.base import Dialect
 from dashboard.simulator.dialects.openai import OPENAI, models_reply
 from dashboard.simulator.errors import Reply, RequestError
 from dashboard.simulator.exchange import ConnectionEndedError, Exchange, Receive, Scope, Send
+from dashboard.simulator.scripts import SCRIPTS, Scripts
 from dashboard.simulator.speaking import Script, speak
 
 _DEFAULT_TOKEN_MS = 8.0
@@ -26,13 +27,14 @@ Handler = Callable[[Exchange], Awaitable[None]]
 
 
 class Simulator:
-    """The ASGI application. It keeps nothing of a request but the answers under way.
+    """The ASGI application. It keeps nothing of a request but the answers under way, and what `scripts` keeps.
 
     `token_ms`: the pace in milliseconds per token of models without a pace of their own.
     """
 
-    def __init__(self, *, token_ms: float = _DEFAULT_TOKEN_MS) -> None:
+    def __init__(self, *, token_ms: float = _DEFAULT_TOKEN_MS, scripts: Scripts = SCRIPTS) -> None:
         self._token_ms = token_ms
+        self._scripts = scripts
         self._under_way: set[asyncio.Future[None]] = set()
         self._addresses: Mapping[str, tuple[str, Handler]] = {
             "/": ("GET, HEAD", _welcome),
@@ -41,6 +43,7 @@ class Simulator:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
+            self._scripts.served_at = _address(scope) or self._scripts.served_at
             await self._answer(Exchange(scope, receive, send))
         elif scope["type"] == "websocket":
             await receive()
@@ -86,16 +89,17 @@ class Simulator:
     async def _chat(self, exchange: Exchange, address: Address) -> None:
         dialect = address.dialect
         asked = dialect.read(Incoming(await exchange.body(), exchange.headers, address.place, exchange.query))
-        if asked.model not in MODELS:
+        behaviour = MODELS.get(asked.model) or self._scripts.next_behaviour(asked, dialect.name)
+        if behaviour is None:
             raise errors.unknown_model(asked.model)
-        behaviour = MODELS[asked.model]
-        response = _response(dialect, behaviour, asked)
-        if isinstance(response, Reply):
-            await exchange.reply(response)
-            return
         departure = asyncio.ensure_future(exchange.departure())
         self._under_way.add(departure)
         try:
+            await _wait(behaviour.delay, departure)
+            response = _response(dialect, behaviour, asked)
+            if isinstance(response, Reply):
+                await exchange.reply(response)
+                return
             if isinstance(response, Silence):
                 await asyncio.wait({departure})
                 raise ConnectionEndedError
@@ -110,6 +114,22 @@ class Simulator:
         return next(pace for pace in paces if pace is not None) / 1000
 
 
+def _address(scope: Scope) -> str | None:
+    """Where the request came in, if that is a port."""
+    host, port = scope.get("server") or ("", None)
+    if port is None:
+        return None
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+async def _wait(seconds: float, departure: asyncio.Future[None]) -> None:
+    """Returns after so many seconds. Raises `ConnectionEndedError` when the caller goes before."""
+    if seconds > 0:
+        await asyncio.wait({departure}, timeout=seconds)
+        if departure.done():
+            raise ConnectionEndedError
+
+
 def _allow(exchange: Exchange, methods: str) -> None:
     if exchange.method not in methods.split(", "):
         raise errors.wrong_method(exchange.method, exchange.path, methods)
@@ -121,6 +141,8 @@ def _response(dialect: Dialect, behaviour: Behaviour, asked: Asked) -> Response:
         raise errors.not_of_this_dialect(asked.model, dialect.name)
     response = behaviour.script(asked)
     if isinstance(response, Script) and response.ending not in dialect.words:
+        if response.ending not in dialect.refusals:
+            raise errors.not_of_this_dialect(asked.model, dialect.name)
         raise dialect.refusals[response.ending]()
     return response
 

@@ -68,10 +68,10 @@ class Told:
 class Asked:
     """One request, checked.
 
-    `said`: what the assistant has said of the answer asked for, empty at its start. `results`: what the tools called
-    since the last user message returned. `guidance`: the system's words and a hint at the end. `resumed`: what a pause
-    left behind was sent back. `attempt`: 1-based, `None` if the caller does not count. `delay_ms`: the pace the caller
-    wishes, per token. `digest`: hex digits that depend on the body only.
+    `lines`: the whole conversation. `said`: what the assistant has said of the answer asked for, empty at its start.
+    `results`: what the tools called since the last user message returned. `guidance`: the system's words and a hint at
+    the end. `resumed`: what a pause left behind was sent back. `attempt`: 1-based, `None` if the caller does not count.
+    `delay_ms`: the pace the caller wishes, per token. `digest`: hex digits that depend on the body only.
     """
 
     model: str
@@ -82,6 +82,7 @@ class Asked:
     wants_json: bool
     parallel: bool
     flat: bool
+    lines: Sequence[Line]
     said: str
     results: tuple[str, ...]
     guidance: str
@@ -107,6 +108,7 @@ def ask(told: Told, incoming: Incoming) -> Asked:
         wants_json=told.wants_json or "json" in guidance.lower(),
         parallel=told.parallel,
         flat=told.flat,
+        lines=told.lines,
         said=_said(since),
         results=tuple(line.text for line in since if line.speaker is Speaker.TOOL),
         guidance=guidance,

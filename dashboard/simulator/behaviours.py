@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from dashboard.simulator import errors, texts
 from dashboard.simulator.asked import Asked
+from dashboard.simulator.cut_calls import CUT_FORMS, called_tool, cut_call, long_call
 from dashboard.simulator.endless import rest_of_list
 from dashboard.simulator.errors import Reply, RequestError
 from dashboard.simulator.speaking import Call, Ending, Script, fixed
@@ -27,11 +28,13 @@ class Behaviour:
     """One model. `script` may give a `Reply` instead, which is sent as it is, and may raise `RequestError`.
 
     `token_ms`: its own pace; `None` for the simulator's. `needs`: an ending without which a dialect cannot have it.
+    `delay`: seconds before it answers at all.
     """
 
     script: Callable[[Asked], Response]
     token_ms: float | None = None
     needs: Ending | None = None
+    delay: float = 0.0
 
 
 def _always(response: Response) -> Callable[[Asked], Response]:
@@ -59,18 +62,6 @@ def _two_calls(asked: Asked) -> Script:
     return Script(fixed(texts.NO_TOOLS))
 
 
-def _long_call(asked: Asked) -> Script:
-    if asked.results:
-        return Script(fixed(f"The sum comes to {asked.results[-1][:_LONGEST_QUOTE]}."))
-    if not asked.tools:
-        return Script(fixed(texts.NO_TOOLS))
-    return _calling("", Call(_tool(asked), _calculation(texts.LONG_EXPRESSION).arguments))
-
-
-def _tool(asked: Asked) -> str:
-    return "calculator" if "calculator" in asked.tools else asked.tools[0]
-
-
 def _calling(intro: str, *calls: Call) -> Script:
     return Script(fixed(intro), calls, Ending.CALLS)
 
@@ -94,8 +85,8 @@ def _rate_limit(asked: Asked) -> Script:
 def _malformed_first(asked: Asked) -> Script:
     """A call whose arguments are no JSON, and a good one once the model is told so."""
     if asked.results or not asked.tools or texts.MALFORMED_NOTICE in asked.guidance.lower():
-        return _long_call(asked)
-    return Script(fixed(""), (Call(_tool(asked), texts.MALFORMED_ARGUMENTS),), Ending.MALFORMED)
+        return long_call(asked)
+    return Script(fixed(""), (Call(called_tool(asked), texts.MALFORMED_ARGUMENTS),), Ending.MALFORMED)
 
 
 def _pause_once(asked: Asked) -> Script:
@@ -128,8 +119,10 @@ MODELS: Mapping[str, Behaviour] = {
     "sim-slow": Behaviour(_always(_ESSAY), token_ms=40),
     "sim-endless": Behaviour(_always(Script(rest_of_list))),
     "sim-tools": Behaviour(_two_calls),
-    "sim-cut-tool": Behaviour(_long_call),
+    "sim-cut-tool": Behaviour(long_call),
+    **{name: Behaviour(cut_call(form), needs=form.ending if form.needed else None) for name, form in CUT_FORMS.items()},
     "sim-refuse": Behaviour(_always(Script(fixed(texts.REFUSED), ending=Ending.FILTERED, withheld=True))),
+    "sim-refusal": Behaviour(_always(Script(fixed(texts.REFUSAL), ending=Ending.REFUSED))),
     "sim-flaky": Behaviour(_rate_limit_first),
     "sim-hangup": Behaviour(_hang_up),
     "sim-odd": Behaviour(_always(Script(fixed(texts.ODD), ending=Ending.ODD))),

@@ -1,7 +1,7 @@
 """How a script is said: one piece per token, going on where the last answer ended, no further than the budget."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import chain, islice
@@ -27,12 +27,15 @@ class Ending(StrEnum):
     BLOCKED = "blocked"  #: the question itself is refused
     CONTEXT = "context"  #: the context window is full
     PAUSED = "paused"  #: the provider wants its own content back before it goes on
+    REFUSED = "refusal"  #: the model itself refuses, in words that are no answer
+    NATIVE = "native"  #: a gateway says that a call was made; only its native word says that it was cut
+    OPEN_CALL = "open_call"  #: the budget is spent within a call whose arguments come value by value
     ODD = "solar_flare"  #: a word that no dictionary lists
     MISSING = "missing"  #: the answer ends without saying why
 
 
 #: After these, what was being said may stop anywhere.
-CUTS = frozenset({Ending.LENGTH, Ending.CONTEXT, Ending.FILTERED})
+CUTS = frozenset({Ending.LENGTH, Ending.CONTEXT, Ending.FILTERED, Ending.NATIVE, Ending.OPEN_CALL})
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +51,8 @@ class Script:
     """All a model would say if nothing stopped it.
 
     `withheld`: a whole (not streamed) answer that reaches its ending has no content. `hangs_up`: the connection is
-    dropped half way.
+    dropped half way. `cut_after`: tokens at which it is cut, however large the budget. `raw`: the word it says at its
+    ending instead of the dialect's own. `spent`: output tokens it reports there, if not those that were said.
     """
 
     speech: Speech
@@ -56,10 +60,20 @@ class Script:
     ending: Ending = Ending.END
     withheld: bool = False
     hangs_up: bool = False
+    cut_after: int | None = None
+    raw: str | None = None
+    spent: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Words of a refusal, which some dialects keep apart from text."""
+
     text: str
 
 
@@ -77,10 +91,15 @@ class CallPiece:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The last piece. `tokens`: how many were said, an opened call being one."""
+    """The last piece. `tokens`: how many were said, an opened call being one. `raw`: the word, if not the dialect's."""
 
     reason: Ending
     tokens: int
+    raw: str | None = None
+
+    def word(self, words: Mapping[Ending, str | None]) -> str | None:
+        """What a dialect with these words says; `None`: nothing."""
+        return words[self.reason] if self.raw is None else self.raw
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +107,7 @@ class HungUp:
     """The last piece of an answer that breaks off."""
 
 
-Token = Said | CallOpened | CallPiece
+Token = Said | Refused | CallOpened | CallPiece
 Piece = Token | Finished | HungUp
 
 
@@ -102,9 +121,16 @@ def fixed(text: str) -> Speech:
     return rest
 
 
+def verbatim(text: str) -> Speech:
+    """A speech that says `text` as it is, whatever was said before."""
+    return lambda _said: ("", iter((text,)))
+
+
 def speak(script: Script, said: str, budget: int) -> Iterator[Piece]:
     """The pieces of one answer after `said`, at most `budget` tokens, and one last piece that says how it ended."""
-    tokens = chain(_words(script.speech, said, budget), _calls(script.calls))
+    if script.cut_after is not None:
+        budget = min(budget, script.cut_after)
+    tokens = chain(_words(script, said, budget), _calls(script.calls))
     if script.hangs_up:
         whole = list(islice(tokens, budget))
         yield from whole[: len(whole) // 2]
@@ -117,7 +143,7 @@ def speak(script: Script, said: str, budget: int) -> Iterator[Piece]:
             return
         number += 1
         yield token
-    yield Finished(script.ending, number)
+    yield Finished(script.ending, number if script.spent is None else script.spent, script.raw)
 
 
 def overlap(before: str, budget: int) -> str:
@@ -143,11 +169,12 @@ def _place_in(text: str, said: str) -> int:
     return next((end for end in ends if said.endswith(text[:end])), 0)
 
 
-def _words(speech: Speech, said: str, budget: int) -> Iterator[Said]:
-    before, rest = speech(said)
+def _words(script: Script, said: str, budget: int) -> Iterator[Said | Refused]:
+    kind = Refused if script.ending is Ending.REFUSED else Said
+    before, rest = script.speech(said)
     first = next(rest, "")
     lead = overlap(before, budget) if first else ""
-    return (Said(token) for part in chain((lead + first,), rest) for token in tokens_of(part))
+    return (kind(token) for part in chain((lead + first,), rest) for token in tokens_of(part))
 
 
 def _calls(calls: tuple[Call, ...]) -> Iterator[Token]:

@@ -39,6 +39,8 @@ is whole.\
 
 REFUSED = "I can explain how such a lock works in principle, but the part you are asking for"
 
+REFUSAL = "I will not help with that: the heron at the ninth lock is nobody's business."
+
 SCRIPT = """\
 Here is the snippet: <script>alert(1)</script> and beside it <b>bold</b>, <img src=x onerror="alert(2)"> \
 and a closing </div> that nothing opened. A page that shows these words, brackets and all, is safe; a page that obeys \

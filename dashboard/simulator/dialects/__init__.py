@@ -14,6 +14,18 @@ from dashboard.simulator.dialects.ollama import OLLAMA
 from dashboard.simulator.dialects.openai import OPENAI
 from dashboard.simulator.dialects.openai_responses import OPENAI_RESPONSES
 
+#: What follows the simulator's own address in a base URL, as each vendor's client takes it.
+BASES: Mapping[str, str] = {
+    "openai": "/v1",
+    "openai_responses": "/v1",
+    "anthropic": "",
+    "gemini": "",
+    "bedrock": "",
+    "ollama": "",
+    "cohere": "",
+    "llama": "/llama/v1",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Address:

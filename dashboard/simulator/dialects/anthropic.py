@@ -5,7 +5,7 @@ from typing import Any, assert_never
 
 from dashboard.simulator import errors
 from dashboard.simulator.asked import Asked, Incoming, Line, Speaker, Told, ask
-from dashboard.simulator.dialects.base import EVENTS, Dialect, encoded, gather, named_event, parsed
+from dashboard.simulator.dialects.base import EVENTS, Dialect, encoded, finished_keys, gather, named_event, parsed
 from dashboard.simulator.dialects.reading import (
     budget_of,
     mapping,
@@ -18,7 +18,7 @@ from dashboard.simulator.dialects.reading import (
     written,
 )
 from dashboard.simulator.errors import Reply, RequestError
-from dashboard.simulator.speaking import CallOpened, CallPiece, Ending, Finished, Said, Token
+from dashboard.simulator.speaking import CallOpened, CallPiece, Ending, Finished, Refused, Said, Token
 
 _SPEAKERS = {"user": Speaker.USER, "assistant": Speaker.ASSISTANT}
 _WORDS: Mapping[Ending, str | None] = {
@@ -28,6 +28,7 @@ _WORDS: Mapping[Ending, str | None] = {
     Ending.MALFORMED: "tool_use",
     Ending.FILTERED: "refusal",
     Ending.BLOCKED: "refusal",
+    Ending.REFUSED: "refusal",
     Ending.CONTEXT: "model_context_window_exceeded",
     Ending.PAUSED: "pause_turn",
     Ending.ODD: "solar_flare",
@@ -96,6 +97,7 @@ class MessagesWire:
         self._asked = asked
         self._index = -1
         self._open = ""  # the type of the open block
+        self._refusal: list[str] = []
 
     def opening(self) -> bytes:
         message = {**self._head(), "content": [], "stop_reason": None, "stop_sequence": None, "usage": self._usage(1)}
@@ -106,6 +108,9 @@ class MessagesWire:
             case Said(text):
                 opened = b"" if self._open == "text" else self._begin({"type": "text", "text": ""})
                 return opened + self._delta({"type": "text_delta", "text": text})
+            case Refused(text):
+                self._refusal.append(text)  # told with the reason
+                return b""
             case CallOpened(index, name):
                 return self._begin({**self._call(index, name), "input": {}})
             case CallPiece(_, text):
@@ -123,6 +128,7 @@ class MessagesWire:
 
     def whole(self, tokens: Sequence[Token], finished: Finished, /, *, withheld: bool) -> bytes:
         said = gather(tokens)
+        self._refusal.append(said.refusal)
         content: list[dict[str, Any]] = [{"type": "text", "text": said.text}] if said.text and not withheld else []
         for index, call in enumerate(said.calls):
             content.append({**self._call(index, call.name), "input": self._input(call.arguments, finished.reason)})
@@ -135,7 +141,7 @@ class MessagesWire:
     def _input(arguments: str, reason: Ending) -> object:
         """An object; of a call that was cut only what was finished. What is no JSON is handed on as it is."""
         value = parsed(arguments)
-        return arguments if value is None and reason is Ending.MALFORMED else value or {}
+        return arguments if value is None and reason is Ending.MALFORMED else finished_keys(arguments)
 
     def _begin(self, block: dict[str, Any]) -> bytes:
         stop = self._stop()
@@ -157,11 +163,12 @@ class MessagesWire:
     def _search(self) -> dict[str, Any]:
         return {"type": "server_tool_use", "id": f"srvtoolu_{self._asked.digest[:24]}", "name": "web_search"}
 
-    @staticmethod
-    def _end(finished: Finished) -> dict[str, Any]:
-        word = _WORDS[finished.reason]
+    def _end(self, finished: Finished) -> dict[str, Any]:
+        word = finished.word(_WORDS)
         end: dict[str, Any] = {"stop_reason": word, "stop_sequence": None}
-        return {**end, "stop_details": _REFUSED} if word == "refusal" else end
+        words = "".join(self._refusal)
+        details = {**_REFUSED, "explanation": words} if words else _REFUSED
+        return {**end, "stop_details": details} if word == "refusal" else end
 
     def _head(self) -> dict[str, Any]:
         name = f"msg_{self._asked.digest[:24]}"

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from dashboard.simulator.asked import Asked, Incoming
 from dashboard.simulator.errors import Reply, RequestError
-from dashboard.simulator.speaking import Call, CallOpened, CallPiece, Ending, Finished, Said, Token
+from dashboard.simulator.speaking import Call, CallOpened, CallPiece, Ending, Finished, Refused, Said, Token
 
 EVENTS = "text/event-stream; charset=utf-8"
 
@@ -50,17 +50,19 @@ class Dialect:
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """All of an answer: its text, and its calls as far as they were written."""
+    """All of an answer: its text, its calls as far as they were written, and the words of a refusal."""
 
     text: str
     calls: tuple[Call, ...]
+    refusal: str
 
 
 def gather(tokens: Sequence[Token]) -> Gathered:
     opened = [token for token in tokens if isinstance(token, CallOpened)]
     pieces = [token for token in tokens if isinstance(token, CallPiece)]
     calls = (Call(call.name, "".join(piece.text for piece in pieces if piece.index == call.index)) for call in opened)
-    return Gathered("".join(token.text for token in tokens if isinstance(token, Said)), tuple(calls))
+    text, refusal = ("".join(token.text for token in tokens if isinstance(token, kind)) for kind in (Said, Refused))
+    return Gathered(text, tuple(calls), refusal)
 
 
 def parsed(arguments: str) -> dict[str, Any] | None:
@@ -70,6 +72,11 @@ def parsed(arguments: str) -> dict[str, Any] | None:
     except ValueError:
         return None
     return value if isinstance(value, dict) else None
+
+
+def finished_keys(arguments: str) -> dict[str, Any]:
+    """Arguments that may be cut, as the object of the keys whose values were finished."""
+    return parsed(arguments) or parsed(arguments + "}") or {}
 
 
 def encoded(value: object) -> bytes:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, assert_never
 
 from dashboard.simulator.asked import Asked, Incoming, Line, Speaker, Told, ask
-from dashboard.simulator.dialects.base import Dialect, encoded, gather, parsed
+from dashboard.simulator.dialects.base import Dialect, encoded, finished_keys, gather
 from dashboard.simulator.dialects.event_stream import event_message
 from dashboard.simulator.dialects.reading import (
     budget_of,
@@ -17,7 +17,7 @@ from dashboard.simulator.dialects.reading import (
     written,
 )
 from dashboard.simulator.errors import Reply, RequestError
-from dashboard.simulator.speaking import CallOpened, CallPiece, Ending, Finished, Said, Token
+from dashboard.simulator.speaking import CallOpened, CallPiece, Ending, Finished, Refused, Said, Token
 
 _SPEAKERS = {"user": Speaker.USER, "assistant": Speaker.ASSISTANT}
 _WORDS: Mapping[Ending, str | None] = {
@@ -27,6 +27,7 @@ _WORDS: Mapping[Ending, str | None] = {
     Ending.MALFORMED: "malformed_tool_use",
     Ending.FILTERED: "content_filtered",
     Ending.BLOCKED: "guardrail_intervened",
+    Ending.REFUSED: "content_filtered",  # its words stand where the answer would
     Ending.CONTEXT: "model_context_window_exceeded",
     Ending.ODD: "solar_flare",
     Ending.MISSING: None,
@@ -94,7 +95,7 @@ class ConverseWire:
 
     def token(self, token: Token, /) -> bytes:
         match token:
-            case Said(text):
+            case Said(text) | Refused(text):
                 self._open = True  # the block of a text is not announced
                 return self._delta({"text": text})
             case CallOpened(index, name):
@@ -114,11 +115,11 @@ class ConverseWire:
 
     def whole(self, tokens: Sequence[Token], finished: Finished, /, *, withheld: bool) -> bytes:
         said = gather(tokens)
-        text = _BLOCKED if finished.reason is Ending.BLOCKED else "" if withheld else said.text
+        text = _BLOCKED if finished.reason is Ending.BLOCKED else "" if withheld else said.text + said.refusal
         content: list[dict[str, Any]] = [{"text": text}] if text else []
         for index, call in enumerate(said.calls):
             if finished.reason is not Ending.MALFORMED:  # such a call cannot be written down, and is left out
-                content.append({"toolUse": {**self._call(index, call.name), "input": parsed(call.arguments) or {}}})
+                content.append({"toolUse": {**self._call(index, call.name), "input": finished_keys(call.arguments)}})
         message = {"message": {"role": "assistant", "content": content}}
         usage = {"usage": self._usage(finished.tokens), "metrics": {"latencyMs": 1}}
         return encoded({"output": message, **_end(finished), **usage})
@@ -141,7 +142,7 @@ class ConverseWire:
 
 
 def _end(finished: Finished) -> dict[str, str]:
-    word = _WORDS[finished.reason]
+    word = finished.word(_WORDS)
     return {} if word is None else {"stopReason": word}
 
 

@@ -8,7 +8,7 @@ from dashboard.simulator.asked import Asked
 from dashboard.simulator.dialects import openai
 from dashboard.simulator.dialects.base import EVENTS, Dialect, encoded, gather, named_event
 from dashboard.simulator.errors import CONTEXT_EXCEEDED, Reply, RequestError
-from dashboard.simulator.speaking import CallOpened, CallPiece, Ending, Finished, Said, Token
+from dashboard.simulator.speaking import CallOpened, CallPiece, Ending, Finished, Refused, Said, Token
 
 _WORDS: Mapping[Ending, str | None] = {
     Ending.END: "COMPLETE",
@@ -17,6 +17,7 @@ _WORDS: Mapping[Ending, str | None] = {
     Ending.MALFORMED: "TOOL_CALL",
     Ending.FILTERED: "ERROR_TOXIC",  # a word of version 1; version 2 has none for this
     Ending.BLOCKED: "ERROR_TOXIC",
+    Ending.REFUSED: "ERROR_TOXIC",
     Ending.ODD: "SOLAR_FLARE",
     Ending.MISSING: None,
 }
@@ -48,7 +49,7 @@ class ChatWire:
 
     def token(self, token: Token, /) -> bytes:
         match token:
-            case Said(text):
+            case Said(text) | Refused(text):
                 opened = b"" if self._open else self._begin("content", 0, {"content": {"type": "text", "text": ""}})
                 return opened + self._event("content-delta", {"message": {"content": {"text": text}}}, index=0)
             case CallOpened(index, name):
@@ -65,8 +66,9 @@ class ChatWire:
     def whole(self, tokens: Sequence[Token], finished: Finished, /, *, withheld: bool) -> bytes:
         said = gather(tokens)
         message: dict[str, Any] = {"role": "assistant"}
-        if said.text and not withheld:
-            message["content"] = [{"type": "text", "text": said.text}]
+        text = said.text + said.refusal
+        if text and not withheld:
+            message["content"] = [{"type": "text", "text": text}]
         if said.calls:
             message["tool_calls"] = [self._call(i, call.name, call.arguments) for i, call in enumerate(said.calls)]
         end = self._end(finished)
@@ -93,7 +95,7 @@ class ChatWire:
 
     def _end(self, finished: Finished) -> dict[str, Any]:
         counts = {"input_tokens": self._asked.prompt_tokens, "output_tokens": finished.tokens}
-        return {"finish_reason": _WORDS[finished.reason], "usage": {"billed_units": counts, "tokens": counts}}
+        return {"finish_reason": finished.word(_WORDS), "usage": {"billed_units": counts, "tokens": counts}}
 
     def _id(self) -> str:
         return self._asked.digest[:32]

@@ -17,7 +17,7 @@ from dashboard.simulator.dialects.reading import (
     written,
 )
 from dashboard.simulator.errors import CONTEXT_EXCEEDED, WINDOW, Reply, RequestError
-from dashboard.simulator.speaking import CallOpened, CallPiece, Ending, Finished, Said, Token
+from dashboard.simulator.speaking import Call, CallOpened, CallPiece, Ending, Finished, Refused, Said, Token
 
 _SPEAKERS = {"user": Speaker.USER, "model": Speaker.ASSISTANT, "function": Speaker.TOOL}
 _MALFORMED = "MALFORMED_FUNCTION_CALL"
@@ -27,6 +27,8 @@ _WORDS: Mapping[Ending, str | None] = {
     Ending.CALLS: "STOP",
     Ending.MALFORMED: _MALFORMED,
     Ending.FILTERED: "SAFETY",
+    Ending.REFUSED: "PROHIBITED_CONTENT",
+    Ending.OPEN_CALL: "MAX_TOKENS",
     Ending.BLOCKED: None,  # then there is no candidate, but a feedback on the prompt
     Ending.ODD: "SOLAR_FLARE",
     Ending.MISSING: None,
@@ -96,7 +98,7 @@ class GenerateWire:
 
     def __init__(self, asked: Asked, _created: int) -> None:
         self._asked = asked
-        self._calls: list[Token] = []
+        self._kept: list[Token] = []  # what is told at the end
         self._said = 0
         self._sent = False
         self.stream_type = "application/json; charset=utf-8" if asked.flat else EVENTS
@@ -109,14 +111,18 @@ class GenerateWire:
         match token:
             case Said(text):
                 return self._chunk(self._response([{"text": text}], self._said))
-            case CallOpened() | CallPiece():
-                self._calls.append(token)
+            case CallOpened() | CallPiece() | Refused():
+                self._kept.append(token)
                 return b""
             case _:
                 assert_never(token)
 
     def closing(self, finished: Finished, /) -> bytes:
-        last = self._chunk(self._last([], self._calls, finished))
+        opened = b""
+        if finished.reason is Ending.OPEN_CALL:
+            parts = [part for call in gather(self._kept).calls for part in _open_parts(call)]
+            opened = b"".join(self._chunk(self._response([part], None)) for part in parts)
+        last = opened + self._chunk(self._last([], self._kept, finished))
         return last + b"]" if self._asked.flat else last
 
     def whole(self, tokens: Sequence[Token], finished: Finished, /, *, withheld: bool) -> bytes:
@@ -128,8 +134,9 @@ class GenerateWire:
         if finished.reason is Ending.BLOCKED:
             usage = {"promptTokenCount": self._asked.prompt_tokens, "totalTokenCount": self._asked.prompt_tokens}
             return {"promptFeedback": _BLOCKED, "usageMetadata": usage, **self._head()}
-        word, broken = _WORDS[finished.reason], ""
-        for call in gather(tokens).calls:
+        said = gather(tokens)
+        word, broken = finished.word(_WORDS), ""
+        for call in () if finished.reason is Ending.OPEN_CALL else said.calls:
             arguments = parsed(call.arguments)
             if arguments is None:
                 word, broken = _MALFORMED, f"Malformed function call: {call.name}({call.arguments}"
@@ -140,8 +147,8 @@ class GenerateWire:
         candidate = response["candidates"][0]
         if word is not None:
             candidate["finishReason"] = word
-        if broken:
-            candidate["finishMessage"] = broken
+        if broken or said.refusal:
+            candidate["finishMessage"] = broken or said.refusal
         return response
 
     def _response(self, parts: list[dict[str, Any]], tokens: int | None) -> dict[str, Any]:
@@ -160,6 +167,15 @@ class GenerateWire:
             return data_event(response)
         before, self._sent = b",\r\n" if self._sent else b"[", True
         return before + encoded(response)
+
+
+def _open_parts(call: Call) -> Iterator[dict[str, Any]]:
+    """A call whose arguments come value by value (`streamFunctionCallArguments`), the last of them cut."""
+    yield {"functionCall": {"name": call.name, "willContinue": True}}
+    values = parsed(call.arguments + '"}') or {}
+    for key, value in values.items():
+        entry = {"jsonPath": f"$.{key}", "stringValue": str(value), "willContinue": True}
+        yield {"functionCall": {"partialArgs": [entry], "willContinue": True}}
 
 
 GEMINI = Dialect("gemini", _WORDS, _read, _error, GenerateWire, {Ending.CONTEXT: errors.context_exceeded})

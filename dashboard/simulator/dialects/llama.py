@@ -14,9 +14,13 @@ from dashboard.simulator.dialects import openai
 from dashboard.simulator.dialects.base import EVENTS, Dialect, encoded
 from dashboard.simulator.dialects.reading import mapping, mappings, payload_of, written
 from dashboard.simulator.errors import CONTEXT_EXCEEDED, WINDOW, Reply, RequestError
-from dashboard.simulator.speaking import CUTS, CallOpened, CallPiece, Finished, Said, Token
+from dashboard.simulator.speaking import CUTS, CallOpened, CallPiece, Ending, Finished, Refused, Said, Token
 
 _PROTOCOL = re.compile(r"Answer with exactly one JSON object.*", re.DOTALL)
+#: OpenAI's, but for what only a gateway says.
+_WORDS: Mapping[Ending, str | None] = {
+    ending: word for ending, word in openai.WORDS.items() if ending is not Ending.NATIVE
+}
 _TOOL = re.compile(r"^- ([\w.-]+): ", re.MULTILINE)
 
 
@@ -79,7 +83,8 @@ class ProtocolWire:
         return self._chat.opening()
 
     def token(self, token: Token, /) -> bytes:
-        return self._chat.token(Said(self._protocol(token)))
+        refused = isinstance(token, Refused)  # in the server's own field, outside the protocol
+        return self._chat.token(token if refused else Said(self._protocol(token)))
 
     def closing(self, finished: Finished, /) -> bytes:
         end = self._end(finished)
@@ -87,7 +92,8 @@ class ProtocolWire:
 
     def whole(self, tokens: Sequence[Token], finished: Finished, /, *, withheld: bool) -> bytes:
         text = "".join(map(self._protocol, tokens)) + self._end(finished)
-        return self._chat.whole([Said(text)], finished, withheld=withheld)
+        refusal = [token for token in tokens if isinstance(token, Refused)]
+        return self._chat.whole([Said(text), *refusal], finished, withheld=withheld)
 
     def _protocol(self, token: Token) -> str:
         match token:
@@ -101,13 +107,15 @@ class ProtocolWire:
                 return f'{begins}"tool_call": {{"name": {json.dumps(name)}, "arguments": '
             case CallPiece(_, text):
                 return text
+            case Refused():
+                return ""
             case _:
                 assert_never(token)
 
     def _end(self, finished: Finished) -> str:
-        if finished.reason in CUTS:
+        if finished.reason in CUTS or finished.reason is Ending.REFUSED:
             return ""
         return self._written or '{"response": ""}'
 
 
-LLAMA = Dialect("llama", openai.WORDS, _read, _error, ProtocolWire, openai.REFUSALS)
+LLAMA = Dialect("llama", _WORDS, _read, _error, ProtocolWire, openai.REFUSALS)

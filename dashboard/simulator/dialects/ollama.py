@@ -21,7 +21,7 @@ from dashboard.simulator.dialects.reading import (
     written,
 )
 from dashboard.simulator.errors import CONTEXT_EXCEEDED, Reply, RequestError
-from dashboard.simulator.speaking import Call, CallOpened, CallPiece, Ending, Finished, Said, Token
+from dashboard.simulator.speaking import Call, CallOpened, CallPiece, Ending, Finished, Refused, Said, Token
 
 _WORDS: Mapping[Ending, str | None] = {
     Ending.END: "stop",
@@ -30,6 +30,7 @@ _WORDS: Mapping[Ending, str | None] = {
     Ending.MALFORMED: "stop",
     Ending.FILTERED: "content_filter",  # Ollama filters nothing; a gateway before it passes this on
     Ending.BLOCKED: "content_filter",
+    Ending.REFUSED: "content_filter",
     Ending.ODD: "solar_flare",
     Ending.MISSING: None,
 }
@@ -81,7 +82,7 @@ class ChatWire:
 
     def token(self, token: Token, /) -> bytes:
         match token:
-            case Said(text):
+            case Said(text) | Refused(text):
                 return self._line({"role": "assistant", "content": text})
             case CallOpened() | CallPiece():
                 self._calls.append(token)
@@ -96,7 +97,7 @@ class ChatWire:
 
     def whole(self, tokens: Sequence[Token], finished: Finished, /, *, withheld: bool) -> bytes:
         said = gather(tokens)
-        message: dict[str, Any] = {"role": "assistant", "content": "" if withheld else said.text}
+        message: dict[str, Any] = {"role": "assistant", "content": "" if withheld else said.text + said.refusal}
         for part in _parts(said.calls, finished.reason):
             message["content"] += part["content"]
             message.setdefault("tool_calls", []).extend(part.get("tool_calls", ()))
@@ -107,7 +108,7 @@ class ChatWire:
         return encoded({**head, **(end or {"done": False})}) + b"\n"
 
     def _end(self, finished: Finished) -> dict[str, Any]:
-        word = _WORDS[finished.reason]
+        word = finished.word(_WORDS)
         said = {"done": True} if word is None else {"done_reason": word, "done": True}
         return {**said, "prompt_eval_count": self._asked.prompt_tokens, "eval_count": finished.tokens}
 

@@ -18,7 +18,7 @@ from dashboard.simulator.dialects.reading import (
     text_of,
 )
 from dashboard.simulator.errors import Reply, RequestError
-from dashboard.simulator.speaking import CallOpened, CallPiece, Ending, Finished, Said, Token
+from dashboard.simulator.speaking import CallOpened, CallPiece, Ending, Finished, Refused, Said, Token
 
 DONE = b"data: [DONE]\n\n"
 SPEAKERS: Mapping[str, Speaker] = {
@@ -35,6 +35,8 @@ WORDS: Mapping[Ending, str | None] = {
     Ending.CALLS: "tool_calls",
     Ending.MALFORMED: "tool_calls",
     Ending.FILTERED: "content_filter",
+    Ending.REFUSED: "stop",  # the refusal hides behind it
+    Ending.NATIVE: "tool_calls",
     Ending.ODD: "solar_flare",
     Ending.MISSING: None,
 }
@@ -42,6 +44,8 @@ WORDS: Mapping[Ending, str | None] = {
 REFUSALS = {Ending.CONTEXT: errors.context_exceeded, Ending.BLOCKED: errors.prompt_blocked}
 _BORN = 1_760_000_000  #: seconds since 1970, when the models were "created"
 _STATUSES = {529: 503}
+#: What a gateway such as OpenRouter passes on beside its own word.
+_NATIVE = {Ending.NATIVE: {"native_finish_reason": "max_output_tokens"}}
 
 
 def error_reply(refused: RequestError) -> Reply:
@@ -94,6 +98,8 @@ class ChatWire:
         match token:
             case Said(text):
                 return self._chunk({"content": text})
+            case Refused(text):
+                return self._chunk({"refusal": text})
             case CallOpened(index, name):
                 call = {"index": index, **self._call(index, name, "")}
                 return self._chunk({"tool_calls": [call]})
@@ -104,7 +110,7 @@ class ChatWire:
 
     def closing(self, finished: Finished, /) -> bytes:
         """The chunk with the finish reason, the usage if it was asked for, and the end mark."""
-        last = self._chunk({}, WORDS[finished.reason])
+        last = self._chunk({}, finished)
         if not self.asked.include_usage:
             return last + DONE
         usage = {**self._head("chat.completion.chunk"), "choices": [], "usage": self._usage(finished.tokens)}
@@ -112,19 +118,20 @@ class ChatWire:
 
     def whole(self, tokens: Sequence[Token], finished: Finished, /, *, withheld: bool) -> bytes:
         said = gather(tokens)
-        content = None if withheld or (said.calls and not said.text) else said.text
-        message: dict[str, Any] = {"role": "assistant", "content": content, "refusal": None}
+        content = None if withheld or ((said.calls or said.refusal) and not said.text) else said.text
+        message: dict[str, Any] = {"role": "assistant", "content": content, "refusal": said.refusal or None}
         if said.calls:
             message["tool_calls"] = [self._call(i, call.name, call.arguments) for i, call in enumerate(said.calls)]
-        choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": WORDS[finished.reason]}
+        choice = {"index": 0, "message": message, "logprobs": None, **_end(finished)}
         return encoded({**self._head("chat.completion"), "choices": [choice], "usage": self._usage(finished.tokens)})
 
     def _call(self, index: int, name: str, arguments: str) -> dict[str, Any]:
         call_id = f"call_{self.asked.digest[:20]}{index:04d}"
         return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
 
-    def _chunk(self, delta: dict[str, Any], reason: str | None = None) -> bytes:
-        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": reason}
+    def _chunk(self, delta: dict[str, Any], finished: Finished | None = None) -> bytes:
+        end = _end(finished) if finished else {"finish_reason": None}
+        choice = {"index": 0, "delta": delta, "logprobs": None, **end}
         chunk = {**self._head("chat.completion.chunk"), "choices": [choice]}
         return data_event({**chunk, "usage": None} if self.asked.include_usage else chunk)
 
@@ -145,6 +152,10 @@ class ChatWire:
             "prompt_tokens_details": {"cached_tokens": 0},
             "completion_tokens_details": {"reasoning_tokens": 0},
         }
+
+
+def _end(finished: Finished) -> dict[str, Any]:
+    return {"finish_reason": finished.word(WORDS), **_NATIVE.get(finished.reason, {})}
 
 
 OPENAI = Dialect("openai", WORDS, read, error_reply, ChatWire, REFUSALS)

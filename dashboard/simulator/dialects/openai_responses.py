@@ -16,7 +16,7 @@ from dashboard.simulator.dialects.reading import (
     text_of,
     written,
 )
-from dashboard.simulator.speaking import CUTS, CallOpened, CallPiece, Ending, Finished, Said, Token
+from dashboard.simulator.speaking import CUTS, CallOpened, CallPiece, Ending, Finished, Refused, Said, Token
 
 _LEAST = 16  #: tokens; a smaller cap is refused
 _COMPLETED = "completed"
@@ -25,6 +25,7 @@ _WORDS: Mapping[Ending, str | None] = {
     Ending.END: _COMPLETED,
     Ending.CALLS: _COMPLETED,
     Ending.MALFORMED: _COMPLETED,
+    Ending.REFUSED: _COMPLETED,  # the refusal is a part of its own
     Ending.LENGTH: "max_output_tokens",
     Ending.FILTERED: "content_filter",
     Ending.ODD: "solar_flare",
@@ -86,6 +87,7 @@ class ResponsesWire:
         self._created = created
         self._items: list[Item] = []
         self._texts: list[str] = []  # of the item that is open
+        self._kind = "output_text"  # of its part
         self._number = 0
 
     def opening(self) -> bytes:
@@ -97,9 +99,13 @@ class ResponsesWire:
     def token(self, token: Token, /) -> bytes:
         match token:
             case Said(text):
-                opened = b"" if self._items else self._begin_message()
+                opened = b"" if self._items else self._begin_message("output_text")
                 self._texts.append(text)
                 return opened + self._about("response.output_text.delta", content_index=0, delta=text, logprobs=[])
+            case Refused(text):
+                opened = b"" if self._items else self._begin_message("refusal")
+                self._texts.append(text)
+                return opened + self._about("response.refusal.delta", content_index=0, delta=text)
             case CallOpened(index, name):
                 return self._end_item(_COMPLETED) + self._begin(self._call(index, name))
             case CallPiece(_, text):
@@ -122,7 +128,8 @@ class ResponsesWire:
         status, end = _end(finished)
         return encoded(self._response(status, end, finished.tokens))
 
-    def _begin_message(self) -> bytes:
+    def _begin_message(self, kind: str) -> bytes:
+        self._kind = kind
         head = {"id": f"msg_{self._asked.digest[:32]}", "type": "message", "role": "assistant"}
         part = self._part("")
         return self._begin({**head, "status": "in_progress", "content": []}) + self._about(
@@ -141,7 +148,8 @@ class ResponsesWire:
         text = "".join(self._texts)
         item = self._items[-1]
         if item["type"] == "message":
-            done = self._about("response.output_text.done", content_index=0, text=text, logprobs=[])
+            said_by = {"refusal": text} if self._kind == "refusal" else {"text": text, "logprobs": []}
+            done = self._about(f"response.{self._kind}.done", content_index=0, **said_by)
             done += self._about("response.content_part.done", content_index=0, part=self._part(text))
             said: Item = {"content": [self._part(text)]}
         else:
@@ -150,8 +158,9 @@ class ResponsesWire:
         self._items[-1] = {**item, **said, "status": status}
         return done + self._event("response.output_item.done", output_index=len(self._items) - 1, item=self._items[-1])
 
-    @staticmethod
-    def _part(text: str) -> Item:
+    def _part(self, text: str) -> Item:
+        if self._kind == "refusal":
+            return {"type": "refusal", "refusal": text}
         return {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
 
     def _call(self, index: int, name: str) -> Item:
@@ -199,7 +208,7 @@ class ResponsesWire:
 
 def _end(finished: Finished) -> tuple[str, dict[str, Any]]:
     """The status, and what stands beside it."""
-    word = _WORDS[finished.reason]
+    word = finished.word(_WORDS)
     if word == _COMPLETED:
         return _COMPLETED, {}
     return "incomplete", {"incomplete_details": None if word is None else {"reason": word}}

@@ -12,10 +12,13 @@ MACHINE = [
     "/api/v1/openapi.json",
     "/api/v1/docs",
     "/api/v1/capabilities",
+    "/api/v1/simulator/scripts",
+    "/api/v1/simulator/scripts/once/calls",
     "/api/never-heard-of",
     "/api",
     "/metrics",
     "/.well-known/openwop",
+    "/.well-known/never-heard-of",
     "/v1/traces",
 ]
 GATEWAY = ["/v1/chat/completions", "/v1/models", "/v1/never-heard-of"]

@@ -18,6 +18,11 @@ def test_an_empty_variable_is_the_same_as_none():
     assert read_environment(empty) == read_environment({})
 
 
+def test_programs_may_not_script_the_simulator_unless_somebody_says_so():
+    assert read_environment({}).test_seam is False
+    assert read_environment({"WHYSTOP_TEST_SEAM": "1"}).test_seam is True
+
+
 def test_what_is_set_is_read():
     environment = read_environment(
         {
@@ -25,12 +30,26 @@ def test_what_is_set_is_read():
             "WHYSTOP_PORT": " 80 ",
             "WHYSTOP_ALLOWED_HOSTS": "a.example, b.example,",
             "WHYSTOP_HTTPS": "yes",
+            "WHYSTOP_CRITERIA": "ours.criteria, more",
         }
     )
     assert environment.data_dir == (Path.home() / "x").resolve()
     assert environment.port == 80
     assert environment.allowed_hosts == ("a.example", "b.example")
     assert environment.https
+    assert environment.criteria == ("ours.criteria", "more")
+
+
+def test_a_shared_folder_is_one_that_exists(tmp_path: Path):
+    assert read_environment({}).files_dir is None
+    assert read_environment({"WHYSTOP_FILES_DIR": str(tmp_path)}).files_dir == tmp_path.resolve()
+    with pytest.raises(StartError, match="WHYSTOP_FILES_DIR must be a folder that exists"):
+        read_environment({"WHYSTOP_FILES_DIR": str(tmp_path / "missing")})
+
+
+def test_commands_of_mcp_servers_are_allowed_by_a_switch_alone():
+    assert not read_environment({}).mcp_stdio
+    assert read_environment({"WHYSTOP_MCP_STDIO": "1"}).mcp_stdio
 
 
 @pytest.mark.parametrize("value", ["x", "1.5", "-1", "65536", "8321 8322"])

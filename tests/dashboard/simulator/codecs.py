@@ -27,6 +27,7 @@ class Talk:
     dialect: str
     stream: bool
     flat: bool = False
+    patience: float = 30.0  #: seconds
 
     def ask(self, model: str, **fields: Any) -> ChatResponse | ProviderError:
         request = ChatRequest(model, (QUESTION,), 1000, stream=self.stream)
@@ -66,7 +67,7 @@ class Talk:
         return text, answers
 
     def _post(self, path: str, body: bytes, headers: dict[str, str]) -> tuple[int, dict[str, str], bytes]:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=self.patience)
         try:
             connection.request("POST", path, body, headers | {"x-whystop-attempt": "1", "x-sim-delay-ms": "0"})
             response = connection.getresponse()

@@ -19,7 +19,8 @@ from .client import Client, user
 
 def test_the_models_are_listed(server: Client) -> None:
     listed = json.loads(server.send("GET", "/v1/models").body)
-    assert [model["id"] for model in listed["data"]] == [name for name in MODELS if name != "sim-pause"]
+    foreign = {"sim-pause", "sim-cut-open"}  # what this dialect has no word for
+    assert [model["id"] for model in listed["data"]] == [name for name in MODELS if name not in foreign]
 
 
 def test_the_root_says_what_this_is(server: Client) -> None:

@@ -21,6 +21,7 @@ SILENT = {
     "sim-context": 400,
     "sim-blocked": 400,
     "sim-pause": 404,
+    "sim-cut-open": 404,
     "sim-timeout": 0,
 }
 

@@ -13,6 +13,7 @@ from agentcore.providers import PROVIDERS
 from agentcore.reasons import NormalizedStopReason as Reason
 from dashboard.simulator import texts
 from dashboard.simulator.behaviours import MODELS
+from dashboard.simulator.cut_calls import CUT_FORMS
 from dashboard.simulator.dialects.bedrock import _BLOCKED as GUARDRAIL
 from dashboard.simulator.tokens import count_tokens
 
@@ -34,6 +35,7 @@ class Answer:
     raw: str | None = "*"
     diagnostics: tuple[str, ...] = ()
     withheld: bool = False
+    refusal: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,10 @@ class Error:
 END = Reason.END_TURN
 NO_WORD = Answer(Reason.UNKNOWN, texts.ODD, raw=None)
 CALLS = Answer(Reason.TOOL_CALL, texts.TOOLS_INTRO, TWO_CALLS)
+WHOLE_CALL = Answer(Reason.TOOL_CALL, calls=(SUM,))
 BLOCKED = Answer(Reason.SAFETY_BLOCKED)
+#: Where a refusal has no place of its own, it stands where the answer would.
+REFUSED_IN_TEXT = Answer(Reason.SAFETY_BLOCKED, texts.REFUSAL)
 BROKEN = Answer(Reason.TOOL_CALL, issue=CallIssue.MALFORMED)
 CONTEXT = Answer(Reason.CONTEXT_WINDOW_EXCEEDED, texts.OUT_OF_CONTEXT)
 
@@ -55,8 +60,11 @@ EXPECTED: dict[str, Answer | Error] = {
     "sim-essay": Answer(END, texts.ESSAY),
     "sim-slow": Answer(END, texts.ESSAY),
     "sim-tools": CALLS,
-    "sim-cut-tool": Answer(Reason.TOOL_CALL, calls=(SUM,)),
+    "sim-cut-tool": WHOLE_CALL,
+    # How they are cut is in test_cut_calls.
+    **{name: Error(404, "not_found") if form.needed else WHOLE_CALL for name, form in CUT_FORMS.items()},
     "sim-refuse": Answer(Reason.SAFETY_BLOCKED, texts.REFUSED, withheld=True),
+    "sim-refusal": Answer(Reason.SAFETY_BLOCKED, refusal=texts.REFUSAL),
     "sim-flaky": Error(429, "rate_limit", 1.0),
     "sim-odd": Answer(Reason.UNKNOWN, texts.ODD, raw="solar_flare"),
     "sim-empty": Answer(END, diagnostics=("empty_output",)),
@@ -76,7 +84,7 @@ EXPECTED: dict[str, Answer | Error] = {
 }
 _BY_ERROR: dict[str, Answer | Error] = {"sim-blocked": Error(400, "content_policy")}
 OWN: dict[str, dict[str, Answer | Error]] = {
-    "openai": _BY_ERROR,
+    "openai": {**_BY_ERROR, "sim-cut-native": WHOLE_CALL},
     "openai_responses": {**_BY_ERROR, "sim-no-reason": replace(NO_WORD, raw="incomplete")},
     "llama": {**_BY_ERROR, "sim-tools": replace(CALLS, calls=TWO_CALLS[:1])},
     "anthropic": {
@@ -87,11 +95,18 @@ OWN: dict[str, dict[str, Answer | Error]] = {
     "bedrock": {
         "sim-context": CONTEXT,
         "sim-blocked": Answer(Reason.SAFETY_BLOCKED, GUARDRAIL, raw="guardrail_intervened"),
+        "sim-refusal": REFUSED_IN_TEXT,
     },
-    "gemini": {"sim-malformed": replace(BROKEN, raw="MALFORMED_FUNCTION_CALL")},
-    "cohere": {},
+    "gemini": {
+        "sim-malformed": replace(BROKEN, raw="MALFORMED_FUNCTION_CALL"),
+        "sim-cut-open": WHOLE_CALL,
+    },
+    "cohere": {"sim-refusal": REFUSED_IN_TEXT},
     # What its parser cannot read as a call, it hands on as text.
-    "ollama": {"sim-malformed": Answer(END, '{"name": "calculator", "parameters": ' + texts.MALFORMED_ARGUMENTS + "}")},
+    "ollama": {
+        "sim-malformed": Answer(END, '{"name": "calculator", "parameters": ' + texts.MALFORMED_ARGUMENTS + "}"),
+        "sim-refusal": REFUSED_IN_TEXT,
+    },
 }
 
 
@@ -119,6 +134,7 @@ def test_each_model_is_read_by_the_dialects_codec(talk: Talk, model: str) -> Non
     assert found.text == ("" if expected.withheld and not talk.stream else expected.text)
     assert tuple(dict(call.arguments) for call in found.tool_calls) == expected.calls
     assert [call.issue for call in found.broken_tool_calls] == ([expected.issue] if expected.issue else [])
+    assert expected.refusal is None or found.refusal == expected.refusal
     assert "empty_output" in found.diagnostics or "empty_output" not in expected.diagnostics
     # Gemini's events have no end mark, so that without a reason nothing shows that they were all.
     assert found.incomplete_stream is (expected is NO_WORD and talk.dialect == "gemini" and talk.stream)
@@ -256,6 +272,11 @@ def test_a_blocked_prompt_has_no_candidate_in_gemini(server: Client, stream: boo
     assert isinstance(answer, ChatResponse)
     assert (answer.raw_stop_reason, answer.text) == ("PROHIBITED_CONTENT", "")
     assert answer.refusal == "The prompt was blocked by the simulator."
+
+
+def test_a_model_that_says_nothing_outlasts_any_patience(talk: Talk) -> None:
+    with pytest.raises(TimeoutError):
+        replace(talk, patience=0.2).ask("sim-timeout")
 
 
 def test_a_silent_model_says_nothing_until_the_caller_leaves(server: Client) -> None:

@@ -1,0 +1,7 @@
+"""For programs that check what this host promises of envelopes (spec: rfc-0033-envelope-completion).
+
+`capabilities` is what it promises, served at `/.well-known/openwop` and `/api/v1/capabilities`. The rest is the seam
+through which such a program makes the simulator answer as a check needs it, and reads what each call was asked with:
+`bodies` and `answers` are its shapes, `programs` makes of a body what the simulator plays, `routes` are its addresses.
+The seam is closed unless WHYSTOP_TEST_SEAM=1. docs/conformance-seam.md has an example.
+"""
