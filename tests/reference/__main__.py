@@ -1,0 +1,7 @@
+"""`python -m tests.reference > docs/reference.md`"""
+
+import sys
+
+from tests.reference.page import page
+
+sys.stdout.write(page())

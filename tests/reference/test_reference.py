@@ -1,0 +1,30 @@
+"""The reference is made from the source, is current, and leaves no public name without words."""
+
+import pytest
+
+from tests.reference.page import page
+from tests.reference.sources import MODULES, ROOT, module_of
+
+PAGE = ROOT / "docs" / "reference.md"
+
+
+def test_the_reference_in_the_docs_is_current():
+    assert PAGE.read_text(encoding="utf-8") == page(), "run: python -m tests.reference > docs/reference.md"
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_every_public_name_of_the_library_says_what_it_is(name):
+    module = module_of(name)
+    assert module.words
+    assert module.wordless == []
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_every_field_and_every_member_is_explained(name):
+    assert [field for named in module_of(name).names for field in named.unexplained] == []
+
+
+def test_every_module_somebody_imports_from_is_in_the_reference():
+    inner = {"values", "machine", "criteria", "replay", "providers", "__init__"}
+    top = {path.stem for path in (ROOT / "agentcore").glob("*.py")} - inner
+    assert top <= {name.removeprefix("agentcore.") for name in MODULES}

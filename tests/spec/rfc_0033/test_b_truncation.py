@@ -1,0 +1,120 @@
+"""RFC 0033 §B: a truncation is asked for again with more room, and with nothing else."""
+
+import pytest
+
+from agentcore import Limits, StopReason, TurnStatus
+from dashboard.agents.policy_validation import limits_clean
+from tests.agentcore.playbook import ended, finish, truncated
+from tests.spec.rfc_0033.envelopes import CUT, INVALID, VALID, asked, events, names, requests
+from tests.spec.rules import Kind, rule
+
+B = "rfc-0033 §B"
+
+
+@rule(B, "A truncation retry asks for a larger budget", Kind.SHOULD)
+def test_each_truncation_retry_asks_for_more() -> None:
+    story = asked() >> truncated(CUT) >> truncated(CUT) >> truncated(CUT)
+    budgets = [request.max_tokens for request in requests(story)]
+    assert budgets == sorted(set(budgets))
+
+
+@rule(B, "The budget is doubled", Kind.DEFAULT)
+def test_the_budget_is_doubled_by_default() -> None:
+    assert Limits().truncation_budget_multiplier == 2
+    story = asked() >> truncated(CUT) >> truncated(CUT)
+    assert [request.max_tokens for request in requests(story)] == [100, 200, 400]
+
+
+@rule(B, "Another multiplier may be chosen", Kind.MAY)
+@pytest.mark.parametrize("multiplier", [1.5, 4.0, 8.0])
+def test_the_multiplier_is_the_policys(multiplier: float) -> None:
+    story = asked(truncation_budget_multiplier=multiplier) >> truncated(CUT)
+    assert story.command.request.max_tokens == int(100 * multiplier)
+
+
+@rule(B, "A budget beyond the provider's ceiling is reduced to it, and the retry made", Kind.MAY)
+def test_a_budget_is_clamped_at_the_ceiling() -> None:
+    story = asked(ceiling=150) >> truncated(CUT)
+    assert [request.max_tokens for request in requests(story)] == [100, 150]
+
+
+@rule(B, "A clamped retry is told as a retry", Kind.SHOULD)
+def test_a_clamped_retry_is_no_silent_one() -> None:
+    seen = dict(events(asked(ceiling=150) >> truncated(CUT)))["envelope.retry.attempted"]
+    assert (seen["attempt"], seen["reason"]) == (2, "truncation")
+
+
+@rule(B, "A clamped retry that is cut again is terminal, though rounds are left", Kind.SHOULD)
+def test_a_clamped_retry_that_is_cut_again_is_terminal() -> None:
+    story = asked(ceiling=150, schema_rounds=9) >> truncated(CUT) >> truncated(CUT)
+    assert story << finish("", status=TurnStatus.FAILED, error_code="envelope_truncation_unrecoverable")
+    assert len(requests(story)) == 2
+
+
+@rule(B, "The multiplier is called truncationBudgetMultiplier; the retry count is no matter of it")
+def test_the_multiplier_governs_the_budget_and_not_the_count() -> None:
+    assert limits_clean({"truncation_budget_multiplier": 4}) == {"truncation_budget_multiplier": 4}
+    fields = Limits.__dataclass_fields__
+    assert "truncation_retry_multiplier" not in fields
+    story = asked(truncation_budget_multiplier=8.0, schema_rounds=1) >> truncated(CUT) >> truncated(CUT)
+    assert len(requests(story)) == 2
+
+
+@rule(B, "A truncation retry is the first request with a larger budget: no fragment, no partial payload, no hint")
+def test_a_truncation_retry_says_nothing_more() -> None:
+    story = asked(system_prompt="Be terse.") >> truncated(CUT)
+    first, second = requests(story)
+    assert (second.messages, second.system_prompt, second.continuation) == (first.messages, "Be terse.", None)
+    assert (second.tools, second.envelope_schema) == (first.tools, first.envelope_schema)
+
+
+@rule(B, "A truncation retry drops the fragment of a violation before it")
+def test_the_fragment_of_an_earlier_violation_is_dropped() -> None:
+    story = asked(system_prompt="Be terse.") >> ended(INVALID) >> truncated(CUT)
+    assert requests(story)[-1].system_prompt == "Be terse."
+
+
+@rule(B, "Truncation retries count against the schema rounds")
+@pytest.mark.parametrize("rounds", [0, 1, 4])
+def test_truncation_retries_are_bound_by_the_rounds(rounds: int) -> None:
+    story = asked(schema_rounds=rounds)
+    for _ in range(rounds + 1):
+        story = story >> truncated(CUT)
+    assert story << finish("", StopReason.RETRY_LIMIT, TurnStatus.FAILED)
+    assert len(requests(story)) == 1 + rounds
+
+
+@rule(B, "Both faults use up the same rounds")
+def test_the_rounds_are_shared() -> None:
+    story = asked(schema_rounds=2) >> truncated(CUT) >> ended(INVALID) >> truncated(CUT)
+    assert story << finish("", error_code="envelope_truncation_unrecoverable")
+
+
+@rule(B, "An exhausted truncation is told as exhausted with its reason, and as a breached cap of kind `schema`")
+def test_an_exhausted_truncation_tells_both_terminal_events() -> None:
+    story = asked(schema_rounds=1) >> truncated(CUT) >> truncated(CUT)
+    (exhausted, told), (breached, cap) = events(story)[-2:]
+    assert (exhausted, told["finalReason"], told["totalAttempts"]) == ("envelope.retry.exhausted", "truncation", 2)
+    assert (breached, cap["kind"], cap["limit"], cap["observed"]) == ("cap.breached", "schema", 1, 2)
+
+
+@rule(B, "An exhausted truncation fails with envelope_truncation_unrecoverable")
+def test_an_exhausted_truncation_has_its_error_code() -> None:
+    story = asked(schema_rounds=0) >> truncated(CUT)
+    code = "envelope_truncation_unrecoverable"
+    assert story << finish("", StopReason.RETRY_LIMIT, TurnStatus.FAILED, code, error_code=code)
+
+
+@rule(B, "Each truncation retry is told with the reason `truncation`; the first call is not")
+def test_each_truncation_retry_is_told_with_its_reason() -> None:
+    story = asked() >> truncated(CUT) >> truncated(CUT) >> ended(VALID)
+    told = [fields for name, fields in events(story) if name == "envelope.retry.attempted"]
+    assert [(one["attempt"], one["reason"]) for one in told] == [(2, "truncation"), (3, "truncation")]
+    assert names(asked() >> ended(VALID)) == []
+
+
+@rule(B, "Three schema rounds", Kind.DEFAULT)
+def test_three_retries_are_made_by_default() -> None:
+    assert Limits().schema_rounds == 3
+    story = asked() >> truncated(CUT) >> truncated(CUT) >> truncated(CUT) >> truncated(CUT)
+    assert story << finish("", status=TurnStatus.FAILED)

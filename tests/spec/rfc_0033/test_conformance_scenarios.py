@@ -1,0 +1,64 @@
+"""RFC 0033, Conformance: the two scenarios, played in the core. Over HTTP: tests/dashboard/conformance."""
+
+import pytest
+
+from agentcore import TurnStatus
+from tests.agentcore.playbook import Playbook, ended, finish, truncated
+from tests.spec.rfc_0033.envelopes import CUT, VALID, asked, events, names, requests
+from tests.spec.rules import rule
+
+SCENARIO = "rfc-0033 §Conformance"
+MISSING_FIELD = "{}"
+
+
+@pytest.fixture
+def cut() -> Playbook:
+    return asked(system_prompt="Be terse.") >> truncated(CUT, tokens=100)
+
+
+@pytest.fixture
+def wrong() -> Playbook:
+    return asked(system_prompt="Be terse.") >> ended(MISSING_FIELD)
+
+
+@rule(SCENARIO, "Truncation path: truncated is told, the retry is told with its reason")
+def test_the_truncation_path_tells_truncation(cut: Playbook) -> None:
+    assert names(cut) == ["envelope.truncated", "envelope.retry.attempted"]
+    assert events(cut)[1][1]["reason"] == "truncation"
+
+
+@rule(SCENARIO, "Truncation path: the retry has a larger budget and no corrective fragment")
+def test_the_truncation_path_asks_for_more_and_says_nothing(cut: Playbook) -> None:
+    first, retry = requests(cut)
+    assert retry.max_tokens > first.max_tokens
+    assert retry.system_prompt == first.system_prompt
+    assert cut >> ended(VALID) << finish(status=TurnStatus.COMPLETED, envelope={"steps": ["one"]})
+
+
+@rule(SCENARIO, "Violation path: truncated is not told, the retry is told with its reason")
+def test_the_violation_path_tells_a_violation(wrong: Playbook) -> None:
+    assert names(wrong) == ["envelope.retry.attempted"]
+    assert events(wrong)[0][1]["reason"] == "schema-violation"
+
+
+@rule(SCENARIO, "Violation path: the retry has the same budget and a corrective fragment")
+def test_the_violation_path_says_what_was_wrong_and_asks_for_no_more(wrong: Playbook) -> None:
+    first, retry = requests(wrong)
+    assert retry.max_tokens == first.max_tokens
+    assert retry.system_prompt.startswith(first.system_prompt)
+    assert "required" in retry.system_prompt
+    assert wrong >> ended(VALID) << finish(status=TurnStatus.COMPLETED, envelope={"steps": ["one"]})
+
+
+@rule(SCENARIO, "Cap exhaustion: a provider that always truncates is asked no more than maxRetryAttempts times")
+@pytest.mark.parametrize("rounds", [0, 1, 2, 3, 7])
+def test_a_provider_that_always_truncates_is_asked_so_often_and_no_more(rounds: int) -> None:
+    attempts = rounds + 1
+    story = asked(schema_rounds=rounds)
+    for _ in range(attempts):
+        story = story >> truncated(CUT)
+    assert len(requests(story)) == attempts
+    assert names(story)[-2:] == ["envelope.retry.exhausted", "cap.breached"]
+    assert events(story)[-2][1]["finalReason"] == "truncation"
+    assert events(story)[-1][1]["kind"] == "schema"
+    assert story << finish("", status=TurnStatus.FAILED, error_code="envelope_truncation_unrecoverable")

@@ -1,0 +1,150 @@
+"""RFC 0033 §F, §G and §H: the error codes, the order of the flow, and what may never be told."""
+
+import json
+
+import pytest
+
+from agentcore import ChatResponse, ErrorPolicy, NormalizedStopReason
+from agentcore.events import Event
+from tests.agentcore.playbook import Playbook, blocked, call, called, cut_call, ended, responded, truncated, unknown
+from tests.spec.rfc_0033.envelopes import CUT, EVENTS, INVALID, MODELS_WORDS, VALID, asked, events, names
+from tests.spec.rules import Kind, rule
+
+F, G, H = "rfc-0033 §F", "rfc-0033 §G", "rfc-0033 §H"
+
+#: Each error code, an answer that leads to it without a round left, and the events it comes with.
+CODES = {
+    "envelope_truncation_unrecoverable": (
+        truncated(CUT),
+        ["envelope.truncated", "envelope.retry.exhausted", "cap.breached"],
+    ),
+    "envelope_invalid": (ended(INVALID), ["envelope.retry.exhausted", "cap.breached"]),
+    "envelope_refusal": (blocked("No."), ["envelope.refusal"]),
+}
+
+
+@rule(F, "Each of the three error codes comes with its events")
+@pytest.mark.parametrize("code", CODES)
+def test_each_error_code_comes_with_its_events(code: str) -> None:
+    answer, told = CODES[code]
+    story = asked(schema_rounds=0) >> answer
+    assert (story.end.error_code, names(story)) == (code, told)
+
+
+@rule(F, "The longer names from before the renaming are not used")
+@pytest.mark.parametrize("code", CODES)
+def test_the_codes_of_before_are_gone(code: str) -> None:
+    told = json.dumps([record.command for record in (asked(schema_rounds=0) >> CODES[code][0]).stored().records])
+    assert "envelope_payload_invalid" not in told
+    assert "envelope_refused_by_provider" not in told
+
+
+@rule(G, "Recovery comes before the judgement, and is told before the fault")
+@pytest.mark.parametrize(
+    ("answer", "faults"),
+    [
+        (ended(f"```json\n{INVALID}\n```"), ["envelope.retry.attempted"]),
+        (unknown("strange", f"```json\n{INVALID}\n```"), ["envelope.truncated", "envelope.retry.attempted"]),
+    ],
+)
+def test_recovery_is_told_before_the_fault(answer: Event, faults: list[str]) -> None:
+    assert names(asked() >> answer) == ["envelope.recovery.applied", *faults]
+
+
+@rule(G, "Truncation: told, then either the retry, or exhausted and a breached cap")
+def test_the_flow_of_a_truncation() -> None:
+    assert names(asked() >> truncated(CUT)) == ["envelope.truncated", "envelope.retry.attempted"]
+    story = asked(schema_rounds=0) >> truncated(CUT)
+    assert names(story) == ["envelope.truncated", "envelope.retry.exhausted", "cap.breached"]
+
+
+@rule(G, "Violation: either the retry, or exhausted and a breached cap")
+def test_the_flow_of_a_violation() -> None:
+    assert names(asked() >> ended(INVALID)) == ["envelope.retry.attempted"]
+    assert names(asked(schema_rounds=0) >> ended(INVALID)) == ["envelope.retry.exhausted", "cap.breached"]
+
+
+@rule(G, "What is no JSON at a clean stop ends with the final reason `parse-error`")
+def test_no_json_ends_as_a_parse_error() -> None:
+    told = dict(events(asked(schema_rounds=0) >> ended("no JSON")))["envelope.retry.exhausted"]
+    assert told["finalReason"] == "parse-error"
+
+
+@rule(G, "A refusal is told wherever in the flow it comes")
+@pytest.mark.parametrize("before", [(), (truncated(CUT),), (ended(INVALID),), (ended(INVALID), truncated(CUT))])
+def test_a_refusal_is_told_wherever_it_comes(before: tuple[Event, ...]) -> None:
+    story = asked(schema_rounds=9)
+    for answer in before:
+        story = story >> answer
+    assert names(story >> blocked())[-1] == "envelope.refusal"
+
+
+@rule(G, "A valid envelope is accepted after any retry")
+@pytest.mark.parametrize("before", [truncated(CUT), ended(INVALID), ended("no JSON")])
+def test_a_valid_envelope_is_accepted_after_a_retry(before: Event) -> None:
+    assert (asked() >> before >> ended(VALID)).end.envelope == {"steps": ["one"]}
+
+
+@rule(G, "The error policy does not retry an envelope that is exhausted: its rounds are the inner loop", Kind.SHOULD)
+def test_an_exhausted_envelope_is_no_matter_of_the_error_policy() -> None:
+    story = asked(schema_rounds=0, error_policy=ErrorPolicy.retry_all()) >> ended(INVALID)
+    assert story.end.error_code == "envelope_invalid"
+
+
+@rule(G, "A tool call that is cut in an envelope turn is a matter of the call, not of the envelope", Kind.MAY)
+def test_a_cut_call_is_no_truncated_envelope() -> None:
+    story = asked() >> cut_call()
+    assert names(story) == []
+    assert names(asked() >> called(call())) == []
+
+
+def everything_told(story: Playbook) -> str:
+    """Events, the error, the notice: all that leaves the turn besides the answer itself."""
+    return json.dumps([dict(fields) for _, fields in events(story)]) + story.end.error_message + story.end.notice
+
+
+@rule(H, "A refusal's words are in no event and in no error message")
+def test_a_refusal_is_told_without_its_words() -> None:
+    no = ChatResponse("The secret word", refusal="The secret word", stop_reason=NormalizedStopReason.SAFETY_BLOCKED)
+    story = asked() >> responded(no)
+    assert "secret" not in everything_told(story)
+    assert "secret" not in story.end.output_text
+    assert dict(events(story))["envelope.refusal"]["refusalText"] is None
+
+
+@rule(H, "No word of the payload is in an event or in an error message")
+@pytest.mark.parametrize("answer", [ended(INVALID), truncated(INVALID), ended(f"```json\n{INVALID}\n```")])
+def test_no_event_holds_the_models_words(answer: Event) -> None:
+    story = asked(schema_rounds=1) >> answer >> answer
+    assert not any(word in everything_told(story) for word in MODELS_WORDS)
+
+
+@rule(H, "No event besides those of RFC 0032 is told of an envelope")
+def test_there_are_no_other_envelope_events() -> None:
+    story = asked(schema_rounds=1) >> truncated(CUT) >> ended(f"```\n{INVALID}\n```")
+    told = {o.type for step in story.steps for o in step.observed if o.type.startswith(("envelope.", "cap."))}
+    assert told == {*EVENTS} - {"envelope.refusal"}
+
+
+#: The fields each event must have, and those it may have besides.
+FIELDS = {
+    "envelope.truncated": ("nodeId provider model stopReason", "partialPayloadAvailable outputTokenCount"),
+    "envelope.retry.attempted": ("nodeId attempt reason", "previousError"),
+    "envelope.retry.exhausted": ("nodeId totalAttempts finalReason", "finalError"),
+    "envelope.refusal": ("nodeId provider model", "refusalText safetyCategory"),
+    "envelope.recovery.applied": ("nodeId path", "byteOffset"),
+    "cap.breached": ("kind limit observed", "nodeId"),
+}
+
+
+@rule(H, "Each event has the fields that RFC 0032 gives it, and no other")
+@pytest.mark.parametrize("event", EVENTS)
+def test_each_event_has_its_fields_and_no_other(event: str) -> None:
+    stories = (
+        asked(schema_rounds=1) >> truncated(CUT) >> ended(f"```\n{INVALID}\n```"),
+        asked() >> blocked(),
+    )
+    told = [fields for story in stories for name, fields in events(story) if name == event]
+    required, optional = (set(names.split()) for names in FIELDS[event])
+    assert told
+    assert all(required <= set(fields) <= required | optional for fields in told)
