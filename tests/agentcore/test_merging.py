@@ -1,13 +1,12 @@
 """Joining a continuation to what it continues (design §3.3)."""
 
-from time import process_time
-
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agentcore import merge_continuation
 from agentcore.merging import MIN_OVERLAP, cut, splits_grapheme
+from tests.agentcore.growth import grows_linearly
 
 FAMILY = "👩\u200d👩\u200d👧"
 LONG = "the quick brown fox jumps"
@@ -135,22 +134,10 @@ ADVERSARIAL = {
 
 @pytest.mark.parametrize("name", ADVERSARIAL)
 def test_merging_takes_linear_time(name):
-    """Twice the text may take about twice as long; quadratic time would take four times."""
+    def merge(size: int) -> None:
+        merge_continuation(*ADVERSARIAL[name](size))
 
-    def seconds(n):
-        existing, addition = ADVERSARIAL[name](n)
-        best = float("inf")
-        for _ in range(3):
-            begun = process_time()
-            merge_continuation(existing, addition)
-            best = min(best, process_time() - begun)
-        return best
-
-    for _ in range(5):  # a busy machine may spoil one comparison, not all
-        small, large = seconds(60_000), seconds(120_000)
-        if large < 3 * small + 0.002:
-            return
-    pytest.fail(f"{small:.4f} s for 60 000 characters, {large:.4f} s for 120 000")
+    assert grows_linearly(merge, 12_000)
 
 
 @pytest.mark.parametrize(

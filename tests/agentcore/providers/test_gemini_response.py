@@ -1,6 +1,5 @@
 import contextlib
 import json
-import time
 
 import pytest
 from hypothesis import given
@@ -10,6 +9,7 @@ from agentcore.errors import DecodeError, ErrorType
 from agentcore.messages import CallIssue, ChatResponse, Delta, TokenUsage
 from agentcore.providers import get_provider
 from agentcore.reasons import NormalizedStopReason as Reason
+from tests.agentcore.growth import grows_linearly
 
 GEMINI = get_provider("gemini")
 LOOK = {"functionCall": {"name": "look", "args": {"far": True}}}
@@ -472,12 +472,9 @@ GROWING = {
 @pytest.mark.parametrize("kind", GROWING)
 @pytest.mark.parametrize("array", [True, False])
 def test_reading_takes_linear_time(kind, array):
-    def seconds(size: int) -> float:
+    def read(size: int) -> None:
         one = json.dumps(GROWING[kind]).encode()
         data = b"[" + one + (b"," + one) * size if array else (b"data: " + one + b"\n\n") * size
-        began = time.perf_counter()
         decode(*(data[i : i + 64] for i in range(0, len(data), 64)))
-        return time.perf_counter() - began
 
-    small = min(seconds(200) for _ in range(3))
-    assert min(seconds(2_000) for _ in range(2)) < small * 40
+    assert grows_linearly(read, 200)
