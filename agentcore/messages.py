@@ -112,7 +112,7 @@ class TokenUsage:
 
 
 @dataclass(frozen=True, slots=True)
-class ReasonObservation:
+class ReasonSighting:
     """One sighting of a stop reason: where it stood, the raw word, what it means, how much it weighs (higher wins)."""
 
     source: str  #: such as chunk, final_object, usage
@@ -147,7 +147,7 @@ class ChatResponse:
     quota_metadata: Mapping[str, Any] | None = None  #: what the body says of rates and quotas
     stop_reason: NormalizedStopReason = NormalizedStopReason.UNKNOWN  #: why the model stopped, normalized
     raw_stop_reason: str | None = None  #: the provider's own word, verbatim; None: it sent none
-    reason_trail: tuple[ReasonObservation, ...] = ()  #: every sighting of a reason, in order
+    reason_trail: tuple[ReasonSighting, ...] = ()  #: every sighting of a reason, in order
     refusal: str | None = None  #: the words of a refusal, kept apart from text
     diagnostics: tuple[str, ...] = ()
     provider: str = ""  #: the dialect's name

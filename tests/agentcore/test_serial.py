@@ -40,7 +40,7 @@ from agentcore.events import (
     ToolsReturned,
     WokeUp,
 )
-from agentcore.messages import CallIssue, ReasonObservation
+from agentcore.messages import CallIssue, ReasonSighting
 from agentcore.policy import CriterionSpec, EnvelopeRules, OnTruncation, RecoveryPath
 from agentcore.serial import (
     command_to_json,
@@ -79,7 +79,7 @@ errors = st.builds(
     st.none() | reasons,
     st.booleans(),
 )
-sightings = st.builds(ReasonObservation, words, maybe_word, reasons, st.integers(-5, 5))
+sightings = st.builds(ReasonSighting, words, maybe_word, reasons, st.integers(-5, 5))
 responses = st.builds(
     ChatResponse,
     text=words,

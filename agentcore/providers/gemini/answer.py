@@ -9,9 +9,15 @@ from agentcore.providers.gemini.errors import find_error
 from agentcore.providers.gemini.parts import PartCollector
 from agentcore.providers.gemini.words import name_of, normalize
 from agentcore.providers.wire.error_objects import error_inside
-from agentcore.providers.wire.object_answers import without_word_for_calls
 from agentcore.providers.wire.reason_tracker import fold
-from agentcore.providers.wire.settled import Evidence, Parts, echoable, has_cut_call, with_malformed_call
+from agentcore.providers.wire.settled import (
+    Evidence,
+    Parts,
+    echoable,
+    has_cut_call,
+    with_malformed_call,
+    without_word_for_calls,
+)
 from agentcore.providers.wire.shapes import count, mapping, sequence, string, word
 from agentcore.reasons import MALFORMED_CALL_WORDS, NormalizedStopReason
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from agentcore.messages import CallIssue, Delta, ToolCall
 from agentcore.providers.gemini.arguments import PartialArguments
 from agentcore.providers.wire.shapes import mapping, sequence, string
-from agentcore.providers.wire.tool_arguments import read_arguments, write_arguments
+from agentcore.providers.wire.tool_arguments import read_arguments, write_json
 
 
 @dataclass(slots=True)
@@ -35,7 +35,7 @@ class GatheredCall:
         if body.get("args") is None:
             return ""
         self.arguments = body["args"]
-        return write_arguments(self.arguments) if isinstance(self.arguments, dict) else ""
+        return write_json(self.arguments) if isinstance(self.arguments, dict) else ""
 
     def read(self, position: int, *, last: bool, cut: bool, at_cap: bool) -> ToolCall:
         """The call, whole or with its issue. `last`: nothing stands after it; `cut`: the answer was cut short.
@@ -44,7 +44,7 @@ class GatheredCall:
         its end, so the last one of a cut answer counts as truncated.
         """
         value = self.arguments if self.partial is None else self.partial.value()
-        raw = write_arguments(value) if isinstance(value, dict) else string(value)
+        raw = write_json(value) if isinstance(value, dict) else string(value)
         arguments, issue = read_arguments(raw, cut=(cut or at_cap) and last)
         if self.open or (cut and last):
             issue = CallIssue.TRUNCATED

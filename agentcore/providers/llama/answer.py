@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from agentcore.messages import CallIssue, ChatResponse, Delta, ReasonObservation, ToolCall
+from agentcore.messages import CallIssue, ChatResponse, Delta, ReasonSighting, ToolCall
 from agentcore.providers.llama.protocol import Reading, read
 from agentcore.providers.llama.shapes import as_chat, is_bare
 from agentcore.providers.llama.text import ResponseText
@@ -62,14 +62,14 @@ def _cut(call: ToolCall) -> ToolCall:
 
 def _settled(response: ChatResponse, reading: Reading, *, at_cap: bool) -> ChatResponse:
     """The response with what its text says, and the reason that this makes of a natural end."""
-    seen: list[ReasonObservation] = []
+    seen: list[ReasonSighting] = []
     reason = response.stop_reason
     if reason is Reason.END_TURN and at_cap and reading.unfinished:
         reason = Reason.MAX_TOKENS
-        seen.append(ReasonObservation("usage", None, reason, 80))
+        seen.append(ReasonSighting("usage", None, reason, 80))
     elif reason is Reason.END_TURN and reading.calls:
         reason = Reason.TOOL_CALL
-        seen.append(ReasonObservation("text", "tool_call", reason, _KEY_WEIGHT))
+        seen.append(ReasonSighting("text", "tool_call", reason, _KEY_WEIGHT))
     silent = not (reading.text.strip() or reading.calls or response.refusal or response.error)
     empty = silent and (reason in (Reason.END_TURN, Reason.MAX_TOKENS) or not response.raw_stop_reason)
     agreed = normalize(response.raw_stop_reason) is reason  # with a word for the call that only the text shows

@@ -13,7 +13,7 @@ import jiter
 from agentcore.messages import CallIssue, ToolCall
 from agentcore.providers.llama.text import ResponseText
 from agentcore.providers.wire.shapes import mapping, string
-from agentcore.providers.wire.tool_arguments import read_arguments, write_arguments, write_json
+from agentcore.providers.wire.tool_arguments import read_arguments, write_json
 
 _FENCE = re.compile(r"\s*```\w*\s*(?=\{)")
 _KEY = re.compile(r'\{\s*"(tool_call|response)"\s*:\s*')
@@ -67,7 +67,7 @@ def _as_text(value: object) -> str:
 
 def _call(entry: Mapping[str, Any], position: int) -> ToolCall:
     name, given = string(entry.get("name")), entry.get("arguments", entry.get("input"))
-    raw = write_arguments(given) if isinstance(given, dict) else string(given)
+    raw = write_json(given) if isinstance(given, dict) else string(given)
     arguments, issue = read_arguments(raw, cut=False)
     if not name or not (given is None or isinstance(given, dict | str)):
         arguments, issue = {}, CallIssue.MALFORMED

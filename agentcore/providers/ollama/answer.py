@@ -7,8 +7,7 @@ from typing import Any
 from agentcore.messages import CallIssue, ChatResponse, Delta, TokenUsage, ToolCall
 from agentcore.providers.wire.calls import CallCollector
 from agentcore.providers.wire.error_objects import error_inside, find_error
-from agentcore.providers.wire.object_answers import without_word_for_calls
-from agentcore.providers.wire.settled import Evidence, Parts, echoable, has_cut_call
+from agentcore.providers.wire.settled import Evidence, Parts, echoable, has_cut_call, without_word_for_calls
 from agentcore.providers.wire.shapes import count, mapping, sequence, string
 from agentcore.providers.wire.words import normalize
 from agentcore.reasons import NormalizedStopReason

@@ -7,7 +7,7 @@ from typing import Any
 
 from agentcore.messages import CallIssue, ToolCall
 from agentcore.providers.wire.shapes import string
-from agentcore.providers.wire.tool_arguments import read_arguments, write_arguments
+from agentcore.providers.wire.tool_arguments import read_arguments, write_json
 
 
 class BlockKind(StrEnum):
@@ -40,7 +40,7 @@ class Block:
     @property
     def raw(self) -> str:
         """The text of the arguments; pieces that followed an object replace it."""
-        return self.text or ("" if self.parsed is None else write_arguments(self.parsed))
+        return self.text or ("" if self.parsed is None else write_json(self.parsed))
 
     def take_arguments(self, value: object) -> None:
         """Arguments that came at once: an object, or (where a server does not keep to its dialect) their text."""

@@ -41,13 +41,18 @@ class EventAnswer(Protocol):
         ...
 
 
+def not_ours(answer: EventAnswer) -> DecodeError:
+    """The error for JSON that holds nothing of the answer's dialect."""
+    return DecodeError(f"The provider answered with JSON that is no {answer.noun}. Check the base URL.")
+
+
 def take_body(answer: EventAnswer, payload: object) -> None:
     """Adds one whole body, or the pieces of a stream kept in an array; DecodeError for another vendor's JSON."""
     # Google's compatible endpoint wraps a single error in an array, too.
     bodies = [mapping(one) for one in (payload if isinstance(payload, list) else [payload])]
     ours = [body for body in bodies if answer.is_dialect(body)]
     if not ours:
-        raise DecodeError(f"The provider answered with JSON that is no {answer.noun}. Check the base URL.")
+        raise not_ours(answer)
     for body in ours:
         answer.take(body, whole=len(bodies) == 1)
 
@@ -75,13 +80,15 @@ class EventDecoder:
             raise self._failure
         if self._framing is None:
             data = self._settle_framing(data)
-        if self._framing is Framing.DOCUMENT:
-            self._document.append(data)
-        if self._framing is Framing.EVENTS:
-            return self._take_events(self._events.feed(data))
-        if self._framing is Framing.MESSAGES:
-            return self._take_messages(data)
-        return []
+        match self._framing:
+            case Framing.EVENTS:
+                return self._take_events(self._events.feed(data))
+            case Framing.MESSAGES:
+                return self._take_messages(data)
+            case Framing.DOCUMENT:
+                return self._take_document(data)
+            case None:
+                return []
 
     def close(self) -> ChatResponse:
         """The answer as far as it came. DecodeError where nothing of it was of this dialect."""
@@ -135,8 +142,13 @@ class EventDecoder:
             with suppress(ValueError):
                 self._take_payload("", read_json(one))
         if not self._recognized:
-            raise DecodeError(f"The provider answered with JSON that is no {self._answer.noun}. Check the base URL.")
+            raise not_ours(self._answer)
         return self._answer.response(closed=closed)
+
+    def _take_document(self, data: bytes) -> list[Delta]:
+        """A document is read when it is whole."""
+        self._document.append(data)
+        return []
 
     def _take_events(self, events: list[ServerSentEvent]) -> list[Delta]:
         deltas = []

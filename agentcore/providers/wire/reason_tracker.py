@@ -7,7 +7,7 @@ natural end. Of equal ones the last wins. Only a natural end is ever promoted to
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from agentcore.messages import ReasonObservation
+from agentcore.messages import ReasonSighting
 from agentcore.reasons import CALL_WORDS, ERROR_WORDS, MALFORMED_CALL_WORDS, NormalizedStopReason
 
 _CUTS = frozenset(
@@ -41,7 +41,7 @@ def fold(raw: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class SettledReason:
     """What the sightings add up to. `raw` is the winning word; `relabelled`: the provider's label was overridden."""
 
     stop_reason: NormalizedStopReason
@@ -53,14 +53,14 @@ class ReasonTracker:
     """Collects every sighting of a stop reason in one answer."""
 
     def __init__(self) -> None:
-        self._seen: dict[tuple[str, str | None], ReasonObservation] = {}  # in the order of their last sighting
-        self._label: ReasonObservation | None = None
+        self._seen: dict[tuple[str, str | None], ReasonSighting] = {}  # in the order of their last sighting
+        self._label: ReasonSighting | None = None
 
     def label(self, source: str, raw: str, normalized: NormalizedStopReason) -> None:
         """The word in the place the dialect has for it."""
         word = fold(raw)
         priority = _priority(word, normalized) if word else _BLANK_PRIORITY
-        seen = self._keep(ReasonObservation(source, raw, normalized, priority))
+        seen = self._keep(ReasonSighting(source, raw, normalized, priority))
         if word or self._label is None:
             self._label = seen
 
@@ -69,22 +69,22 @@ class ReasonTracker:
         word = fold(raw)
         known = normalized is not NormalizedStopReason.UNKNOWN or word in ERROR_WORDS or word in CALL_WORDS
         priority = _priority(word, normalized) if known else _ASIDE_PRIORITY
-        self._keep(ReasonObservation(source, raw, normalized, priority))
+        self._keep(ReasonSighting(source, raw, normalized, priority))
 
     def sign(self, source: str, normalized: NormalizedStopReason) -> None:
         """Evidence without a word: a refusal, tokens at the cap, a `truncated` flag."""
-        self._keep(ReasonObservation(source, None, normalized, _PRIORITIES[normalized]))
+        self._keep(ReasonSighting(source, None, normalized, _PRIORITIES[normalized]))
 
     def break_off(self, source: str) -> None:
         """The answer ends before its end, so that no word in it can be believed."""
-        self._keep(ReasonObservation(source, None, NormalizedStopReason.UNKNOWN, ERROR_PRIORITY))
+        self._keep(ReasonSighting(source, None, NormalizedStopReason.UNKNOWN, ERROR_PRIORITY))
 
     def error(self, source: str, raw: str, normalized: NormalizedStopReason) -> None:
         """An error object inside the answer."""
-        self._keep(ReasonObservation(source, raw, normalized, ERROR_PRIORITY))
+        self._keep(ReasonSighting(source, raw, normalized, ERROR_PRIORITY))
 
     @property
-    def trail(self) -> tuple[ReasonObservation, ...]:
+    def trail(self) -> tuple[ReasonSighting, ...]:
         """All sightings, each source and word once, the latest last."""
         return tuple(self._seen.values())
 
@@ -106,15 +106,15 @@ class ReasonTracker:
         """Whether the provider dropped a call because the model wrote it badly."""
         return any(fold(seen.raw or "") in MALFORMED_CALL_WORDS for seen in self._seen.values())
 
-    def winner(self) -> ReasonObservation | None:
+    def winner(self) -> ReasonSighting | None:
         """The weightiest sighting; of equal ones the last."""
         return max(reversed(self._seen.values()), key=lambda seen: seen.priority, default=None)
 
-    def settle(self, *, has_calls: bool) -> Verdict:
-        """The verdict beside the client-side calls of the answer, whole or broken."""
+    def settle(self, *, has_calls: bool) -> SettledReason:
+        """What they add up to beside the client-side calls of the answer, whole or broken."""
         winner = self.winner()
         if winner is None:
-            return Verdict(NormalizedStopReason.UNKNOWN, None, relabelled=False)
+            return SettledReason(NormalizedStopReason.UNKNOWN, None, relabelled=False)
         label = self._label
         raw = winner.raw if winner.raw is not None or label is None else label.raw
         reason = winner.normalized
@@ -123,9 +123,9 @@ class ReasonTracker:
         elif reason is NormalizedStopReason.TOOL_CALL and not has_calls:
             reason = NormalizedStopReason.END_TURN
         overridden = label is not None and bool(fold(label.raw or "")) and label.normalized is not reason
-        return Verdict(reason, raw, relabelled=overridden)
+        return SettledReason(reason, raw, relabelled=overridden)
 
-    def _keep(self, seen: ReasonObservation) -> ReasonObservation:
+    def _keep(self, seen: ReasonSighting) -> ReasonSighting:
         self._seen.pop((seen.source, seen.raw), None)
         self._seen[(seen.source, seen.raw)] = seen
         return seen

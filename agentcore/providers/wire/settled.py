@@ -1,11 +1,12 @@
 """From the parts of one answer and the sightings of its reason to a `ChatResponse`, the same for every dialect."""
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from agentcore.errors import ProviderError
 from agentcore.messages import CallIssue, ChatResponse, TokenUsage, ToolCall
 from agentcore.providers.wire.error_kinds import BROKE_OFF
-from agentcore.providers.wire.reason_tracker import ReasonTracker, Verdict
+from agentcore.providers.wire.reason_tracker import ReasonTracker, SettledReason
 from agentcore.reasons import NormalizedStopReason
 
 _UNKNOWN = NormalizedStopReason.UNKNOWN
@@ -57,21 +58,21 @@ class Evidence:
         """The response, without what only a dialect knows (its echo, its resume token)."""
         if parts.refusal:
             self.reasons.sign("refusal", NormalizedStopReason.SAFETY_BLOCKED)
-        verdict = self.reasons.settle(has_calls=bool(parts.calls))
-        error = self.error or (BROKE_OFF if broke_off and verdict.stop_reason is _UNKNOWN else None)
+        reason = self.reasons.settle(has_calls=bool(parts.calls))
+        error = self.error or (BROKE_OFF if broke_off and reason.stop_reason is _UNKNOWN else None)
         says_something = bool(parts.text.strip() or parts.calls or parts.refusal)
-        silent = not (says_something or error) and _expects_output(verdict)
+        silent = not (says_something or error) and _expects_output(reason)
         return ChatResponse(
             text=parts.text,
             tool_calls=tuple(call for call in parts.calls if call.issue is None),
             broken_tool_calls=tuple(call for call in parts.calls if call.issue is not None),
             usage=self.usage,
             reasoning_content=parts.reasoning,
-            stop_reason=verdict.stop_reason,
-            raw_stop_reason=verdict.raw,
+            stop_reason=reason.stop_reason,
+            raw_stop_reason=reason.raw,
             reason_trail=self.reasons.trail,
             refusal=parts.refusal or None,
-            diagnostics=("empty_output",) * silent + ("relabelled",) * verdict.relabelled,
+            diagnostics=("empty_output",) * silent + ("relabelled",) * reason.relabelled,
             provider=self.provider,
             model=self.model,
             response_id=self.response_id or None,
@@ -97,9 +98,16 @@ def with_malformed_call(calls: list[ToolCall], said: str = "") -> list[ToolCall]
     return [*calls[:-1], ToolCall(last.id, last.name, {}, last.raw, CallIssue.MALFORMED, shown_whole=False)]
 
 
-def _expects_output(verdict: Verdict) -> bool:
+def without_word_for_calls(response: ChatResponse) -> ChatResponse:
+    """For dialects that have no word for a tool call: that calls turn a natural end into one overrides no label."""
+    if response.stop_reason is not NormalizedStopReason.TOOL_CALL:
+        return response
+    return replace(response, diagnostics=tuple(word for word in response.diagnostics if word != "relabelled"))
+
+
+def _expects_output(reason: SettledReason) -> bool:
     """Whether silence is worth a word: the answer ended as one that says something, or without a reason at all."""
-    return verdict.stop_reason in _EXPECT_OUTPUT or not verdict.raw
+    return reason.stop_reason in _EXPECT_OUTPUT or not reason.raw
 
 
 def echoable(response: ChatResponse, echo: Any) -> Any:

@@ -33,16 +33,12 @@ def read_arguments(text: str, *, cut: bool) -> tuple[dict[str, Any], CallIssue |
 
 
 def write_json(value: object) -> str:
-    """A value as compact JSON; what cannot be written down becomes a brace that no reader takes for JSON."""
+    """A value as compact JSON. What cannot be written down becomes a brace that no reader takes for JSON: as the
+    arguments of a call it reads as malformed, and must not run."""
     try:
         return string(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
     except (RecursionError, ValueError):
         return "{"
-
-
-def write_arguments(arguments: dict[str, Any]) -> str:
-    """The text of arguments that came as an object. What cannot be written down reads as malformed: it must not run."""
-    return write_json(arguments)
 
 
 def _is_finite(value: object) -> bool:

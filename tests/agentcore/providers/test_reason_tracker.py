@@ -44,29 +44,29 @@ ERROR = ("error", Reason.UNKNOWN)
     ],
 )
 def test_the_weightiest_word_wins_and_of_equal_ones_the_last(words, native, raw, reason):
-    verdict = told(*words, native=native).settle(has_calls=False)
-    assert (verdict.raw, verdict.stop_reason) == (raw, reason)
+    settled = told(*words, native=native).settle(has_calls=False)
+    assert (settled.raw, settled.stop_reason) == (raw, reason)
 
 
 @pytest.mark.parametrize("reason", list(Reason))
 def test_only_a_natural_end_is_promoted_by_calls(reason):
-    verdict = told(("word", reason)).settle(has_calls=True)
+    settled = told(("word", reason)).settle(has_calls=True)
     promoted = reason is Reason.END_TURN
-    assert verdict.stop_reason is (Reason.TOOL_CALL if promoted else reason)
-    assert verdict.relabelled is promoted
-    assert verdict.raw == "word"
+    assert settled.stop_reason is (Reason.TOOL_CALL if promoted else reason)
+    assert settled.relabelled is promoted
+    assert settled.raw == "word"
 
 
 def test_a_label_of_calls_without_calls_is_a_natural_end():
-    verdict = told(CALLS).settle(has_calls=False)
-    assert (verdict.stop_reason, verdict.raw, verdict.relabelled) == (Reason.END_TURN, "tool_calls", True)
+    settled = told(CALLS).settle(has_calls=False)
+    assert (settled.stop_reason, settled.raw, settled.relabelled) == (Reason.END_TURN, "tool_calls", True)
 
 
 def test_evidence_without_a_word_keeps_the_providers_word():
     tracker = told(STOP)
     tracker.sign("refusal", Reason.SAFETY_BLOCKED)
-    verdict = tracker.settle(has_calls=False)
-    assert (verdict.stop_reason, verdict.raw, verdict.relabelled) == (Reason.SAFETY_BLOCKED, "stop", True)
+    settled = tracker.settle(has_calls=False)
+    assert (settled.stop_reason, settled.raw, settled.relabelled) == (Reason.SAFETY_BLOCKED, "stop", True)
 
 
 def test_an_error_outweighs_everything():
@@ -88,8 +88,8 @@ def test_the_trail_keeps_every_word_once_with_the_latest_last():
 
 
 def test_no_sighting_is_unknown_without_a_word():
-    verdict = ReasonTracker().settle(has_calls=True)
-    assert (verdict.stop_reason, verdict.raw, verdict.relabelled) == (Reason.UNKNOWN, None, False)
+    settled = ReasonTracker().settle(has_calls=True)
+    assert (settled.stop_reason, settled.raw, settled.relabelled) == (Reason.UNKNOWN, None, False)
 
 
 @pytest.mark.parametrize(
