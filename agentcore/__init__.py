@@ -3,8 +3,18 @@
     advance(snapshot, event, policy) -> Step(snapshot, transitions, command)
 
 One event moves the machine to its next waiting or terminal state; every move is a transition with its evaluations, and
-exactly one command results. Provider codecs (`agentcore.providers`) turn wire bytes into a `ChatResponse`; `verify` and
-`what_if` replay what was recorded. Nothing here reads a clock, a socket, an environment or chance.
+exactly one command results. Nothing here reads a clock, a socket, an environment or chance.
+
+reasons, errors, messages     the values everything is said in
+events, commands              what goes into the machine, what comes out of it
+policy, error_policy          the numbers of a turn and what is done about its errors
+criteria                      named questions about going on, and what their answers add up to
+machine                       the transition table, the snapshot, one judge per deciding state, the reducer
+providers                     codecs: a `ChatRequest` to a vendor's wire, its bytes back to a `ChatResponse`
+replay                        verify, what-if, fork: what can be done with a recording
+merging, envelope             joining the parts of a cut answer, reading a structured one
+lint, verdict                 signs that a stop reason misleads, the sentence that says why a turn ended
+serial, values                values to JSON and back, copies of frozen values
 """
 
 from agentcore.criteria import (

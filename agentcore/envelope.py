@@ -24,8 +24,6 @@ class Payload:
 
 
 _FENCE = re.compile(r"```(?:json)?[ \t]*\r?\n(.*?)```", re.DOTALL | re.IGNORECASE)
-
-
 #: Where JSON may begin in prose. A list only at the beginning of a line, for prose has brackets of its own.
 _OPENING = re.compile(r"\{|^[ \t]*\[", re.MULTILINE)
 

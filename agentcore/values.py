@@ -1,8 +1,15 @@
-"""Frozen values, changed by copy: `dataclasses.replace` without its cost.
+"""Frozen values, changed by copy: `dataclasses.replace`, eight times as fast.
 
-A turn is judged in some hundred copies, of values with up to forty slots. A copy is made as its class's *twin*, which
-has the same slots and may be written to, and is then declared to be of the class: 0.6 µs for a snapshot, where calling
-its frozen `__init__` takes 5. For slotted dataclasses without `__post_init__` only.
+A turn is judged in some hundred copies, of values with up to forty slots; calling a frozen `__init__` takes 5 µs for a
+snapshot, this 0.6. A frozen class refuses to be written to, so the copy is made of another class:
+
+1. the class's *twin* has the same bases and the same slots, and nothing that refuses;
+2. every slot is copied into a new twin, and the changes are written over them;
+3. the twin is declared to be of the class (`copy.__class__ = cls`) and is frozen from then on. Python allows that only
+   between classes whose objects lie alike in memory, and raises TypeError for any other.
+
+For slotted dataclasses without `__post_init__`, for no `__init__` runs. tests/agentcore/test_values.py holds it to
+`dataclasses.replace`. Type checkers see that function itself, and so know every field.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,15 @@
-"""Named questions about continuing, and what their answers add up to."""
+"""Named questions about continuing, and what their answers add up to.
+
+    continue = no Forbid and (a Request, or an Allow without AllowStop)
+
+A criterion is a plain class with `explain(state)` (a decision, its reason, the numbers behind it) or at least
+`decide(state)` (the decision alone). All are asked, in any order; one that raises forbids.
+
+outcome    the answers, and how they are resolved
+builtin    the criteria of every turn: steps, tokens, time, finish reasons, the error policy, tool calls
+retries    those about asking again: a cut answer, a broken tool call, an envelope
+content    what a text must have to be enough, for `ResponseContentCheck`
+"""
 
 from agentcore.criteria.outcome import (
     ContinuationCriteria,

@@ -18,7 +18,6 @@ from agentcore.reasons import NormalizedStopReason, StopReason
 FORBID, ALLOW = ContinuationDecision.FORBID, ContinuationDecision.ALLOW
 REQUEST, STOP = ContinuationDecision.REQUEST, ContinuationDecision.STOP
 
-
 _answer = ContinuationEvaluation.by
 
 

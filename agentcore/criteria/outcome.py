@@ -84,9 +84,11 @@ class ContinuationEvaluation:
 
 
 class _ToldLater:
-    """Fills the slot `evaluations` when it is first read, by asking what `tell` holds.
+    """Evaluations, put into words when they are first read: words took a quarter of a what-if, which reads none.
 
-    Putting all evaluations into words took a quarter of a what-if, whose words nobody reads.
+    `told_later` leaves the slot `evaluations` empty and keeps in `_tell` how to fill it. Python asks `__getattr__` only
+    for what it does not find, so for the empty slot, once; after that the outcome is as any other. Nothing can come
+    between: criteria are pure, and `tell` asks them about the frozen snapshot of then.
     """
 
     __slots__ = ("_tell",)
@@ -94,7 +96,6 @@ class _ToldLater:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name):
-            """Called for empty slots only."""
             if name != "evaluations":
                 raise AttributeError(f"{type(self).__name__} has no {name!r}")
             if (tell := self._tell) is not None:

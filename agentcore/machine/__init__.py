@@ -1,1 +1,17 @@
-"""The machine: `advance(snapshot, event, policy) -> Step`. States and their table, snapshots, judges, commands."""
+"""The machine: `advance(snapshot, event, policy) -> Step`.
+
+Theory of operation. An event is taken in: it adds its facts to the snapshot and pulls a trigger. The table says where
+that leads. While the state is a deciding one its judge asks the criteria, changes the snapshot and names the next
+trigger; a breakpoint may hold it instead. In a waiting or terminal state the command is read off the snapshot.
+
+states                 the transition table: what may follow what; `picture` draws it
+snapshot               all a turn knows between two events
+intake, operating      how events enter; what an operator's changes
+accounting             tokens, text and failures of an attempt, added to the snapshot
+classify, reading      what an answer is; what a structured one came to
+judges, judgement      one module per deciding state, and what all of them share
+breakpoints            why the machine holds on entering a deciding state
+requests               the command of a state
+ending                 status, reasons and notice of a turn that ends; what operators are told on the way
+advance                all of it together
+"""

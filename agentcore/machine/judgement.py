@@ -1,4 +1,4 @@
-"""What a deciding state came to: a trigger, why, the snapshot as it leaves, and what operators should see of it."""
+"""What all judges share: what they come to, asking the criteria, beginning another iteration."""
 
 from functools import cache, partial
 from typing import NamedTuple
@@ -16,15 +16,21 @@ _NAMES = tuple(type(criterion).__name__ for criterion in built_in((), 0.0))
 
 
 class Judgement(NamedTuple):
-    trigger: Trigger
-    reason: str
-    snapshot: Snapshot
-    outcome: ContinuationOutcome
-    observed: tuple[Observation, ...] = ()
+    """What a deciding state came to."""
+
+    trigger: Trigger  #: by which it is left
+    reason: str  #: in words
+    snapshot: Snapshot  #: as it leaves
+    outcome: ContinuationOutcome  #: what the criteria said
+    observed: tuple[Observation, ...] = ()  #: what operators should see of it
 
 
 def evaluate(snapshot: Snapshot, policy: Policy) -> ContinuationOutcome:
-    """Ask every criterion of this turn about the state it is in."""
+    """Ask every criterion of this turn about the state it is in.
+
+    The built-in ones are asked for bare decisions first. Where none forbids, and no others are to be asked, those say
+    all that a judge needs; their words are told when somebody reads them. Else all are asked for their words at once.
+    """
     criteria = _built_in(policy.finish_reasons, policy.max_retry_after)
     if policy.criteria:
         return ContinuationCriteria(*criteria.criteria, *policy.criteria).evaluate(snapshot)

@@ -13,7 +13,6 @@ from agentcore.providers.bedrock import words as bedrock_words
 from agentcore.providers.bedrock.answer import ConverseAnswer
 from agentcore.providers.wire import named_errors
 from agentcore.providers.wire.codec import Codec
-from agentcore.providers.wire.event_answers import EventDecoder
 from agentcore.reasons import NormalizedStopReason
 
 _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
@@ -43,10 +42,6 @@ class Bedrock(Codec):
     def decode_error(self, status: int, headers: Mapping[str, str], body: bytes, /) -> ProviderError:
         """What a failed call means, by the exception that `x-amzn-errortype` or the body names. Never raises."""
         return named_errors.decode_error(status, headers, body)
-
-    def stream_decoder(self, *, max_tokens: int | None = None) -> EventDecoder:
-        """Reads binary messages: Converse's own, or InvokeModel's with these events in their `bytes`."""
-        return EventDecoder(self._answer(max_tokens), messages=True)
 
     def normalize(self, raw: str | None, /) -> NormalizedStopReason:
         """The table of `words.STOP_REASONS` alone; UNKNOWN for a word it lacks."""
