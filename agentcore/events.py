@@ -7,6 +7,7 @@ from typing import Any
 
 from agentcore.errors import ErrorType, ProviderError
 from agentcore.messages import ChatResponse, Message, ToolSpec
+from agentcore.values import replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,15 @@ class Setup:
     context_window: int | None = None  #: input and output together; None: not known
     output_floor: int = 1  #: the smallest output limit the dialect takes
     extra: Mapping[str, Any] = field(default_factory=dict)  #: settings of the connection, and fields for the body
+
+    def asking(self, *, max_tokens: int | None, model: str | None, system_prompt: str | None) -> "Setup":
+        """The same with these in place of its own; None leaves what there is, and so does an empty model."""
+        return replace(
+            self,
+            max_tokens=self.max_tokens if max_tokens is None else max_tokens,
+            model=model or self.model,
+            system_prompt=self.system_prompt if system_prompt is None else system_prompt,
+        )
 
 
 @dataclass(frozen=True, slots=True)

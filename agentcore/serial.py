@@ -40,7 +40,7 @@ def to_json(value: Any) -> Any:
         return value
     if isinstance(value, StrEnum):
         return value.value
-    if value is None or isinstance(value, str | int | float | bool):
+    if isinstance(value, str | int | float):
         return value
     if is_dataclass(value) and not isinstance(value, type):
         return _object(value)

@@ -6,6 +6,7 @@ It never claims more than the recording shows.
 from collections.abc import Callable, Mapping
 
 from agentcore.commands import Finish
+from agentcore.machine.ending import INCOMPLETE
 from agentcore.machine.snapshot import Snapshot
 from agentcore.reasons import AttemptKind, NormalizedStopReason, TurnStatus
 
@@ -89,7 +90,7 @@ def _repair(snapshot: Snapshot, _end: Finish) -> str:
 
 def _forbidden(snapshot: Snapshot, end: Finish) -> str:
     by = snapshot.outcome.resolved_by if snapshot.outcome else "a criterion"
-    return f"Stopped by {by}: {_plain(end.notice or end.error_message)}"
+    return f"Stopped by {by}: {(end.notice or end.error_message).removeprefix(INCOMPLETE)}"
 
 
 def _error(snapshot: Snapshot, end: Finish) -> str:
@@ -138,10 +139,6 @@ def _closed(sentence: str) -> str:
 def _said(snapshot: Snapshot) -> str:
     word = snapshot.raw_stop_reason
     return f"The provider said “{word}”." if word else "The provider gave no stop reason."
-
-
-def _plain(notice: str) -> str:
-    return notice.removeprefix("This answer is incomplete: ")
 
 
 _SENTENCES: Mapping[str, Callable[[Snapshot, Finish], str]] = {

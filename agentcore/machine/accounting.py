@@ -2,7 +2,9 @@
 
 from typing import Any
 
+from agentcore.machine.classify import response_error
 from agentcore.machine.snapshot import Answer, Call, Segment, Snapshot
+from agentcore.machine.states import State
 from agentcore.merging import cut, merge_continuation
 from agentcore.messages import ChatResponse
 from agentcore.policy import Policy
@@ -74,6 +76,30 @@ def add_text(snapshot: Snapshot, text: str, policy: Policy) -> Snapshot:
         spent=spent,
         cut_at_cap=snapshot.cut_at_cap or len(added) < len(text) - overlap,
     )
+
+
+def keep_partial(snapshot: Snapshot, partial: ChatResponse | None, policy: Policy) -> Snapshot:
+    """The text of an answer that was broken off. In envelope turns and repairs it stays on the attempt only."""
+    repairing = snapshot.call is not None and snapshot.call.state is State.REQUEST_TOOL_REPAIR
+    if partial is None or snapshot.asked.envelope_schema is not None or repairing:
+        return snapshot
+    return snapshot if _blocked(partial) else add_text(snapshot, partial.text, policy)
+
+
+def keep_unjudged(snapshot: Snapshot, policy: Policy) -> Snapshot:
+    """The text of an answer that arrived, and was held before anything judged it."""
+    response = snapshot.response
+    assert response is not None, "held at evaluate_stop with the answer to judge"
+    whole = response_error(response) is None and snapshot.asked.envelope_schema is None
+    if whole and not _blocked(response):
+        return add_text(snapshot, response.text, policy)
+    return keep_partial(snapshot, response, policy)
+
+
+def _blocked(response: ChatResponse) -> bool:
+    """Whether the answer, or an error inside it, is a refusal: its text is withheld."""
+    error = response.error.stop_reason if response.error else None
+    return NormalizedStopReason.SAFETY_BLOCKED in (response.stop_reason, error)
 
 
 def prefilled(snapshot: Snapshot) -> bool:

@@ -11,8 +11,9 @@ from typing import Any
 from agentcore.commands import Command, Observation
 from agentcore.criteria.outcome import ContinuationOutcome
 from agentcore.errors import IllegalEvent
-from agentcore.events import Breakpoint, Event
+from agentcore.events import Event
 from agentcore.machine import ending
+from agentcore.machine.breakpoints import hold_here
 from agentcore.machine.intake import take_in
 from agentcore.machine.judgement import Judgement
 from agentcore.machine.judges import (
@@ -103,7 +104,7 @@ def _moves(snapshot: Snapshot, event: Event, policy: Policy) -> Iterator[_Moved]
     released = trigger in _RELEASED
     while (judge := JUDGES.get(after.state)) is not None:
         source = after.state
-        if not released and (why := _hold_here(after, trigger)):
+        if not released and (why := hold_here(after, trigger)):
             held = _move(after, Trigger.BREAKPOINT, held_state=source, hold_requested=False)
             yield held, source, Trigger.BREAKPOINT, why, None, ()
             return
@@ -123,48 +124,3 @@ def _move(snapshot: Snapshot, trigger: Trigger, **also: Any) -> Snapshot:
         if (kind := _FRESH_CALLS.get(trigger)) is not None:
             also["call"] = Call(kind, State.REQUEST, snapshot.asked.max_tokens)
     return replace(snapshot, state=target, trigger=trigger, **also)
-
-
-def _hold_here(snapshot: Snapshot, trigger: Trigger) -> str | None:
-    """Why the machine holds on entering this state; None where it goes on."""
-    if snapshot.hold_requested:
-        return "an operator asked to hold"
-    if not snapshot.breakpoints:
-        return None
-    matched = next((b for b in snapshot.breakpoints if _matches(b, snapshot, trigger)), None)
-    return None if matched is None else f"breakpoint on {_words(matched)}"
-
-
-def _matches(breakpoint_: Breakpoint, snapshot: Snapshot, trigger: Trigger) -> bool:
-    if breakpoint_.state is None and breakpoint_.trigger is None and not _just_came(snapshot):
-        return False
-    response = snapshot.response
-    called = {call.name for call in (*response.tool_calls, *response.broken_tool_calls)} if response else set()
-    conditions = (
-        (breakpoint_.state, {snapshot.state.value}),
-        (breakpoint_.trigger, {trigger.value}),
-        (breakpoint_.stop_reason, {_reason(snapshot)}),
-        (breakpoint_.tool, called),
-    )
-    asked = [wanted in found for wanted, found in conditions if wanted is not None]
-    return bool(asked) and all(asked)
-
-
-def _just_came(snapshot: Snapshot) -> bool:
-    """Where an attempt is first judged: there a reason or a tool alone holds, once."""
-    if snapshot.state is State.EVALUATE_ERROR:
-        return snapshot.response is None
-    return snapshot.state is State.EVALUATE_STOP
-
-
-def _reason(snapshot: Snapshot) -> str | None:
-    """The stop reason of the last attempt: its answer's, or that of an error that really is one."""
-    if snapshot.response is not None:
-        return snapshot.response.stop_reason.value
-    error = snapshot.failure.provider if snapshot.failure else None
-    return error.stop_reason.value if error is not None and error.stop_reason is not None else None
-
-
-def _words(breakpoint_: Breakpoint) -> str:
-    parts = ("state", "trigger", "stop_reason", "tool")
-    return ", ".join(f"{part} {value}" for part in parts if (value := getattr(breakpoint_, part)))

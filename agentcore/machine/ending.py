@@ -9,6 +9,9 @@ from agentcore.machine.states import State
 from agentcore.reasons import NormalizedStopReason, StopReason, TurnStatus
 from agentcore.values import replace
 
+#: How the notice of a partial answer begins; what is missing, and why, follows.
+INCOMPLETE = "This answer is incomplete: "
+
 _TERMINATIONS = frozenset(
     {
         "completed",
@@ -57,7 +60,7 @@ def _expects_text(snapshot: Snapshot) -> bool:
 
 def partial(snapshot: Snapshot, stop_reason: StopReason, terminal_reason: str, why: str) -> Snapshot:
     """The turn stops here with what it has, and a notice that says so."""
-    notice = f"This answer is incomplete: {why}."
+    notice = f"{INCOMPLETE}{why}."
     return finished(snapshot, TurnStatus.PARTIAL, stop_reason, terminal_reason, notice=notice)
 
 
@@ -87,9 +90,10 @@ def refused(snapshot: Snapshot) -> tuple[Snapshot, tuple[Observation, ...]]:
 
 
 def failed(snapshot: Snapshot, stop_reason: StopReason, message: str, code: str | None) -> Snapshot:
+    """An error ends the turn: a partial one where there is text, which is kept."""
     more = {"error_code": code, "error_message": message}
     if snapshot.output_text:
-        notice = f"This answer is incomplete: {message}"
+        notice = f"{INCOMPLETE}{message}"
         return finished(snapshot, TurnStatus.PARTIAL, stop_reason, "provider_error", notice=notice, **more)
     return finished(snapshot, TurnStatus.FAILED, stop_reason, "provider_error", **more)
 

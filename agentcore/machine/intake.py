@@ -19,9 +19,15 @@ from agentcore.events import (
 )
 from agentcore.lint import lint
 from agentcore.machine import ending
-from agentcore.machine.accounting import count_attempt, count_failure, seconds_since, spend_seconds
+from agentcore.machine.accounting import (
+    count_attempt,
+    count_failure,
+    keep_partial,
+    keep_unjudged,
+    seconds_since,
+    spend_seconds,
+)
 from agentcore.machine.judges.evaluate_error import retry_call
-from agentcore.machine.judges.evaluate_stop import keep_partial, keep_unjudged
 from agentcore.machine.operating import operator_changes
 from agentcore.machine.snapshot import Call, Failure, Snapshot
 from agentcore.machine.states import CALLS, RELEASES, RETRIES, TERMINAL, State, Trigger
@@ -63,14 +69,7 @@ def _require(condition: bool, snapshot: Snapshot, event: str) -> None:
 
 def _started(snapshot: Snapshot, event: Started, policy: Policy) -> Intake:
     _require(snapshot.state is State.IDLE, snapshot, "started")
-    setup = event.setup
-    if (policy.max_tokens, policy.system_prompt, policy.model) != (None, None, None):
-        setup = replace(
-            setup,
-            max_tokens=setup.max_tokens if policy.max_tokens is None else policy.max_tokens,
-            system_prompt=setup.system_prompt if policy.system_prompt is None else policy.system_prompt,
-            model=policy.model or setup.model,
-        )
+    setup = event.setup.asking(max_tokens=policy.max_tokens, model=policy.model, system_prompt=policy.system_prompt)
     started = replace(
         snapshot,
         setup=setup,

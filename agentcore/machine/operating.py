@@ -1,4 +1,4 @@
-"""What an operator changes in a turn that runs; it counts from the next judgement and the next call on."""
+"""What an operator changes in a turn that runs."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,12 +15,7 @@ from agentcore.values import replace
 
 def operator_changes(snapshot: Snapshot, event: OperatorActed) -> Snapshot:
     """The snapshot with what the operator changed; it counts from the next judgement and the next call on."""
-    asked = replace(
-        snapshot.asked,
-        max_tokens=snapshot.asked.max_tokens if event.max_tokens is None else event.max_tokens,
-        model=event.model or snapshot.asked.model,
-        system_prompt=snapshot.asked.system_prompt if event.system_prompt is None else event.system_prompt,
-    )
+    asked = snapshot.asked.asking(max_tokens=event.max_tokens, model=event.model, system_prompt=event.system_prompt)
     call = snapshot.call
     failed = snapshot.state is State.BACKOFF or snapshot.held_state is State.EVALUATE_ERROR
     if event.max_tokens is not None and call is not None and failed:

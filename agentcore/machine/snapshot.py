@@ -116,7 +116,7 @@ class Snapshot:
     outcome: ContinuationOutcome | None = None  #: of the last deciding state
     model_stop_reason: str | None = None  #: of the last attempt
     raw_stop_reason: str | None = None  #: of the last attempt
-    flagged: tuple[str, ...] = ()  #: diagnostics of the answers so far, such as `unknown_word`
+    flagged: tuple[str, ...] = ()  #: signs in the answers so far: codes of `agentcore.lint`, `unknown_reason`
     end: Finish | None = None  #: decided; then the command of the terminal state
 
     @property

@@ -30,12 +30,7 @@ def under(snapshot: Snapshot, before: Policy, policy: Policy) -> Snapshot:
     """
     if snapshot.setup is None or policy == before:
         return snapshot
-    asked = replace(
-        snapshot.setup,
-        max_tokens=snapshot.setup.max_tokens if policy.max_tokens is None else policy.max_tokens,
-        system_prompt=snapshot.setup.system_prompt if policy.system_prompt is None else policy.system_prompt,
-        model=policy.model or snapshot.setup.model,
-    )
+    asked = snapshot.setup.asking(max_tokens=policy.max_tokens, model=policy.model, system_prompt=policy.system_prompt)
     call, pending = snapshot.call, snapshot.state in (*CALLS, State.BACKOFF)
     if call is not None and pending and policy.max_tokens is not None and policy.max_tokens != before.max_tokens:
         call = replace(call, max_tokens=policy.max_tokens)

@@ -139,12 +139,7 @@ def _tape(attempts: list[Heard], dropped: Mapping[int, int], seconds: float) -> 
 def _envelope_tape(attempts: list[Heard], seconds: float) -> Tape:
     """A structured answer is said anew in every attempt: the tape is the last one that was not corrected."""
     plain = [heard for heard in attempts if not heard.call.corrective] or attempts
-    last = plain[-1]
-    text = last.response.text
-    pieces = tuple(_pieces(last, len(text), 0, last=True))
-    usage = last.response.usage
-    input_tokens = usage.input_tokens if usage else 0
-    return Tape(text, pieces, last.response, _closed(last), seconds, input_tokens)
+    return _tape(plain[-1:], {plain[-1].attempt: 0}, seconds)
 
 
 def _closed(heard: Heard) -> bool:
@@ -169,7 +164,7 @@ def _pieces(heard: Heard, added: int, dropped: int, *, last: bool) -> list[Piece
 
 
 def output_tokens(response: ChatResponse, cap: int) -> int:
-    """The provider's count, or our estimate as in `machine.accounting`."""
+    """The provider's count, else our estimate: the cap where it was cut, a token for four characters of text."""
     if response.usage is not None:
         return response.usage.output_tokens
     return cap if response.stop_reason is NormalizedStopReason.MAX_TOKENS else -(-len(response.text) // 4)

@@ -6,10 +6,10 @@ from agentcore.commands import Observation
 from agentcore.criteria.outcome import ContinuationDecision, ContinuationOutcome
 from agentcore.events import ToolResult
 from agentcore.machine import classify, ending
-from agentcore.machine.accounting import add_text, count_failure
+from agentcore.machine.accounting import add_text, count_failure, keep_partial
 from agentcore.machine.judgement import Judgement, evaluate, next_iteration
 from agentcore.machine.snapshot import Failure, Snapshot
-from agentcore.machine.states import State, Trigger
+from agentcore.machine.states import Trigger
 from agentcore.messages import ChatResponse, Message, Role, ToolCall
 from agentcore.policy import Policy
 from agentcore.reasons import NormalizedStopReason, StopReason
@@ -137,30 +137,6 @@ def _error(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> Judgem
     failure = Failure(error.type, error.message, provider=error)
     kept = replace(count_failure(keep_partial(snapshot, response, policy)), failure=failure)
     return Judgement(Trigger.RESPONSE_ERROR, error.message, kept, evaluate(kept, policy))
-
-
-def keep_partial(snapshot: Snapshot, partial: ChatResponse | None, policy: Policy) -> Snapshot:
-    """The text of an answer that was broken off. In envelope turns and repairs it stays on the attempt only."""
-    repairing = snapshot.call is not None and snapshot.call.state is State.REQUEST_TOOL_REPAIR
-    if partial is None or snapshot.asked.envelope_schema is not None or repairing:
-        return snapshot
-    return snapshot if _blocked(partial) else add_text(snapshot, partial.text, policy)
-
-
-def _blocked(response: ChatResponse) -> bool:
-    """Whether the answer, or an error inside it, is a refusal: its text is withheld."""
-    error = response.error.stop_reason if response.error else None
-    return NormalizedStopReason.SAFETY_BLOCKED in (response.stop_reason, error)
-
-
-def keep_unjudged(snapshot: Snapshot, policy: Policy) -> Snapshot:
-    """The text of an answer that arrived, and was held before anything judged it."""
-    response = snapshot.response
-    assert response is not None, "held at evaluate_stop with the answer to judge"
-    whole = classify.response_error(response) is None and snapshot.asked.envelope_schema is None
-    if whole and not _blocked(response):
-        return add_text(snapshot, response.text, policy)
-    return keep_partial(snapshot, response, policy)
 
 
 def _envelope(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> Judgement:
