@@ -13,13 +13,14 @@ AgentOf = Callable[..., Agent]
 Play = Callable[..., Turn]
 
 
-def drive(turn: Turn) -> Turn:
+async def driven(turn: Turn) -> None:
     """Drive a queued turn to where it stops, as a worker would."""
+    async with Transport() as transport:
+        await Driver(turn.id, transport, Inbox()).drive()
 
-    async def run() -> None:
-        async with Transport() as transport:
-            await Driver(turn.id, transport, Inbox()).drive()
 
-    asyncio.run(run())
+def drive(turn: Turn) -> Turn:
+    """The turn, as it is after it was driven to where it stops."""
+    asyncio.run(driven(turn))
     turn.refresh_from_db()
     return turn

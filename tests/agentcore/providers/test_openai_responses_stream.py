@@ -12,6 +12,13 @@ from agentcore.messages import CallIssue, ChatResponse, Delta, TokenUsage
 from agentcore.providers import get_provider
 from agentcore.reasons import NormalizedStopReason as Reason
 from tests.agentcore.growth import grows_linearly
+from tests.agentcore.providers.anything import (
+    FOREIGN,
+    is_refused_in_any_chunking,
+    never_ends_naturally,
+    reader,
+    reads_the_same_in_any_chunking,
+)
 
 RESPONSES = get_provider("openai_responses")
 THOUGHT = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gA"}
@@ -47,10 +54,7 @@ CALL = {
 MESSAGE = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Hello."}]}
 
 
-def read(*chunks: bytes, cap: int | None = None) -> tuple[ChatResponse, list[Delta]]:
-    decoder = RESPONSES.stream_decoder(max_tokens=cap)
-    deltas = [delta for chunk in chunks for delta in decoder.feed(chunk)]
-    return decoder.close(), deltas
+read = reader("openai_responses")
 
 
 def decode(*chunks: bytes, cap: int | None = None) -> ChatResponse:
@@ -198,14 +202,9 @@ def test_a_document_cut_short_is_no_natural_end():
     assert response.text == "Hell"
 
 
-@pytest.mark.parametrize(
-    "body",
-    [b"<html>", b"", b"nope", b'{"choices": []}', b'data: {"type": "message_start"}\n\n', b"data: hello\n\n", b"[]"],
-)
+@pytest.mark.parametrize("body", FOREIGN)
 def test_what_is_another_dialect_is_refused_in_any_chunking(body):
-    for chunks in ([body], [body[i : i + 1] for i in range(len(body))]):
-        with pytest.raises(DecodeError):
-            decode(*chunks)
+    is_refused_in_any_chunking(read, body)
 
 
 def test_a_long_stream_takes_linear_time():
@@ -261,16 +260,7 @@ def test_any_json_gives_a_response_or_a_decode_error(payload, cap):
 
 @given(st.lists(SHAPES | EVENTS | EVENTS, max_size=6), st.sampled_from(["", "error", "x"]), st.booleans())
 def test_any_events_read_the_same_in_any_chunking(payloads, name, done):
-    head = f"event: {name}\ndata: " if name else "data: "
-    stream = b"".join(head.encode() + json.dumps(payload).encode() + b"\n\n" for payload in payloads)
-    stream += b"data: [DONE]\n\n" * done
-    try:
-        whole = repr(read(stream))
-    except DecodeError:
-        return
-    for size in (1, 7):
-        assert repr(read(*(stream[i : i + size] for i in range(0, len(stream), size)))) == whole
-    assert repr(read(*stream.splitlines(keepends=True))) == whole
+    reads_the_same_in_any_chunking(read, payloads, name, done=done)
 
 
 @given(
@@ -285,7 +275,4 @@ def test_any_bytes_give_a_response_or_a_decode_error(data, head):
 @given(BODIES, st.data())
 def test_a_document_cut_anywhere_never_ends_naturally(payload, data):
     body = json.dumps(payload).encode()
-    with contextlib.suppress(DecodeError):
-        response = decode(body[: data.draw(st.integers(1, len(body) - 1))])
-        assert response.incomplete_stream
-        assert response.stop_reason not in (Reason.END_TURN, Reason.TOOL_CALL)
+    never_ends_naturally(read, body[: data.draw(st.integers(1, len(body) - 1))])

@@ -17,15 +17,12 @@ from dashboard.accounts.models import User
 from dashboard.accounts.services import OPERATOR, one_time_code_create
 from dashboard.agents.models import Agent, Connection
 from dashboard.live.consumers import TURN_PARTS, TimelineConsumer
-from dashboard.live.driver import Driver
-from dashboard.live.inbox import Inbox
 from dashboard.live.routing import websocket_urlpatterns
 from dashboard.live.services import turn_start
-from dashboard.live.transport import Transport
 from dashboard.turns.models import Turn
 from dashboard.turns.selectors import turn_get
 from dashboard.turns.views import turn_context
-from tests.dashboard.driving import AgentOf, Play
+from tests.dashboard.driving import AgentOf, Play, driven
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -46,11 +43,6 @@ async def dialled(address: str) -> AsyncIterator[WebsocketCommunicator]:
 @pytest.fixture(autouse=True)
 def operator(db: None) -> None:
     one_time_code_create()
-
-
-async def drive(turn: Turn) -> None:
-    async with Transport() as transport:
-        await Driver(turn.id, transport, Inbox()).drive()
 
 
 async def everything(socket: WebsocketCommunicator, *, until: str) -> list[str]:
@@ -93,7 +85,7 @@ def queued(agent_of: AgentOf, slow: Connection) -> Turn:
 
 async def test_a_turn_watched_to_its_end_looks_as_if_opened_anew(queued: Turn):
     async with dialled(f"/ws/turns/{queued.id}/?seq=0") as socket:
-        driving = asyncio.create_task(drive(queued))
+        driving = asyncio.create_task(driven(queued))
         pushed = await everything(socket, until="What if…")
         await driving
         assert by_id(pushed) == await fresh(queued)
@@ -102,7 +94,7 @@ async def test_a_turn_watched_to_its_end_looks_as_if_opened_anew(queued: Turn):
 
 async def test_text_is_pushed_while_it_streams(queued: Turn):
     async with dialled(f"/ws/turns/{queued.id}/?seq=0") as socket:
-        driving = asyncio.create_task(drive(queued))
+        driving = asyncio.create_task(driven(queued))
         pushed = await everything(socket, until="What if…")
         await driving
     drafts = [html for html in pushed if html.startswith('<span id="draft" hx-swap-oob="true">')]
@@ -128,7 +120,7 @@ async def test_a_turn_is_followed_though_the_layer_drops_every_message(queued: T
 
     monkeypatch.setattr("dashboard.live.announcing._send", dropped)
     async with dialled(f"/ws/turns/{queued.id}/?seq=0") as socket:
-        driving = asyncio.create_task(drive(queued))
+        driving = asyncio.create_task(driven(queued))
         pushed = await everything(socket, until="What if…")
         await driving
     assert by_id(pushed) == await fresh(queued)
@@ -142,7 +134,7 @@ async def test_a_turn_that_is_not_there_closes_the_socket():
 async def test_new_turns_appear_at_the_top_of_the_timeline_and_change_in_place(queued: Turn):
     async with dialled("/ws/timeline/") as socket:
         assert str(queued.id) in await socket.receive_from(timeout=5)
-        driving = asyncio.create_task(drive(queued))
+        driving = asyncio.create_task(driven(queued))
         pushed = await everything(socket, until='data-reason="retry_limit"')
         await driving
         assert f'<tr hx-swap-oob="true" id="row-{queued.id}">' in pushed[-1]
@@ -158,7 +150,7 @@ async def test_rows_that_change_and_rows_that_come_are_messages_of_their_own(que
     consumer = TimelineConsumer()
     consumer.begin(QueryDict(""))
     await database_sync_to_async(consumer.news)()
-    await drive(queued)
+    await driven(queued)
     agent = await Agent.objects.select_related("connection", "policy", "project").aget()
     other = await database_sync_to_async(turn_start)(agent=agent, input_text="One more.")
     changed, added, _ = await database_sync_to_async(consumer.news)()
@@ -169,7 +161,7 @@ async def test_rows_that_change_and_rows_that_come_are_messages_of_their_own(que
 async def test_the_timeline_respects_its_filters(queued: Turn):
     async with dialled("/ws/timeline/?status=queued") as socket:
         assert str(queued.id) in await socket.receive_from(timeout=5)
-        driving = asyncio.create_task(drive(queued))
+        driving = asyncio.create_task(driven(queued))
         assert await socket.receive_from(timeout=5) == f'<tr id="row-{queued.id}" hx-swap-oob="delete"></tr>'
         await driving
 
@@ -184,14 +176,14 @@ async def test_a_later_page_is_told_how_many_turns_are_new(queued: Turn):
 async def test_the_turns_of_an_agent_are_kept_up_to_date(queued: Turn):
     async with dialled("/ws/agents/sim-essay/") as socket:
         assert str(queued.id) in await socket.receive_from(timeout=5)
-        driving = asyncio.create_task(drive(queued))
+        driving = asyncio.create_task(driven(queued))
         await everything(socket, until='data-reason="retry_limit"')
         await driving
 
 
 async def test_a_rerun_is_pushed_as_its_column(queued: Turn):
     async with dialled(f"/ws/turns/{queued.id}/rerun/?seq=0") as socket:
-        driving = asyncio.create_task(drive(queued))
+        driving = asyncio.create_task(driven(queued))
         pushed = await everything(socket, until="continuations used")
         await driving
     assert all(html.startswith('<div id="rerun"') for html in pushed)

@@ -6,9 +6,11 @@ from collections.abc import Iterator
 import pytest
 import uvicorn
 
+from agentcore.providers import PROVIDERS
 from dashboard.simulator.app import Simulator
 
 from .client import Client
+from .codecs import Talk
 
 
 @pytest.fixture(scope="session")
@@ -31,3 +33,9 @@ def server() -> Iterator[Client]:
 @pytest.fixture(params=[True, False], ids=["streamed", "whole"])
 def stream(request: pytest.FixtureRequest) -> bool:
     return bool(request.param)
+
+
+@pytest.fixture(params=sorted(PROVIDERS))
+def talk(server: Client, stream: bool, request: pytest.FixtureRequest) -> Talk:
+    """Every dialect, streamed and whole."""
+    return Talk(server.port, request.param, stream)

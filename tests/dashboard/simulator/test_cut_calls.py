@@ -25,11 +25,6 @@ OF_SOME = {"sim-cut-native", "sim-cut-open", "sim-cut-context", "sim-cut-label",
 FORMS = {"sim-cut-tool", *CUT_FORMS}
 
 
-@pytest.fixture(params=sorted(PROVIDERS))
-def talk(server: Client, stream: bool, request: pytest.FixtureRequest) -> Talk:
-    return Talk(server.port, request.param, stream)
-
-
 @pytest.mark.parametrize("model", sorted(FORMS - OF_SOME))
 def test_no_form_of_a_cut_call_is_taken_for_an_answer(talk: Talk, model: str) -> None:
     answer = talk.ask(model, tools=(CALCULATOR,), max_tokens=BUDGET)

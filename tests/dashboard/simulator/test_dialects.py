@@ -110,11 +110,6 @@ OWN: dict[str, dict[str, Answer | Error]] = {
 }
 
 
-@pytest.fixture(params=sorted(PROVIDERS))
-def talk(server: Client, stream: bool, request: pytest.FixtureRequest) -> Talk:
-    return Talk(server.port, request.param, stream)
-
-
 def test_the_table_has_every_model_and_every_dialect() -> None:
     assert EXPECTED.keys() == MODELS.keys() - {"sim-endless", "sim-hangup", "sim-timeout"}
     assert OWN.keys() == PROVIDERS.keys()

@@ -43,11 +43,6 @@ def no_scripts() -> Iterator[None]:
         SCRIPTS.delete(standing.name)
 
 
-@pytest.fixture(params=sorted(PROVIDERS))
-def talk(server: Client, stream: bool, request: pytest.FixtureRequest) -> Talk:
-    return Talk(server.port, request.param, stream)
-
-
 def play(talk: Talk, answer: Answer, **fields: Any) -> ChatResponse | ProviderError:
     """What the codec reads of one scripted answer."""
     SCRIPTS.put("test", [answer])
