@@ -41,5 +41,13 @@ def policy_version_latest(*, policy: Policy | None) -> PolicyVersion | None:
     return None if policy is None else policy.versions.order_by("-version").first()
 
 
-def policy_version_get(*, policy: Policy, version: int) -> PolicyVersion:
-    return policy.versions.get(version=version)
+def policy_version_get(*, policy: Policy, version: int | None = None) -> PolicyVersion:
+    """The version of this number, or the latest."""
+    versions = policy.versions.select_related("policy").order_by("-version")
+    return versions.filter(**({} if version is None else {"version": version}))[:1].get()
+
+
+def policy_version_list(*, project: Project) -> QuerySet[PolicyVersion]:
+    """What each policy says now, by its name."""
+    versions = PolicyVersion.objects.filter(policy__project=project).select_related("policy")
+    return versions.order_by("policy__name", "-version").distinct("policy__name")

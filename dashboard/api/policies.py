@@ -30,17 +30,14 @@ def policy_create(request: HttpRequest, body: bodies.Policy) -> Status[dict[str,
 @router.get("/policies", response=list[answers.Policy], summary="List policies")
 def policy_list(request: HttpRequest) -> list[dict[str, Any]]:
     """The latest version of each, by name."""
-    versions = PolicyVersion.objects.filter(policy__project=selectors.project_default())
-    latest = versions.order_by("policy__name", "-version").distinct("policy__name").select_related("policy")
-    return [shown(version) for version in latest]
+    return [shown(version) for version in selectors.policy_version_list(project=selectors.project_default())]
 
 
 @router.get("/policies/{name}", response=answers.Policy, summary="Get a policy")
 def policy_get(request: HttpRequest, name: str, version: int | None = None) -> dict[str, Any]:
     """By name or id; the latest version, or the one asked for."""
     policy = named(selectors.policy_list(project=selectors.project_default()), name)
-    versions = policy.versions.select_related("policy").order_by("-version")
-    return shown(versions.filter(**({} if version is None else {"version": version}))[:1].get())
+    return shown(selectors.policy_version_get(policy=policy, version=version))
 
 
 def shown(version: PolicyVersion) -> dict[str, Any]:

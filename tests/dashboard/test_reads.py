@@ -1,0 +1,31 @@
+"""Pages, sockets, API and admin ask selectors and services; none of them queries (design §2)."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+DASHBOARD = Path(__file__).parents[2] / "dashboard"
+ASKING = sorted(
+    {
+        *DASHBOARD.glob("*/views.py"),
+        *DASHBOARD.glob("*/consumers.py"),
+        *DASHBOARD.glob("*/admin.py"),
+        *DASHBOARD.glob("*/routes.py"),
+        *(DASHBOARD / "api").glob("*.py"),
+    }
+)
+
+
+@pytest.mark.parametrize("path", ASKING, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_what_answers_a_request_has_no_query_of_its_own(path: Path) -> None:
+    managers = [
+        node.lineno
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute) and node.attr == "objects"
+    ]
+    assert managers == [], f"{path}: ask a selector"
+
+
+def test_there_is_something_to_look_at() -> None:
+    assert {path.parent.name for path in ASKING} >= {"api", "live", "replay", "tools", "turns"}
