@@ -1,0 +1,9 @@
+"""Who is asked, where, and within which limits.
+
+models             connections, policies and their versions, agents; `selectors` read them, `services` write them
+validation         what a connection and an agent may say, in words; `policy_validation` the same of a policy
+policies           from a stored policy and overrides to the core's `Policy`, with what the core does not have:
+                   `schemas` (JSON Schema), `repairing` (JSON repair), `criteria` (classes of one's own)
+limit_fields       unit, range and meaning of each limit
+forms, admin       what a person fills in; `policy_forms` is the form of a policy
+"""

@@ -8,7 +8,7 @@ from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 
 from dashboard.agents import selectors
-from dashboard.agents.models import Agent, Connection, Policy
+from dashboard.agents.models import Agent, Connection, Named
 
 MAX_TOLD_CHARS = 200  #: of a tool's description
 
@@ -77,6 +77,7 @@ def _tool_choices(agent: Agent) -> list[tuple[str, SafeString]]:
     return [(name, format_html("<code>{}</code> {}", name, about)) for name, about in (told | gone).items()]
 
 
-def belong_to_default_project(instance: Connection | Agent | Policy) -> None:
+def belong_to_default_project(instance: Named) -> None:
+    """Before it is validated: names are free or taken within a project."""
     if instance.project_id is None:
         instance.project = selectors.project_default()

@@ -45,7 +45,14 @@ def connection_create(
 
 def connection_update(*, connection: Connection, changes: Mapping[str, Any]) -> Connection:
     """`changes`: new values by field name."""
-    _change(connection, changes)
+    changeable = {field.name for field in connection._meta.fields} - {"id", "project", "created_at"}
+    unknown = sorted(set(changes) - changeable)
+    if unknown:
+        known = policy_validation.listed(sorted(changeable))
+        raise ValidationError(f"There is no field “{unknown[0]}” to change; the fields are {known}.")
+    for field, value in changes.items():
+        setattr(connection, field, value)
+    _save(connection)
     return connection
 
 
@@ -75,12 +82,6 @@ def agent_create(
         gateway_mode=gateway_mode,
     )
     _save(agent)
-    return agent
-
-
-def agent_update(*, agent: Agent, changes: Mapping[str, Any]) -> Agent:
-    """`changes`: new values by field name. Turns that exist keep what they started with."""
-    _change(agent, changes)
     return agent
 
 
@@ -143,17 +144,6 @@ POLICY_CLEANERS = {
     "finish_reasons": policy_validation.finish_reasons_clean,
     "criteria": criteria_clean,
 }
-
-
-def _change(instance: Connection | Agent, changes: Mapping[str, Any]) -> None:
-    changeable = {field.name for field in instance._meta.fields} - {"id", "project", "created_at"}
-    unknown = sorted(set(changes) - changeable)
-    if unknown:
-        known = policy_validation.listed(sorted(changeable))
-        raise ValidationError(f"There is no field “{unknown[0]}” to change; the fields are {known}.")
-    for field, value in changes.items():
-        setattr(instance, field, value)
-    _save(instance)
 
 
 def _save(instance: models.Model) -> None:

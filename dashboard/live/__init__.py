@@ -1,0 +1,12 @@
+"""Driving turns: the only place that talks to providers and runs an agent's tools.
+
+services      writes around a turn: start, cancel, control; the history is its driver's alone
+tasks         the durable job of a turn; `worker` runs such jobs, in `up` or by itself, with what `engine` shares
+driver        performs commands, makes events of what happens, records every step
+calling       one call of the model; `transport` is its HTTP, `authorizing` and `signing` what it is sent with
+claims        one run of the tools, none of them twice
+inbox         signals of people on their way to drivers (`models.Signal`)
+announcing    ids to whoever watches; `consumers` render the pages' own parts from the database
+narration     a turn told in lines, for the terminal
+offload       the database, from an event loop
+"""

@@ -22,8 +22,6 @@ from dashboard.turns.history import MESSAGE_KEYS
 from dashboard.turns.recorder import Call, CallEnd
 
 FLUSH_SECONDS = 0.2  #: what a crash may cost at most: 250 ms of stream
-FLUSH_BYTES = 256 * 1024
-
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 Keep = Callable[[int, bytes, str], Awaitable[None]]  #: (n, raw bytes, text decoded from them)

@@ -51,11 +51,21 @@ def turn_start(
 
     Raises `ValidationError`, by field and in words, before anything is stored.
     """
-    wanted = overrides_clean(overrides or {}, agent)
-    text = _input_clean(input_text)
+    wanted, text = overrides_clean(overrides or {}, agent), _input_clean(input_text)
     texts = documents_clean(documents)
+    turn = _turn_asked(agent, wanted, text)
+    turn.breakpoints = [_breakpoint(b) for b in breakpoints or ()]
+    turn.created_by = created_by
+    with transaction.atomic():
+        turn_queue(turn, queue)
+        documents_add(turn=turn, documents=texts)
+    return turn
+
+
+def _turn_asked(agent: Agent, overrides: Mapping[str, Any], text: str) -> Turn:
+    """A turn of the agent as it stands now, not saved; all that was given is clean."""
     version = policy_version_latest(policy=agent.policy)
-    policy = policy_for(version, wanted)
+    policy = policy_for(version, overrides)
     turn = Turn(
         project=agent.project,
         agent=agent,
@@ -66,17 +76,12 @@ def turn_start(
         max_tokens=policy.max_tokens or agent.max_tokens,
         policy_version=version,
         policy=serial.to_json(policy),
-        overrides=wanted,
-        breakpoints=[_breakpoint(b) for b in breakpoints or ()],
-        created_by=created_by,
+        overrides=overrides,
     )
     turn.setup = {
         "setup": serial.to_json(setup_of(agent, str(turn.id))),
         "messages": [serial.to_json(Message(Role.USER, text))],
     }
-    with transaction.atomic():
-        turn_queue(turn, queue)
-        documents_add(turn=turn, documents=texts)
     return turn
 
 

@@ -1,7 +1,5 @@
 """MCP servers in Django's admin. Who changed one, or looked for its tools, stands in the admin's log."""
 
-# Django names the arguments of what it lets us override; not all are asked for.
-
 from django.contrib import admin, messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect

@@ -5,7 +5,7 @@ from typing import Any
 from django import forms
 from django.conf import settings
 
-from dashboard.agents.selectors import project_default
+from dashboard.agents.forms import belong_to_default_project
 from dashboard.tools.models import McpServer
 
 STDIO_WORDS = {
@@ -24,7 +24,6 @@ class McpServerForm(forms.ModelForm):  # type: ignore[type-arg]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        if self.instance.project_id is None:
-            self.instance.project = project_default()
+        belong_to_default_project(self.instance)
         if "transport" in self.fields:
             self.fields["transport"].help_text = STDIO_WORDS[settings.MCP_STDIO]

@@ -6,7 +6,7 @@ from django.db import connection as database
 from agentcore.providers import PROVIDERS
 from dashboard.accounts.models import User
 from dashboard.agents import selectors, services
-from dashboard.agents.models import Agent, PolicyVersion
+from dashboard.agents.models import PolicyVersion
 
 pytestmark = pytest.mark.django_db
 
@@ -107,12 +107,12 @@ def test_the_context_window_is_a_ceiling_too(connection):
     assert connection.ceiling == 1000
 
 
-def test_an_update_changes_what_it_names(project, connection):
-    agent = services.agent_create(project=project, name="a", connection=connection, model="m", max_tokens=10)
-    services.agent_update(agent=agent, changes={"max_tokens": 20, "tools": ["calculator"]})
-    assert Agent.objects.get().max_tokens == 20
+def test_an_update_changes_what_it_names(connection):
+    services.connection_update(connection=connection, changes={"max_output_tokens": 20, "hint_role": "user"})
+    connection.refresh_from_db()
+    assert (connection.max_output_tokens, connection.hint_role) == (20, "user")
     with pytest.raises(ValidationError, match="no field “project”"):
-        services.agent_update(agent=agent, changes={"project": None})
+        services.connection_update(connection=connection, changes={"project": None})
 
 
 def test_a_policy_gets_its_next_version_under_the_same_name(project):

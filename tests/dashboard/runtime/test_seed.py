@@ -1,6 +1,6 @@
 import pytest
 
-from dashboard.agents import selectors, services
+from dashboard.agents import selectors
 from dashboard.runtime.errors import StartError
 from dashboard.runtime.seed import seed
 
@@ -34,7 +34,8 @@ def test_there_is_an_agent_for_each_way_a_model_can_end():
 def test_a_second_start_changes_nothing_but_the_simulators_address():
     seed(simulator_url=ONE)
     essay = selectors.agent_get(project=selectors.project_default(), name="sim-essay")
-    services.agent_update(agent=essay, changes={"max_tokens": 60})
+    essay.max_tokens = 60
+    essay.save()
     seed(simulator_url=OTHER)
     assert base_url("simulator") == OTHER
     assert selectors.agent_get(project=selectors.project_default(), name="sim-essay").max_tokens == 60
