@@ -1,6 +1,7 @@
 """Driving turns: the only place that talks to providers and runs an agent's tools.
 
 services      writes around a turn: start, cancel, control; the history is its driver's alone
+changes       what an operator wants changed, judged in words
 tasks         the durable job of a turn; `worker` runs such jobs, in `up` or by itself, with what `engine` shares
 driver        performs commands, makes events of what happens, records every step
 calling       one call of the model; `transport` is its HTTP, `authorizing` and `signing` what it is sent with

@@ -1,8 +1,6 @@
 """Writes around a running turn: start, cancel, hold, release. Its history is written by its driver alone."""
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
 from typing import Any
 from uuid import UUID
 
@@ -16,11 +14,12 @@ from agentcore.providers import get_provider
 from agentcore.reasons import StopReason, TurnStatus
 from dashboard.accounts.models import User
 from dashboard.agents.models import Agent, Connection
-from dashboard.agents.policies import error_policy_of, policy_for
+from dashboard.agents.policies import policy_for
 from dashboard.agents.policy_validation import error_policy_clean, limits_clean
 from dashboard.agents.selectors import policy_version_latest
 from dashboard.agents.validation import max_tokens_within
 from dashboard.live.announcing import announce_created
+from dashboard.live.changes import operator_changes
 from dashboard.live.models import Signal
 from dashboard.tools.selectors import specs_of, wire_name_of
 from dashboard.tools.services import documents_add, documents_clean, documents_inherit
@@ -202,61 +201,8 @@ def turn_control(
         raise TurnConflict(f"Only a held turn can be told to {action}; this one is {turn.status}.")
     if action == "hold" and held:
         raise TurnConflict("This turn is held already; release it, or take a step.")
-    payload = _changes(turn, limits, max_tokens, error_policy, request, tool_result)
+    payload = operator_changes(turn, limits, max_tokens, error_policy, request, tool_result)
     _signal(turn, action, by, payload)
-
-
-def _changes(
-    turn: Turn,
-    limits: Mapping[str, Any] | None,
-    max_tokens: int | None,
-    error_policy: Mapping[str, Any] | None,
-    request: Mapping[str, Any] | None,
-    tool_result: Mapping[str, Any] | None,
-) -> dict[str, Any]:
-    """What an operator changes, as fields of the `operator_acted` event."""
-    payload: dict[str, Any] = {}
-    if limits:
-        payload["limits"] = limits_clean(limits)
-    if max_tokens is not None:
-        agent = turn.agent
-        known = (agent.connection.ceiling, agent.connection.name) if agent else (None, "")
-        max_tokens_within(max_tokens, ceiling=known[0], connection=known[1])
-        payload["max_tokens"] = max_tokens
-    if error_policy:
-        error_policy_clean(error_policy)
-        payload["error_policy"] = _error_policy_fields(error_policy)
-    payload |= {key: value for key, value in (request or {}).items() if key in ("system_prompt", "model") and value}
-    if request and request.get("messages"):
-        payload["messages"] = [_message(message) for message in request["messages"]]
-    if tool_result:
-        payload["tool_result"] = _tool_result(tool_result)
-    return payload
-
-
-def _error_policy_fields(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields that change: all of them where a preset is named, else those given."""
-    if "preset" not in given:
-        return dict(given)
-    policy = error_policy_of(given)
-    return {field.name: getattr(policy, field.name) for field in fields(policy)}
-
-
-def _message(given: Mapping[str, Any]) -> dict[str, Any]:
-    """One message of an edited request: `{role: user | assistant, text}` (or `content` for `text`)."""
-    role, text = given.get("role"), given.get("text", given.get("content"))
-    if role not in (Role.USER, Role.ASSISTANT) or not isinstance(text, str):
-        raise ValidationError({"request": "Each message needs a role, user or assistant, and a text."})
-    written: dict[str, Any] = serial.to_json(Message(Role(role), storable_text(text)))
-    return written
-
-
-def _tool_result(given: Mapping[str, Any]) -> dict[str, Any]:
-    call_id, result = given.get("call_id"), given.get("result")
-    if not isinstance(call_id, str) or result is None:
-        raise ValidationError({"tool_result": "A tool result needs the call_id of the call and a result."})
-    content = result if isinstance(result, str) else json.dumps(result)
-    return {"call_id": call_id, "name": str(given.get("name", "")), "content": storable_text(content)}
 
 
 def _require_unfinished(turn: Turn) -> None:
