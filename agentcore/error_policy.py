@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Any, Self
 
 from agentcore.errors import ErrorType
+from agentcore.values import settle
 
 
 class ErrorHandlingDecision(StrEnum):
@@ -27,6 +28,9 @@ class ErrorContext:
     tool_name: str | None = None  #: the tool that failed, where one did
     metadata: Mapping[str, Any] = field(default_factory=dict)  #: anything else a resolver knows
 
+    def __post_init__(self) -> None:
+        settle(self, type=ErrorType)
+
     @classmethod
     def none(cls) -> Self:
         """The context where nothing has failed."""
@@ -44,6 +48,9 @@ class ErrorPolicy:
     on_timeout_error: ErrorHandlingDecision = ErrorHandlingDecision.STOP  #: no answer in time
     on_unknown_error: ErrorHandlingDecision = ErrorHandlingDecision.STOP  #: none of these
     max_retries: int = 0
+
+    def __post_init__(self) -> None:
+        settle(self, **{f"on_{error}_error": ErrorHandlingDecision for error in ErrorType})
 
     @classmethod
     def stop_on_any_error(cls) -> Self:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from agentcore.reasons import NormalizedStopReason
+from agentcore.values import settle
 
 
 class CoreError(Exception):
@@ -57,3 +58,6 @@ class ProviderError:
     retry_after: float | None = None
     stop_reason: NormalizedStopReason | None = None
     retryable: bool = True  #: False: the same request cannot heal (400, 401, 402, 403, 404, 413, 422, spent quota)
+
+    def __post_init__(self) -> None:
+        settle(self, type=ErrorType, stop_reason=NormalizedStopReason)

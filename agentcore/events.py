@@ -7,7 +7,7 @@ from typing import Any
 
 from agentcore.errors import ErrorType, ProviderError
 from agentcore.messages import ChatResponse, Message, ToolSpec
-from agentcore.values import replace
+from agentcore.values import replace, settle
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,9 @@ class Setup:
     output_floor: int = 1  #: the smallest output limit the dialect takes
     extra: Mapping[str, Any] = field(default_factory=dict)  #: settings of the connection, and fields for the body
 
+    def __post_init__(self) -> None:
+        settle(self, tools=tuple)
+
     def asking(self, *, max_tokens: int | None, model: str | None, system_prompt: str | None) -> "Setup":
         """The same with these in place of its own; None leaves what there is, and so does an empty model."""
         return replace(
@@ -57,6 +60,9 @@ class Started:
     setup: Setup  #: what the turn is asked with
     messages: tuple[Message, ...]  #: the conversation, ending with the user's input
     breakpoints: tuple[Breakpoint, ...] = ()  #: where to hold
+
+    def __post_init__(self) -> None:
+        settle(self, messages=tuple, breakpoints=tuple)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +101,9 @@ class ToolResult:
     content: str
     error: ErrorType | None = None
 
+    def __post_init__(self) -> None:
+        settle(self, error=ErrorType)
+
 
 @dataclass(frozen=True, slots=True)
 class ToolsReturned:
@@ -102,6 +111,9 @@ class ToolsReturned:
 
     at: float  #: seconds since the turn started
     results: tuple[ToolResult, ...] = ()  #: one per call that was asked for, in any order
+
+    def __post_init__(self) -> None:
+        settle(self, results=tuple)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +146,9 @@ class OperatorActed:
     system_prompt: str | None = None  #: of the next call on
     messages: tuple[Message, ...] | None = None  #: the whole conversation in place of the turn's own
     tool_result: ToolResult | None = None  #: given in place of running the tool
+
+    def __post_init__(self) -> None:
+        settle(self, action=OperatorAction, messages=tuple)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from typing import Any
 
 from agentcore.errors import ProviderError
 from agentcore.reasons import NormalizedStopReason
+from agentcore.values import settle
 
 
 class Role(StrEnum):
@@ -45,6 +46,9 @@ class ToolCall:
     custom: bool = False
     shown_whole: bool = True
 
+    def __post_init__(self) -> None:
+        settle(self, issue=CallIssue)
+
 
 @dataclass(frozen=True, slots=True)
 class Message:
@@ -58,6 +62,9 @@ class Message:
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str | None = None
     echo: Any = None
+
+    def __post_init__(self) -> None:
+        settle(self, role=Role, tool_calls=tuple)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +106,9 @@ class ChatRequest:
     envelope_schema: Mapping[str, Any] | None = None  #: JSON Schema of a structured answer; None: free text
     extra: Mapping[str, Any] = field(default_factory=dict)
     resume_token: str | None = None  #: set: the provider itself goes on where it stopped
+
+    def __post_init__(self) -> None:
+        settle(self, messages=tuple, tools=tuple)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,3 +167,10 @@ class ChatResponse:
     error: ProviderError | None = None
     resume_token: str | None = None  #: sent back to go on where the provider stopped
     echo: Any = None  #: the assistant content exactly as the dialect wants it back; opaque
+
+    def __post_init__(self) -> None:
+        settle(self, tool_calls=tuple, broken_tool_calls=tuple, reason_trail=tuple, diagnostics=tuple)
+        settle(self, stop_reason=NormalizedStopReason)
+        for name in ("text", "reasoning_content"):  # None in the spec's struct
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, "")

@@ -8,6 +8,7 @@ from typing import Any
 from agentcore.criteria.outcome import Criterion
 from agentcore.error_policy import ErrorPolicy
 from agentcore.reasons import NormalizedStopReason
+from agentcore.values import settle
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +77,9 @@ class EnvelopeRules:
     #: which are on; the order in which they are tried is always the enumeration's
     recovery: tuple[RecoveryPath, ...] = (RecoveryPath.MARKDOWN_FENCE, RecoveryPath.BRACE_WALKER)
 
+    def __post_init__(self) -> None:
+        settle(self, recovery=lambda words: tuple(map(RecoveryPath, words)))
+
 
 @dataclass(frozen=True, slots=True)
 class CriterionSpec:
@@ -108,3 +112,7 @@ class Policy:
     max_retry_after: float = 120.0  #: seconds we are ready to wait because a provider says so
     validate: Validator | None = field(default=None, compare=False, repr=False)  #: None: every value is valid
     repair: Repairer | None = field(default=None, compare=False, repr=False)  #: None: nothing is repaired
+
+    def __post_init__(self) -> None:
+        settle(self, tool_calls_on_truncation=OnTruncation, criteria=tuple, criterion_specs=tuple)
+        settle(self, finish_reasons=lambda words: tuple(map(NormalizedStopReason, words)))

@@ -12,9 +12,13 @@ from agentcore.messages import Message
 from agentcore.policy import Limits
 from agentcore.values import replace
 
+_UNLIMITED = Limits()  # what is None here may be None
+
 
 def operator_changes(snapshot: Snapshot, event: OperatorActed) -> Snapshot:
     """The snapshot with what the operator changed; it counts from the next judgement and the next call on."""
+    if event.max_tokens is not None and not (_is_limit(event.max_tokens) and event.max_tokens >= 1):
+        raise IllegalEvent(f"max_tokens cannot be {event.max_tokens!r}; nothing has changed.")
     asked = snapshot.asked.asking(max_tokens=event.max_tokens, model=event.model, system_prompt=event.system_prompt)
     call = snapshot.call
     failed = snapshot.state is State.BACKOFF or snapshot.held_state is State.EVALUATE_ERROR
@@ -41,9 +45,17 @@ def _with_pending_calls(snapshot: Snapshot, messages: tuple[Message, ...]) -> tu
 
 def _limits_with(limits: Limits, changes: Mapping[str, Any]) -> Limits:
     try:
-        return replace(limits, **changes)
+        changed = replace(limits, **changes)
     except TypeError as error:
         raise IllegalEvent(f"These are not limits: {error}; nothing has changed.") from error
+    for name, value in changes.items():
+        if not _is_limit(value) and not (value is None and getattr(_UNLIMITED, name) is None):
+            raise IllegalEvent(f"These are not limits: {name} is {value!r}; nothing has changed.")
+    return changed
+
+
+def _is_limit(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
 
 
 def _error_policy_with(policy: ErrorPolicy, changes: Mapping[str, Any]) -> ErrorPolicy:
@@ -51,6 +63,8 @@ def _error_policy_with(policy: ErrorPolicy, changes: Mapping[str, Any]) -> Error
     try:
         words = {key: ErrorHandlingDecision(item) for key, item in changes.items() if key != "max_retries"}
         max_retries: int = changes.get("max_retries", policy.max_retries)
+        if not isinstance(max_retries, int) or max_retries < 0:
+            raise ValueError(f"max_retries is {max_retries!r}")
         return replace(policy, max_retries=max_retries, **words)
     except (TypeError, ValueError) as error:
         raise IllegalEvent(f"This is not an error policy: {error}; nothing has changed.") from error

@@ -10,6 +10,7 @@ from agentcore.events import Event
 from agentcore.machine.advance import Step
 from agentcore.machine.snapshot import Snapshot
 from agentcore.policy import Policy
+from agentcore.values import settle
 
 
 class Provenance(StrEnum):
@@ -59,3 +60,6 @@ class Recording:
     final: Snapshot | None = None
     #: What `agentcore.replay.past` has read out of the records, kept for the next what-if of the same recording.
     kept: list[Any] = field(default_factory=list, init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        settle(self, records=tuple)

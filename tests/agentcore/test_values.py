@@ -5,11 +5,17 @@ import dataclasses
 import pytest
 
 from agentcore.commands import Hold, Wait
+from agentcore.error_policy import ErrorHandlingDecision, ErrorPolicy
+from agentcore.errors import ErrorType, ProviderError
+from agentcore.events import ModelResponded, Setup, Started, ToolResult, ToolsReturned
+from agentcore.machine.advance import advance
 from agentcore.machine.snapshot import Call, Snapshot, Spent
 from agentcore.machine.states import State
-from agentcore.messages import ChatResponse
-from agentcore.policy import Policy
-from agentcore.reasons import AttemptKind
+from agentcore.messages import CallIssue, ChatRequest, ChatResponse, Message, Role, ToolCall, ToolSpec
+from agentcore.policy import OnTruncation, Policy
+from agentcore.providers import PROVIDERS
+from agentcore.reasons import AttemptKind, NormalizedStopReason
+from agentcore.replay import Record, Recording, verify
 from agentcore.values import replace
 
 
@@ -36,14 +42,63 @@ def test_every_kind_of_value_is_copied_as_dataclasses_does():
         assert type(replace(value)) is type(value)
 
 
-def test_no_value_of_the_core_has_work_to_do_after_its_making():
-    """A copy does not call `__post_init__`."""
-    import agentcore.messages
-    import agentcore.policy
-    from agentcore import commands, events
-    from agentcore.machine import snapshot
+def test_a_word_becomes_its_enumeration_and_a_list_a_tuple():
+    """Programs outside have plain words and lists, as JSON gives them."""
+    call = ToolCall("c1", "add", {"a": 1}, issue="truncated")  # type: ignore[arg-type]
+    assert call.issue is CallIssue.TRUNCATED
+    said = Message("assistant", "Hm.", [call])  # type: ignore[arg-type]
+    assert (said.role, said.tool_calls) == (Role.ASSISTANT, (call,))
+    answer = ChatResponse(None, [call], stop_reason="tool_call")  # type: ignore[arg-type]
+    assert (answer.text, answer.tool_calls, answer.stop_reason) == ("", (call,), NormalizedStopReason.TOOL_CALL)
+    error = ProviderError("timeout", "timeout", "late", stop_reason="cancelled")  # type: ignore[arg-type]
+    assert (error.type, error.stop_reason) == (ErrorType.TIMEOUT, NormalizedStopReason.CANCELLED)
 
-    modules = (agentcore.messages, agentcore.policy, commands, events, snapshot)
-    classes = [value for module in modules for value in vars(module).values() if dataclasses.is_dataclass(value)]
-    assert classes
-    assert not [cls for cls in classes if hasattr(cls, "__post_init__")]
+
+def test_a_policy_of_plain_words_judges_as_one_of_members():
+    policy = Policy(
+        error_policy=ErrorPolicy(on_tool_error="retry", max_retries=2),  # type: ignore[arg-type]
+        tool_calls_on_truncation="repair",  # type: ignore[arg-type]
+        finish_reasons=["paused"],  # type: ignore[arg-type]
+    )
+    assert policy.error_policy.on_tool_error is ErrorHandlingDecision.RETRY
+    assert policy.tool_calls_on_truncation is OnTruncation.REPAIR
+    assert policy.finish_reasons == (NormalizedStopReason.PAUSED,)
+
+
+def test_a_word_that_is_none_is_refused_where_it_is_written():
+    with pytest.raises(ValueError, match="robot"):
+        Message("robot")  # type: ignore[arg-type]
+
+
+def test_every_dialect_sends_a_message_of_plain_words_as_one_of_members():
+    plain = ChatRequest("m", [Message("user", "Hi"), Message("assistant", "Ho")], 9)  # type: ignore[arg-type]
+    members = ChatRequest("m", (Message(Role.USER, "Hi"), Message(Role.ASSISTANT, "Ho")), 9)
+    for provider in PROVIDERS.values():
+        assert provider.encode_request(plain) == provider.encode_request(members)
+
+
+def test_a_turn_of_plain_words_runs_and_verifies():
+    setup = Setup("t", "openai", "m", 9, tools=[ToolSpec("add", "adds", {})])  # type: ignore[arg-type]
+    asked = Started(0.0, setup, [Message("user", "Hi")])  # type: ignore[arg-type]
+    wants = ChatResponse(tool_calls=[ToolCall("c1", "add")], stop_reason="tool_call")  # type: ignore[arg-type]
+    result = ToolResult("c1", "add", "late", "timeout")  # type: ignore[arg-type]
+    events = (asked, ModelResponded(1.0, wants), ToolsReturned(2.0, [result]))  # type: ignore[arg-type]
+    policy, snapshot, records = Policy(error_policy=ErrorPolicy.retry_all()), Snapshot(), []
+    for seq, event in enumerate(events, start=1):
+        step = advance(snapshot, event, policy)
+        records.append(Record.of(seq, event, step))
+        snapshot = step.snapshot
+    assert snapshot.state is State.REQUEST
+    assert verify(Recording(policy, Snapshot(), records)).verified  # type: ignore[arg-type]
+
+
+def test_what_is_settled_stays_so():
+    """A copy is not settled again; so settling must have nothing left to do."""
+    for value in (
+        Message(Role.USER, "Hi"),
+        ChatResponse("a"),
+        Policy(),
+        ErrorPolicy.retry_all(),
+        Setup("t", "p", "m", 9),
+    ):
+        assert dataclasses.replace(value) == value == replace(value)

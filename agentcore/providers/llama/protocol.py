@@ -39,7 +39,9 @@ def read(text: str, *, cut: bool) -> Reading:
     if not body.startswith("{"):
         return Reading(text, [])
     try:
-        value = jiter.from_json(body.encode("utf-8", "surrogatepass"), catch_duplicate_keys=True, allow_inf_nan=False)
+        value = jiter.from_json(
+            body.rstrip().encode("utf-8", "surrogatepass"), catch_duplicate_keys=True, allow_inf_nan=False
+        )
     except ValueError as error:
         return _unreadable(text, body, cut=cut, too_early=str(error).startswith("EOF while parsing"))
     said, asked = value.get("response"), value.get("tool_call")
@@ -55,8 +57,9 @@ def _unfenced(text: str) -> str:
     """The object inside a code fence that is all there is of the answer."""
     fence = _FENCE.match(text)
     if fence is None:
-        return text.strip()
-    return text[fence.end() :].rstrip().removesuffix("```").rstrip()
+        return text.lstrip()
+    inside = text[fence.end() :]
+    return inside.rstrip().removesuffix("```") if inside.rstrip().endswith("```") else inside
 
 
 def _as_text(value: object) -> str:

@@ -238,3 +238,28 @@ def test_what_an_operator_supplied_stands_though_the_tool_returns_after_all():
     story = Playbook() >> started() >> called(call()) >> operator(tool_result=ToolResult("a", "calculator", "3"))
     story = story >> tools_returned(ToolResult("a", "calculator", "2"))
     assert story.snapshot.messages[-1].text == "3"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"limits": {"max_continuations": "many"}},
+        {"limits": {"max_continuations": None}},
+        {"limits": {"max_steps": -1}},
+        {"limits": {"max_seconds": float("nan")}},
+        {"limits": {"schema_rounds": True}},
+        {"error_policy": {"max_retries": "many"}},
+        {"error_policy": {"max_retries": -1}},
+        {"max_tokens": 0},
+    ],
+    ids=str,
+)
+def test_a_number_that_cannot_be_judged_by_is_refused_when_it_comes_not_when_it_is_used(change):
+    story = Playbook() >> started()
+    with pytest.raises(IllegalEvent, match="nothing has changed"):
+        story >> operator(**change)
+
+
+def test_a_limit_that_may_be_absent_may_be_lifted():
+    story = Playbook(max_total_tokens=10) >> started() >> operator(limits={"max_total_tokens": None})
+    assert story.snapshot.limits.max_total_tokens is None

@@ -173,6 +173,11 @@ def test_a_response_that_is_cut_anywhere_is_text_as_far_as_it_goes(end):
     assert ("empty_output" in response.diagnostics) is (not response.text.strip())
 
 
+@pytest.mark.parametrize("fence", ["", "```json\n"])
+def test_the_blank_a_response_is_cut_after_stays_so_that_words_do_not_fuse(fence):
+    assert whole(fence + '{"response": "One two ', "length").text == "One two "
+
+
 def test_a_cut_object_is_given_as_it_stands():
     assert whole('{"response": {"a": [1, "b', "length").text == '{"a": [1, "b'
     assert whole('{"other": "b', "length").text == '{"other": "b'
