@@ -9,6 +9,7 @@ from django.db import connection, transaction
 
 from agentcore import serial
 from agentcore.events import Breakpoint, Setup
+from agentcore.machine.states import State
 from agentcore.messages import Message, Role
 from agentcore.providers import get_provider
 from agentcore.reasons import StopReason, TurnStatus
@@ -24,6 +25,7 @@ from dashboard.live.models import Signal
 from dashboard.tools.selectors import specs_of, wire_name_of
 from dashboard.tools.services import documents_add, documents_clean, documents_inherit
 from dashboard.turns.fields import storable_text
+from dashboard.turns.history import standing_of
 from dashboard.turns.models import UNFINISHED, Turn
 
 MAX_INPUT_CHARS = 1_000_000
@@ -202,7 +204,23 @@ def turn_control(
     if action == "hold" and held:
         raise TurnConflict("This turn is held already; release it, or take a step.")
     payload = operator_changes(turn, limits, max_tokens, error_policy, request, tool_result)
+    if tool_result:
+        _require_call(turn, payload["tool_result"]["call_id"])
     _signal(turn, action, by, payload)
+
+
+def _require_call(turn: Turn, call_id: str) -> None:
+    """A result given for a call nobody waits for would be dropped in silence."""
+    snapshot = standing_of(turn).snapshot
+    if snapshot.state is State.EXECUTE_TOOLS:
+        waiting = [call.id for call in snapshot.calls]
+    elif snapshot.held_state is State.EVALUATE_STOP and snapshot.response is not None:
+        waiting = [call.id for call in snapshot.response.tool_calls]
+    else:
+        waiting = []
+    if call_id not in waiting:
+        named = ", ".join(waiting) or "none"
+        raise TurnConflict(f"No tool call “{call_id}” waits for its result; those that do: {named}.")
 
 
 def _require_unfinished(turn: Turn) -> None:

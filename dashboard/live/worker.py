@@ -6,6 +6,7 @@ import contextlib
 import structlog
 from procrastinate import App
 from procrastinate.contrib.django import app as django_app
+from procrastinate.worker import Worker
 
 from dashboard.live.engine import engine
 from dashboard.live.offload import in_database
@@ -26,13 +27,14 @@ async def run(stop: asyncio.Event, queues: tuple[str, ...] = QUEUES) -> None:
     """Work on these queues until `stop` is set. What arrived of turns under way is kept for the next worker."""
     app = django_app.with_connector(django_app.connector.get_worker_connector())  # type: ignore[attr-defined]
     async with app.open_async(), engine.transport:
-        await _take_back(app)
+        worker = _worker(app, queues)
+        await _take_back(app, worker)
         side = [
             asyncio.create_task(engine.inbox.run()),
-            asyncio.create_task(_regularly(HEARTBEAT_SECONDS, lambda: _take_back(app))),
+            asyncio.create_task(_regularly(HEARTBEAT_SECONDS, lambda: _take_back(app, worker))),
             asyncio.create_task(_regularly(PARTITION_SECONDS, lambda: in_database(partitions.ensure))),
         ]
-        working = asyncio.create_task(_work(app, queues))
+        working = asyncio.create_task(worker.run())  # type: ignore[no-untyped-call]
         stopping = asyncio.create_task(stop.wait())
         await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
         for task in (working, stopping, *side):
@@ -42,8 +44,9 @@ async def run(stop: asyncio.Event, queues: tuple[str, ...] = QUEUES) -> None:
             raise error
 
 
-async def _work(app: App, queues: tuple[str, ...]) -> None:
-    await app.run_worker_async(
+def _worker(app: App, queues: tuple[str, ...]) -> Worker:
+    return Worker(
+        app,
         queues=list(queues),
         concurrency=CONCURRENCY,
         install_signal_handlers=False,
@@ -55,9 +58,14 @@ async def _work(app: App, queues: tuple[str, ...]) -> None:
     )
 
 
-async def _take_back(app: App) -> None:
-    """Give the jobs of workers without a heartbeat to whoever is alive; a terminal's own queue died with it."""
+async def _take_back(app: App, worker: Worker) -> None:
+    """Give the jobs of workers without a heartbeat to whoever is alive; a terminal's own queue died with it.
+
+    Never this worker's own: on a machine so busy that its heartbeat is late, it is alive all the same.
+    """
     for job in await app.job_manager.get_stalled_jobs(seconds_since_heartbeat=GONE_SECONDS):
+        if job.worker_id is not None and job.worker_id == worker.worker_id:
+            continue
         log.info("job_taken_back", job=job.id, turn=job.lock)
         await app.job_manager.retry_job(job, queue=job.queue if job.queue in QUEUES else QUEUE)
     await in_database(orphans_requeue)

@@ -235,12 +235,25 @@ def test_an_operator_may_give_messages_and_a_tools_result(api: Program, agent_of
     turn = Turn.objects.get(pk=api.post("/turns", body).json()["id"])
     assert drive(turn).status == "held"
     messages = [{"role": "user", "content": "6 * 7"}, {"role": "assistant", "text": "What?"}]
-    supplied = {"call_id": "call_1", "result": {"value": 42}}
+    asked = api.get(f"/turns/{turn.id}/attempts").json()[0]["tool_calls"][0]["id"]
+    supplied = {"call_id": asked, "result": {"value": 42}}
     body = {"action": "release", "request": {"messages": messages}, "tool_result": supplied}
     assert api.post(f"/turns/{turn.id}/control", body).status_code == 202
     payload = Signal.objects.get().payload
     assert [message["text"] for message in payload["messages"]] == ["6 * 7", "What?"]
     assert json.loads(payload["tool_result"]["content"]) == {"value": 42}
+
+
+def test_a_result_for_a_call_nobody_waits_for_is_a_conflict(api: Program, agent_of: AgentOf):
+    agent_of("sim-essay")
+    turn = api.post("/turns", {"agent": "sim-essay", "input": "hello"}).json()
+    supplied = {"action": "hold", "tool_result": {"call_id": "call_9", "result": 42}}
+    response = api.post(f"/turns/{turn['id']}/control", supplied)
+    assert (response.status_code, response.json()["detail"]) == (
+        409,
+        "No tool call “call_9” waits for its result; those that do: none.",
+    )
+    assert not Signal.objects.exists()
 
 
 @pytest.mark.parametrize(
