@@ -9,7 +9,8 @@ snapshot, this 0.6. A frozen class refuses to be written to, so the copy is made
    between classes whose objects lie alike in memory, and raises TypeError for any other.
 
 For slotted dataclasses only. A copy is not settled again, for no `__init__` runs: what changes must be settled already.
-tests/agentcore/test_values.py holds it to `dataclasses.replace`. Type checkers see that function itself, and so know every field.
+tests/agentcore/test_values.py holds it to `dataclasses.replace`. Type checkers see that function itself, and so know
+every field.
 """
 
 from collections.abc import Callable

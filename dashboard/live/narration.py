@@ -43,7 +43,7 @@ def _interrupted(_event: Json) -> Iterator[str]:
 def _returned(event: Json) -> Iterator[str]:
     for result in event.get("results", ()):
         word = "Error" if result.get("error") else "Result preview"
-        yield f"[OBSERVE] {result['name']}: {word}: {preview(result['content'])}"
+        yield f"[OBSERVE] {word}: {preview(result['content'])} ({result['name']})"
 
 
 def _acted(event: Json) -> Iterator[str]:

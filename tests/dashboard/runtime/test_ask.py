@@ -37,7 +37,7 @@ def test_a_turn_is_told_line_by_line_with_its_whole_text_and_its_verdict(ask):
 def test_tools_are_told_as_act_and_observe(ask):
     told = ask("Calculate.", "--agent", "sim-tools").stdout
     assert '[ACT] Executing tool: calculator {"expression": "6 * 7"}' in told
-    assert "[OBSERVE] calculator: Result preview: 42" in told
+    assert "[OBSERVE] Result preview: 42 (calculator)" in told
 
 
 def test_programs_get_one_json_object_a_line(ask):
