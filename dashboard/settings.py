@@ -39,6 +39,7 @@ INSTALLED_APPS = [
     "dashboard.agents",
     "dashboard.tools",
     "dashboard.turns",
+    "dashboard.timeline",
     "dashboard.live",
     "dashboard.replay",
     "dashboard.api",

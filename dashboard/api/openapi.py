@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dashboard.api.answers import Problem
-from dashboard.turns.filters import FILTER_NAMES, WORDS
+from dashboard.turns.filters import FILTER_NAMES, NUMBERS, WORDS
 from dashboard.turns.selectors import DEFAULT_LIMIT, MAX_LIMIT
 
 ABOUT = """Why did this turn stop, and what limit would have let it finish?
@@ -21,6 +21,12 @@ MEANINGS: Mapping[str, str] = {
     "provider": "The dialect of the connection.",
     "model": "The model's name.",
     "agent": "The agent's name.",
+    "tag": "A tag that was put on it.",
+    "error_type": "What failed last, also where the turn got over it.",
+    "tokens_from": "At least so many tokens, input and output.",
+    "tokens_to": "At most so many tokens, input and output.",
+    "duration_from": "It took at least so many milliseconds.",
+    "duration_to": "It took at most so many milliseconds.",
     "has": "What the turn must have had; given several times, all of it.",
     "q": 'Words of the input or the answer, as in a search engine: "a phrase", -without, or.',
     "since": "Made at this time or later.",
@@ -31,7 +37,7 @@ MEANINGS: Mapping[str, str] = {
 def _filter_parameter(name: str) -> dict[str, Any]:
     words = WORDS.get(name)
     word = {"type": "string", **({"enum": list(words)} if words else {})}
-    schema = {"type": "array", "items": word} if name in WORDS else {"type": "string"}
+    schema = {"type": "array", "items": word} if name in WORDS else {"type": "integer" if name in NUMBERS else "string"}
     return {"name": name, "in": "query", "required": False, "schema": schema, "description": MEANINGS[name]}
 
 

@@ -12,6 +12,7 @@ from dashboard.live.engine import engine
 from dashboard.live.offload import in_database
 from dashboard.live.services import orphans_requeue
 from dashboard.live.tasks import QUEUE
+from dashboard.timeline import rollups
 from dashboard.turns import partitions
 
 log = structlog.get_logger(__name__)
@@ -33,6 +34,7 @@ async def run(stop: asyncio.Event, queues: tuple[str, ...] = QUEUES) -> None:
             asyncio.create_task(engine.inbox.run()),
             asyncio.create_task(_regularly(HEARTBEAT_SECONDS, lambda: _take_back(app, worker))),
             asyncio.create_task(_regularly(PARTITION_SECONDS, lambda: in_database(partitions.ensure))),
+            asyncio.create_task(_regularly(rollups.FOLD_SECONDS, lambda: in_database(rollups.fold_all))),
         ]
         working = asyncio.create_task(worker.run())  # type: ignore[no-untyped-call]
         stopping = asyncio.create_task(stop.wait())

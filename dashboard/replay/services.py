@@ -20,7 +20,7 @@ from dashboard.agents.services import policy_said
 from dashboard.live.services import overrides_clean, turn_queue
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Backtest, Turn
-from dashboard.turns.projection import project, undecided
+from dashboard.turns.projection import failed_by, project, undecided
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +63,7 @@ def what_if_of(recording: Recording, policy: Policy, turn: Turn) -> WhatIf:
     columns = project(imagined.final, seq=len(imagined.records), started_at=turn.started_at, at=at)
     if imagined.undecidable:
         columns = undecided(columns)
+    columns["error_type"] = failed_by(move for record in imagined.records for move in record.transitions)
     columns["duration_ms"] = round(imagined.final.at * 1000)
     return WhatIf(imagined, columns)
 

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from django.core.exceptions import ValidationError
 
+from agentcore.errors import ErrorType
 from agentcore.reasons import NormalizedStopReason, StopReason, TurnStatus
 
 #: What a turn `has`, and the count that says so.
@@ -23,10 +24,19 @@ WORDS: Mapping[str, Collection[str] | None] = {
     "provider": None,
     "model": None,
     "agent": None,
+    "tag": None,
+    "error_type": tuple(ErrorType),
     "has": tuple(HAS),
 }
 MAX_VALUES = 50
 MAX_LENGTH = 500  #: characters of one value
+#: Filters by a number: at least the first, at most the second. Tokens are input and output; durations milliseconds.
+RANGES: Mapping[str, tuple[str, str]] = {
+    "tokens": ("tokens_from", "tokens_to"),
+    "duration_ms": ("duration_from", "duration_to"),
+}
+NUMBERS = frozenset(name for pair in RANGES.values() for name in pair)
+MOST = 2**63 - 1  #: Postgres' largest bigint
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -41,7 +51,13 @@ class TimelineFilters:
     provider: tuple[str, ...] = ()
     model: tuple[str, ...] = ()
     agent: tuple[str, ...] = ()
+    tag: tuple[str, ...] = ()
+    error_type: tuple[str, ...] = ()
     has: tuple[str, ...] = ()
+    tokens_from: int | None = None
+    tokens_to: int | None = None
+    duration_from: int | None = None  #: such a filter lets no turn through that has not ended
+    duration_to: int | None = None
     q: str = ""  #: words in the input or the answer, as one types them into a search engine
     since: datetime | None = None
     until: datetime | None = None
@@ -60,13 +76,17 @@ class TimelineFilters:
             except ValidationError as error:
                 errors[name] = error.messages[0]
         filters = cls(**read)
-        if filters.since and filters.until and filters.since >= filters.until:
-            errors["until"] = "until must be later than since; nothing lies between them."
-        return filters, errors
+        return filters, errors | _empty_ranges(filters)
+
+    def range_of(self, column: str) -> tuple[int | None, int | None]:
+        """What the column (one of RANGES) is at least and at most; None: no such bound."""
+        low, high = RANGES[column]
+        return getattr(self, low), getattr(self, high)
 
     def as_dict(self) -> dict[str, str | list[str]]:
         """What `parse` reads back: JSON types, and only the filters that are set."""
-        return {field.name: _written(value) for field in fields(self) if (value := getattr(self, field.name))}
+        given = ((field.name, getattr(self, field.name)) for field in fields(self))
+        return {name: _written(value) for name, value in given if value not in ((), "", None)}
 
 
 FILTER_NAMES = tuple(field.name for field in fields(TimelineFilters))
@@ -83,6 +103,8 @@ def _values(given: Mapping[str, Any], name: str) -> tuple[str, ...]:
     getlist = getattr(given, "getlist", None)
     value = getlist(name) if getlist else given.get(name)
     values = value if isinstance(value, list | tuple) else [] if value is None else [value]
+    if name in NUMBERS:
+        values = [str(item) if type(item) is int else item for item in values]
     if not all(isinstance(item, str) for item in values):
         raise ValidationError(f"{name} must be text, or a list of texts.")
     if len(values) > MAX_VALUES:
@@ -119,14 +141,34 @@ def _moment(name: str, values: tuple[str, ...]) -> datetime | None:
     return max(moment, EPOCH)
 
 
-def _written(value: tuple[str, ...] | str | datetime) -> str | list[str]:
+def _whole(name: str, values: tuple[str, ...]) -> int | None:
+    if not values:
+        return None
+    if not (values[-1].isascii() and values[-1].isdecimal()):
+        raise ValidationError(f"{name} must be a whole number such as 2000, not “{values[-1]}”.")
+    return min(int(values[-1]), MOST)
+
+
+def _empty_ranges(filters: TimelineFilters) -> dict[str, str]:
+    errors = {}
+    if filters.since and filters.until and filters.since >= filters.until:
+        errors["until"] = "until must be later than since; nothing lies between them."
+    for low, high in RANGES.values():
+        least, most = getattr(filters, low), getattr(filters, high)
+        if least is not None and most is not None and least > most:
+            errors[high] = f"{high} must not be less than {low}; nothing lies between them."
+    return errors
+
+
+def _written(value: tuple[str, ...] | str | datetime | int) -> str | list[str]:
     if isinstance(value, datetime):
         return value.isoformat()
-    return value if isinstance(value, str) else list(value)
+    return list(value) if isinstance(value, tuple) else str(value)
 
 
 READERS: Mapping[str, Callable[[str, tuple[str, ...]], Any]] = {
     **dict.fromkeys(WORDS, _words),
+    **{name: _whole for pair in RANGES.values() for name in pair},
     "q": _text,
     "since": _moment,
     "until": _moment,

@@ -18,7 +18,7 @@ from agentcore.providers import get_provider
 from agentcore.replay import Record, Recording, as_judged
 from dashboard.agents.policies import stored_policy
 from dashboard.turns import models
-from dashboard.turns.projection import project
+from dashboard.turns.projection import failed_by, project
 
 #: Keys under which dialects keep their list of messages.
 MESSAGE_KEYS = ("messages", "contents", "input")
@@ -83,7 +83,8 @@ def rebuilt_columns(turn: models.Turn) -> dict[str, Any]:
     rows = list(models.Record.objects.filter(turn_id=turn.id).order_by("seq"))
     started = rows[0].at if rows else None
     standing = _fold(stored_policy(turn.policy), base_snapshot_of(turn), 0, rows, started)
-    return project(standing.snapshot, seq=standing.seq, started_at=started, at=standing.last_at)
+    columns = project(standing.snapshot, seq=standing.seq, started_at=started, at=standing.last_at)
+    return {**columns, "error_type": failed_by(transition for row in rows for transition in row.transitions)}
 
 
 def messages_of(turn_id: UUID) -> list[str]:

@@ -9,6 +9,7 @@ TurnMessage     the conversation in the provider's form, once per turn; attempts
 Checkpoint      a snapshot every so many records, so that a long history folds quickly
 ToolClaim       a tool that was started, whether or not it came back
 Backtest        a policy tried over stored turns
+Cohort          what turns that are alike in every facet have in common; kept by the database (migration 0003)
 
 The large tables (Record, Outcome, Attempt, AttemptChunk) are partitioned by `turn_id` (see `partitions`), and rows of a
 turn carry its id without a foreign key. The database itself refuses to change history (migration 0002): rows are
@@ -18,19 +19,35 @@ deleted only where the transaction has said `SET LOCAL whystop.erasing = 'on'`.
 from typing import ClassVar
 
 from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
-from django.contrib.postgres.search import SearchVector, SearchVectorField
+from django.contrib.postgres.search import SearchVectorField
 from django.db import models
-from django.db.models.functions import Left
+from django.db.models import F
 
 from agentcore.reasons import TurnStatus
 from dashboard.turns.fields import ExactJSONField, ShownTextField
 from dashboard.turns.ids import new_id
 
 UNFINISHED = (TurnStatus.QUEUED.value, TurnStatus.RUNNING.value, TurnStatus.HELD.value)
-#: Characters that are searched; a text vector holds at most 1 MB, which four-byte characters could fill.
-SEARCHED_INPUT_CHARS = 80_000
-SEARCHED_OUTPUT_CHARS = 120_000
+#: The arguments of `whystop_search`, in its order.
+SEARCHED = (
+    "id", "input_text", "output_text", "stop_reason", "model_stop_reason", "status", "provider", "model",
+    "agent_name", "error_type", "continuations", "tool_repairs", "envelope_retries", "tags", "input_tokens",
+    "output_tokens", "duration_ms",
+)  # fmt: skip
+
+
+#: How turns are found (see `finding`); what they include makes reading the rows needless.
+FINDING = [
+    models.Index(name=f"turns_turn_{name}", fields=fields, include=include)
+    for name, fields, include in (
+        ("walk", ["project", "-id"], ["cohort", "tokens", "duration_ms"]),
+        ("cohort", ["cohort", "-id"], ["tokens", "duration_ms"]),
+        ("tokens", ["project", "tokens"], ["id", "cohort", "duration_ms"]),
+        ("duration", ["project", "duration_ms"], ["id", "cohort", "tokens"]),
+    )
+]
 
 
 class TurnManager(models.Manager["Turn"]):
@@ -55,6 +72,7 @@ class Turn(models.Model):
     model_stop_reason = models.TextField(null=True)
     raw_stop_reason = ShownTextField(null=True)
     terminal_reason = models.TextField(null=True)
+    error_type = models.TextField(null=True)  #: of the last failure, also where the turn got over it
     error_code = ShownTextField(null=True)
     error_message = ShownTextField(default="", blank=True)
     input_text = ShownTextField(default="", blank=True)
@@ -86,10 +104,15 @@ class Turn(models.Model):
     last_seq = models.PositiveIntegerField(default=0)  #: of the record this row was projected from
     core_version = models.TextField(default="")
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
+    tags = ArrayField(models.TextField(), default=list, blank=True)  #: the operator's; see `tags`
+    tokens = models.GeneratedField(
+        expression=F("input_tokens") + F("output_tokens"), output_field=models.BigIntegerField(), db_persist=True
+    )
+    #: `Cohort.id`; a trigger keeps it, whatever is written here.
+    cohort = models.IntegerField(null=True, editable=False)
+    #: Words of question and answer, and terms of what else there is to find by (see `terms`).
     search = models.GeneratedField(
-        expression=SearchVector(
-            Left("input_text", SEARCHED_INPUT_CHARS), Left("output_text", SEARCHED_OUTPUT_CHARS), config="simple"
-        ),
+        expression=models.Func(*SEARCHED, function="whystop_search"),
         output_field=SearchVectorField(),
         db_persist=True,
     )
@@ -98,17 +121,40 @@ class Turn(models.Model):
 
     class Meta:
         indexes = [
-            models.Index("project", models.F("id").desc(), name="turns_turn_timeline"),
-            models.Index("project", "status", models.F("id").desc(), name="turns_turn_status"),
-            models.Index("project", "stop_reason", models.F("id").desc(), name="turns_turn_stop_reason"),
-            models.Index("project", "model_stop_reason", models.F("id").desc(), name="turns_turn_model_stop"),
-            models.Index("project", "model", models.F("id").desc(), name="turns_turn_model"),
+            *FINDING,
             models.Index(fields=["status"], condition=models.Q(status__in=UNFINISHED), name="turns_turn_unfinished"),
-            GinIndex(fields=["search"], name="turns_turn_search"),
+            models.Index(fields=["project", "-id"], condition=~models.Q(tags=[]), name="turns_turn_tagged"),
+            # Its pending list is read by every search, so it is kept short.
+            GinIndex(fields=["search"], gin_pending_list_limit=512, name="turns_turn_search"),
         ]
 
     def __str__(self) -> str:
         return f"{self.agent_name} {self.id}"
+
+
+class Cohort(models.Model):
+    """What turns have in common that are alike in every facet. There are few: a page is found cohort by cohort, and
+    turns are counted by cohort. Written by the database alone, when the first such turn is."""
+
+    id = models.AutoField(primary_key=True)
+    project = models.ForeignKey("agents.Project", on_delete=models.CASCADE, db_index=False)
+    stop_reason = models.TextField(null=True)
+    model_stop_reason = models.TextField(null=True)
+    status = models.TextField()
+    provider = models.TextField()
+    model = models.TextField()
+    agent_name = models.TextField()
+    error_type = models.TextField(null=True)
+    continuation = models.BooleanField()
+    repair = models.BooleanField()
+    envelope_retry = models.BooleanField()
+    key = models.UUIDField(unique=True)  #: a digest of all the above
+
+    class Meta:
+        indexes = [models.Index(fields=["project", "model"], name="turns_cohort_model")]
+
+    def __str__(self) -> str:
+        return f"cohort {self.id}"
 
 
 class Record(models.Model):

@@ -1,5 +1,6 @@
 """A turn's row as its records tell it. The row is a convenience: it can be dropped and made again from the history."""
 
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -14,7 +15,7 @@ LINT_CODES = ("output_at_cap", "unclosed_json", "unclosed_fence", "reasoning_ate
 
 
 def project(snapshot: Snapshot, *, seq: int, started_at: datetime | None, at: datetime | None) -> dict[str, Any]:
-    """The columns of a turn whose last record is `seq`, recorded `at`."""
+    """The columns of a turn whose last record is `seq`, recorded `at`; `failed_by` is told apart, by the records."""
     end, spent = snapshot.end, snapshot.spent
     ended = end is not None
     return {
@@ -52,6 +53,19 @@ def _asked(snapshot: Snapshot) -> dict[str, Any]:
     if snapshot.setup is None:
         return {}
     return {"model": snapshot.setup.model, "max_tokens": snapshot.setup.max_tokens}
+
+
+def failed_by(transitions: Iterable[Mapping[str, Any]]) -> str | None:
+    """The type of the last failure that was judged in these transitions; None where none was."""
+    judged = [error_of(transition["outcome"]) for transition in transitions if transition["outcome"] is not None]
+    return next((error["errorType"] for error in reversed(judged) if error), None)
+
+
+def error_of(outcome: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What the error policy was told of a failure, and what it said; empty where there was nothing to judge."""
+    asked = {evaluation["criterion"]: evaluation for evaluation in outcome["evaluations"]}
+    error: Mapping[str, Any] = asked.get("ErrorPolicyCriterion", {}).get("context", {})
+    return error if error.get("consecutiveFailures") else {}
 
 
 def status_of(snapshot: Snapshot) -> TurnStatus:

@@ -15,7 +15,7 @@ from agentcore.machine.advance import Step
 from agentcore.replay import Record
 from dashboard.turns import models
 from dashboard.turns.history import MESSAGE_KEYS, body_text, messages_of, sha256_of
-from dashboard.turns.projection import project
+from dashboard.turns.projection import error_of, failed_by, project
 
 CHECKPOINT_EVERY = 50  #: records
 UNIQUE_VIOLATION = "23505"
@@ -78,6 +78,8 @@ def record_step(entry: Entry) -> None:
         snapshot = serial.to_json(entry.step.snapshot)
         models.Checkpoint.objects.create(turn_id=entry.turn_id, seq=entry.seq, snapshot=snapshot, core_version=VERSION)
     columns = project(entry.step.snapshot, seq=entry.seq, started_at=entry.started_at, at=entry.at)
+    if (error_type := failed_by(record.transitions)) is not None:
+        columns["error_type"] = error_type
     models.Turn.objects.filter(id=entry.turn_id).update(**columns)
 
 
@@ -109,9 +111,7 @@ def _insert_outcomes(entry: Entry, record: Record) -> None:
 
 def _outcome_row(entry: Entry, position: int, transition: Mapping[str, Any]) -> models.Outcome:
     outcome = transition["outcome"]
-    asked = {evaluation["criterion"]: evaluation for evaluation in outcome["evaluations"]}
-    error = asked.get("ErrorPolicyCriterion", {}).get("context", {})
-    judged = bool(error.get("consecutiveFailures"))
+    error = error_of(outcome)
     return models.Outcome(
         turn_id=entry.turn_id,
         seq=entry.seq,
@@ -120,8 +120,8 @@ def _outcome_row(entry: Entry, position: int, transition: Mapping[str, Any]) -> 
         decision=outcome["decision"],
         resolved_by=outcome["resolvedBy"],
         stop_reason=outcome["stopReason"],
-        error_type=error["errorType"] if judged else None,
-        handling=error["handling"] if judged else None,
+        error_type=error.get("errorType"),
+        handling=error.get("handling"),
         evaluations=outcome["evaluations"],
     )
 

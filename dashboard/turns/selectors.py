@@ -7,13 +7,14 @@ from typing import Self
 from uuid import UUID
 
 from django.contrib.postgres.search import SearchQuery
-from django.db import connection
 from django.db.models import Q, QuerySet
 
 from dashboard.agents.models import Project
-from dashboard.turns.filters import HAS, TimelineFilters
+from dashboard.turns.filters import HAS, RANGES, TimelineFilters
+from dashboard.turns.finding import find
 from dashboard.turns.ids import first_id_at
-from dashboard.turns.models import Attempt, AttemptChunk, Backtest, Outcome, Record, Turn
+from dashboard.turns.models import Attempt, AttemptChunk, Backtest, Cohort, Outcome, Record, Turn
+from dashboard.turns.reach import reach_of
 
 __all__ = [
     "BadCursorError",
@@ -33,17 +34,6 @@ __all__ = [
 #: Columns that may be large and that no list shows; they are read when asked for.
 UNLISTED = ("policy", "overrides", "setup", "base_snapshot", "breakpoints", "search")
 DEFAULT_LIMIT, MAX_LIMIT = 50, 200
-
-SEEN_MODELS = """
-WITH RECURSIVE seen AS (
-    (SELECT model FROM turns_turn WHERE project_id = %(project)s ORDER BY model LIMIT 1)
-    UNION ALL
-    SELECT (
-        SELECT model FROM turns_turn WHERE project_id = %(project)s AND model > seen.model ORDER BY model LIMIT 1
-    ) FROM seen WHERE seen.model IS NOT NULL
-)
-SELECT model FROM seen WHERE model IS NOT NULL
-"""
 
 
 class BadCursorError(ValueError):
@@ -83,16 +73,27 @@ class Page:
 def timeline(
     *, project: Project, filters: TimelineFilters, cursor: str | None = None, limit: int = DEFAULT_LIMIT
 ) -> Page:
-    """One page of turns, newest first, by one query. Raises `BadCursorError`."""
+    """One page of turns, newest first. What it costs does not depend on the filters (see `finding`), nor on how far
+    back the page lies. Raises `BadCursorError`."""
     place = Cursor.read(cursor) if cursor else None
-    turns = Turn.objects.filter(_matching(filters), project=project).select_related("policy_version").defer(*UNLISTED)
+    ids = _ids(project, filters, place, limit + 1)
+    items = _turns(ids[:limit])
     if place is not None and place.newer:
-        found = list(turns.filter(id__gt=place.id).order_by("id")[: limit + 1])
-        return _page(found[:limit][::-1], place, older=True, newer=len(found) > limit)
-    if place is not None:
-        turns = turns.filter(id__lt=place.id)
-    found = list(turns.order_by("-id")[: limit + 1])
-    return _page(found[:limit], place, older=len(found) > limit, newer=place is not None)
+        return _page(items[::-1], place, older=True, newer=len(ids) > limit)
+    return _page(items, place, older=len(ids) > limit, newer=place is not None)
+
+
+def _ids(project: Project, filters: TimelineFilters, place: Cursor | None, limit: int) -> list[UUID]:
+    older_than = place.id if place is not None and not place.newer else None
+    newer_than = place.id if place is not None and place.newer else None
+    reach = reach_of(filters, older_than=older_than, newer_than=newer_than)
+    return [turn_id for turn_id, _ in find(project=project, filters=filters, reach=reach, limit=limit)]
+
+
+def _turns(ids: list[UUID]) -> list[Turn]:
+    """The turns in this order; one that was erased just now is missing."""
+    turns = Turn.objects.select_related("policy_version").defer(*UNLISTED).in_bulk(ids)
+    return [turns[turn_id] for turn_id in ids if turn_id in turns]
 
 
 def _page(items: list[Turn], place: Cursor | None, *, older: bool, newer: bool) -> Page:
@@ -110,9 +111,15 @@ def _page(items: list[Turn], place: Cursor | None, *, older: bool, newer: bool) 
 def _matching(filters: TimelineFilters) -> Q:
     """The condition the filters make. Ids tell when a turn was made, so times are ranges of ids."""
     matching = Q(**{f"{HAS[name]}__gt": 0 for name in filters.has})
-    for field in ("stop_reason", "model_stop_reason", "status", "provider", "model"):
+    for field in ("stop_reason", "model_stop_reason", "status", "provider", "model", "error_type"):
         matching &= _any_of(field, getattr(filters, field))
     matching &= _any_of("agent_name", filters.agent)
+    if filters.tag:
+        matching &= Q(tags__overlap=list(filters.tag))
+    for column in RANGES:
+        low, high = filters.range_of(column)
+        matching &= Q(**{f"{column}__gte": low}) if low is not None else Q()
+        matching &= Q(**{f"{column}__lte": high}) if high is not None else Q()
     if filters.since is not None:
         matching &= Q(id__gte=first_id_at(filters.since))
     if filters.until is not None:
@@ -165,10 +172,8 @@ def _joined(chunks: Iterable[tuple[int, bytes | memoryview]], most: int) -> dict
 
 
 def models_seen(project: Project) -> list[str]:
-    """The names of the models that turns were made with, in order; read from the index, name by name."""
-    with connection.cursor() as cursor:
-        cursor.execute(SEEN_MODELS, {"project": project.pk})
-        return [name for (name,) in cursor.fetchall()]
+    """The names of the models that turns were made with, in order."""
+    return list(Cohort.objects.filter(project=project).order_by("model").values_list("model", flat=True).distinct())
 
 
 def backtest_get(backtest_id: UUID) -> Backtest:

@@ -1,0 +1,40 @@
+"""Turns by cohort under filters: from rollups where these can tell, else the newest turns one by one, up to a bound."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dashboard.agents.models import Project
+from dashboard.timeline import rollups
+from dashboard.timeline.values import MOST_COUNTED
+from dashboard.turns.filters import RANGES, TimelineFilters
+from dashboard.turns.finding import Found, find
+from dashboard.turns.reach import reach_of
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Turns by cohort. `capped`: these are the newest `MOST_COUNTED`, and there are more."""
+
+    by_cohort: Mapping[int, int]
+    capped: bool
+
+
+def held_by_rollups(filters: TimelineFilters) -> bool:
+    """Whether cohorts and times are all the filters ask for; words, tags and ranges are counted turn by turn."""
+    ranged = any(filters.range_of(column) != (None, None) for column in RANGES)
+    return not (filters.q or filters.tag or ranged)
+
+
+def newest(*, project: Project, filters: TimelineFilters) -> tuple[list[Found], bool]:
+    """The newest `MOST_COUNTED` turns the filters let through, and whether there are more."""
+    found = find(project=project, filters=filters, reach=reach_of(filters), limit=MOST_COUNTED + 1)
+    return found[:MOST_COUNTED], len(found) > MOST_COUNTED
+
+
+def count(*, project: Project, filters: TimelineFilters) -> Counts:
+    """From rollups all cohorts are counted, whatever the filters want of them; else those the filters let through."""
+    if held_by_rollups(filters):
+        return Counts(rollups.counts(project=project, since=filters.since, until=filters.until), capped=False)
+    found, capped = newest(project=project, filters=filters)
+    return Counts(Counter(cohort for _, cohort in found), capped)

@@ -1,0 +1,51 @@
+"""A timeline's filters under a name: one's own, and those that others share."""
+
+from urllib.parse import urlencode
+
+from django.core.exceptions import ValidationError
+from django.db.models import Q, QuerySet
+from django.http import QueryDict
+
+from dashboard.accounts.models import User
+from dashboard.agents.models import Project
+from dashboard.timeline.models import SavedView
+from dashboard.turns.filters import TimelineFilters, unknown_filters
+
+MOST_VIEWS = 200  #: of one user in a project
+
+
+def saved_views(*, project: Project, user: User) -> QuerySet[SavedView]:
+    """The user's own views and the shared ones of others, by name."""
+    seen = Q(owner=user) | Q(shared=True)
+    return SavedView.objects.filter(seen, project=project).select_related("owner")
+
+
+def saved_view_save(*, project: Project, owner: User, name: str, query: str, shared: bool = False) -> SavedView:
+    """Keep these filters under this name; one of the same name is the owner's old one and is replaced.
+
+    Raises `ValidationError`, by field and in words.
+    """
+    kept = {"query": _query_clean(query), "shared": shared}
+    views = SavedView.objects.filter(project=project, owner=owner)
+    if not views.filter(name=name.strip()).exists() and views.count() >= MOST_VIEWS:
+        raise ValidationError({"name": f"There are {MOST_VIEWS} views already; delete one that is not needed."})
+    view = SavedView(project=project, owner=owner, name=name.strip(), **kept)
+    view.clean_fields()
+    return SavedView.objects.update_or_create(project=project, owner=owner, name=view.name, defaults=kept)[0]
+
+
+def saved_view_delete(*, view: SavedView, by: User) -> None:
+    """Raises `ValidationError` where the view is somebody else's."""
+    if view.owner_id != by.pk:
+        raise ValidationError(f"The view “{view.name}” is {view.owner.get_username()}'s; only they can delete it.")
+    view.delete()
+
+
+def _query_clean(query: str) -> str:
+    """The filters of an address, as they are always written."""
+    given = QueryDict(query.removeprefix("?"))
+    filters, errors = TimelineFilters.parse(given)
+    errors = {**unknown_filters(given, beside=("cursor", "limit")), **errors}
+    if errors:
+        raise ValidationError({"query": list(errors.values())})
+    return urlencode(filters.as_dict(), doseq=True)

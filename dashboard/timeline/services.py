@@ -1,0 +1,122 @@
+"""What is done to many turns at once. Each batch is one transaction, and leaves a `BulkAction`: who did what to which.
+
+Erasing is the one service that sets the flag by which the database lets history be deleted (agents, migration 0002).
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+from uuid import UUID
+
+from django.core.exceptions import ValidationError
+from django.db import connection, transaction
+
+from dashboard.accounts.models import User
+from dashboard.agents.models import Project
+from dashboard.live.models import Signal
+from dashboard.timeline.models import BulkAction
+from dashboard.turns.filters import TimelineFilters
+from dashboard.turns.finding import find
+from dashboard.turns.models import (
+    UNFINISHED,
+    Attempt,
+    AttemptChunk,
+    Checkpoint,
+    Outcome,
+    Record,
+    ToolClaim,
+    Turn,
+    TurnMessage,
+)
+from dashboard.turns.reach import reach_of
+from dashboard.turns.tags import MOST_TAGS, tags_clean
+
+BATCH = 500  #: turns of one transaction
+#: All that carries a turn's id.
+HISTORY = (Record, Outcome, AttemptChunk, Attempt, TurnMessage, Checkpoint, ToolClaim, Signal)
+
+Chosen = Sequence[UUID] | TimelineFilters  #: turns by id, or all that the filters let through
+
+TAG = """
+UPDATE turns_turn SET tags = (
+    SELECT coalesce(array_agg(tag ORDER BY place), '{}') FROM (
+        SELECT tag, min(place) AS place FROM unnest(tags || %(add)s::text[]) WITH ORDINALITY given (tag, place)
+         WHERE tag <> ALL(%(remove)s::text[]) GROUP BY tag) kept)
+ WHERE project_id = %(project)s AND id = ANY(%(ids)s::uuid[])
+   AND (NOT tags @> %(add)s::text[] OR tags && %(remove)s::text[])
+RETURNING id, cardinality(tags)
+"""
+ERASING = "SELECT coalesce(current_setting('whystop.erasing', true), '')"
+SET_ERASING = "SELECT set_config('whystop.erasing', %s, true)"
+
+
+def turns_tag(
+    *, project: Project, chosen: Chosen, by: User, add: Iterable[str] = (), remove: Iterable[str] = ()
+) -> int:
+    """Put tags on turns, take tags off them; returns how many turns have changed. A tag in both is taken off.
+
+    Raises `ValidationError` in words; batches before the one that could not be done stay done.
+    """
+    added, removed = tags_clean(add), tags_clean(remove)
+    audit = BulkAction(project=project, kind=BulkAction.Kind.TAG, by=by.get_username())
+    audit.added, audit.removed = list(added), list(removed)
+    return _each_batch(chosen, audit, lambda ids: _tag(project, ids, added, removed))
+
+
+def turns_erase(*, project: Project, chosen: Chosen, by: User) -> int:
+    """Erase turns and all that was recorded of them, for good; returns how many. A turn that has not ended stays: its
+    driver is still writing. A turn forked from an erased one stays too, with what it began from."""
+    audit = BulkAction(project=project, kind=BulkAction.Kind.ERASE, by=by.get_username())
+    return _each_batch(chosen, audit, lambda ids: _erase(project, ids))
+
+
+def _each_batch(chosen: Chosen, audit: BulkAction, act: Callable[[Sequence[UUID]], list[UUID]]) -> int:
+    """`act` is given ids and returns those of the turns it changed, which are then audited."""
+    audit.filter = chosen.as_dict() if isinstance(chosen, TimelineFilters) else None
+    changed = 0
+    for ids in _batches(audit.project, chosen):
+        with transaction.atomic():
+            if done := act(ids):
+                _audit(audit, done)
+                changed += len(done)
+    return changed
+
+
+def _batches(project: Project, chosen: Chosen) -> Iterator[Sequence[UUID]]:
+    """Newest first. Each batch begins below the one before, so what an action hides from the filters skips nothing."""
+    if not isinstance(chosen, TimelineFilters):
+        yield from (chosen[start : start + BATCH] for start in range(0, len(chosen), BATCH))
+        return
+    reach = reach_of(chosen)
+    while found := find(project=project, filters=chosen, reach=reach, limit=BATCH):
+        yield [turn_id for turn_id, _ in found]
+        reach = replace(reach, high=found[-1][0])
+
+
+def _audit(audit: BulkAction, turn_ids: list[UUID]) -> None:
+    said = {name: getattr(audit, name) for name in ("project", "kind", "by", "filter", "added", "removed")}
+    BulkAction.objects.create(**said, turn_ids=turn_ids)
+
+
+def _tag(project: Project, ids: Sequence[UUID], add: Sequence[str], remove: Sequence[str]) -> list[UUID]:
+    values: dict[str, Any] = {"project": project.pk, "ids": list(ids), "remove": list(remove)}
+    with connection.cursor() as cursor:
+        cursor.execute(TAG, {**values, "add": [tag for tag in add if tag not in remove]})
+        changed = cursor.fetchall()
+    if any(tags > MOST_TAGS for _, tags in changed):
+        raise ValidationError(f"A turn has at most {MOST_TAGS} tags; some of these would have more.")
+    return [turn_id for turn_id, _ in changed]
+
+
+def _erase(project: Project, ids: Sequence[UUID]) -> list[UUID]:
+    ended = Turn.objects.filter(project=project, id__in=ids).exclude(status__in=UNFINISHED)
+    erased = list(ended.select_for_update().order_by("id").values_list("id", flat=True))
+    with connection.cursor() as cursor:
+        cursor.execute(ERASING)
+        (before,) = cursor.fetchone() or ("",)
+        cursor.execute(SET_ERASING, ["on"])
+        for model in HISTORY:
+            model.objects.filter(turn_id__in=erased).delete()
+        Turn.objects.filter(id__in=erased).delete()
+        cursor.execute(SET_ERASING, [before])
+    return erased

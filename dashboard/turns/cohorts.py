@@ -1,0 +1,35 @@
+"""Which cohorts the filters let through. A cohort stands for all turns that are alike in every facet."""
+
+from collections.abc import Mapping
+
+from django.db.models import Q
+
+from dashboard.agents.models import Project
+from dashboard.turns.filters import TimelineFilters
+from dashboard.turns.models import Cohort
+
+#: Filters that a cohort answers, and its columns.
+COLUMNS: Mapping[str, str] = {
+    "stop_reason": "stop_reason",
+    "model_stop_reason": "model_stop_reason",
+    "status": "status",
+    "provider": "provider",
+    "model": "model",
+    "agent": "agent_name",
+    "error_type": "error_type",
+}
+#: What a turn `has`, and the column that says so.
+HAS_COLUMNS: Mapping[str, str] = {
+    "continuation": "continuation",
+    "repair": "repair",
+    "envelope_retry": "envelope_retry",
+}
+
+
+def matching(*, project: Project, filters: TimelineFilters) -> list[int] | None:
+    """Ids of the cohorts the filters let through; None: they do not ask about cohorts, and all go through."""
+    asked = {f"{column}__in": values for name, column in COLUMNS.items() if (values := getattr(filters, name))}
+    asked |= {HAS_COLUMNS[name]: True for name in filters.has}
+    if not asked:
+        return None
+    return list(Cohort.objects.filter(Q(**asked), project=project).values_list("id", flat=True))

@@ -1,0 +1,148 @@
+"""Finding turns by id, newest first or oldest first, in little time whatever the filters are.
+
+What makes this hard is that no index knows in advance which filters come together. Three ways, each bounded:
+
+walk     the timeline itself, a few thousand turns from where the reader is, by an index that also holds each turn's
+         cohort, tokens and duration. Finds whatever is not rare there.
+cohorts  the turns of each cohort that matches, by an index that has them in order. Two filters that are common, each,
+         and never come together have no cohort in common: nothing is read at all.
+search   for words and tags: windows of time, each several times longer than the one before, and in each one query of
+         the text index, which knows facets, tags and times as terms beside the words (`terms`).
+
+A range is a condition on the walk; where that finds too little, Postgres' own statistics choose the shortest index.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.db import connection, transaction
+
+from dashboard.agents.models import Project
+from dashboard.turns import cohorts
+from dashboard.turns.filters import RANGES, TimelineFilters
+from dashboard.turns.reach import Reach, windows
+from dashboard.turns.terms import span_query, text_query
+
+WALKED = 5_000  #: turns; a few milliseconds
+WINDOW = 2_000  #: turns in the first window of a search
+
+WALK = """
+SELECT id, cohort FROM (
+    SELECT id, cohort, tokens, duration_ms FROM turns_turn
+     WHERE project_id = %(project)s AND id >= %(low)s AND id < %(high)s ORDER BY id {order} LIMIT %(walked)s
+) walked WHERE {narrow} LIMIT %(limit)s
+"""
+COHORTS = """
+SELECT found.id, found.cohort FROM unnest(%(cohorts)s::integer[]) wanted (cohort) CROSS JOIN LATERAL (
+    SELECT id, cohort FROM turns_turn
+     WHERE cohort = wanted.cohort AND id >= %(low)s AND id < %(high)s ORDER BY id {order} LIMIT %(limit)s
+) found ORDER BY id {order} LIMIT %(limit)s
+"""
+#: Materialized, so that the order does not tempt the planner to walk: the walk has been tried.
+RANGE = """
+WITH found AS MATERIALIZED (
+    SELECT id, cohort FROM turns_turn
+     WHERE project_id = %(project)s AND id >= %(low)s AND id < %(high)s AND {narrow}
+) SELECT id, cohort FROM found ORDER BY id {order} LIMIT %(limit)s
+"""
+#: Materialized, so that the text index alone answers; a condition on the id would tempt the planner to walk.
+SEARCH = """
+WITH found AS MATERIALIZED (
+    SELECT id, project_id, cohort, tokens, duration_ms FROM turns_turn WHERE search @@ ({query})
+) SELECT id, cohort FROM found
+   WHERE project_id = %(project)s AND id >= %(low)s AND id < %(high)s AND {narrow} ORDER BY id {order} LIMIT %(limit)s
+"""
+#: Nothing but punctuation asks for no word, and finds nothing.
+WORDS = "CASE WHEN numnode({0}) > 0 THEN {0} END".format("websearch_to_tsquery('simple', %(words)s)")
+AT = "SELECT id FROM turns_turn WHERE project_id = %(project)s AND id >= %(low)s AND id < %(high)s ORDER BY id {order}"
+#: Where a search begins, where its first window ends, and where there is nothing more.
+MARKS = f"""
+SELECT ({AT} LIMIT 1), ({AT} LIMIT 1 OFFSET %(window)s), ({AT.format(order="{reverse}")} LIMIT 1)
+"""
+
+Found = tuple[UUID, int]  #: a turn's id and its cohort
+
+
+def find(*, project: Project, filters: TimelineFilters, reach: Reach, limit: int) -> list[Found]:
+    """The first `limit` turns in the order of `reach` that the filters let through."""
+    wanted = cohorts.matching(project=project, filters=filters)
+    if wanted == []:
+        return []
+    with _short_reads():
+        finding = _Finding(filters, reach, limit, {"project": project.pk, "cohorts": wanted, **_bounds(filters)})
+        return finding.by_search() if filters.q or filters.tag else finding.by_index()
+
+
+@dataclass(frozen=True, slots=True)
+class _Finding:
+    filters: TimelineFilters
+    reach: Reach
+    limit: int
+    values: dict[str, Any]
+
+    def by_index(self) -> list[Found]:
+        found = self._rows(WALK, self.reach, self.limit)
+        if len(found) == self.limit or self._narrow == "TRUE":
+            return found
+        return self._rows(RANGE if _bounds(self.filters) else COHORTS, self.reach, self.limit)
+
+    def by_search(self) -> list[Found]:
+        found: list[Found] = []
+        for window in self._windows():
+            found += self._rows(SEARCH, window, self.limit - len(found))
+            if len(found) == self.limit:
+                break
+        return found
+
+    def _windows(self) -> Iterator[Reach]:
+        ((begin, marker, end),) = self._run(MARKS, self.reach, window=WINDOW)
+        return windows(self.reach, begin, marker, end) if begin else iter(())
+
+    def _rows(self, sql: str, reach: Reach, limit: int) -> list[Found]:
+        return self._run(sql, reach, limit=limit, walked=max(WALKED, limit), **self._query(reach))
+
+    def _run(self, sql: str, reach: Reach, **values: Any) -> list[Any]:
+        statement = sql.format(order=reach.order, reverse=reach.reverse, narrow=self._narrow, query=self._words)
+        with connection.cursor() as cursor:
+            cursor.execute(statement, {**self.values, **values, "low": reach.low, "high": reach.high})
+            rows: list[Any] = cursor.fetchall()
+            return rows
+
+    @property
+    def _narrow(self) -> str:
+        """The conditions that the indexes' own columns answer."""
+        conditions = [CONDITIONS[name] for name in self.values if self.values[name] is not None and name in CONDITIONS]
+        return " AND ".join(conditions) or "TRUE"
+
+    @property
+    def _words(self) -> str:
+        return f"{WORDS} && %(terms)s::tsquery" if self.filters.q else "%(terms)s::tsquery"
+
+    def _query(self, reach: Reach) -> dict[str, str]:
+        parts = (text_query(self.filters), span_query(reach.low, reach.last))
+        return {"words": self.filters.q, "terms": " & ".join(part for part in parts if part)}
+
+
+#: By the value they need; a value that is None makes no condition.
+CONDITIONS = {
+    "cohorts": "cohort = ANY(%(cohorts)s)",
+    **{low: f"{column} >= %({low})s" for column, (low, _) in RANGES.items()},
+    **{high: f"{column} <= %({high})s" for column, (_, high) in RANGES.items()},
+}
+
+
+def _bounds(filters: TimelineFilters) -> dict[str, int]:
+    names = (name for pair in RANGES.values() for name in pair)
+    return {name: value for name in names if (value := getattr(filters, name)) is not None}
+
+
+@contextmanager
+def _short_reads() -> Iterator[None]:
+    """What the planner cannot know: these reads are short. Reading the whole table, or compiling, never pays."""
+    with transaction.atomic(savepoint=False), connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off; SET LOCAL jit = off")
+        yield
+        cursor.execute("SET LOCAL enable_seqscan TO DEFAULT; SET LOCAL jit TO DEFAULT")

@@ -1,0 +1,73 @@
+"""A stretch of the timeline, and its windows: pieces of it, each several times longer in time than the one before."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from uuid import UUID
+
+from dashboard.turns.filters import TimelineFilters
+from dashboard.turns.ids import first_id_at
+
+GROWTH = 6  #: of one window over the one before
+FIRST, BEYOND = UUID(int=0), UUID(int=2**128 - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """Ids from `low` up to but without `high`, read newest first or oldest first."""
+
+    low: UUID = FIRST
+    high: UUID = BEYOND
+    newest_first: bool = True
+
+    @property
+    def order(self) -> str:
+        return "DESC" if self.newest_first else "ASC"
+
+    @property
+    def reverse(self) -> str:
+        return "ASC" if self.newest_first else "DESC"
+
+    @property
+    def last(self) -> UUID:
+        """The largest id within."""
+        return UUID(int=max(0, self.high.int - 1))
+
+
+def reach_of(filters: TimelineFilters, *, older_than: UUID | None = None, newer_than: UUID | None = None) -> Reach:
+    """The filters' times, from a place in the timeline on. Ids tell when a turn was made."""
+    lows = [FIRST, *([first_id_at(filters.since)] if filters.since else [])]
+    highs = [BEYOND, *([first_id_at(filters.until)] if filters.until else [])]
+    if newer_than is not None:
+        lows.append(_after(newer_than))
+    if older_than is not None:
+        highs.append(older_than)
+    return Reach(max(lows), min(highs), newest_first=newer_than is None)
+
+
+def windows(reach: Reach, begin: UUID, marker: UUID | None, end: UUID) -> Iterator[Reach]:
+    """Pieces of the reach in its order, without gaps. `begin` and `end` are the first and last turn in that order;
+    `marker`, if there is one, says how far the first window goes."""
+    low, high = sorted((begin, end))
+    width = abs(_milliseconds(begin) - _milliseconds(marker or end)) + 1
+    left = Reach(low, _after(high), reach.newest_first)
+    while left.low < left.high:
+        piece, left = _split(left, width)
+        width *= GROWTH
+        yield piece
+
+
+def _split(reach: Reach, width: int) -> tuple[Reach, Reach]:
+    """The first `width` milliseconds of the reach, and the rest."""
+    if reach.newest_first:
+        cut = max(reach.low, UUID(int=max(0, _milliseconds(reach.last) - width) << 80))
+        return Reach(cut, reach.high, True), Reach(reach.low, cut, True)
+    cut = min(reach.high, UUID(int=min(2**48 - 1, _milliseconds(reach.low) + width + 1) << 80))
+    return Reach(reach.low, cut, False), Reach(cut, reach.high, False)
+
+
+def _after(id: UUID) -> UUID:
+    return UUID(int=min(id.int + 1, BEYOND.int))
+
+
+def _milliseconds(id: UUID) -> int:
+    return id.int >> 80

@@ -1,0 +1,19 @@
+"""Tags: an operator's own words on turns. They are no part of a turn's history."""
+
+from collections.abc import Iterable
+
+from django.core.exceptions import ValidationError
+
+MOST_TAGS = 20  #: on one turn
+MOST_CHARACTERS = 64
+
+
+def tags_clean(given: Iterable[str]) -> tuple[str, ...]:
+    """Each tag once, trimmed, in the order given. Raises `ValidationError` in words."""
+    tags = tuple(dict.fromkeys(tag.strip() for tag in given))
+    for tag in tags:
+        if not tag or len(tag) > MOST_CHARACTERS or not tag.isprintable():
+            raise ValidationError(f"A tag has 1 to {MOST_CHARACTERS} printable characters; “{tag}” does not.")
+    if len(tags) > MOST_TAGS:
+        raise ValidationError(f"A turn has at most {MOST_TAGS} tags; these are {len(tags)}.")
+    return tags
