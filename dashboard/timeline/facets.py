@@ -10,8 +10,9 @@ from dashboard.timeline.counting import Counts, count, held_by_rollups
 from dashboard.timeline.values import MOST_COUNTED, Facet, FacetValue
 from dashboard.turns.cohorts import COLUMNS, HAS_COLUMNS
 from dashboard.turns.filters import TimelineFilters
-from dashboard.turns.models import Cohort
-from dashboard.turns.selectors import turns_matching
+from dashboard.turns.finding import find
+from dashboard.turns.models import Cohort, Turn
+from dashboard.turns.reach import reach_of
 
 LABELS: Mapping[str, str] = {
     "stop_reason": "Agent stopped",
@@ -69,9 +70,12 @@ def _values(name: str, cohort: Cohort) -> Iterator[str]:
 
 def _tags(project: Project, filters: TimelineFilters) -> tuple[Counter[str], bool]:
     """Of the newest turns that have any."""
-    turns = turns_matching(project=project, filters=replace(filters, tag=())).exclude(tags=[])
-    tagged = list(turns.order_by("-id").values_list("tags", flat=True)[: MOST_COUNTED + 1])
-    return Counter(tag for tags in tagged[:MOST_COUNTED] for tag in tags), len(tagged) > MOST_COUNTED
+    others = replace(filters, tag=())
+    reach, most = reach_of(others), MOST_COUNTED + 1
+    found = find(project=project, filters=others, reach=reach, limit=most, tagged=True)
+    ids = [turn_id for turn_id, _ in found[:MOST_COUNTED]]
+    tags = Turn.objects.filter(id__in=ids).values_list("tags", flat=True)
+    return Counter(tag for tags_of_one in tags for tag in tags_of_one), len(found) > MOST_COUNTED
 
 
 def _facet(name: str, filters: TimelineFilters, counts: Counter[str], capped: bool) -> Facet:

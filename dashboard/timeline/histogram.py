@@ -64,7 +64,7 @@ def _range(project: Project, filters: TimelineFilters) -> tuple[datetime, dateti
 
 def moment_of(id: int) -> datetime:
     """When a turn of this id (UUIDv7, as a number) was made, to the millisecond."""
-    return EPOCH + timedelta(milliseconds=min(id >> 80, 253_402_300_799_000))
+    return EPOCH + timedelta(milliseconds=min(id >> 80, 221_845_392_000_000))
 
 
 def _rolled_up(project: Project, filters: TimelineFilters, stack: str, width: int) -> list[Row]:

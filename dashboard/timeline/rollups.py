@@ -62,7 +62,7 @@ SELECT whystop_minute(id) AS start, cohort, 1 AS count FROM turns_turn
 """
 COUNTS = "SELECT cohort, sum(count)::bigint FROM ({counted}) counted GROUP BY cohort HAVING sum(count) <> 0"
 #: Later than any rollup (`whystop_minute`).
-END = datetime(9999, 12, 31, 23, 59, tzinfo=UTC)
+END = datetime(9001, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)

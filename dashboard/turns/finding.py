@@ -12,9 +12,9 @@ search   for words and tags: windows of time, each several times longer than the
 A range is a condition on the walk; where that finds too little, Postgres' own statistics choose the shortest index.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
@@ -23,7 +23,7 @@ from django.db import connection, transaction
 from dashboard.agents.models import Project
 from dashboard.turns import cohorts
 from dashboard.turns.filters import RANGES, TimelineFilters
-from dashboard.turns.reach import Reach, windows
+from dashboard.turns.reach import FIRST, Reach, after, windows
 from dashboard.turns.terms import span_query, text_query
 
 WALKED = 5_000  #: turns; a few milliseconds
@@ -48,10 +48,14 @@ WITH found AS MATERIALIZED (
      WHERE project_id = %(project)s AND id >= %(low)s AND id < %(high)s AND {narrow}
 ) SELECT id, cohort FROM found ORDER BY id {order} LIMIT %(limit)s
 """
+TAGGED = """
+SELECT id, cohort FROM turns_turn
+ WHERE project_id = %(project)s AND id >= %(low)s AND id < %(high)s AND {narrow} ORDER BY id {order} LIMIT %(limit)s
+"""
 #: Materialized, so that the text index alone answers; a condition on the id would tempt the planner to walk.
 SEARCH = """
 WITH found AS MATERIALIZED (
-    SELECT id, project_id, cohort, tokens, duration_ms FROM turns_turn WHERE search @@ ({query})
+    SELECT id, project_id, cohort, tokens, duration_ms, tags FROM turns_turn WHERE search @@ ({query})
 ) SELECT id, cohort FROM found
    WHERE project_id = %(project)s AND id >= %(low)s AND id < %(high)s AND {narrow} ORDER BY id {order} LIMIT %(limit)s
 """
@@ -63,16 +67,21 @@ MARKS = f"""
 SELECT ({AT} LIMIT 1), ({AT} LIMIT 1 OFFSET %(window)s), ({AT.format(order="{reverse}")} LIMIT 1)
 """
 
+#: What the planner cannot know: these reads are short, and of indexes that are in memory. Reading the whole table, or
+#: compiling, never pays.
+SHORT_READS: Mapping[str, str] = {"enable_seqscan": "off", "jit": "off", "random_page_cost": "1.1"}
+
 Found = tuple[UUID, int]  #: a turn's id and its cohort
 
 
-def find(*, project: Project, filters: TimelineFilters, reach: Reach, limit: int) -> list[Found]:
-    """The first `limit` turns in the order of `reach` that the filters let through."""
+def find(*, project: Project, filters: TimelineFilters, reach: Reach, limit: int, tagged: bool = False) -> list[Found]:
+    """The first `limit` turns in the order of `reach` that the filters let through; `tagged`: of those with any tag."""
     wanted = cohorts.matching(project=project, filters=filters)
     if wanted == []:
         return []
     with _short_reads():
-        finding = _Finding(filters, reach, limit, {"project": project.pk, "cohorts": wanted, **_bounds(filters)})
+        values = {"project": project.pk, "cohorts": wanted, **_bounds(filters), **({"tagged": True} if tagged else {})}
+        finding = _Finding(filters, reach, limit, values)
         return finding.by_search() if filters.q or filters.tag else finding.by_index()
 
 
@@ -84,6 +93,8 @@ class _Finding:
     values: dict[str, Any]
 
     def by_index(self) -> list[Found]:
+        if "tagged" in self.values:
+            return self._rows(TAGGED, self.reach, self.limit)
         found = self._rows(WALK, self.reach, self.limit)
         if len(found) == self.limit or self._narrow == "TRUE":
             return found
@@ -98,8 +109,16 @@ class _Finding:
         return found
 
     def _windows(self) -> Iterator[Reach]:
-        ((begin, marker, end),) = self._run(MARKS, self.reach, window=WINDOW)
-        return windows(self.reach, begin, marker, end) if begin else iter(())
+        """From the first turn to the last, or to the last of a cohort that matches."""
+        reach = self.reach if self.values["cohorts"] is None else self._with_cohorts()
+        ((begin, marker, end),) = self._run(MARKS, reach, window=WINDOW)
+        return windows(reach, begin, marker, end) if begin else iter(())
+
+    def _with_cohorts(self) -> Reach:
+        """The part of the reach that has turns of these cohorts."""
+        turned = replace(self.reach, newest_first=not self.reach.newest_first)
+        ends = [turn_id for reach in (self.reach, turned) for turn_id, _ in self._rows(COHORTS, reach, 1)]
+        return replace(self.reach, low=min(ends), high=after(max(ends))) if ends else replace(self.reach, high=FIRST)
 
     def _rows(self, sql: str, reach: Reach, limit: int) -> list[Found]:
         return self._run(sql, reach, limit=limit, walked=max(WALKED, limit), **self._query(reach))
@@ -129,6 +148,7 @@ class _Finding:
 #: By the value they need; a value that is None makes no condition.
 CONDITIONS = {
     "cohorts": "cohort = ANY(%(cohorts)s)",
+    "tagged": "NOT (tags = '{}')",
     **{low: f"{column} >= %({low})s" for column, (low, _) in RANGES.items()},
     **{high: f"{column} <= %({high})s" for column, (_, high) in RANGES.items()},
 }
@@ -141,8 +161,7 @@ def _bounds(filters: TimelineFilters) -> dict[str, int]:
 
 @contextmanager
 def _short_reads() -> Iterator[None]:
-    """What the planner cannot know: these reads are short. Reading the whole table, or compiling, never pays."""
     with transaction.atomic(savepoint=False), connection.cursor() as cursor:
-        cursor.execute("SET LOCAL enable_seqscan = off; SET LOCAL jit = off")
+        cursor.execute("; ".join(f"SET LOCAL {name} = {value}" for name, value in SHORT_READS.items()))
         yield
-        cursor.execute("SET LOCAL enable_seqscan TO DEFAULT; SET LOCAL jit TO DEFAULT")
+        cursor.execute("; ".join(f"SET LOCAL {name} TO DEFAULT" for name in SHORT_READS))

@@ -123,7 +123,12 @@ class Turn(models.Model):
         indexes = [
             *FINDING,
             models.Index(fields=["status"], condition=models.Q(status__in=UNFINISHED), name="turns_turn_unfinished"),
-            models.Index(fields=["project", "-id"], condition=~models.Q(tags=[]), name="turns_turn_tagged"),
+            models.Index(
+                fields=["project", "-id"],
+                include=["cohort", "tokens", "duration_ms"],
+                condition=~models.Q(tags=[]),
+                name="turns_turn_tagged",
+            ),
             # Its pending list is read by every search, so it is kept short.
             GinIndex(fields=["search"], gin_pending_list_limit=512, name="turns_turn_search"),
         ]

@@ -38,7 +38,7 @@ def reach_of(filters: TimelineFilters, *, older_than: UUID | None = None, newer_
     lows = [FIRST, *([first_id_at(filters.since)] if filters.since else [])]
     highs = [BEYOND, *([first_id_at(filters.until)] if filters.until else [])]
     if newer_than is not None:
-        lows.append(_after(newer_than))
+        lows.append(after(newer_than))
     if older_than is not None:
         highs.append(older_than)
     return Reach(max(lows), min(highs), newest_first=newer_than is None)
@@ -49,7 +49,7 @@ def windows(reach: Reach, begin: UUID, marker: UUID | None, end: UUID) -> Iterat
     `marker`, if there is one, says how far the first window goes."""
     low, high = sorted((begin, end))
     width = abs(_milliseconds(begin) - _milliseconds(marker or end)) + 1
-    left = Reach(low, _after(high), reach.newest_first)
+    left = Reach(low, after(high), reach.newest_first)
     while left.low < left.high:
         piece, left = _split(left, width)
         width *= GROWTH
@@ -65,7 +65,8 @@ def _split(reach: Reach, width: int) -> tuple[Reach, Reach]:
     return Reach(reach.low, cut, False), Reach(cut, reach.high, False)
 
 
-def _after(id: UUID) -> UUID:
+def after(id: UUID) -> UUID:
+    """The next larger id there could be."""
     return UUID(int=min(id.int + 1, BEYOND.int))
 
 

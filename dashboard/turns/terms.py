@@ -19,7 +19,10 @@ OCTAVES = 64
 
 
 def text_query(filters: TimelineFilters) -> str:
-    """What the filters ask beside words and times, as Postgres reads a tsquery; empty where that is nothing."""
+    """What the filters ask beside words and times, as Postgres reads a tsquery; empty where that is nothing.
+
+    A range in which no number lies is asked as its lower end: the caller checks ranges.
+    """
     parts = [_any_of(name, getattr(filters, name)) for name in FACETS if getattr(filters, name)]
     parts += [_any_of("has", [value]) for value in filters.has]
     parts += [_any_of(column, _octaves(*filters.range_of(column))) for column in RANGES if _bounded(filters, column)]
@@ -41,7 +44,9 @@ def _bounded(filters: TimelineFilters, column: str) -> bool:
 
 def _octaves(low: int | None, high: int | None) -> Iterable[str]:
     """Numbers are kept by their length in bits."""
-    return map(str, range((low or 0).bit_length(), (OCTAVES if high is None else high.bit_length()) + 1))
+    least = (low or 0).bit_length()
+    most = OCTAVES if high is None else high.bit_length()
+    return map(str, range(least, max(least, most) + 1))
 
 
 def _any_of(name: str, values: Iterable[str]) -> str:

@@ -11,11 +11,12 @@ from django.db import migrations, models
 
 import dashboard.turns.ids
 
-#: The minute of a UUIDv7. Ids of chance may lie beyond the year 9999, which no client reads.
+#: The minute of a UUIDv7. Ids of chance may lie beyond the year 9999, which no client reads: they
+#: count as of the year 9000.
 MINUTE = """
 CREATE FUNCTION whystop_minute(id uuid) RETURNS timestamptz LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT to_timestamp(
-        least(('x' || left(translate(id::text, '-', ''), 12))::bit(48)::bigint, 253402300799000) / 60000 * 60)
+        least(('x' || left(translate(id::text, '-', ''), 12))::bit(48)::bigint, 221845392000000) / 60000 * 60)
 $$;
 """
 

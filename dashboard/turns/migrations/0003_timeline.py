@@ -176,7 +176,10 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             "turn",
             models.Index(
-                fields=["project", "-id"], condition=models.Q(("tags", []), _negated=True), name="turns_turn_tagged"
+                fields=["project", "-id"],
+                include=["cohort", "tokens", "duration_ms"],
+                condition=models.Q(("tags", []), _negated=True),
+                name="turns_turn_tagged",
             ),
         ),
     ]

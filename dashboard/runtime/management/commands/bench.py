@@ -2,28 +2,41 @@
 
 import os
 import platform
-from argparse import ArgumentParser
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandParser
 
-from dashboard.bench import core
+from dashboard.bench import core, loading, timeline
 
-SUITES: Mapping[str, Callable[[], Iterator[str]]] = {"core": core.rows}
+SUITES: Mapping[str, tuple[Callable[[], Iterator[str]], str]] = {
+    "core": (core.rows, "transitions, stream decoding, verify, what-if and import, beside plain Python"),
+    "timeline": (timeline.lines, "pages, facets and histograms of the turns that are here, beside the bare SQL"),
+}
+LOAD = "load"
 
 
 class Command(BaseCommand):
-    help = "Measure. `core`: transitions, stream decoding, verify, what-if and import, beside plain Python."
+    help = "Measure.\n" + "\n".join(f"  {name}: {what}" for name, (_, what) in SUITES.items())
+    help += "\n  load: fill this database with made turns, for the suites that want many"
     requires_system_checks = ()
 
+    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
+        return super().create_parser(prog_name, subcommand, formatter_class=RawDescriptionHelpFormatter, **kwargs)
+
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("suite", choices=sorted(SUITES))
+        parser.add_argument("suite", choices=sorted((*SUITES, LOAD)))
+        parser.add_argument("--turns", type=int, default=1_000_000, help="how many turns load makes")
+        parser.add_argument("--days", type=float, default=30, help="over how many days, up to now, they are spread")
 
     def handle(self, *_args: Any, **options: Any) -> None:
+        if options["suite"] == LOAD:
+            loading.load(turns=options["turns"], days=options["days"], say=self.stdout.write)
+            return
         self.stdout.write(
             f"Python {platform.python_version()}, {os.cpu_count()} cores, of which one is used; rates are per second "
             "of processor time; median (lowest–highest) of runs"
         )
-        for line in SUITES[options["suite"]]():
+        for line in SUITES[options["suite"]][0]():
             self.stdout.write(line)

@@ -1,0 +1,91 @@
+"""Small populations of turns for what finds and counts them: few values, so that they come together in every way."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from django.db import transaction
+from hypothesis import strategies as st
+
+from dashboard.agents import selectors as agents
+from dashboard.turns.filters import TimelineFilters
+from dashboard.turns.ids import first_id_at, new_id
+from dashboard.turns.models import Turn
+
+NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+WORDS = ("rivers", "lakes", "over")
+
+#: Moments that lie in one minute, in one day, in one month, and far apart.
+MOMENTS = st.one_of(
+    *(
+        st.integers(0, most).map(lambda n: NOW - timedelta(milliseconds=n))
+        for most in (50_000, 80_000_000, 2_600_000_000)
+    ),
+    st.integers(0, 900).map(lambda days: NOW - timedelta(days=days)),
+)
+COLUMNS = st.fixed_dictionaries(
+    {
+        "status": st.sampled_from(["completed", "partial", "failed"]),
+        "stop_reason": st.sampled_from([None, "completed", "retry_limit"]),
+        "model_stop_reason": st.sampled_from([None, "end_turn", "max_tokens"]),
+        "model": st.sampled_from(["m1", "m'2\\"]),
+        "agent_name": st.sampled_from(["a", "b"]),
+        "error_type": st.sampled_from([None, "tool"]),
+        "continuations": st.integers(0, 2),
+        "envelope_retries": st.integers(0, 1),
+        "input_tokens": st.integers(0, 5),
+        "output_tokens": st.integers(0, 300),
+        "duration_ms": st.none() | st.integers(0, 5_000),
+        "tags": st.lists(st.sampled_from(["seen", "it's\\", "x"]), unique=True, max_size=2),
+        "output_text": st.lists(st.sampled_from(WORDS), max_size=4).map(" ".join),
+    }
+)
+POPULATIONS = st.lists(st.tuples(MOMENTS, COLUMNS), max_size=25)
+
+
+def some(*values: str) -> Any:
+    return st.just(()) | st.lists(st.sampled_from(values), unique=True, min_size=1, max_size=2).map(tuple)
+
+
+def bound(most: int) -> Any:
+    return st.none() | st.integers(0, most)
+
+
+FILTERS = st.builds(
+    TimelineFilters,
+    status=some("completed", "partial"),
+    stop_reason=some("completed", "retry_limit"),
+    model=some("m1", "m'2\\"),
+    agent=some("a", "b"),
+    error_type=some("tool"),
+    tag=some("seen", "it's\\"),
+    has=some("continuation", "envelope_retry"),
+    tokens_from=bound(300),
+    tokens_to=bound(300),
+    duration_from=bound(5_000),
+    duration_to=bound(5_000),
+    q=st.sampled_from(["", "", "rivers", "-lakes", '"rivers lakes"', "lakes or over", "!"]),
+    since=st.none() | MOMENTS,
+    until=st.none() | MOMENTS,
+)
+
+
+@contextmanager
+def undone() -> Iterator[None]:
+    """What one example stores is gone before the next."""
+    with transaction.atomic():
+        yield
+        transaction.set_rollback(True)
+
+
+def make_turn(at: datetime | None = None, **columns: Any) -> Turn:
+    """A turn made at this moment; of the same moment in no order."""
+    chance = new_id().int & (1 << 62) - 1
+    turn_id = new_id() if at is None else type(new_id())(int=first_id_at(at).int | 7 << 76 | 2 << 62 | chance)
+    values = {"agent_name": "a", "provider": "openai", "model": "m", "max_tokens": 60, "id": turn_id}
+    return Turn.objects.create(**{"project": agents.project_default(), **values, **columns})
+
+
+def make_turns(population: list[tuple[datetime, dict[str, Any]]]) -> list[Turn]:
+    return [make_turn(at, **columns) for at, columns in population]
