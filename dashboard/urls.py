@@ -15,6 +15,7 @@ urlpatterns = [
     path("api/v1/", api.urls),
     path("admin/", admin.site.urls),
     path("", include("dashboard.turns.urls")),
+    path("", include("dashboard.timeline.urls")),
     path("", include("dashboard.live.urls")),
     path("", include("dashboard.replay.urls")),
 ]

@@ -10,8 +10,7 @@ from agentcore.machine.snapshot import Snapshot
 from dashboard.live.announcing import TIMELINE_GROUP, turn_group
 from dashboard.live.recent import recent_turns
 from dashboard.live.watching import Watcher
-from dashboard.turns import history, listing, selectors
-from dashboard.turns.filters import TimelineFilters
+from dashboard.turns import history, selectors
 from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.shown import draft_shown
 from dashboard.turns.views import turn_context
@@ -19,13 +18,6 @@ from dashboard.turns.views import turn_context
 #: The parts of a turn's page that change while it runs.
 TURN_PARTS = ("_head", "_machine", "_answer", "_moments", "_attempts", "_deck")
 SLOW_DRAFT = 60_000  #: characters of a draft that are pushed in one `PACE`; longer ones are pushed less often
-
-
-def _id(text: str) -> UUID | None:
-    try:
-        return UUID(text)
-    except ValueError:
-        return None
 
 
 class TurnConsumer(Watcher):
@@ -85,66 +77,6 @@ class TurnConsumer(Watcher):
         self.draft_sent = length
         self.pace = Watcher.pace * (1 + length // SLOW_DRAFT)
         return render_to_string("turns/_draft.html", {"draft": draft, "oob_draft": True})
-
-
-class TimelineConsumer(Watcher):
-    """One page of the timeline, by the filters and the cursor of its address. The first page gets new turns as rows;
-    a later one is told how many there are."""
-
-    group = TIMELINE_GROUP
-    pace = 0.3
-
-    def begin(self, given: QueryDict, /, **_: Any) -> None:
-        self.filters, _errors = TimelineFilters.parse(given)
-        self.cursor = given.get("cursor", "")
-        self.newest = _id(given.get("newest", ""))
-        self.rows: dict[UUID, Turn] | None = None
-        self.news_count = 0
-
-    def is_waiting(self) -> bool:
-        return True
-
-    def news(self) -> list[str]:
-        rows = {turn.id: turn for turn in listing.page_again(self.filters, self.cursor)}
-        known, self.rows = self.rows, rows
-        messages = self._differences(known, rows) if known is not None else [self._all(rows)]
-        return [*messages, self._count()]
-
-    def _all(self, rows: dict[UUID, Turn]) -> str:
-        """The page may be older than the socket, so the first push is the whole list."""
-        return render_to_string("turns/_rows.html", {"turns": list(rows.values()), "oob": True})
-
-    def _differences(self, known: dict[UUID, Turn], rows: dict[UUID, Turn]) -> list[str]:
-        """Rows that went or changed, then rows that came: a body and rows of a table do not parse side by side."""
-        fresh = [turn_id for turn_id in rows if turn_id not in known]
-        top = max(known, default=None)
-        if any(top is not None and turn_id < top for turn_id in fresh):
-            return [self._all(rows)]  # a row in the middle: a filter lets an old turn through again
-        gone = [f'<tr id="row-{turn_id}" hx-swap-oob="delete"></tr>' for turn_id in known.keys() - rows.keys()]
-        changed = [_row(turn, "hx-swap-oob") for turn_id, turn in rows.items() if _differs(known.get(turn_id), turn)]
-        added = "".join(_row(rows[turn_id], "class", "fresh") for turn_id in fresh)
-        return ["".join(gone + changed), f'<tbody hx-swap-oob="afterbegin:#rows">{added}</tbody>' if added else ""]
-
-    def _count(self) -> str:
-        if not self.cursor:
-            return ""
-        count = listing.newer_than(self.filters, self.newest)
-        if count == self.news_count:
-            return ""
-        self.news_count = count
-        context = {"count": count, "most": listing.MOST_COUNTED, "query": listing.query_of(self.filters), "oob": True}
-        return render_to_string("turns/_new_turns.html", context)
-
-
-def _row(turn: Turn, attribute: str, value: str = "true") -> str:
-    """The page's own row, with one attribute more."""
-    html = render_to_string("turns/_row.html", {"turn": turn})
-    return html.replace("<tr ", f'<tr {attribute}="{value}" ', 1)
-
-
-def _differs(known: Turn | None, turn: Turn) -> bool:
-    """Whether a row that is shown says something else now. Its age does not count: the page counts that itself."""
-    return known is not None and (known.last_seq, known.status) != (turn.last_seq, turn.status)
 
 
 class AgentConsumer(Watcher):

@@ -6,9 +6,10 @@ from django.urls import path
 
 from dashboard.live import consumers
 from dashboard.replay.consumers import RerunConsumer
+from dashboard.timeline.consumers import TimelineConsumer
 
 websocket_urlpatterns: list[Any] = [
-    path("ws/timeline/", consumers.TimelineConsumer.as_asgi()),
+    path("ws/timeline/", TimelineConsumer.as_asgi()),
     path("ws/turns/<uuid:turn_id>/", consumers.TurnConsumer.as_asgi()),
     path("ws/turns/<uuid:turn_id>/rerun/", RerunConsumer.as_asgi()),
     path("ws/agents/<str:name>/", consumers.AgentConsumer.as_asgi()),

@@ -1,32 +1,22 @@
-"""The timeline as a page lists it: its turns, its filters as fields, and the addresses of its neighbours."""
+"""The timeline as a page lists it: its turns, and the addresses of its neighbours."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
 
 from django.http import QueryDict
 
-from agentcore.reasons import NormalizedStopReason, StopReason, TurnStatus
 from dashboard.agents.models import Project
-from dashboard.agents.selectors import agent_list, project_default
+from dashboard.agents.selectors import project_default
 from dashboard.turns import selectors
 from dashboard.turns.filters import TimelineFilters
+from dashboard.turns.finding import find
 from dashboard.turns.models import Turn
+from dashboard.turns.reach import reach_of
 
 PAGE_LENGTH = 50
 MOST_COUNTED = 99
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """A filter with its choices; `chosen` is the first value that is set."""
-
-    name: str
-    label: str
-    options: tuple[str, ...]
-    chosen: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +24,6 @@ class Listing:
     """One page of the timeline. `query` is its filters as an address has them, `newest` the newest turn there was."""
 
     items: list[Turn]
-    choices: tuple[Choice, ...]
     filters: TimelineFilters
     errors: Mapping[str, str]
     query: str
@@ -45,7 +34,7 @@ class Listing:
 
     @property
     def filtered(self) -> bool:
-        return bool(self.filters.as_dict())
+        return bool(self.query)
 
     @property
     def is_first(self) -> bool:
@@ -54,13 +43,13 @@ class Listing:
     @property
     def address(self) -> str:
         """Where this list begins, its filters in the address."""
-        return _address("/", self.query)
+        return address_of(self.query)
 
     @property
     def socket(self) -> str:
         """The address at which this very page is kept up to date."""
         more = {"cursor": self.cursor, "newest": str(self.newest or "")} if self.cursor else {}
-        return _address("/ws/timeline/", self.query, **more)
+        return address_of(self.query, "/ws/timeline/", **more)
 
 
 def listing_of(given: QueryDict) -> Listing:
@@ -72,13 +61,12 @@ def listing_of(given: QueryDict) -> Listing:
     newest = Turn.objects.filter(project=project).order_by("-id").values_list("id", flat=True).first()
     return Listing(
         items=found.items,
-        choices=_choices(project, filters),
         filters=filters,
         errors=errors,
         query=query,
         cursor=cursor,
-        newer=_address("/", query, cursor=found.previous) if found.previous else "",
-        older=_address("/", query, cursor=found.next) if found.next else "",
+        newer=address_of(query, cursor=found.previous) if found.previous else "",
+        older=address_of(query, cursor=found.next) if found.next else "",
         newest=newest,
     )
 
@@ -96,33 +84,20 @@ def query_of(filters: TimelineFilters) -> str:
     return urlencode(filters.as_dict(), doseq=True)
 
 
-def page_again(filters: TimelineFilters, cursor: str) -> list[Turn]:
-    """The turns that are now on a page that was shown before."""
+def page_again(filters: TimelineFilters, cursor: str, *, held_at: UUID | None = None) -> list[Turn]:
+    """The turns that are now on a page that was shown before; held, none that is newer than `held_at`."""
+    if held_at is not None and not cursor:
+        cursor = str(selectors.Cursor(newer=False, id=UUID(int=held_at.int + 1)))
     return _page(project_default(), filters, cursor)[0].items
 
 
 def newer_than(filters: TimelineFilters, newest: UUID | None) -> int:
     """How many turns have come since, up to one more than `MOST_COUNTED`."""
-    turns = selectors.turns_matching(project=project_default(), filters=filters)
-    newer = turns.filter(id__gt=newest) if newest else turns
-    return len(newer.values_list("id")[: MOST_COUNTED + 1])
+    reach = reach_of(filters, newer_than=newest or UUID(int=0))
+    return len(find(project=project_default(), filters=filters, reach=reach, limit=MOST_COUNTED + 1))
 
 
-def _address(path: str, query: str, **more: str) -> str:
+def address_of(query: str, path: str = "/", **more: str) -> str:
+    """A path with the filters of a query, and more."""
     added = "&".join(part for part in (query, urlencode(more)) if part)
     return f"{path}?{added}" if added else path
-
-
-def _choices(project: Project, filters: TimelineFilters) -> tuple[Choice, ...]:
-    agents = tuple(agent.name for agent in agent_list(project=project))
-    options: tuple[tuple[str, str, tuple[Any, ...]], ...] = (
-        ("stop_reason", "Agent stopped", tuple(StopReason)),
-        ("model_stop_reason", "Model stopped", tuple(NormalizedStopReason)),
-        ("status", "Status", tuple(TurnStatus)),
-        ("model", "Model", tuple(selectors.models_seen(project))),
-        ("agent", "Agent", agents),
-    )
-    return tuple(
-        Choice(name, label, tuple(map(str, values)), next(iter(getattr(filters, name)), ""))
-        for name, label, values in options
-    )

@@ -1,15 +1,24 @@
 """The timeline and the turn."""
 
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
+from django.utils import timezone
 from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_safe
 
+from dashboard.accounts.models import User
+from dashboard.agents.selectors import project_default
+from dashboard.timeline.chips import chips_of
+from dashboard.timeline.opening import EVERYTHING, opening_view, view_id_of
+from dashboard.timeline.presets import presets
+from dashboard.timeline.saved_views import saved_views
+from dashboard.timeline.uncounted import chosen_facets
 from dashboard.turns import history, selectors
-from dashboard.turns.listing import listing_of
+from dashboard.turns.filters import TimelineFilters
+from dashboard.turns.listing import address_of, listing_of
 from dashboard.turns.models import Attempt, Turn
 from dashboard.turns.shown import turn_shown
 
@@ -19,16 +28,33 @@ MAX_SHOWN_RAW = 400_000  #: characters of one request or answer on the page; all
 @require_safe
 def timeline(request: HttpRequest) -> HttpResponse:
     """The newest turns the filters let through; htmx swaps the list alone."""
-    listing = listing_of(request.GET)
+    opening = opening_view(request=request, project=project_default(), user=cast("User", request.user))
     wants_list = request.headers.get("HX-Target") == "timeline"
-    template = "turns/_timeline.html" if wants_list else "turns/timeline.html"
-    # htmx puts only answers of 200 into the page.
-    status = 400 if listing.errors and not wants_list else 200
-    response = render(request, template, {"listing": listing}, status=status)
+    if opening is not None and opening.query and not request.GET and not wants_list:
+        return redirect(address_of(opening.query))
+    listing = listing_of(request.GET)
+    everything = EVERYTHING if opening else "/"
+    context = {"listing": listing, "chips": chips_of(listing.filters), "everything": everything}
     if wants_list:
-        response["HX-Push-Url"] = listing.address
+        # htmx puts only answers of 200 into the page.
+        response = render(request, "turns/_timeline.html", context)
+        response["HX-Push-Url"] = listing.address if listing.query else everything
+    else:
+        context |= _around(request, listing.filters)
+        response = render(request, "turns/timeline.html", context, status=400 if listing.errors else 200)
     patch_vary_headers(response, ["HX-Target"])
     return response
+
+
+def _around(request: HttpRequest, filters: TimelineFilters) -> dict[str, Any]:
+    """What the page has around its list: the filters as far as they need no counting, saved views."""
+    project, user = project_default(), cast("User", request.user)
+    return {
+        "facets": chosen_facets(filters),
+        "presets": presets(timezone.now()),
+        "views": saved_views(project=project, user=user),
+        "opening": view_id_of(request),
+    }
 
 
 def turn_or_404(turn_id: UUID) -> Turn:

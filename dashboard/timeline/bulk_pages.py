@@ -1,0 +1,83 @@
+"""What is done to many turns at once: first it says to how many, then it is done.
+
+Each address takes the choice by POST (ids do not fit into addresses) and shows what would happen; with `confirmed` it
+happens. htmx shows the same parts in a dialog.
+"""
+
+from collections.abc import Callable
+from typing import Any, cast
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_POST
+
+from dashboard.accounts.models import User
+from dashboard.agents.selectors import project_default
+from dashboard.timeline.choosing import Choice, choice_of, tags_known
+from dashboard.timeline.services import turns_erase, turns_tag
+from dashboard.turns.listing import address_of
+from dashboard.turns.templatetags.shown import number
+
+MAY_ERASE = "turns.delete_turn"
+
+Act = Callable[[HttpRequest, Choice], str]
+
+
+@require_POST
+def tag(request: HttpRequest) -> HttpResponse:
+    """Put tags on turns, take tags off them."""
+    return _answer(request, "timeline/_tag.html", _tag)
+
+
+@require_POST
+def erase(request: HttpRequest) -> HttpResponse:
+    """Erase turns and all that was recorded of them."""
+    if not request.user.has_perm(MAY_ERASE):
+        raise PermissionDenied("You may not erase turns. An administrator can give you the right to.")
+    return _answer(request, "timeline/_erase.html", _erase)
+
+
+def _answer(request: HttpRequest, part: str, act: Act) -> HttpResponse:
+    """What would happen; or what has, once it is confirmed; or why not."""
+    context: dict[str, Any] = {"part": part}
+    try:
+        choice = choice_of(project=project_default(), given=request.POST)
+        context |= {"choice": choice, "known": tags_known(project_default())}
+        if request.POST.get("confirmed"):
+            return _done(request, choice, act(request, choice))
+    except ValidationError as error:
+        context["error"] = " ".join(error.messages)
+    by_htmx = bool(request.headers.get("HX-Request"))
+    return render(request, part if by_htmx else "timeline/bulk.html", context)
+
+
+def _done(request: HttpRequest, choice: Choice, said: str) -> HttpResponse:
+    if not request.headers.get("HX-Request"):
+        messages.success(request, said)
+        return redirect(address_of(choice.query))
+    response = render(request, "timeline/_done.html", {"said": said})
+    response["HX-Trigger-After-Settle"] = "bulk-done"
+    return response
+
+
+def _tag(request: HttpRequest, choice: Choice) -> str:
+    add = [tag for tag in request.POST.get("add", "").split(",") if tag.strip()]
+    remove = request.POST.getlist("remove")
+    if not add and not remove:
+        raise ValidationError("Say which tag to put on, or choose one to take off.")
+    user = cast("User", request.user)
+    changed = turns_tag(project=project_default(), chosen=choice.ids, by=user, add=add, remove=remove)
+    same = choice.count - changed
+    return f"{_turns(changed)} changed{f'; {number(same)} had it so already' if same else ''}."
+
+
+def _erase(request: HttpRequest, choice: Choice) -> str:
+    erased = turns_erase(project=project_default(), chosen=choice.ids, by=cast("User", request.user))
+    left = choice.count - erased
+    return f"{_turns(erased)} erased{f'; {number(left)} had not ended, or was gone already' if left else ''}."
+
+
+def _turns(count: int) -> str:
+    return f"{number(count)} turn{'' if count == 1 else 's'}"

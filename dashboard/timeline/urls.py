@@ -1,0 +1,21 @@
+"""`/timeline/…`: what belongs to the timeline beside its page, which is `/`."""
+
+from django.urls import path
+
+from dashboard.timeline import backtest_pages, bulk_pages, view_pages, views
+
+app_name = "timeline"
+
+urlpatterns = [
+    path("timeline/facets", views.facets, name="facets"),
+    path("timeline/chart", views.chart, name="chart"),
+    path("timeline/drops", views.drops, name="drops"),
+    path("timeline/views", view_pages.index, name="views"),
+    path("timeline/views/<uuid:view_id>/rename", view_pages.rename, name="rename"),
+    path("timeline/views/<uuid:view_id>/delete", view_pages.delete, name="delete"),
+    path("timeline/views/<uuid:view_id>/opens", view_pages.opens, name="opens"),
+    path("timeline/tag", bulk_pages.tag, name="tag"),
+    path("timeline/erase", bulk_pages.erase, name="erase"),
+    path("timeline/backtest", backtest_pages.start, name="backtest_start"),
+    path("timeline/backtests/<uuid:backtest_id>", backtest_pages.show, name="backtest"),
+]

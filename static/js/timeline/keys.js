@@ -1,0 +1,57 @@
+/* Single keys, which one can switch off, and the dialogs. */
+import { toggle } from "./tail.js";
+
+const KEY = "whystop-keys";
+const dialog = document.getElementById("dialog");
+const keys = document.getElementById("keys");
+const on = document.getElementById("keys-on");
+
+try {
+  on.checked = localStorage.getItem(KEY) !== "off";
+} catch {
+  // storage is switched off: the keys are on
+}
+
+const rows = () => [...document.querySelectorAll("#rows tr")];
+
+function go(by) {
+  const all = rows();
+  const here = all.indexOf(document.activeElement.closest("#rows tr"));
+  const row = all[Math.max(0, Math.min(all.length - 1, here < 0 ? 0 : here + by))];
+  row?.querySelector(".c-prompt a").focus();
+}
+
+const PRESSED = {
+  "/": () => document.getElementById("filter_q").select(),
+  j: () => go(1),
+  k: () => go(-1),
+  x: () => document.activeElement.closest("#rows tr")?.querySelector(".c-pick input").click(),
+  p: toggle,
+  "?": () => keys.showModal(),
+};
+PRESSED.X = PRESSED.x;
+
+document.addEventListener("keydown", (event) => {
+  const typing = event.target.closest("input:not([type='checkbox'], [type='radio']), textarea, select, dialog, .brush");
+  if (typing || event.ctrlKey || event.metaKey || event.altKey || !on.checked || !(event.key in PRESSED)) return;
+  event.preventDefault();
+  PRESSED[event.key]();
+});
+on.addEventListener("change", () => {
+  try {
+    localStorage.setItem(KEY, on.checked ? "on" : "off");
+  } catch {
+    // The choice holds for this page only.
+  }
+});
+document.addEventListener("click", (event) => {
+  const opener = event.target.closest("[data-open]");
+  if (opener) document.getElementById(opener.dataset.open).showModal();
+  if (event.target.closest("dialog [data-close]")) {
+    event.preventDefault();
+    dialog.close();
+  }
+});
+document.addEventListener("htmx:afterSwap", (event) => {
+  if (event.detail.target.id === "dialog-body" && !dialog.open) dialog.showModal();
+});
