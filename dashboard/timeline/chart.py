@@ -8,17 +8,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from agentcore.reasons import NormalizedStopReason, StopReason
 from dashboard.timeline.values import Bucket, Histogram
-from dashboard.turns.templatetags.reasons import LOOKS
 
 WIDTH, HEIGHT = 1000, 100
 FEWEST = 60  #: buckets; a short time is drawn with nothing before it, not as three wide bars
 GAP = 0.16  #: of a bar's place
 TICKS = 4
 YEAR = timedelta(days=300)
-UNDECIDED = "not stopped yet"
-#: How a reason's ground is drawn, beside its hue: no two reasons of one hue have the same.
-PATTERNS = ("solid", "rising", "dots", "falling", "level", "upright")
+MODEL_WORDS, AGENT_WORDS = tuple(map(str, NormalizedStopReason)), tuple(map(str, StopReason))
+#: How a reason's ground is drawn, beside its hue: by its place in the list of its words, so that no two of one list look
+#: alike, and neighbours never do.
+PATTERNS = ("solid", "rising", "dots", "falling", "level", "upright", "grid")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,11 @@ class Series:
     def key(self) -> str:
         """A name for its pattern."""
         return self.reason or "none"
+
+    @property
+    def look(self) -> str:
+        """The word whose hue it has."""
+        return self.reason or "queued"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,17 +112,16 @@ def _series(buckets: Iterable[Bucket]) -> tuple[Series, ...]:
     for bucket in buckets:
         for reason, count in bucket.counts.items():
             totals[reason] = totals.get(reason, 0) + count
-    order = [*LOOKS, ""]
+    order = [*MODEL_WORDS, *AGENT_WORDS, ""]
     reasons = sorted(totals, key=lambda reason: order.index(reason) if reason in order else len(order))
     return tuple(Series(reason, _pattern(reason), totals[reason]) for reason in reasons)
 
 
 def _pattern(reason: str) -> str:
-    """By the reason's place among those of its hue."""
-    if reason not in LOOKS:
-        return "dots"
-    alike = [word for word, look in LOOKS.items() if look.hue == LOOKS[reason].hue]
-    return PATTERNS[alike.index(reason) % len(PATTERNS)]
+    if not reason:
+        return PATTERNS[-1]
+    words = next((words for words in (MODEL_WORDS, AGENT_WORDS) if reason in words), (reason,))
+    return PATTERNS[words.index(reason) % len(PATTERNS)]
 
 
 def _bar(n: int, bucket: Bucket, many: int, series: tuple[Series, ...], tallest: int, dated: str) -> Bar:
@@ -147,7 +152,7 @@ def _bar(n: int, bucket: Bucket, many: int, series: tuple[Series, ...], tallest:
 def _words(series: tuple[Series, ...], counts: tuple[int, ...]) -> str:
     """`34 turns: 12 max_tokens, 22 end_turn`."""
     total = sum(counts)
-    parts = [f"{count} {one.reason or UNDECIDED}" for one, count in zip(series, counts, strict=True) if count]
+    parts = [f"{count} {one.reason or 'without a reason'}" for one, count in zip(series, counts, strict=True) if count]
     return f"{total or 'no'} turn{'' if total == 1 else 's'}" + (f": {', '.join(parts)}" if parts else "")
 
 
