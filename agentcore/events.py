@@ -146,6 +146,7 @@ class OperatorActed:
     system_prompt: str | None = None  #: of the next call on
     messages: tuple[Message, ...] | None = None  #: the whole conversation in place of the turn's own
     tool_result: ToolResult | None = None  #: given in place of running the tool
+    breakpoints: tuple[Breakpoint, ...] | None = None  #: in place of those there are
 
     def __post_init__(self) -> None:
         settle(self, action=OperatorAction, messages=tuple)

@@ -6,9 +6,17 @@ It never claims more than the recording shows.
 from collections.abc import Callable, Mapping
 
 from agentcore.commands import Finish
+from agentcore.criteria.outcome import ContinuationDecision
 from agentcore.machine.ending import INCOMPLETE
 from agentcore.machine.snapshot import Snapshot
-from agentcore.reasons import AttemptKind, NormalizedStopReason, TurnStatus
+from agentcore.reasons import AttemptKind, NormalizedStopReason, StopReason, TurnStatus
+
+#: The limit that a criterion asks about, as policies name it.
+LIMIT_OF: Mapping[str, str] = {
+    "StepsLimit": "max_steps",
+    "TokenUsageLimit": "max_total_tokens",
+    "ExecutionTimeLimit": "max_seconds",
+}
 
 
 def verdict(snapshot: Snapshot) -> str:
@@ -19,14 +27,23 @@ def verdict(snapshot: Snapshot) -> str:
     return _SENTENCES.get(end.terminal_reason, _other)(snapshot, end)
 
 
+def _number(number: int) -> str:
+    """`1214` as `1 214`, with a narrow space that does not break, as pages write it."""
+    return f"{number:,}".replace(",", "\u202f")
+
+
 def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+    return f"{_number(number)} {what}" if number == 1 else f"{_number(number)} {what}s"
+
+
+def _times(number: int) -> str:
+    return "once" if number == 1 else _count(number, "time")
 
 
 def _used(snapshot: Snapshot) -> str:
     about = "about " if snapshot.spent.estimated else ""
     budget = snapshot.completion_budget
-    return f"{about}{snapshot.spent.output_tokens} of {budget} completion tokens used"
+    return f"{about}{_number(snapshot.spent.output_tokens)} of {_number(budget)} completion tokens used"
 
 
 def _completed(snapshot: Snapshot, _end: Finish) -> str:
@@ -35,7 +52,8 @@ def _completed(snapshot: Snapshot, _end: Finish) -> str:
         told = f"Completed after {_count(spent.continuations, 'continuation')}."
         if snapshot.iteration > 1 or AttemptKind.RESUME in (segment.kind for segment in snapshot.answer.segments):
             return told  # which call would have needed how much does not follow from a sum
-        return f"{told} With max_tokens of about {spent.output_tokens} it would have taken one call."
+        about = "about " if spent.estimated else ""
+        return f"{told} With max_tokens ≥ {about}{_number(spent.output_tokens)} it would have taken one call: try it."
     if spent.envelope_retries:
         return f"Completed with a valid envelope after {_count(spent.envelope_retries + 1, 'call')}."
     if spent.tool_repairs:
@@ -49,27 +67,56 @@ def _completed(snapshot: Snapshot, _end: Finish) -> str:
 
 
 def _retry_limit(snapshot: Snapshot, _end: Finish) -> str:
-    limit = snapshot.limits.max_continuations
-    times = _count(snapshot.spent.continuations + 1, "time")
-    spent_too = snapshot.completion_left < max(1, snapshot.asked.output_floor)
-    more = "more continuations and a larger token total" if spent_too else "more continuations"
+    used, limit = snapshot.spent.continuations, snapshot.limits.max_continuations
     paused = snapshot.model_stop_reason == NormalizedStopReason.PAUSED
     how = "Paused by the provider" if paused else "Cut off by max_tokens"
+    more = [_count(limit + 1, "continuation")]
+    if _completion_spent(snapshot):
+        more.append("a larger token total")
+    if snapshot.spent.output_chars >= snapshot.limits.max_total_output_chars:
+        more.append("a larger max_total_output_chars")
     return (
-        f"{how} {times}, then stopped at max_continuations, {snapshot.spent.continuations} of {limit}, "
-        f"with {_used(snapshot)}. With {more} it would have gone on; how far is not in this recording: re-run to know."
+        f"{how} {_times(used + 1)}, then stopped at max_continuations, {_number(used)} of {_number(limit)}, "
+        f"with {_used(snapshot)}. {_would(snapshot, *more)}"
     )
 
 
+def _completion_spent(snapshot: Snapshot) -> bool:
+    return snapshot.completion_left < max(1, snapshot.asked.output_floor)
+
+
+def _would(snapshot: Snapshot, *more: str) -> str:
+    """What would have let the turn go on, as far as its own judgement says: other criteria may have forbidden too."""
+    forbade = _forbade(snapshot)
+    stubborn = [name for name in forbade if name not in LIMIT_OF]
+    if stubborn:
+        return f"{' and '.join(stubborn)} forbade going on too."
+    wanted = dict.fromkeys((*more, *(f"a larger {LIMIT_OF[name]}" for name in forbade)))
+    return f"With {' and '.join(wanted)} it would have gone on; how far is not in this recording: re-run to know."
+
+
+def _forbade(snapshot: Snapshot) -> list[str]:
+    """The criteria that forbade beside the one that resolved it."""
+    if snapshot.outcome is None:
+        return []
+    forbade = (said.criterion for said in snapshot.outcome.evaluations if said.decision is ContinuationDecision.FORBID)
+    return [name for name in forbade if name != snapshot.outcome.resolved_by]
+
+
 def _budget(snapshot: Snapshot, _end: Finish) -> str:
+    how = f"A tool call was {snapshot.repairing}" if snapshot.repairing else "Cut off by max_tokens"
+    total = snapshot.limits.max_total_tokens
+    if total is not None and (snapshot.repairing or not _completion_spent(snapshot)):
+        used = f"{_number(snapshot.spent.total_tokens)} of {_number(total)} tokens in and out used"
+        return f"{how}, then stopped at max_total_tokens: {used}. {_would(snapshot, 'a larger max_total_tokens')}"
     return (
-        f"Cut off by max_tokens, then stopped because the token total was spent: {_used(snapshot)}. "
-        "With a larger total it would have gone on; how far is not in this recording."
+        f"{how}, then stopped because the token total was spent: {_used(snapshot)}. "
+        f"{_would(snapshot, 'a larger token total')}"
     )
 
 
 def _output_cap(snapshot: Snapshot, _end: Finish) -> str:
-    cap = snapshot.limits.max_total_output_chars
+    cap = _number(snapshot.limits.max_total_output_chars)
     return f"Stopped at max_total_output_chars: the answer was cut at {cap} characters."
 
 
@@ -82,19 +129,24 @@ def _empty(_snapshot: Snapshot, _end: Finish) -> str:
 
 
 def _repair(snapshot: Snapshot, _end: Finish) -> str:
-    return (
-        f"A tool call was {snapshot.repairing or 'broken'} and did not run; "
-        f"{_count(snapshot.spent.tool_repairs, 'repair')} did not make it whole."
-    )
+    repairs = snapshot.spent.tool_repairs
+    tried = f"{_count(repairs, 'repair')} did not make it whole" if repairs else "no repair of it is allowed"
+    return f"A tool call was {snapshot.repairing or 'broken'} and did not run; {tried}."
 
 
 def _forbidden(snapshot: Snapshot, end: Finish) -> str:
     by = snapshot.outcome.resolved_by if snapshot.outcome else "a criterion"
-    return f"Stopped by {by}: {(end.notice or end.error_message).removeprefix(INCOMPLETE)}"
+    told = (end.notice or end.error_message).removeprefix(INCOMPLETE)
+    if by not in LIMIT_OF:
+        return f"Stopped by {'the error policy' if by == 'ErrorPolicyCriterion' else by}: {told}"
+    return f"Stopped at {LIMIT_OF[by]}: {told} {_would(snapshot, f'a larger {LIMIT_OF[by]}')}"
 
 
 def _error(snapshot: Snapshot, end: Finish) -> str:
-    ran_out = f" after {_count(snapshot.spent.total_failures, 'failed call')}" if snapshot.spent.total_failures else ""
+    failures = snapshot.spent.total_failures
+    ran_out = f" after {_count(failures, 'failed call')}" if failures else ""
+    if end.stop_reason is StopReason.RETRY_LIMIT:
+        ran_out += f", with max_retries at {_number(snapshot.error_policy.max_retries)}"
     kept = " What had arrived is kept." if snapshot.output_text else ""
     return f"Failed{ran_out}: {_closed(end.error_message or str(end.error_code))}{kept}"
 
@@ -112,9 +164,8 @@ def _cancelled(snapshot: Snapshot, end: Finish) -> str:
 
 
 def _unknown(snapshot: Snapshot, _end: Finish) -> str:
-    return (
-        f"The provider ended the answer with “{snapshot.raw_stop_reason}”, a word we do not know, and no usable text."
-    )
+    kept = "what had arrived is kept" if snapshot.output_text else "there is no usable text"
+    return f"The provider ended the answer with “{snapshot.raw_stop_reason}”, which is no end we know; {kept}."
 
 
 def _interrupted(snapshot: Snapshot, end: Finish) -> str:
@@ -123,7 +174,8 @@ def _interrupted(snapshot: Snapshot, end: Finish) -> str:
 
 def _other(snapshot: Snapshot, end: Finish) -> str:
     if end.status is TurnStatus.FAILED:
-        return f"No valid envelope after {_count(snapshot.spent.envelope_retries + 1, 'call')}: {end.error_message}"
+        calls = _count(snapshot.spent.envelope_retries + 1, "call")
+        return f"No valid envelope after {calls}: {end.error_message.removeprefix('No valid envelope: ')}"
     return f"Ended by {end.terminal_reason}."
 
 

@@ -31,6 +31,7 @@ def operator_changes(snapshot: Snapshot, event: OperatorActed) -> Snapshot:
         limits=_limits_with(snapshot.limits, event.limits),
         error_policy=_error_policy_with(snapshot.error_policy, event.error_policy),
         messages=snapshot.messages if event.messages is None else _with_pending_calls(snapshot, event.messages),
+        breakpoints=snapshot.breakpoints if event.breakpoints is None else event.breakpoints,
         supplied=snapshot.supplied if event.tool_result is None else (*snapshot.supplied, event.tool_result),
     )
 

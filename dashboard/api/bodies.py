@@ -199,6 +199,7 @@ class Control(Body):
     error_policy: ErrorPolicy | None = None
     request: ChangedRequest | None = None
     tool_result: SuppliedResult | None = None
+    breakpoints: list[Breakpoint] | None = Field(default=None, description="In place of those there are.")
 
 
 class Verify(Body):

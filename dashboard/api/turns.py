@@ -115,5 +115,9 @@ def turn_cancel(request: HttpRequest, turn_id: UUID) -> Status[dict[str, Any]]:
 def turn_control(request: HttpRequest, turn_id: UUID, body: bodies.Control) -> Status[dict[str, Any]]:
     """With it, limits and the next request may be changed, or a tool's result given. 409 where it makes no sense."""
     turn = selectors.turn_get(turn_id)
-    services.turn_control(turn=turn, by=caller(request).get_username(), **body.given())
+    asked = body.given()
+    if "breakpoints" in asked:
+        with about("breakpoints"):
+            asked["breakpoints"] = breakpoints_clean(asked["breakpoints"], tools=turn.agent.tools if turn.agent else ())
+    services.turn_control(turn=turn, by=caller(request).get_username(), **asked)
     return Status(202, presenting.turn_shown(selectors.turn_get(turn_id)))

@@ -16,7 +16,7 @@ from dashboard.turns.shown import draft_shown
 from dashboard.turns.views import turn_context
 
 #: The parts of a turn's page that change while it runs.
-TURN_PARTS = ("_head", "_machine", "_answer", "_moments", "_attempts", "_deck")
+TURN_PARTS = ("_head", "_machine", "_answer", "_moments", "_attempts", "_deck", "_break")
 SLOW_DRAFT = 60_000  #: characters of a draft that are pushed in one `PACE`; longer ones are pushed less often
 
 

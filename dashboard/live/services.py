@@ -195,8 +195,12 @@ def turn_control(
     error_policy: Mapping[str, Any] | None = None,
     request: Mapping[str, Any] | None = None,
     tool_result: Mapping[str, Any] | None = None,
+    breakpoints: Sequence[Mapping[str, Any]] | None = None,
 ) -> None:
-    """Hold, release or step a turn, with changes that count from its next judgement on."""
+    """Hold, release, step or change a turn, with changes that count from its next judgement on.
+
+    `breakpoints` (clean ones) take the place of those there are; None leaves them.
+    """
     _require_unfinished(turn)
     held = turn.status == TurnStatus.HELD
     if action in ("release", "step") and not held:
@@ -206,6 +210,8 @@ def turn_control(
     payload = operator_changes(turn, limits, max_tokens, error_policy, request, tool_result)
     if tool_result:
         _require_call(turn, payload["tool_result"]["call_id"])
+    if breakpoints is not None:
+        payload["breakpoints"] = [_breakpoint(b) for b in breakpoints]
     _signal(turn, action, by, payload)
 
 

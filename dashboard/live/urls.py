@@ -1,4 +1,4 @@
-"""`/live`, `/agents/<name>/live` and the cancelling of a turn."""
+"""`/live`, `/agents/<name>/live` and what a person does to a running turn."""
 
 from django.urls import path
 
@@ -11,5 +11,6 @@ urlpatterns = [
     path("live/", views.choose, name="choose"),
     path("live", views.choose),
     *either("agents/<str:name>/live", views.agent, "agent"),
+    *either("turns/<uuid:turn_id>/control", views.control, "control"),
     *either("turns/<uuid:turn_id>/cancel", views.cancel, "cancel"),
 ]

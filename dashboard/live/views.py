@@ -1,24 +1,32 @@
 """Live: choose an agent, say something, watch the turn, cancel it."""
 
+from collections.abc import Callable
 from typing import Any, cast
 from uuid import UUID
 
 from django.contrib import messages
 from django.core.exceptions import ValidationError
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBadRequest
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from agentcore import serial
 from dashboard.accounts.models import User
 from dashboard.agents.models import Agent
+from dashboard.agents.policy_validation import listed
 from dashboard.agents.selectors import agent_get, agent_list, project_default
 from dashboard.live.forms import PromptForm
 from dashboard.live.recent import recent_turns
-from dashboard.live.services import TurnConflict, turn_cancel, turn_start
+from dashboard.live.services import TurnConflict, turn_cancel, turn_control, turn_start
 from dashboard.turns import selectors
+from dashboard.turns.breakpoints import breakpoints_clean
+from dashboard.turns.history import standing_of
 from dashboard.turns.models import Turn
 from dashboard.turns.views import turn_context, turn_or_404
+
+CONTROLS = ("hold", "release", "step")
+BREAKING = ("break", "clear")  #: a breakpoint more; none any more
 
 
 @require_safe
@@ -96,11 +104,37 @@ def _started(form: PromptForm, chosen: Agent, user: User) -> Turn | None:
 def cancel(request: HttpRequest, turn_id: UUID) -> HttpResponse:
     """Ask for a turn's end; its page shows when it has come."""
     turn = turn_or_404(turn_id)
+    return _asked(request, turn, lambda by: turn_cancel(turn=turn, by=by))
+
+
+@require_POST
+def control(request: HttpRequest, turn_id: UUID) -> HttpResponse:
+    """Hold, release or step a turn, or say where it is to hold; its page shows when it has happened."""
+    turn = turn_or_404(turn_id)
+    action = request.POST.get("action", "")
+    if action not in (*CONTROLS, *BREAKING):
+        return HttpResponseBadRequest(f"There is no action “{action}”; choose from {listed((*CONTROLS, *BREAKING))}.")
+    if action in CONTROLS:
+        return _asked(request, turn, lambda by: turn_control(turn=turn, by=by, action=action))
+    wanted = {"state": request.POST.get("breakpoint", "")} if action == "break" else None
+    return _asked(request, turn, lambda by: _break(turn, by, wanted))
+
+
+def _break(turn: Turn, by: str, wanted: dict[str, str] | None) -> None:
+    """One breakpoint more, or none any more."""
+    known = [serial.to_json(known) for known in standing_of(turn).snapshot.breakpoints] or turn.breakpoints
+    breakpoints = [] if wanted is None else [*known, *breakpoints_clean([wanted], tools=())]
+    turn_control(turn=turn, by=by, action="change", breakpoints=breakpoints)
+
+
+def _asked(request: HttpRequest, turn: Turn, ask: Callable[[str], None]) -> HttpResponse:
+    """Do it as the person who is signed in, and back to the page; htmx stays where it is."""
     by_htmx = bool(request.headers.get("HX-Request"))
     try:
-        turn_cancel(turn=turn, by=cast("User", request.user).get_username())
-    except TurnConflict as conflict:
+        ask(cast("User", request.user).get_username())
+    except (TurnConflict, ValidationError) as refused:
         if by_htmx:
             return HttpResponse(status=204, headers={"HX-Refresh": "true"})
-        messages.warning(request, str(conflict))
-    return HttpResponse(status=204) if by_htmx else redirect("turns:detail", turn_id)
+        text = " ".join(refused.messages) if isinstance(refused, ValidationError) else str(refused)
+        messages.warning(request, text)
+    return HttpResponse(status=204) if by_htmx else redirect("turns:detail", turn.id)

@@ -1,7 +1,6 @@
 """The state machine as a picture, with the path a turn took through it: who waits for the outside stands at the left,
 who decides at the right, beside its partner. Drawn from the transition table (see `lanes`)."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from agentcore.machine.states import TRANSITIONS, State
@@ -13,7 +12,7 @@ LONGEST_LINE = 14  #: characters of a name that fit on one line
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One state. `at`: the transitions that entered it; `entries`: the words over it, by what it was entered."""
+    """One state. `at`: the transitions that entered it; `label`: the word over it, by what it was entered last."""
 
     state: str
     x: float
@@ -21,7 +20,8 @@ class Node:
     lines: tuple[str, ...]
     kind: str  #: waiting, deciding or terminal
     at: tuple[int, ...] = ()
-    entries: tuple["Entry", ...] = ()
+    label: str = ""
+    when: str = "future"  #: past, now or future, as every part of a picture that a step touches
 
     @property
     def middle(self) -> float:
@@ -37,14 +37,16 @@ class Node:
         """The base of the first line of its name."""
         return self.y + BOX_HEIGHT / 2 + (4 if len(self.lines) == 1 else -2.5)
 
+    @property
+    def entered(self) -> str:
+        """How often, in words."""
+        count = sum(1 for number in self.at if number)
+        return "once" if count == 1 else f"{count} times" if count else "at the start"
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """`words` stand over a state from step `since` on, before step `until` (0: to the end)."""
-
-    words: str
-    since: int
-    until: int
+    @property
+    def first(self) -> int:
+        """The step its link leads to without scripts; 0 where it was never entered."""
+        return next((number for number in self.at if number), 1) if self.at else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,7 @@ class Edge:
     path: str
     quiet: bool  #: a person's doing (hold, release, cancel): drawn lighter
     at: tuple[int, ...] = ()
+    when: str = "future"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,26 +74,46 @@ class Diagram:
         return tuple(edge for edge in self.edges if edge.at)
 
 
-def diagram_of(moments: tuple[Moment, ...]) -> Diagram:
-    """The machine with the path a turn took through it."""
-    nodes = tuple(_node(state, moments) for state in PLACES)
+def diagram_of(moments: tuple[Moment, ...], now: int | None = None) -> Diagram:
+    """The machine with the path a turn took through it, as it stood at transition `now` (None: the last)."""
+    here = len(moments) if now is None else now
+    entered: dict[str, list[Moment]] = {}
     travelled: dict[frozenset[str], list[int]] = {}
     for moment in moments:
+        entered.setdefault(moment.target, []).append(moment)
         travelled.setdefault(frozenset((moment.source, moment.target)), []).append(moment.number)
-    edges = tuple(
-        Edge(f"{one}-{other}", path, quiet, tuple(travelled.get(frozenset((one, other)), ())))
-        for one, other, path, quiet in lines()
-    )
+    begun = moments[0].source if moments else ""
+    nodes = tuple(_node(state, entered.get(state.value, []), here, begun) for state in PLACES)
+    edges = tuple(_edge(line, tuple(travelled.get(frozenset(line[:2]), ())), here) for line in lines())
     return Diagram(nodes, edges)
 
 
-def _node(state: State, moments: tuple[Moment, ...]) -> Node:
+def _edge(line: tuple[str, str, str, bool], at: tuple[int, ...], now: int) -> Edge:
+    one, other, path, quiet = line
+    return Edge("-".join(sorted((one, other))), path, quiet, at, _when(at, now))
+
+
+def _node(state: State, entered: list[Moment], now: int, begun: str) -> Node:
     x, y = PLACES[state]
-    entered = [moment for moment in moments if moment.target == state]
-    at = tuple(moment.number for moment in entered)
-    if state is State.IDLE and moments and moments[0].source == state:
-        at = (0,)
-    return Node(state.value, x, y, _name_lines(state.value), _kind(state), at, tuple(_entries(entered)))
+    at = (*((0,) if state.value == begun else ()), *(moment.number for moment in entered))
+    label = _label([moment.trigger for moment in entered if moment.number <= now])
+    return Node(state.value, x, y, _name_lines(state.value), _kind(state), at, label, _when(at, now))
+
+
+def _when(at: tuple[int, ...], now: int) -> str:
+    if now in at:
+        return "now"
+    return "past" if at and at[0] < now else "future"
+
+
+def _label(triggers: list[str]) -> str:
+    """By what a state was entered last, and how often by that; a release says by its place where it leads."""
+    if not triggers:
+        return ""
+    last = triggers[-1]
+    count = triggers.count(last)
+    word = "release" if last.startswith("release_") else last
+    return f"{word} ×{count}" if count > 1 else word
 
 
 def _kind(state: State) -> str:
@@ -106,11 +129,3 @@ def _name_lines(name: str) -> tuple[str, ...]:
     first, rest = words.split(" ", 1)
     return (first, rest)
 
-
-def _entries(entered: list[Moment]) -> Iterator[Entry]:
-    counts: dict[str, int] = {}
-    following: list[int] = [*(moment.number for moment in entered[1:]), 0]
-    for moment, until in zip(entered, following, strict=False):
-        counts[moment.trigger] = counts.get(moment.trigger, 0) + 1
-        times = f" ×{counts[moment.trigger]}" if counts[moment.trigger] > 1 else ""
-        yield Entry(moment.trigger + times, moment.number, until)

@@ -8,6 +8,8 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from django.db.models.functions import Length
+
 from agentcore import serial
 from agentcore.errors import DecodeError
 from agentcore.machine.advance import Step, advance
@@ -116,6 +118,22 @@ def raw_response_of(attempt: models.Attempt) -> bytes:
     """The bytes the provider sent, as they came."""
     chunks = models.AttemptChunk.objects.filter(turn_id=attempt.turn_id, attempt=attempt.index).order_by("n")
     return b"".join(bytes(raw) for raw in chunks.values_list("raw", flat=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Came:
+    """A piece of an answer as it was kept: when, after the call began, in seconds; how many bytes; the text in them."""
+
+    after: float
+    size: int
+    text: str
+
+
+def pieces_of(attempt: models.Attempt) -> list[Came]:
+    """The pieces an answer came in, as they were kept."""
+    chunks = models.AttemptChunk.objects.filter(turn_id=attempt.turn_id, attempt=attempt.index).order_by("n")
+    rows = chunks.values_list("at", Length("raw"), "text")
+    return [Came(max(0.0, (at - attempt.started_at).total_seconds()), size, text) for at, size, text in rows]
 
 
 def draft_of(turn: models.Turn) -> str:

@@ -1,11 +1,30 @@
-"""The first words of a verdict, which the page gives the colour and the shape of the reason."""
+"""A verdict for the page: its first words get the colour and the shape of the reason, and what it says to try a link."""
 
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from dashboard.turns.templatetags.reasons import reason_label
 
 #: How verdicts begin.
-BEGINNINGS = ("Completed", "Cut off", "Stopped", "Failed", "Blocked", "Interrupted", "Undecidable")
+BEGINNINGS = (
+    "Completed",
+    "Cut off",
+    "Paused",
+    "Stopped",
+    "Failed",
+    "Blocked",
+    "Cancelled",
+    "Interrupted",
+    "Undecidable",
+)
+#: What a verdict offers, and the numbers of the what-if that shows it.
+OFFERS: Mapping[str, Callable[[re.Match[str]], str]] = {
+    r"With max_tokens ≥ (?P<number>[\d\u202f]+) .*?: (?P<link>try it)": lambda found: f"max_tokens={_plain(found)}",
+    r"With (?P<number>[\d\u202f]+) continuations? .*?: (?P<link>re-run) to know": lambda found: (
+        f"max_continuations={_plain(found)}"
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +33,26 @@ class Leading:
 
     first: str
     rest: str
+
+    @property
+    def parts(self) -> tuple[tuple[str, str], ...]:
+        """The rest as words and, where they offer something, the query of the what-if that shows it."""
+        return tuple(_parts(self.rest))
+
+
+def _plain(found: re.Match[str]) -> str:
+    return found["number"].replace("\u202f", "")
+
+
+def _parts(rest: str) -> Iterator[tuple[str, str]]:
+    for pattern, query in OFFERS.items():
+        if found := re.search(pattern, rest):
+            start, end = found.span("link")
+            yield rest[:start], ""
+            yield rest[start:end], query(found)
+            yield rest[end:], ""
+            return
+    yield rest, ""
 
 
 def leading(verdict: str, reason: str) -> Leading:

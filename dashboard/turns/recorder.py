@@ -84,7 +84,18 @@ def record_step(entry: Entry) -> None:
 
 
 def _insert_record(entry: Entry, record: Record) -> None:
-    row = models.Record(
+    try:
+        with transaction.atomic():
+            models.Record.objects.bulk_create([record_row(entry, record)])
+    except IntegrityError as error:
+        if getattr(error.__cause__, "sqlstate", None) != UNIQUE_VIOLATION:
+            raise
+        raise LostTurnError(f"Record {entry.seq} of turn {entry.turn_id} was written by another worker.") from error
+
+
+def record_row(entry: Entry, record: Record) -> models.Record:
+    """The step as its row, not yet stored."""
+    return models.Record(
         turn_id=entry.turn_id,
         seq=record.seq,
         at=entry.at,
@@ -94,19 +105,16 @@ def _insert_record(entry: Entry, record: Record) -> None:
         observed=list(record.observed),
         core_version=VERSION,
     )
-    try:
-        with transaction.atomic():
-            models.Record.objects.bulk_create([row])
-    except IntegrityError as error:
-        if getattr(error.__cause__, "sqlstate", None) != UNIQUE_VIOLATION:
-            raise
-        raise LostTurnError(f"Record {entry.seq} of turn {entry.turn_id} was written by another worker.") from error
+
+
+def outcome_rows(entry: Entry, record: Record) -> list[models.Outcome]:
+    """The judgements of the step as rows, not yet stored."""
+    judged = enumerate(record.transitions)
+    return [_outcome_row(entry, position, t) for position, t in judged if t["outcome"] is not None]
 
 
 def _insert_outcomes(entry: Entry, record: Record) -> None:
-    judged = enumerate(record.transitions)
-    rows = [_outcome_row(entry, position, t) for position, t in judged if t["outcome"] is not None]
-    models.Outcome.objects.bulk_create(rows)
+    models.Outcome.objects.bulk_create(outcome_rows(entry, record))
 
 
 def _outcome_row(entry: Entry, position: int, transition: Mapping[str, Any]) -> models.Outcome:

@@ -5,19 +5,24 @@ from dataclasses import dataclass
 
 from agentcore.machine.accounting import prefilled
 from agentcore.machine.snapshot import Snapshot
-from agentcore.machine.states import CALLS
+from agentcore.machine.states import CALLS, DECIDING
 from agentcore.merging import merge_continuation
 from agentcore.reasons import TurnStatus
-from agentcore.replay import Recording, verify
+from agentcore.replay import Recording
 from dashboard.turns import history
 from dashboard.turns.diagram import Diagram, diagram_of
+from dashboard.turns.island import island
 from dashboard.turns.leading import Leading, leading
 from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.selectors import attempts_of
 from dashboard.turns.standing_words import standing_words
 from dashboard.turns.stepping import Moment, fold, moments_of
+from dashboard.turns.stretches import stretches_of
+from dashboard.turns.told import Told, told
 from dashboard.turns.transcript import TINTS, Transcript, transcript_of
-from dashboard.turns.waterfall import NO_WAITS, Rail, bars_of, rail_of
+from dashboard.turns.verified import is_verified
+from dashboard.turns.waterfall import NO_WAITS, Rail, bars_of, dots_path, rail_of
+from dashboard.turns.windowing import Window, whole, window_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +69,16 @@ class Shown:
     def place(self) -> float:
         """Where on the rail the one shown first stands."""
         return self.rail.dots[self.now - 1].x if self.moments else 0.0
+
+    @property
+    def breaks(self) -> frozenset[str]:
+        """The states the turn would hold at."""
+        return frozenset(breakpoint_.state for breakpoint_ in self.snapshot.breakpoints if breakpoint_.state)
+
+    @property
+    def passed(self) -> str:
+        """The dots up to the one shown first, as a path."""
+        return dots_path(dot.x for dot in self.rail.dots[: self.now])
 
     @property
     def seams(self) -> int:
@@ -114,6 +129,41 @@ class TurnShown:
         return iteration if goes_on else 0
 
     @property
+    def step(self) -> Told | None:
+        """The step shown first, in words."""
+        return told(self.shown.moment) if self.shown.moment else None
+
+    @property
+    def island(self) -> str:
+        """Every step, as the page's data."""
+        return island(map(told, self.shown.moments))
+
+    @property
+    def window(self) -> Window:
+        """The transcript, or of a long one what stands around the step shown first."""
+        return window_of(self.shown.transcript, self.shown.now)
+
+    @property
+    def everything(self) -> Window:
+        """The transcript, however long."""
+        return whole(self.shown.transcript)
+
+    @property
+    def back(self) -> int:
+        """The step before, for who steps without scripts."""
+        return max(1, self.shown.now - 1)
+
+    @property
+    def forward(self) -> int:
+        """The step after."""
+        return min(self.shown.count, self.shown.now + 1)
+
+    @property
+    def breakable(self) -> tuple[str, ...]:
+        """The states a turn can hold at."""
+        return tuple(state.value for state in DECIDING)
+
+    @property
     def reason(self) -> str:
         """The word the verdict begins with: why the agent stopped, or where the turn stands."""
         turn = self.turn
@@ -132,13 +182,14 @@ def shown_of(recording: Recording, *, step: int | None = None, waits: Mapping[in
     spans = fold(recording)
     moments = moments_of(spans)
     wanted = len(moments) if step is None else step
+    now = max(min(1, len(moments)), min(wanted, len(moments)))
     return Shown(
         moments=moments,
         transcript=transcript_of(recording.base_snapshot, spans),
-        diagram=diagram_of(moments),
-        rail=rail_of(moments, bars_of(spans), waits),
+        diagram=diagram_of(moments, now),
+        rail=rail_of(moments, bars_of(spans), waits, stretches_of(spans, waits)),
         snapshot=spans[-1].after if spans else recording.base_snapshot,
-        now=max(min(1, len(moments)), min(wanted, len(moments))),
+        now=now,
         undecidable=recording.undecidable,
     )
 
@@ -153,7 +204,7 @@ def turn_shown(turn: Turn, *, step: int | None = None) -> TurnShown:
         shown=shown,
         draft=draft_shown(turn, shown.snapshot) if unfinished else None,
         verdict=turn.verdict or standing_words(turn, shown.snapshot),
-        verified=None if unfinished or not recording.records else verify(recording).verified,
+        verified=None if unfinished or not recording.records else is_verified(turn, recording),
     )
 
 

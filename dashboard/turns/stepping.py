@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from agentcore.commands import Finish
+from agentcore.criteria.builtin import ErrorPolicyCriterion
 from agentcore.errors import CoreError
 from agentcore.machine.advance import advance
 from agentcore.machine.snapshot import Snapshot
@@ -60,6 +61,7 @@ class Moment:
     resolved_by: str
     evaluations: tuple[Evaluation, ...]
     meters: tuple[Meter, ...]
+    error: Mapping[str, Any] | None = None  #: the context the error policy was asked with, where something had failed
     end: Finish | None = None
 
     @property
@@ -120,6 +122,7 @@ def _moment(span: Span, number: int, transition: Mapping[str, Any], snapshot: Sn
         resolved_by=outcome.get("resolvedBy", ""),
         evaluations=tuple(_evaluations(outcome)),
         meters=meters_of(snapshot) if snapshot.setup else (),
+        error=_error_seen(outcome),
         end=snapshot.end if number == span.last else None,
     )
 
@@ -128,3 +131,9 @@ def _evaluations(outcome: Mapping[str, Any]) -> Iterator[Evaluation]:
     by = outcome.get("resolvedBy")
     for said in outcome.get("evaluations", ()):
         yield Evaluation(said["criterion"], said["decision"], said["reason"], said["criterion"] == by)
+
+
+def _error_seen(outcome: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    asked = (said for said in outcome.get("evaluations", ()) if said["criterion"] == ErrorPolicyCriterion.__name__)
+    context = next(asked, {}).get("context") or {}
+    return context if context.get("consecutiveFailures") else None

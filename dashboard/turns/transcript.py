@@ -4,7 +4,7 @@ So one rendering shows any moment: what came later is only dimmed.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,6 +25,7 @@ from dashboard.turns.stepping import Span
 
 TINTS = 4
 ONE_LINE = 72  #: characters
+BLOCK = 6_000  #: characters from which on an answer goes on in another block, so that a browser lays out what it shows
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,23 @@ class Called:
         return self.error in ("truncated", "malformed")
 
 
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Pieces that stand in one paragraph. `part` counts within the passage, from 1."""
+
+    part: int
+    pieces: tuple[Piece, ...]
+
+    @property
+    def since(self) -> int:
+        return self.pieces[0].since
+
+    @property
+    def length(self) -> int:
+        """Characters."""
+        return sum(len(piece.text) + len(piece.dropped) for piece in self.pieces)
+
+
 @dataclass(slots=True)
 class Passage:
     """One iteration: what the model said, the tools it called, and what a criterion then asked of it."""
@@ -75,6 +93,23 @@ class Passage:
     def dropped(self) -> int:
         """Characters of overlap that were removed."""
         return sum(len(piece.dropped) for piece in self.pieces)
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """The answer in paragraphs; a short one is one."""
+        return tuple(_blocks(self.pieces))
+
+
+def _blocks(pieces: Iterable[Piece]) -> Iterator[Block]:
+    part, gathered, length = 1, list[Piece](), 0
+    for piece in pieces:
+        if gathered and length >= BLOCK:
+            yield Block(part, tuple(gathered))
+            part, gathered, length = part + 1, [], 0
+        gathered.append(piece)
+        length += len(piece.text)
+    if gathered:
+        yield Block(part, tuple(gathered))
 
 
 @dataclass(frozen=True, slots=True)

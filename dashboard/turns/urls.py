@@ -18,6 +18,10 @@ def either(route: str, view: Callable[..., Any], name: str) -> list[URLPattern]:
 urlpatterns = [
     path("", views.timeline, name="timeline"),
     *either("turns/<uuid:turn_id>", views.detail, "detail"),
+    *either("turns/<uuid:turn_id>/transcript", views.transcript, "transcript"),
+    *either("turns/<uuid:turn_id>/attempts", views.attempts, "attempts"),
     *either("turns/<uuid:turn_id>/attempts/<int:index>/raw", views.attempt_raw, "attempt_raw"),
     *either("turns/<uuid:turn_id>/attempts/<int:index>/bytes", views.attempt_bytes, "attempt_bytes"),
+    *either("turns/<uuid:turn_id>/attempts/<int:index>/request", views.attempt_request, "attempt_request"),
+    *either("turns/<uuid:turn_id>/attempts/<int:index>/curl", views.attempt_curl, "attempt_curl"),
 ]

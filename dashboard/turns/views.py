@@ -7,6 +7,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.utils.cache import patch_vary_headers
+from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_safe
 
 from dashboard.accounts.models import User
@@ -17,11 +18,14 @@ from dashboard.timeline.presets import presets
 from dashboard.timeline.saved_views import saved_views
 from dashboard.timeline.uncounted import chosen_facets
 from dashboard.turns import history, selectors
+from dashboard.turns.attempts_page import attempts_page
+from dashboard.turns.curl import curl_command
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.listing import address_of, listing_of
 from dashboard.turns.models import Attempt, Turn
 from dashboard.turns.shown import turn_shown
 
+MAX_PIECES = 200  #: of a stream that are listed
 MAX_SHOWN_RAW = 400_000  #: characters of one request or answer on the page; all of it can be downloaded
 
 
@@ -65,20 +69,41 @@ def turn_or_404(turn_id: UUID) -> Turn:
 
 
 @require_safe
+@gzip_page
 def detail(request: HttpRequest, turn_id: UUID) -> HttpResponse:
-    """One turn, at its last transition or at `?step=`."""
+    """One turn, at its last transition or at `?step=`, with `?attempts=` a page of its attempts."""
     turn = turn_or_404(turn_id)
-    return render(request, "turns/detail.html", turn_context(turn, step=_number(request.GET.get("step"))))
+    step, attempts = (_number(request.GET.get(name)) for name in ("step", "attempts"))
+    return render(request, "turns/detail.html", turn_context(turn, step=step, attempts=attempts))
 
 
-def turn_context(turn: Turn, *, step: int | None = None) -> dict[str, Any]:
+def turn_context(turn: Turn, *, step: int | None = None, attempts: int | None = None) -> dict[str, Any]:
     """What the parts of a turn are rendered from, by page and by socket."""
+    page = turn_shown(turn, step=step)
+    moment = page.shown.moment
     return {
-        "page": turn_shown(turn, step=step),
+        "page": page,
         "turn": turn,
-        "attempts": list(selectors.attempts_of(turn.id)),
+        "attempts": attempts_page(turn.id, number=attempts, attempt=moment.attempt if moment else 1),
         "children": list(turn.children.order_by("id")),
     }
+
+
+@require_safe
+@gzip_page
+def transcript(request: HttpRequest, turn_id: UUID) -> HttpResponse:
+    """The whole of a long transcript, which the page has a part of; a fragment."""
+    turn = turn_or_404(turn_id)
+    page = turn_shown(turn, step=_number(request.GET.get("step")))
+    return render(request, "turns/_answer.html", {"page": page, "turn": turn, "window": page.everything})
+
+
+@require_safe
+def attempts(request: HttpRequest, turn_id: UUID) -> HttpResponse:
+    """A page of a turn's attempts; a fragment."""
+    turn = turn_or_404(turn_id)
+    page = attempts_page(turn.id, number=_number(request.GET.get("attempts")) or 1)
+    return render(request, "turns/_attempts.html", {"turn": turn, "attempts": page})
 
 
 def _number(text: str | None) -> int | None:
@@ -86,10 +111,12 @@ def _number(text: str | None) -> int | None:
 
 
 @require_safe
+@gzip_page
 def attempt_raw(request: HttpRequest, turn_id: UUID, index: int) -> HttpResponse:
     """What was sent and what came back, byte for byte; a fragment of the turn's page."""
-    attempt = _attempt_or_404(turn_id, index)
+    turn, attempt = turn_or_404(turn_id), _attempt_or_404(turn_id, index)
     sent, came = history.request_body_of(attempt), history.raw_response_of(attempt)
+    pieces = history.pieces_of(attempt)
     context = {
         "attempt": attempt,
         "request_text": sent[:MAX_SHOWN_RAW],
@@ -97,6 +124,9 @@ def attempt_raw(request: HttpRequest, turn_id: UUID, index: int) -> HttpResponse
         "response_text": came[:MAX_SHOWN_RAW].decode("utf-8", "replace"),
         "response_size": len(came),
         "cut": max(len(sent), len(came)) > MAX_SHOWN_RAW,
+        "curl": curl_command(turn, attempt, sent) if len(sent) <= MAX_SHOWN_RAW else "",
+        "pieces": pieces[:MAX_PIECES],
+        "more_pieces": max(0, len(pieces) - MAX_PIECES),
     }
     return render(request, "turns/_raw.html", context)
 
@@ -105,9 +135,27 @@ def attempt_raw(request: HttpRequest, turn_id: UUID, index: int) -> HttpResponse
 def attempt_bytes(_: HttpRequest, turn_id: UUID, index: int) -> HttpResponse:
     """The answer's bytes as a file that no browser interprets."""
     came = history.raw_response_of(_attempt_or_404(turn_id, index))
-    name = f"{turn_id}-attempt-{index}.txt"
+    return _file(came, f"{turn_id}-attempt-{index}.txt")
+
+
+@require_safe
+def attempt_request(_: HttpRequest, turn_id: UUID, index: int) -> HttpResponse:
+    """The request's bytes as a file."""
+    sent = history.request_body_of(_attempt_or_404(turn_id, index))
+    return _file(sent.encode("utf-8", "surrogatepass"), f"{turn_id}-attempt-{index}-request.json")
+
+
+@require_safe
+def attempt_curl(_: HttpRequest, turn_id: UUID, index: int) -> HttpResponse:
+    """The request as a command for bash, as a file."""
+    turn, attempt = turn_or_404(turn_id), _attempt_or_404(turn_id, index)
+    command = curl_command(turn, attempt, history.request_body_of(attempt))
+    return _file(f"{command}\n".encode(), f"{turn_id}-attempt-{index}.sh")
+
+
+def _file(content: bytes, name: str) -> HttpResponse:
     headers = {"Content-Disposition": f'attachment; filename="{name}"', "X-Content-Type-Options": "nosniff"}
-    return HttpResponse(came, content_type="application/octet-stream", headers=headers)
+    return HttpResponse(content, content_type="application/octet-stream", headers=headers)
 
 
 def _attempt_or_404(turn_id: UUID, index: int) -> Attempt:

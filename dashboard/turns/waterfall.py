@@ -3,16 +3,19 @@
 Half of the rail's length is shared out by time, half by count, so that dots of one instant still stand apart.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from agentcore.events import CancelRequested, Interrupted, ModelFailed, ModelResponded
 from agentcore.reasons import NormalizedStopReason
 from dashboard.turns.stepping import Moment, Span
+from dashboard.turns.stretches import Layer, Stretch, Sum, layers_of, sums_of
 
 LENGTH = 1000.0
 BY_TIME = 0.5
 NO_WAITS: Mapping[int, float] = {}
+CROWDED = 60  #: dots
+DOTS_Y = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,23 @@ class Rail:
 
     bars: tuple[Bar, ...]
     dots: tuple[Dot, ...]
+    layers: tuple[Layer, ...] = ()
+    sums: tuple[Sum, ...] = ()
+
+    @property
+    def places(self) -> str:
+        """Where the dots stand, for the stepper."""
+        return " ".join(f"{dot.x:g}" for dot in self.dots)
+
+    @property
+    def dotted(self) -> str:
+        """All dots as one path."""
+        return dots_path(dot.x for dot in self.dots)
+
+    @property
+    def crowded(self) -> bool:
+        """Whether dots of full size would run into one another."""
+        return len(self.dots) > CROWDED
 
 
 def bars_of(spans: tuple[Span, ...]) -> tuple[Bar, ...]:
@@ -110,11 +130,22 @@ def _word(span: Span, reason: NormalizedStopReason | None) -> str:
     return reason.value if reason else "unknown"
 
 
-def rail_of(moments: tuple[Moment, ...], bars: tuple[Bar, ...], waits: Mapping[int, float] = NO_WAITS) -> Rail:
+def dots_path(places: Iterable[float]) -> str:
+    """Dots as one path, to be drawn with round caps."""
+    return "".join(f"M{x:g} {DOTS_Y}h.01" for x in places)
+
+
+def rail_of(
+    moments: tuple[Moment, ...],
+    bars: tuple[Bar, ...],
+    waits: Mapping[int, float] = NO_WAITS,
+    stretches: tuple[Stretch, ...] = (),
+) -> Rail:
     """Bars and dots in their places. `waits`: seconds until an attempt's first token, where they are known."""
     places = tuple(_places(moments))
     dots = tuple(Dot(moment.number, round(x, 1)) for moment, x in zip(moments, places, strict=True))
-    return Rail(tuple(_placed(bar, places, waits.get(bar.attempt, 0.0)) for bar in bars), dots)
+    placed = tuple(_placed(bar, places, waits.get(bar.attempt, 0.0)) for bar in bars)
+    return Rail(placed, dots, layers_of(stretches, places, LENGTH), sums_of(stretches))
 
 
 def _places(moments: tuple[Moment, ...]) -> Iterator[float]:

@@ -1,108 +1,128 @@
-/* Steps through the transitions of a turn. Everything is on the page already: this only marks what is past, now or yet
-   to come (data-when), by the transitions an element names (data-from, data-until, data-at). */
-const MOVES = {
-  first: () => 1,
-  back: (now) => now - 1,
-  forward: (now) => now + 1,
-  last: (_, count) => count,
-};
-const KEYS = { ArrowLeft: "back", ArrowRight: "forward", Home: "first", End: "last", j: "forward", k: "back" };
+/* Steps through the transitions of a turn. Everything is on the page already: a step fills the panel and the deck, and
+   marks what is past, now or yet to come. `whystop:step` tells other modules where one is. */
+import { read } from "./island.js";
+import { fill } from "./filling.js";
+import * as machine from "./machine.js";
+import * as rail from "./rail.js";
+import * as transcript from "./transcript.js";
+import { isPlaying, play, stop } from "./playing.js";
+import { copy } from "./copying.js";
+
+const MOVES = { first: () => 1, back: (now) => now - 1, forward: (now) => now + 1, last: (_, count) => count };
 const ADDRESS = /^#t(\d+)$/;
 const PAUSE = 250; // ms; browsers refuse an address that changes with every repeat of a held key
 
+let steps = null; // what the page says of each
 let now = 0;
 let following = true; // at the last transition, and so at every new one
-let addressing;
+let speed = "1"; // how many times faster than recorded; 0: at once
+let held = ""; // what had the focus before the socket replaced it
+let settling;
 
+const turn = () => document.querySelector("[data-stepper]");
 const deck = () => document.getElementById("deck");
-const count = () => Number(deck()?.dataset.count ?? 0);
+export const count = () => steps?.count ?? 0;
+export const state = () => (count() ? steps.move(now).state : "");
 
-function when(element) {
-  const { at, from, until } = element.dataset;
-  if (at !== undefined) {
-    if (!at) return "future"; // never entered
-    const numbers = at.split(" ").map(Number);
-    if (numbers.includes(now)) return "now";
-    return numbers[0] < now ? "past" : "future";
-  }
-  if (now < Number(from)) return "future";
-  return until && now >= Number(until) ? "past" : "now";
-}
-
-function mark() {
-  const root = document.querySelector("[data-stepper]");
-  for (const element of root.querySelectorAll("[data-from], [data-at]")) {
-    const mark = when(element);
-    if (element.dataset.when !== mark) element.dataset.when = mark;
-  }
+function draw() {
+  const root = turn();
+  const step = steps.step(now);
+  fill(document.getElementById("step"), step);
+  fill(deck(), step);
+  deck().querySelector("[data-speed]").value = speed;
+  machine.draw(root, steps, now);
+  rail.draw(root, now);
+  transcript.draw(now);
   for (const place of root.querySelectorAll("[data-now-number]")) place.textContent = now;
-  const range = root.querySelector(".track input");
-  if (range) range.value = now;
-  root.querySelector("[data-passed]")?.setAttribute("d", `M0 32H${places()[now - 1] ?? 0}`);
   for (const button of root.querySelectorAll("[data-go]")) {
     const target = MOVES[button.dataset.go](now, count());
     button.toggleAttribute("aria-disabled", target < 1 || target > count() || target === now);
   }
+  document.dispatchEvent(new CustomEvent("whystop:step", { detail: { number: now } }));
 }
 
-function go(wanted) {
+/* What would be too much with every repeat of a held key: the address, and what is said aloud. */
+function settle() {
+  history.replaceState(history.state, "", `#t${now}`);
+  document.getElementById("step-status").textContent = steps.step(now).sentence;
+}
+
+export function go(wanted) {
   const number = Math.max(1, Math.min(count(), wanted));
-  if (!count() || number === now) return;
+  if (!count() || number === now) return false;
   now = number;
   following = now === count();
-  mark();
-  clearTimeout(addressing);
-  addressing = setTimeout(() => history.replaceState(history.state, "", `#t${now}`), PAUSE);
+  draw();
+  clearTimeout(settling);
+  settling = setTimeout(settle, PAUSE);
+  return now < count();
 }
 
-const places = () => document.querySelector(".track")?.dataset.places.trim().split(/\s+/).map(Number) ?? [];
-
-function nearest(event) {
-  const box = event.target.closest(".track").getBoundingClientRect();
-  const x = (1000 * (event.clientX - box.left)) / box.width;
-  const distances = places().map((place) => Math.abs(place - x));
-  return distances.indexOf(Math.min(...distances)) + 1;
+function load() {
+  const data = document.getElementById("steps");
+  steps = data ? read(data.content.textContent) : null;
+  transcript.forget();
 }
 
 function start() {
-  if (!deck()) return;
+  load();
+  if (!count()) return;
   const asked = ADDRESS.exec(location.hash);
-  const last = count();
-  now = Math.min(asked ? Number(asked[1]) : Number(deck().dataset.now), last);
-  following = now === last;
-  mark();
+  now = Math.max(1, Math.min(asked ? Number(asked[1]) : Number(deck().dataset.now), count()));
+  following = now === count();
+  draw();
+  transcript.complete(() => transcript.draw(now));
+}
+
+const FOCUSABLE = ["data-go", "data-play", "data-speed", "data-state", "data-open", "data-copy-step"];
+
+/* What is replaced loses the focus: it is given back to what has come in its place. */
+function holdFocus() {
+  const active = document.activeElement;
+  const name = FOCUSABLE.find((attribute) => active?.hasAttribute?.(attribute));
+  held = name ? `[${name}="${active.getAttribute(name)}"]` : active?.matches?.(".track input") ? ".track input" : "";
 }
 
 /* A live turn has grown: stay where one is, or go along with its end. */
 function grown() {
   if (!deck()) return;
+  load();
+  if (!count()) return;
   if (following || !now) now = count();
-  mark();
+  draw();
+  show(isPlaying());
+  if (held && document.activeElement === document.body) turn().querySelector(held)?.focus({ preventScroll: true });
 }
 
-document.addEventListener("click", (event) => {
-  const button = event.target.closest("[data-go]");
-  if (button) go(MOVES[button.dataset.go](now, count()));
-});
-document.addEventListener("input", (event) => event.target.matches(".track input") && go(Number(event.target.value)));
-document.addEventListener("pointerdown", (event) => {
-  const track = event.target.closest?.(".track");
-  if (!track) return;
-  track.setPointerCapture(event.pointerId);
-  go(nearest(event));
-  track.querySelector("input").focus({ preventScroll: true });
-  event.preventDefault();
-});
-document.addEventListener("pointermove", (event) => {
-  if (event.target.hasPointerCapture?.(event.pointerId) && event.target.closest(".track")) go(nearest(event));
-});
-document.addEventListener("keydown", (event) => {
-  const typing = event.target.closest("input, textarea, select, pre, [contenteditable]");
-  if (typing || event.ctrlKey || event.metaKey || event.altKey || !(event.key in KEYS) || !count()) return;
-  event.preventDefault();
-  go(MOVES[KEYS[event.key]](now, count()));
-});
+const show = (playing) => deck()?.querySelector("[data-play]")?.setAttribute("aria-pressed", playing);
+export const setSpeed = (wanted) => (speed = wanted);
+
+export function move(name) {
+  if (isPlaying()) stop(show);
+  go(MOVES[name](now, count()));
+}
+
+export function togglePlaying() {
+  if (isPlaying()) return stop(show);
+  if (!count()) return undefined;
+  if (now === count()) go(1);
+  const seconds = () => (now < count() ? steps.seconds(now + 1) - steps.seconds(now) : 0);
+  return play({ next: () => go(now + 1), seconds, speed: () => Number(speed), show });
+}
+
+export function copyAddress(button) {
+  copy(`${location.origin}${turn().dataset.address}?step=${now}`, button);
+}
+
+export const enter = (name) => go(machine.entry(steps, name, now));
+
+export function slideTo(track, clientX) {
+  if (isPlaying()) stop(show);
+  go(rail.nearest(track, clientX));
+}
+
 addEventListener("hashchange", () => go(Number(ADDRESS.exec(location.hash)?.[1] ?? now)));
+document.addEventListener("htmx:wsBeforeMessage", holdFocus);
 document.addEventListener("htmx:wsAfterMessage", grown);
 document.addEventListener("htmx:afterSettle", (event) => event.detail.target?.querySelector?.("#deck") && start());
 start();

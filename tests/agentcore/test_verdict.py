@@ -30,7 +30,7 @@ def test_a_turn_that_runs_has_none():
         (ended("completed"), "Completed in 1 call."),
         (
             ended("completed", spent=Spent(attempts=3, continuations=2, output_tokens=150)),
-            "Completed after 2 continuations. With max_tokens of about 150 it would have taken one call.",
+            "Completed after 2 continuations. With max_tokens ≥ 150 it would have taken one call: try it.",
         ),
         (ended("completed", flagged=("unknown_reason",)), "Completed in 1 call. The provider gave no stop reason."),
         (
@@ -48,13 +48,13 @@ def test_a_turn_that_runs_has_none():
         (
             ended("retry_limit", spent=Spent(attempts=4, continuations=3, output_tokens=200)),
             "Cut off by max_tokens 4 times, then stopped at max_continuations, 3 of 3, with 200 of 240 completion "
-            "tokens used. With more continuations it would have gone on; how far is not in this recording: "
+            "tokens used. With 4 continuations it would have gone on; how far is not in this recording: "
             "re-run to know.",
         ),
         (
             ended("budget_exhausted", spent=Spent(output_tokens=240, estimated=True)),
             "Cut off by max_tokens, then stopped because the token total was spent: about 240 of 240 completion "
-            "tokens used. With a larger total it would have gone on; how far is not in this recording.",
+            "tokens used. With a larger token total it would have gone on; how far is not in this recording: re-run to know.",
         ),
         (
             ended("output_cap", limits=Limits(max_total_output_chars=9)),
@@ -90,13 +90,14 @@ def test_no_cap_is_named_where_none_would_have_done():
 def test_an_envelope_that_a_limit_forbade_says_which_and_why():
     told = Playbook(envelope_schema={"required": ["a"]}, max_total_tokens=1) >> started() >> said("{}")
     assert verdict(told.snapshot) == (
-        "Stopped by TokenUsageLimit: No valid envelope: /required (required) (15 of 1 tokens)."
+        "Stopped at max_total_tokens: No valid envelope: /required (required) (15 of 1 tokens). With a larger "
+        "max_total_tokens it would have gone on; how far is not in this recording: re-run to know."
     )
 
 
 def test_where_both_limits_bind_both_are_named():
     both = ended("retry_limit", spent=Spent(continuations=3, output_tokens=240))
-    assert "With more continuations and a larger token total it would have gone on" in verdict(both)
+    assert "With 4 continuations and a larger token total it would have gone on" in verdict(both)
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,12 @@
 """How numbers, times and steps are written on pages."""
 
 import json
-from collections.abc import Iterable
 from datetime import datetime
 
 from django import template
 from django.utils import timezone
 from django.utils.html import format_html
-from django.utils.safestring import SafeString
+from django.utils.safestring import SafeString, mark_safe
 
 from dashboard.turns.transcript import TINTS
 
@@ -15,6 +14,7 @@ register = template.Library()
 
 THIN = "\u202f"  #: a narrow space that does not break: 1 214
 UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
+MARKUP = {ord(character): f"\\u{ord(character):04x}" for character in "<>&"}
 MARKS = {(True, False): "future", (False, True): "past", (False, False): "now"}
 
 
@@ -86,6 +86,12 @@ def as_json(value: object) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False)
 
 
+@register.filter
+def as_data(text: str) -> SafeString:
+    """JSON text that stands in a page as text: what would be markup there is written as JSON writes any character."""
+    return mark_safe(text.translate(MARKUP))  # noqa: S308 - nothing is left in it that could be markup
+
+
 @register.simple_tag
 def shown_from(now: int, since: int, until: int = 0) -> SafeString:
     """The attributes of what is there from transition `since` on, before `until` (0: to the end), seen from `now`."""
@@ -93,11 +99,3 @@ def shown_from(now: int, since: int, until: int = 0) -> SafeString:
     if not until:
         return format_html('data-from="{}" data-when="{}"', since, mark)
     return format_html('data-from="{}" data-until="{}" data-when="{}"', since, until, mark)
-
-
-@register.simple_tag
-def shown_at(now: int, numbers: Iterable[int]) -> SafeString:
-    """The attributes of what the transitions `numbers` touch, seen from `now`."""
-    touched = tuple(numbers)
-    mark = "now" if now in touched else "past" if any(n < now for n in touched) else "future"
-    return format_html('data-at="{}" data-when="{}"', " ".join(map(str, touched)), mark)

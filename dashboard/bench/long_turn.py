@@ -1,0 +1,187 @@
+"""A turn that went on for long, made by the machine itself and stored as a driver would have.
+
+Most calls are cut and continued; now and then one calls a tool, one fails and is tried again after a wait, and an
+operator holds. For `manage.py bench turn`, and for tests of pages that must bear it.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from agentcore import VERSION, serial
+from agentcore.commands import CallModel, Command, RunTools, Wait
+from agentcore.error_policy import ErrorPolicy
+from agentcore.errors import ErrorType, ProviderError
+from agentcore.events import Event, ModelFailed, ModelResponded, Setup, Started, ToolResult, ToolsReturned, WokeUp
+from agentcore.machine.advance import Step, advance
+from agentcore.machine.snapshot import Snapshot
+from agentcore.messages import ChatResponse, Message, Role, TokenUsage, ToolCall, ToolSpec
+from agentcore.policy import Limits, Policy
+from agentcore.reasons import NormalizedStopReason
+from agentcore.replay import Record as ReplayRecord
+from dashboard.agents.models import Project
+from dashboard.live.calling import answer_columns
+from dashboard.turns.ids import new_id
+from dashboard.turns.models import Attempt, AttemptChunk, Outcome, Record, Turn
+from dashboard.turns.projection import project
+from dashboard.turns.recorder import Entry, outcome_rows, record_row
+
+ATTEMPTS, STREAM_BYTES = 500, 5_000_000
+TOOL_EVERY, FAILURE_EVERY = 23, 37  #: attempts
+DELTA_CHARS = 40  #: of one streamed chunk
+CAP = 400  #: max_tokens
+TOOL = ToolSpec("calculator", "Calculates.", {"type": "object"})
+SENTENCE = "Step {n} says that the limit holds, and that whoever raised it before knew less than the one who reads this. "
+_ROOM = 10_000_000
+POLICY = Policy(
+    limits=Limits(
+        max_continuations=10_000, max_total_completion_tokens=_ROOM, max_total_output_chars=_ROOM, max_steps=10_000
+    ),
+    error_policy=ErrorPolicy.retry_all(5),
+)
+
+
+@dataclass(slots=True)
+class Written:
+    """The rows of a turn under construction."""
+
+    turn: Turn
+    records: list[Record] = field(default_factory=list)
+    outcomes: list[Outcome] = field(default_factory=list)
+    attempts: list[Attempt] = field(default_factory=list)
+    chunks: list[AttemptChunk] = field(default_factory=list)
+
+
+def long_turn_store(*, project: Project, attempts: int = ATTEMPTS, stream_bytes: int = STREAM_BYTES) -> Turn:
+    """A completed turn of so many calls whose answers are so many bytes on the wire together, stored."""
+    begun = timezone.now() - timedelta(hours=1)
+    turn = Turn(
+        id=new_id(), project=project, agent_name="long", provider="openai", model="sim-endless",
+        input_text="Go on for as long as you are let.", max_tokens=CAP, policy=serial.to_json(POLICY),
+    )  # fmt: skip
+    written = Written(turn)
+    snapshot = _played(written, begun, attempts, stream_bytes // attempts)
+    at = begun + timedelta(seconds=snapshot.at)
+    columns = _projected(snapshot, len(written.records), begun, at)
+    for name, value in columns.items():
+        setattr(turn, name, value)
+    _saved(written)
+    return turn
+
+
+def _projected(snapshot: Snapshot, seq: int, begun: datetime, at: datetime) -> dict[str, Any]:
+    return project(snapshot, seq=seq, started_at=begun, at=at)
+
+
+@transaction.atomic
+def _saved(written: Written) -> None:
+    written.turn.save(force_insert=True)
+    Record.objects.bulk_create(written.records, batch_size=200)
+    Outcome.objects.bulk_create(written.outcomes, batch_size=200)
+    Attempt.objects.bulk_create(written.attempts, batch_size=200)
+    AttemptChunk.objects.bulk_create(written.chunks, batch_size=100)
+
+
+def _played(written: Written, begun: datetime, attempts: int, bytes_each: int) -> Snapshot:
+    setup = Setup(str(written.turn.id), "openai", "sim-endless", CAP, tools=(TOOL,))
+    event: Event | None = Started(0.0, setup, (Message(Role.USER, written.turn.input_text),))
+    snapshot = Snapshot()
+    while event is not None:
+        step = advance(snapshot, event, POLICY)
+        snapshot = step.snapshot
+        _write(written, begun, event, step)
+        event = _next(step.command, snapshot.at, attempts, bytes_each, written, begun)
+    return snapshot
+
+
+def _write(written: Written, begun: datetime, event: Event, step: Step) -> None:
+    at, seq = begun + timedelta(seconds=event.at), len(written.records) + 1
+    entry = Entry(written.turn.id, seq, at, begun, event, step)
+    record = ReplayRecord.of(seq, event, step)
+    written.records.append(record_row(entry, record))
+    written.outcomes += outcome_rows(entry, record)
+
+
+def _next(
+    command: Command, at: float, attempts: int, bytes_each: int, written: Written, begun: datetime
+) -> Event | None:
+    """What the outside answers to a command; None once the turn has ended."""
+    match command:
+        case CallModel(attempt=attempt):
+            event = _answered(attempt, at, attempts, bytes_each)
+            _call(written, command, event, begun + timedelta(seconds=at))
+            return event
+        case RunTools(calls=calls):
+            return ToolsReturned(at + 0.3, tuple(ToolResult(call.id, call.name, "42") for call in calls))
+        case Wait(seconds=seconds):
+            return WokeUp(at + seconds)
+    return None
+
+
+def _answered(attempt: int, at: float, attempts: int, bytes_each: int) -> ModelResponded | ModelFailed:
+    at = at + 0.8 + attempt % 7 / 10
+    if attempt % FAILURE_EVERY == 0 and attempt < attempts:
+        message = "Rate limit reached; slow down."
+        return ModelFailed(at, ProviderError(ErrorType.RATE_LIMIT, "rate_limit", message, status=429))
+    text, usage = _text(attempt, bytes_each), TokenUsage(600, CAP)
+    if attempt >= attempts:
+        return _responded(at, text, NormalizedStopReason.END_TURN, "stop", usage)
+    if attempt % TOOL_EVERY == 0:
+        call = ToolCall(f"call_{attempt}", "calculator", {"expression": "6 * 7"}, '{"expression": "6 * 7"}')
+        return _responded(at, text, NormalizedStopReason.TOOL_CALL, "tool_calls", usage, (call,))
+    return _responded(at, text, NormalizedStopReason.MAX_TOKENS, "length", usage)
+
+
+def _responded(
+    at: float, text: str, reason: NormalizedStopReason, raw: str, usage: TokenUsage, calls: tuple[ToolCall, ...] = ()
+) -> ModelResponded:
+    response = ChatResponse(text, tool_calls=calls, usage=usage, stop_reason=reason, raw_stop_reason=raw)
+    return ModelResponded(at, response)
+
+
+def _text(attempt: int, bytes_each: int) -> str:
+    """Text whose stream is about so long: every chunk of the wire repeats its head."""
+    wanted = max(1, bytes_each // len(_wire("x" * DELTA_CHARS))) * DELTA_CHARS
+    sentence = SENTENCE.format(n=attempt)
+    return (sentence * (wanted // len(sentence) + 1))[:wanted]
+
+
+def _wire(delta: str) -> bytes:
+    choice = {"index": 0, "delta": {"content": delta}, "finish_reason": None}
+    chunk = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "sim", "choices": [choice]}
+    return b"data: " + json.dumps(chunk).encode() + b"\n\n"
+
+
+def _stream(text: str) -> Iterator[bytes]:
+    for start in range(0, len(text), DELTA_CHARS):
+        yield _wire(text[start : start + DELTA_CHARS])
+    yield b"data: [DONE]\n\n"
+
+
+def _call(written: Written, command: CallModel, event: ModelResponded | ModelFailed, at: datetime) -> None:
+    tail = [{"role": "user", "content": "Continue exactly from where you left off."}]
+    failed = isinstance(event, ModelFailed)
+    columns: dict[str, Any] = (
+        {"status_code": 429, "error": serial.to_json(event.error), "content_type": "application/json"}
+        if isinstance(event, ModelFailed)
+        else {"status_code": 200, "content_type": "text/event-stream", **answer_columns(event.response)}
+    )
+    raw = b'{"error": {"message": "slow down"}}' if failed else b"".join(_stream(event.response.text))  # type: ignore[union-attr]
+    body = {"model": "sim-endless", "max_tokens": CAP, "stream": True, "messages": {"history": 0, "tail": tail}}
+    begun = at - timedelta(seconds=0)
+    written.attempts.append(
+        Attempt(
+            turn_id=written.turn.id, index=command.attempt, kind=command.kind.value, iteration=1, provider="openai",
+            model="sim-endless", max_tokens=CAP, request=json.dumps(body), request_sha256="", started_at=begun,
+            request_url="http://127.0.0.1:1/v1/chat/completions", first_token_ms=None if failed else 120,
+            duration_ms=1000, **columns,
+        )  # fmt: skip
+    )
+    written.chunks.append(
+        AttemptChunk(turn_id=written.turn.id, attempt=command.attempt, n=1, raw=raw, text="", at=begun)
+    )

@@ -1,0 +1,99 @@
+"""What the time of a turn went into: waiting for the first token, streaming, backing off, tools, being held."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import zip_longest
+
+from dashboard.turns.stepping import Span
+
+TINTS = 4
+TOP, HEIGHT = 2, 14  #: of the bars
+#: What is waited for after each command; a call has two parts.
+KINDS: Mapping[str, str] = {"run_tools": "tools", "wait": "waiting", "hold": "held"}
+#: In the order of the legend.
+ORDER = ("first token", "stream", "waiting", "tools", "held")
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """One stretch of time, between two transitions. `until` is 0 while it lasts; seconds since the turn started.
+
+    `begins` and `ends` are the shares of the way between the two transitions, for a call is parted in two.
+    """
+
+    kind: str
+    tint: int  #: of the attempt, for a stream; else 0
+    since: int
+    until: int
+    seconds: float
+    begins: float = 0.0
+    ends: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """All stretches of one kind and tint as one path; a turn of many calls is drawn with few elements."""
+
+    kind: str
+    tint: int
+    path: str
+
+    @property
+    def pattern(self) -> str:
+        """The name of its pattern, as part of a class."""
+        return self.kind.replace(" ", "-")
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """What one kind took in all, for the legend."""
+
+    kind: str
+    seconds: float
+
+    @property
+    def pattern(self) -> str:
+        return self.kind.replace(" ", "-")
+
+
+def stretches_of(spans: tuple[Span, ...], waits: Mapping[int, float]) -> tuple[Stretch, ...]:
+    """The stretches in order. `waits`: seconds until an attempt's first token, where they are known."""
+    return tuple(stretch for one, other in zip_longest(spans, spans[1:]) for stretch in _between(one, other, waits))
+
+
+def _between(span: Span, following: Span | None, waits: Mapping[int, float]) -> Iterator[Stretch]:
+    command = span.record.command
+    kind, since = command.get("type"), span.last
+    until = following.first if following else 0
+    passed = max(0.0, following.record.event.at - span.record.event.at) if following else 0.0
+    if kind in KINDS:
+        yield Stretch(KINDS[kind], 0, since, until, passed)
+    elif kind == "call_model":
+        attempt = command["attempt"]
+        waited = min(waits.get(attempt, 0.0), passed)
+        share = waited / passed if passed else 0.0
+        tint = (attempt - 1) % TINTS + 1
+        if waited:
+            yield Stretch("first token", 0, since, until, waited, 0.0, share)
+        yield Stretch("stream", tint, since, until, passed - waited, share, 1.0)
+
+
+def layers_of(stretches: Iterable[Stretch], places: tuple[float, ...], length: float) -> tuple[Layer, ...]:
+    """The stretches as paths. `places`: of the transitions on the rail."""
+    paths: dict[tuple[str, int], list[str]] = {}
+    for stretch in stretches:
+        start = places[stretch.since - 1] if stretch.since <= len(places) else length
+        end = places[stretch.until - 1] if stretch.until else length
+        x, right = (start + (end - start) * share for share in (stretch.begins, stretch.ends))
+        if right > x:
+            paths.setdefault((stretch.kind, stretch.tint), []).append(f"M{x:.1f} {TOP}H{right:.1f}V{TOP + HEIGHT}H{x:.1f}z")
+    ordered = sorted(paths, key=lambda layer: (ORDER.index(layer[0]), layer[1]))
+    return tuple(Layer(kind, tint, "".join(paths[kind, tint])) for kind, tint in ordered)
+
+
+def sums_of(stretches: Iterable[Stretch]) -> tuple[Sum, ...]:
+    """Each kind that occurs, with its seconds."""
+    sums: dict[str, float] = {}
+    for stretch in stretches:
+        sums[stretch.kind] = sums.get(stretch.kind, 0.0) + stretch.seconds
+    return tuple(Sum(kind, sums[kind]) for kind in ORDER if kind in sums)

@@ -1,0 +1,159 @@
+"""A step in the words of the page: every text the panel, the deck and the live region show of it.
+
+The page is made from these by the server for the step that is shown first; the others lie on the page as data
+(`island`), and the browser puts them into the very same elements.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from dashboard.turns.meters import Meter
+from dashboard.turns.roads import Road, roads_of
+from dashboard.turns.stepping import Evaluation, Moment
+from dashboard.turns.templatetags.shown import number, seconds, words
+
+KEPT = 4096  #: of what recurs from step to step, and from page to page
+#: A decision's shape in `shapes.svg`: a hue never stands alone.
+SHAPES: Mapping[str, str] = {"allow": "check", "request": "play", "forbid": "octagon", "stop": "ring"}
+HANDLINGS: Mapping[str, str] = {"retry": "play", "stop": "octagon", "ignore": "ring"}
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One criterion's answer. `by` is `by` where the outcome was its doing."""
+
+    criterion: str
+    reason: str
+    decision: str
+    shape: str
+    by: str
+
+    @property
+    def decided(self) -> str:
+        return " decided" if self.by else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Gauge:
+    """One meter in words; `value` of `most` is how far its bar reaches."""
+
+    name: str
+    used: str
+    limit: str
+    left: str
+    heat: str
+    value: float
+    most: float
+
+    @property
+    def label(self) -> str:
+        return f"{self.name}: {self.used} of {self.limit} used"
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One thing the error policy knew when it was asked."""
+
+    name: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One step."""
+
+    number: int
+    state: str
+    source: str
+    target: str
+    trigger: str
+    reason: str
+    place: str  #: attempt, iteration, time
+    at: float  #: seconds since the turn started
+    said: tuple[Said, ...]
+    handling: str  #: of the error policy; empty where nothing had failed
+    facts: tuple[Fact, ...]
+    gauges: tuple[Gauge, ...]
+    roads: tuple[Road, ...]
+
+    @property
+    def heading(self) -> str:
+        return "Why" if self.said else "What happened"
+
+    @property
+    def handling_shape(self) -> str:
+        return HANDLINGS.get(self.handling, "ring")
+
+    @property
+    def sentence(self) -> str:
+        """What the live region and the slider say."""
+        return f"Transition {self.number}: {self.source} to {self.target}, by {words(self.trigger)}. {self.place}"
+
+
+def told(moment: Moment) -> Told:
+    """A moment in words."""
+    error = moment.error or {}
+    return Told(
+        number=moment.number,
+        state=moment.target,
+        source=words(moment.source),
+        target=words(moment.target),
+        trigger=moment.trigger,
+        reason=moment.reason,
+        place=" · ".join(_place(moment)),
+        at=round(moment.at, 3),
+        said=tuple(map(_said, moment.evaluations)),
+        handling=str(error.get("handling", "")),
+        facts=tuple(_facts(error)),
+        gauges=tuple(map(gauge, moment.meters)),
+        roads=roads_of(moment),
+    )
+
+
+def _place(moment: Moment) -> Iterator[str]:
+    if moment.attempt:
+        yield f"attempt {number(moment.attempt)}"
+    if moment.iteration > 1:
+        yield f"iteration {number(moment.iteration)}"
+    yield seconds(moment.at)
+
+
+@lru_cache(KEPT)
+def _said(evaluation: Evaluation) -> Said:
+    shape = SHAPES.get(evaluation.decision, "question")
+    by = "by" if evaluation.decided else ""
+    return Said(evaluation.criterion, evaluation.reason, evaluation.decision, shape, by)
+
+
+def _facts(error: Mapping[str, Any]) -> Iterator[Fact]:
+    if not error:
+        return
+    yield Fact("type", words(error.get("errorType", "unknown")))
+    if error.get("toolName"):
+        yield Fact("tool", str(error["toolName"]))
+    yield Fact("failures running", number(error.get("consecutiveFailures")))
+    yield Fact("retries stop at", number(error.get("maxRetries")))
+    yield Fact("failures in all", number(error.get("totalFailures")))
+
+
+@lru_cache(KEPT)
+def gauge(meter: Meter) -> Gauge:
+    """A meter in words; a number of ours is never shown as a fact."""
+    unit = f" {meter.unit}" if meter.unit else ""
+    used = f"{'≈ ' if meter.estimated else ''}{number(meter.used)}"
+    return Gauge(
+        name=meter.name,
+        used=used,
+        limit=f"{number(meter.limit)}{unit}",
+        left=f"{number(meter.left)} left",
+        heat=meter.heat,
+        value=_plain(meter.shown),
+        most=_plain(meter.limit or 1),
+    )
+
+
+def _plain(value: float) -> float:
+    """A whole number without a point, as a browser writes it."""
+    return int(value) if float(value).is_integer() else value

@@ -1,0 +1,22 @@
+"""Whether an ended turn's history replays true, judged once and then remembered.
+
+In the memory of the process: criteria of one's own are code, and code changes with a restart.
+"""
+
+from django.core.cache import cache
+
+from agentcore import VERSION
+from agentcore.replay import Recording, verify
+from dashboard.turns.models import Turn
+
+KEPT_SECONDS = 24 * 3600
+
+
+def is_verified(turn: Turn, recording: Recording) -> bool:
+    """The answer for a history as long as this one, by this version of the core."""
+    key = f"verified:{turn.id}:{turn.last_seq}:{len(recording.records)}:{VERSION}"
+    known: bool | None = cache.get(key)
+    if known is None:
+        known = verify(recording).verified
+        cache.set(key, known, KEPT_SECONDS)
+    return known

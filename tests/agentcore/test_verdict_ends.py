@@ -1,0 +1,256 @@
+"""Every way a turn can end (design, "How a turn ends"), played by the machine, with the sentence an operator reads."""
+
+import pytest
+
+from agentcore.error_policy import ErrorPolicy
+from agentcore.policy import Policy
+from agentcore.reasons import NormalizedStopReason
+from agentcore.replay import what_if
+from agentcore.values import replace
+from agentcore.verdict import verdict
+from tests.agentcore.playbook import (
+    Playbook,
+    blocked,
+    call,
+    called,
+    cancelled,
+    cut_call,
+    ended,
+    error,
+    malformed_call,
+    paused,
+    started,
+    stopped,
+    tool_failed,
+    tools_returned,
+    truncated,
+    unknown,
+    woke_up,
+)
+
+SCHEMA = {"required": ["a"]}
+ON = "it would have gone on; how far is not in this recording: re-run to know."
+WORDS = "The same words again and again, and again."
+
+
+def play(*events, **given) -> Playbook:
+    book = Playbook(**given) >> started()
+    for event in events:
+        book = book >> event
+    return book
+
+
+def cut(*tokens: int):
+    return [truncated(text, tokens=count) for text, count in zip("abcdefgh", tokens, strict=False)]
+
+
+#: What happened, under what, the end as it is filed, and the sentence.
+ENDS = [
+    (play(ended("done")), "completed completed completed", "Completed in 1 call."),
+    (
+        play(*cut(400, 400), ended("c", tokens=12), max_tokens=400),
+        "completed completed completed",
+        "Completed after 2 continuations. With max_tokens ≥ 812 it would have taken one call: try it.",
+    ),
+    (
+        play(*cut(1600), ended("c", tokens=414), max_tokens=1600),
+        "completed completed completed",
+        "Completed after 1 continuation. With max_tokens ≥ 2\u202f014 it would have taken one call: try it.",
+    ),
+    (
+        play(truncated("a", tokens=None), ended("b", tokens=20)),
+        "completed completed completed",
+        "Completed after 1 continuation. With max_tokens ≥ about 80 it would have taken one call: try it.",
+    ),
+    (play(ended('{"a":1}'), envelope_schema=SCHEMA), "completed completed completed", "Completed in 1 call."),
+    (
+        play(ended("{}"), ended('{"a":1}'), envelope_schema=SCHEMA),
+        "completed completed completed",
+        "Completed with a valid envelope after 2 calls.",
+    ),
+    (
+        play(cut_call("Let me. "), ended("Without it.")),
+        "completed completed completed",
+        "Completed after a broken tool call was asked for again.",
+    ),
+    (
+        play(error(), woke_up(), ended("ok"), error_policy=ErrorPolicy.retry_all(2)),
+        "completed completed completed",
+        "Completed in 2 calls, after 1 error on the way.",
+    ),
+    (
+        play(unknown("SOLAR_FLARE", "a")),
+        "completed completed completed",
+        "Completed in 1 call. The provider said “SOLAR_FLARE”.",
+    ),
+    (
+        play(unknown(None, "a")),
+        "completed completed completed",
+        "Completed in 1 call. The provider gave no stop reason.",
+    ),
+    (play(ended("")), "partial completed empty_output", "The model ended its turn without saying anything."),
+    (
+        play(*cut(400, 400, 300, 114), max_tokens=400),
+        "partial retry_limit retry_limit",
+        "Cut off by max_tokens 4 times, then stopped at max_continuations, 3 of 3, with 1\u202f214 of 1\u202f600 "
+        f"completion tokens used. With 4 continuations {ON}",
+    ),
+    (
+        play(*cut(60), max_continuations=0),
+        "partial retry_limit retry_limit",
+        "Cut off by max_tokens once, then stopped at max_continuations, 0 of 0, with 60 of 240 completion tokens "
+        f"used. With 1 continuation {ON}",
+    ),
+    (
+        play(*cut(60, 60, 60), max_total_tokens=200),
+        "partial token_limit budget_exhausted",
+        "Cut off by max_tokens, then stopped at max_total_tokens: 210 of 200 tokens in and out used. "
+        f"With a larger max_total_tokens {ON}",
+    ),
+    (
+        play(*cut(60), max_continuations=1, max_seconds=0.5),
+        "partial time_limit forbidden",
+        f"Stopped at max_seconds: 1.0 of 0.5 s in model and tools. With a larger max_seconds {ON}",
+    ),
+    (
+        play(paused("a"), paused("b"), max_continuations=1),
+        "partial retry_limit retry_limit",
+        "Paused by the provider 2 times, then stopped at max_continuations, 1 of 1, with 10 of 240 completion "
+        f"tokens used. With 2 continuations {ON}",
+    ),
+    (
+        play(*cut(60, 40), max_total_completion_tokens=100),
+        "partial token_limit budget_exhausted",
+        "Cut off by max_tokens, then stopped because the token total was spent: 100 of 100 completion tokens used. "
+        f"With a larger token total {ON}",
+    ),
+    (
+        play(ended("abcdefgh"), max_total_output_chars=5),
+        "partial guard output_cap",
+        "Stopped at max_total_output_chars: the answer was cut at 5 characters.",
+    ),
+    (
+        play(truncated("", tokens=60), truncated("", tokens=120)),
+        "partial guard repetition",
+        "Stopped because two cut answers running added nothing new. A larger max_tokens may help; it is not known.",
+    ),
+    (
+        play(cut_call("Let me. "), cut_call()),
+        "partial retry_limit tool_repair_failed",
+        "A tool call was truncated and did not run; 1 repair did not make it whole.",
+    ),
+    (
+        play(malformed_call(), max_tool_repair_attempts=0),
+        "partial retry_limit tool_repair_failed",
+        "A tool call was malformed and did not run; no repair of it is allowed.",
+    ),
+    (
+        play(cut_call("Let me. "), max_total_tokens=5),
+        "partial token_limit budget_exhausted",
+        "A tool call was truncated, then stopped at max_total_tokens: 20 of 5 tokens in and out used. "
+        f"With a larger max_total_tokens {ON}",
+    ),
+    (
+        play(called(call()), max_steps=1),
+        "partial steps_limit forbidden",
+        "Stopped at max_steps: 1 of 1 iterations; these tool calls did not run: calculator. "
+        f"With a larger max_steps {ON}",
+    ),
+    (
+        play(called(call()), max_total_tokens=10),
+        "partial token_limit forbidden",
+        "Stopped at max_total_tokens: 15 of 10 tokens; these tool calls did not run: calculator. "
+        f"With a larger max_total_tokens {ON}",
+    ),
+    (
+        play(truncated("a"), finish_reasons=(NormalizedStopReason.MAX_TOKENS,)),
+        "partial finish_reason forbidden",
+        "Stopped by FinishReasonCheck: max_tokens is a final reason here.",
+    ),
+    (
+        play(called(call()), tools_returned(tool_failed())),
+        "partial error forbidden",
+        "Stopped by the error policy: Tool error after 1 consecutive failures (max: 0) (calculator: division by zero).",
+    ),
+    (play(error()), "failed error provider_error", "Failed after 1 failed call: It broke."),
+    (
+        play(truncated("a"), error()),
+        "partial error provider_error",
+        "Failed after 1 failed call: It broke. What had arrived is kept.",
+    ),
+    (
+        play(error(), woke_up(), error(), error_policy=ErrorPolicy.retry_all(2)),
+        "failed retry_limit provider_error",
+        "Failed after 2 failed calls, with max_retries at 2: It broke.",
+    ),
+    (
+        play(blocked("no")),
+        "aborted finish_reason safety_blocked",
+        "Blocked by the provider. The provider said “content_filter”. Raising limits cannot help.",
+    ),
+    (
+        play(stopped(NormalizedStopReason.CONTEXT_WINDOW_EXCEEDED, "model_context_window_exceeded", "a")),
+        "aborted finish_reason context_window_exceeded",
+        "The conversation no longer fits the model's context window. Raising max_tokens cannot help.",
+    ),
+    (
+        play(stopped(NormalizedStopReason.CANCELLED, "cancelled", "a")),
+        "aborted finish_reason cancelled",
+        "The provider cancelled this answer. 5 of 240 completion tokens used.",
+    ),
+    (
+        play(unknown("SOLAR_FLARE", "")),
+        "aborted finish_reason unknown_fatal",
+        "The provider ended the answer with “SOLAR_FLARE”, which is no end we know; there is no usable text.",
+    ),
+    (
+        play(unknown("TOO_MANY_TOOL_CALLS", "a")),
+        "aborted finish_reason unknown_fatal",
+        "The provider ended the answer with “TOO_MANY_TOOL_CALLS”, which is no end we know; what had arrived is kept.",
+    ),
+    (
+        play(ended("{}"), ended("{}"), envelope_schema=SCHEMA, schema_rounds=1),
+        "failed retry_limit envelope_invalid",
+        "No valid envelope after 2 calls: /required (required) (1 of 1 envelope retries used).",
+    ),
+    (
+        play(truncated('{"a'), truncated('{"a'), envelope_schema=SCHEMA, schema_rounds=1),
+        "failed retry_limit envelope_truncation_unrecoverable",
+        "No valid envelope after 2 calls: the answer was cut before its end (1 of 1 envelope retries used).",
+    ),
+    (
+        play(blocked("no"), envelope_schema=SCHEMA),
+        "failed finish_reason envelope_refusal",
+        "No valid envelope after 1 call: The provider refused to answer; a refusal is not retried.",
+    ),
+    (
+        play(cancelled("abc")),
+        "cancelled user_requested cancelled",
+        "This turn was cancelled by ada. 4 of 240 completion tokens used.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("book", "filed", "sentence"), ENDS, ids=[sentence[:60] for _, _, sentence in ENDS])
+def test_each_end_is_told_as_it_is_filed(book: Playbook, filed: str, sentence: str):
+    end = book.end
+    assert f"{end.status} {end.stop_reason} {end.terminal_reason}" == filed
+    assert verdict(book.snapshot) == sentence
+
+
+@pytest.mark.parametrize("tokens", [(60,), (60, 60), (60, 60, 7)])
+def test_the_number_that_is_offered_takes_one_call_by_the_recording_itself(tokens: tuple[int, ...]):
+    book = play(*cut(*tokens), ended("end", tokens=9))
+    offered = sum(tokens) + 9
+    assert f"max_tokens ≥ {offered} it would have taken one call" in verdict(book.snapshot)
+    imagined = what_if(book.recording, Policy(max_tokens=offered))
+    assert verdict(imagined.final) == "Completed in 1 call."
+
+
+def test_the_continuations_that_are_offered_go_on_by_the_recording_itself():
+    book = play(*cut(60, 60, 60), max_continuations=2, max_total_completion_tokens=400)
+    assert "With 3 continuations it would have gone on" in verdict(book.snapshot)
+    more = replace(book.policy, limits=replace(book.policy.limits, max_continuations=3))
+    imagined = what_if(book.recording, more)
+    assert imagined.undecidable
+    assert imagined.final.spent.continuations == 3
