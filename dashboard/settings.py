@@ -41,6 +41,7 @@ INSTALLED_APPS = [
     "dashboard.turns",
     "dashboard.timeline",
     "dashboard.live",
+    "dashboard.prices",
     "dashboard.replay",
     "dashboard.api",
     "dashboard.runtime",

@@ -1,0 +1,87 @@
+"""What a stored turn, each of its attempts, or a recording cost.
+
+Tokens that no attempt reported (a server without usage, an answer cut by a failure) are counted as the turn counts
+them: what is missing to its totals is priced as one more call, and the price is marked as an estimate.
+"""
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from decimal import Decimal
+
+from agentcore.events import Event, ModelResponded
+from agentcore.machine.snapshot import Snapshot, Spent
+from agentcore.messages import TokenUsage
+from agentcore.replay import Recording
+from dashboard.prices.rates import Price, Rate, priced, rate_of
+from dashboard.turns.history import base_snapshot_of
+from dashboard.turns.models import Attempt, Turn
+
+
+def price_of(turn: Turn) -> Price | None:
+    """What the calls of a turn cost so far; None where a price is not known. What a fork began with is not its own."""
+    rows = list(Attempt.objects.filter(turn_id=turn.id).order_by("index"))
+    used = {row.index: usage for row in rows if (usage := _usage(row)) is not None}
+    rates = {row.index: _rate(row) for row in rows}
+    rest = _rest(used.values(), turn.input_tokens, turn.output_tokens, base_snapshot_of(turn).spent)
+    if not rows or None in rates.values():
+        return None
+    each = [priced(rates[index], [usage]) for index, usage in used.items()]
+    return _together([*each, *([priced(rates[rows[-1].index], [rest], estimated=True)] if rest else [])], rates)
+
+
+def _together(prices: Iterable[Price | None], rates: dict[int, Rate | None]) -> Price:
+    known = [price for price in prices if price is not None]
+    bases = dict.fromkeys(rate.basis for rate in rates.values() if rate is not None)
+    dollars = sum((price.dollars for price in known), Decimal(0))
+    return Price(dollars, any(price.estimated for price in known), "; ".join(bases))
+
+
+def attempt_price(attempt: Attempt) -> Price | None:
+    """What one call cost; None where the price is not known, or the call told no usage."""
+    usage = _usage(attempt)
+    return None if usage is None else priced(_rate(attempt), [usage])
+
+
+def turn_rate(turn: Turn, *, model: str = "") -> Rate | None:
+    """The list price that calls of this turn have; `model`: another model there."""
+    address = turn.agent.connection.base_url if turn.agent else ""
+    return rate_of(provider=turn.provider, model=model or turn.model, address=address, at=turn.started_at)
+
+
+def recording_price(recording: Recording, final: Snapshot, rate: Rate | None, *, derived: bool) -> Price | None:
+    """What the calls of a recording cost, up to its last snapshot. `derived`: its tokens are estimates anyway."""
+    used = list(_usages(record.event for record in recording.records))
+    rest = _rest(used, final.spent.input_tokens, final.spent.output_tokens, recording.base_snapshot.spent)
+    return priced(rate, [*used, *([rest] if rest else [])], estimated=derived or rest is not None)
+
+
+def totals_price(spent: Spent, before: Spent, rate: Rate | None) -> Price | None:
+    """The same by totals alone, as if it were one call: for many what-ifs at once, always an estimate."""
+    rest = _rest((), spent.input_tokens, spent.output_tokens, before)
+    return priced(rate, [rest] if rest else [], estimated=True)
+
+
+def _usages(events: Iterable[Event]) -> Iterator[TokenUsage]:
+    for event in events:
+        response = event.response if isinstance(event, ModelResponded) else getattr(event, "partial", None)
+        if response is not None and response.usage is not None:
+            yield response.usage
+
+
+def _usage(attempt: Attempt) -> TokenUsage | None:
+    return None if attempt.usage is None else TokenUsage(**attempt.usage)
+
+
+def _rate(attempt: Attempt) -> Rate | None:
+    at: datetime = attempt.started_at
+    return rate_of(provider=attempt.provider, model=attempt.model, address=attempt.request_url, at=at)
+
+
+def _rest(used: Iterable[TokenUsage], input_tokens: int, output_tokens: int, before: Spent) -> TokenUsage | None:
+    """The tokens of a turn that its attempts did not report; None where they reported all."""
+    usages = tuple(used)
+    missing = (
+        max(0, input_tokens - before.input_tokens - sum(usage.input_tokens for usage in usages)),
+        max(0, output_tokens - before.output_tokens - sum(usage.output_tokens for usage in usages)),
+    )
+    return TokenUsage(*missing) if any(missing) else None
