@@ -12,15 +12,32 @@ from agentcore.values import replace
 
 def fork(recording: Recording, seq: int, policy: Policy, turn_id: str) -> Snapshot:
     """Where turn `turn_id` begins. Raises `RecordingError`, in words, where nothing can follow that record."""
+    if not recording.records:
+        raise RecordingError("Nothing is recorded of this turn yet; begin from the start.")
     if not 1 <= seq <= len(recording.records):
         raise RecordingError(f"This turn has records 1 to {len(recording.records)}, not {seq}.")
     snapshot = recording.base_snapshot
     for record in recording.records[:seq]:
         snapshot = advance(snapshot, record.event, as_judged(recording.policy, record.transitions)).snapshot
-    if snapshot.state in TERMINAL or snapshot.state is State.HELD:
-        raise RecordingError(f"After record {seq} the turn is {snapshot.state}; nothing follows it.")
+    if why := unforkable(snapshot, seq):
+        raise RecordingError(why)
     begun = under(snapshot, recording.policy, policy)
     return replace(begun, setup=replace(begun.asked, turn_id=turn_id), at=0.0)
+
+
+def unforkable(snapshot: Snapshot, seq: int) -> str | None:
+    """Why no turn can begin from the snapshot after record `seq`, in words; None where one can."""
+    if snapshot.state in TERMINAL:
+        return (
+            f"After record {seq} the turn has ended ({snapshot.state}); nothing follows it. Take an earlier record, "
+            "or begin from the start."
+        )
+    if snapshot.state is State.HELD:
+        return (
+            f"After record {seq} the turn is held, and nothing follows it before its release. Take the record of the "
+            "release, or an earlier one."
+        )
+    return None
 
 
 def under(snapshot: Snapshot, before: Policy, policy: Policy) -> Snapshot:

@@ -45,13 +45,16 @@ def envelope_rules_of(body: Mapping[str, Any] | None) -> EnvelopeRules:
 
 
 def overridden(policy: Policy, overrides: Mapping[str, Any]) -> Policy:
-    """The policy with `{max_tokens?, limits?, error_policy?, system_prompt?, model?}` in place of its own."""
+    """The policy with a turn's overrides (see `dashboard.live.services.OVERRIDES`) in place of its own words."""
     limits = replace(policy.limits, **overrides.get("limits") or {})
     changed = overrides.get("error_policy")
     return replace(
         policy,
         limits=limits,
         error_policy=error_policy_of(changed, policy.error_policy) if changed else policy.error_policy,
+        tool_calls_on_truncation=OnTruncation(
+            overrides.get("tool_calls_on_truncation") or policy.tool_calls_on_truncation
+        ),
         max_tokens=overrides.get("max_tokens") or policy.max_tokens,
         system_prompt=overrides.get("system_prompt", policy.system_prompt),
         model=overrides.get("model") or policy.model,

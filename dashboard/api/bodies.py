@@ -134,6 +134,7 @@ class Overrides(Body):
     max_tokens: int | None = Field(default=None, description="Tokens of one call.", examples=[400])
     limits: Limits | None = None
     error_policy: ErrorPolicy | None = None
+    tool_calls_on_truncation: Text | None = None
     system_prompt: str | None = None
     model: str | None = None
 

@@ -15,7 +15,7 @@ from dashboard.agents.services import POLICY_CLEANERS
 from dashboard.api import answers, bodies
 from dashboard.api.callers import caller
 from dashboard.api.problems import about, about_parts_of
-from dashboard.replay import services
+from dashboard.replay import rerunning, services
 from dashboard.turns import presenting, selectors
 from dashboard.turns.filters import TimelineFilters, unknown_filters
 from dashboard.turns.models import Turn
@@ -43,7 +43,7 @@ def turn_replay(request: HttpRequest, turn_id: UUID, body: Body[bodies.Replay]) 
 
 def _rerun(turn: Turn, asked: bodies.Rerun, by: User) -> dict[str, Any]:
     with about_parts_of("overrides", bodies.Overrides.model_fields):
-        made = services.turn_rerun(
+        made = rerunning.turn_rerun(
             turn=turn, overrides=asked.overrides.given(), from_record=asked.from_record, created_by=by
         )
     return {"id": made.id, "parent_id": turn.id}

@@ -59,8 +59,16 @@ class Loaded:
 
 def load(turn_id: UUID) -> Loaded:
     turn = models.Turn.objects.select_related("agent__connection").get(id=turn_id)
+    return Loaded(turn, _connection_of(turn), standing_of(turn))
+
+
+def _connection_of(turn: models.Turn) -> Connection:
+    """The agent's, or the one that this turn asks in its place (a re-run may)."""
     assert turn.agent is not None, "an agent with turns under way is not deleted"
-    return Loaded(turn, turn.agent.connection, standing_of(turn))
+    other = turn.overrides.get("connection")
+    if other is None or other == turn.agent.connection.name:
+        return turn.agent.connection
+    return Connection.objects.get(project=turn.project_id, name=other)
 
 
 @dataclass(slots=True)

@@ -16,7 +16,7 @@ from agentcore.reasons import StopReason, TurnStatus
 from dashboard.accounts.models import User
 from dashboard.agents.models import Agent, Connection
 from dashboard.agents.policies import policy_for
-from dashboard.agents.policy_validation import error_policy_clean, limits_clean
+from dashboard.agents.policy_validation import error_policy_clean, limits_clean, tool_calls_on_truncation_clean
 from dashboard.agents.selectors import policy_version_latest
 from dashboard.agents.validation import max_tokens_within
 from dashboard.live.announcing import announce_created
@@ -30,7 +30,7 @@ from dashboard.turns.models import UNFINISHED, Turn
 
 MAX_INPUT_CHARS = 1_000_000
 MAX_MODEL_CHARS = 200
-OVERRIDES = ("max_tokens", "limits", "error_policy", "system_prompt", "model")
+OVERRIDES = ("max_tokens", "limits", "error_policy", "tool_calls_on_truncation", "system_prompt", "model")
 ORPHAN_SECONDS = 5
 
 
@@ -52,7 +52,7 @@ def turn_start(
 
     Raises `ValidationError`, by field and in words, before anything is stored.
     """
-    wanted, text = overrides_clean(overrides or {}, agent), _input_clean(input_text)
+    wanted, text = overrides_clean(overrides or {}, agent.connection), _input_clean(input_text)
     texts = documents_clean(documents)
     turn = _turn_asked(agent, wanted, text)
     turn.breakpoints = [_breakpoint(b) for b in breakpoints or ()]
@@ -112,11 +112,11 @@ def setup_of(agent: Agent, turn_id: str) -> Setup:
         ceiling=connection_.max_output_tokens,
         context_window=connection_.context_window,
         output_floor=get_provider(connection_.provider).output_floor,
-        extra=_settings_of(connection_),
+        extra=settings_of(connection_),
     )
 
 
-def _settings_of(connection_: Connection) -> dict[str, Any]:
+def settings_of(connection_: Connection) -> dict[str, Any]:
     """What steers the codec. A prefill that is off is left out, as it was before there was one."""
     settings = {"hint_role": connection_.hint_role, "max_tokens_field": connection_.max_tokens_field}
     return settings | ({"prefill": True} if connection_.prefill else {})
@@ -130,8 +130,8 @@ def _input_clean(text: str) -> str:
     return storable_text(text)
 
 
-def overrides_clean(given: Mapping[str, Any], agent: Agent) -> dict[str, Any]:
-    """A turn's overrides, judged as the agent's and the policy's own fields are."""
+def overrides_clean(given: Mapping[str, Any], connection_: Connection | None) -> dict[str, Any]:
+    """A turn's overrides, judged as the agent's and the policy's own fields are. No connection: no ceiling either."""
     unknown = sorted(set(given) - set(OVERRIDES))
     if unknown:
         raise ValidationError({"overrides": f"There is no override “{unknown[0]}”; there are {', '.join(OVERRIDES)}."})
@@ -140,7 +140,7 @@ def overrides_clean(given: Mapping[str, Any], agent: Agent) -> dict[str, Any]:
         if value is None:
             continue
         try:
-            clean[name] = _override_clean(name, value, agent)
+            clean[name] = _override_clean(name, value, connection_)
         except ValidationError as error:
             errors[name] = error
     if errors:
@@ -148,16 +148,19 @@ def overrides_clean(given: Mapping[str, Any], agent: Agent) -> dict[str, Any]:
     return clean
 
 
-def _override_clean(name: str, value: Any, agent: Agent) -> Any:
+def _override_clean(name: str, value: Any, connection_: Connection | None) -> Any:
     match name:
         case "max_tokens":
-            max_tokens_within(value, ceiling=agent.connection.ceiling, connection=agent.connection.name)
+            known = (connection_.ceiling, connection_.name) if connection_ else (None, "")
+            max_tokens_within(value, ceiling=known[0], connection=known[1])
             return value
         case "limits":
             return limits_clean(value)
         case "error_policy":
             error_policy_clean(value)
             return dict(value)
+        case "tool_calls_on_truncation":
+            return tool_calls_on_truncation_clean(value)
         case "model":
             return _model_clean(value)
         case _:

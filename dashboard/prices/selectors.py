@@ -7,6 +7,7 @@ them: what is missing to its totals is priced as one more call, and the price is
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from decimal import Decimal
+from uuid import UUID
 
 from agentcore.events import Event, ModelResponded
 from agentcore.machine.snapshot import Snapshot, Spent
@@ -16,16 +17,33 @@ from dashboard.prices.rates import Price, Rate, priced, rate_of
 from dashboard.turns.history import base_snapshot_of
 from dashboard.turns.models import Attempt, Turn
 
+PRICED = ("turn_id", "index", "provider", "model", "request_url", "usage", "started_at")
+
 
 def price_of(turn: Turn) -> Price | None:
     """What the calls of a turn cost so far; None where a price is not known. What a fork began with is not its own."""
-    rows = list(Attempt.objects.filter(turn_id=turn.id).order_by("index"))
+    return prices_of([turn])[turn.id]
+
+
+def prices_of(turns: Iterable[Turn]) -> dict[UUID, Price | None]:
+    """The same of many turns, by one query."""
+    asked = {turn.id: turn for turn in turns}
+    rows = Attempt.objects.filter(turn_id__in=asked).order_by("turn_id", "index").only(*PRICED)
+    of: dict[UUID, list[Attempt]] = {turn_id: [] for turn_id in asked}
+    for row in rows:
+        of[row.turn_id].append(row)
+    return {turn_id: _price(asked[turn_id], attempts) for turn_id, attempts in of.items()}
+
+
+def _price(turn: Turn, rows: list[Attempt]) -> Price | None:
     used = {row.index: usage for row in rows if (usage := _usage(row)) is not None}
     rates = {row.index: _rate(row) for row in rows}
-    rest = _rest(used.values(), turn.input_tokens, turn.output_tokens, base_snapshot_of(turn).spent)
     if not rows or None in rates.values():
         return None
     each = [priced(rates[index], [usage]) for index, usage in used.items()]
+    # Only where the turn counts estimates has some attempt not told its own tokens.
+    before = base_snapshot_of(turn).spent if turn.tokens_estimated else Spent()
+    rest = _rest(used.values(), turn.input_tokens, turn.output_tokens, before) if turn.tokens_estimated else None
     return _together([*each, *([priced(rates[rows[-1].index], [rest], estimated=True)] if rest else [])], rates)
 
 

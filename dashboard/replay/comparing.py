@@ -2,12 +2,18 @@
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from django.core.exceptions import ValidationError
 
-from agentcore.replay import Divergence, Recording, first_divergence
+from agentcore.machine.states import TERMINAL, State
+from agentcore.replay import Recording, first_divergence
+from agentcore.values import replace
+from dashboard.live.services import OVERRIDES
+from dashboard.prices.rates import Price
+from dashboard.prices.selectors import recording_price, turn_rate
+from dashboard.replay.parting import parting_words, reach_words
 from dashboard.replay.services import WhatIf, turn_what_if
 from dashboard.turns.history import recording_of
 from dashboard.turns.leading import Leading, leading
@@ -32,8 +38,16 @@ class Side:
     same_words: bool = False
     undecidable: bool = False
     unfinished: bool = False
+    reach: str = ""  #: where it is undecidable: how far the recording reaches
     scale: int = 1  #: the tokens that fill the whole width of the bars
+    price: Price | None = None  #: None: not known
+    forks: frozenset[int] = frozenset()  #: numbers of steps after which another turn may begin
     draft: Draft | None = None
+
+    @property
+    def derived(self) -> bool:
+        """Whether its numbers are derived: a what-if that never parts from the recording is the recording."""
+        return self.provenance == "derived" and self.parts_at > 0
 
     @property
     def reason(self) -> str:
@@ -67,12 +81,25 @@ class Side:
 
 
 def original(turn: Turn, recording: Recording) -> Side:
-    return Side("Recorded", "recorded", _row(turn), shown_of(recording), scale=max(1, turn.output_tokens))
+    shown = shown_of(recording)
+    price = recording_price(recording, shown.snapshot, turn_rate(turn), derived=False)
+    scale = max(1, turn.output_tokens)
+    return Side("Recorded", "recorded", _row(turn), shown, scale=scale, price=price, forks=_forks(shown))
 
 
-def imagined(recording: Recording, what_if: WhatIf, *, scale: int) -> Side:
-    """The what-if beside the recording it was made from, which gave `scale` tokens."""
+def _forks(shown: Shown) -> frozenset[int]:
+    last = {moment.seq: moment for moment in shown.moments}
+    ended = (*TERMINAL, State.HELD)
+    return frozenset(moment.number for moment in last.values() if moment.target not in ended)
+
+
+def imagined(turn: Turn, recording: Recording, what_if: WhatIf) -> Side:
+    """The what-if beside the recording it was made from."""
     parting = first_divergence(recording, what_if.recording)
+    final = what_if.recording.final
+    assert final is not None, "a what-if knows where it ended"
+    derived = parting is not None
+    rate = turn_rate(turn, model=final.setup.model if final.setup else "")
     return Side(
         "What if",
         "derived",
@@ -82,7 +109,9 @@ def imagined(recording: Recording, what_if: WhatIf, *, scale: int) -> Side:
         parts_how=parting_words(parting),
         same_words=not what_if.undecidable and what_if.turn["output_text"] == _output(recording),
         undecidable=what_if.undecidable,
-        scale=max(1, scale, what_if.turn["output_tokens"]),
+        reach=reach_words(what_if.recording),
+        scale=max(1, turn.output_tokens, what_if.turn["output_tokens"]),
+        price=recording_price(what_if.recording, final, rate, derived=derived),
     )
 
 
@@ -103,6 +132,7 @@ def live(turn: Turn, parent: Recording, what_if: WhatIf | None) -> Side:
         same_words=bool(known and what_if and not unfinished and what_if.turn["output_text"] == turn.output_text),
         unfinished=unfinished,
         draft=draft_shown(turn, shown.snapshot) if unfinished else None,
+        price=recording_price(recording, shown.snapshot, turn_rate(turn), derived=False),
         scale=max(1, turn.output_tokens, turn.parent.output_tokens if turn.parent else 0),
     )
 
@@ -112,37 +142,12 @@ def rerun_context(turn: Turn, *, oob: bool = False) -> dict[str, Any]:
     parent = turn.parent
     recording = recording_of(parent or turn)
     what_if = None
-    if parent is not None and not turn.forked_at:
-        changed = {key: value for key, value in turn.overrides.items() if parent.overrides.get(key) != value}
+    if parent is not None and not turn.forked_at and not turn.overrides.get("said"):
+        changed = {key: value for key in OVERRIDES if (value := turn.overrides.get(key)) != parent.overrides.get(key)}
         # Where the parent cannot be imagined any more, what ran live still stands beside what was recorded.
         with suppress(ValidationError):
             what_if = turn_what_if(turn=parent, overrides=changed)
     return {"turn": turn, "side": live(turn, recording, what_if), "oob": oob}
-
-
-def parting_words(divergence: Divergence | None) -> str:
-    """What differs at the first record where two runs part."""
-    if divergence is None:
-        return ""
-    one, other = divergence.recorded, divergence.replayed
-    if other is not None and "error" in other:
-        return str(other["error"])
-    if one is None or other is None:
-        return "one run ends before the other"
-    if one["transitions"] != other["transitions"]:
-        return f"{_path(one)} in the recording, {_path(other)} here"
-    return _asked(one["command"], other["command"])
-
-
-def _path(judged: Mapping[str, Any]) -> str:
-    return ", then ".join(transition["trigger"] for transition in judged["transitions"])
-
-
-def _asked(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
-    tokens = (one.get("max_tokens"), other.get("max_tokens"))
-    if tokens[0] != tokens[1] and None not in tokens:
-        return f"the call asks for {tokens[1]} tokens in place of {tokens[0]}"
-    return "another command is given"
 
 
 def _output(recording: Recording) -> str:

@@ -1,100 +1,176 @@
-"""The numbers of a turn that a replay may change, as fields with their recorded values."""
+"""All that a replay may be told otherwise: numbers, what is done about errors, what about calls of a cut answer."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import math
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
 
-from agentcore.policy import Policy
-from dashboard.turns.models import Turn
+from agentcore.error_policy import PRESETS, ErrorHandlingDecision, ErrorPolicy
+from agentcore.policy import OnTruncation, Policy
+from dashboard.agents.limit_fields import LIMIT_FIELDS
+from dashboard.agents.policies import error_policy_of
+from dashboard.agents.policy_validation import HANDLING_KEYS, error_policy_warning
+from dashboard.replay.dials import FIRST, Dial, Number
 
-LIMITS = ("max_continuations", "max_total_completion_tokens", "max_total_output_chars")
-NAMES = ("max_tokens", *LIMITS)
-
-
-@dataclass(frozen=True, slots=True)
-class Dial:
-    """One number: what it was, and how far its slider goes. `unset` says what no number means, where it may be none."""
-
-    name: str
-    label: str
-    unit: str
-    recorded: int | None
-    least: int
-    slides_to: int
-    unset: str = ""
+HANDLING = ("preset", "max_retries", *HANDLING_KEYS)
+TRUNCATION = "tool_calls_on_truncation"
+NONE = "no_"  #: before a limit's name: it is taken away
+NAMES = ("max_tokens", *LIMIT_FIELDS, *(NONE + name for name in LIMIT_FIELDS), *HANDLING, TRUNCATION)
 
 
-def dials_of(turn: Turn, policy: Policy) -> tuple[Dial, ...]:
-    """The dials of a turn; sliders reach well beyond what was recorded, and numbers typed in may go further."""
-    limits = policy.limits
-    total = limits.max_total_completion_tokens
-    used = max(int(turn.output_tokens), turn.max_tokens)
-    written = max(len(turn.output_text) * 2, 2_000)
-    return (
-        Dial("max_tokens", "max tokens", "tokens per call", turn.max_tokens, 1, 4 * used),
-        Dial("max_continuations", "continuations", "per turn", limits.max_continuations, 0, 20),
-        Dial(
-            "max_total_completion_tokens",
-            "total completion tokens",
-            "tokens per turn",
-            total,
-            1,
-            8 * used,
-            "" if total else "4 × max_tokens",
-        ),
-        Dial("max_total_output_chars", "output characters", "per turn", limits.max_total_output_chars, 1, written),
-    )
+def given_of(query: Mapping[str, Any]) -> dict[str, str]:
+    """What an address or a form says for this form, without what it leaves empty."""
+    return {name: str(query[name]) for name in NAMES if query.get(name)}
 
 
 class BudgetForm(forms.Form):
-    """Each number is optional: left out, it stays as recorded."""
+    """Each answer is optional: left out, it stays as recorded."""
 
-    def __init__(self, dials: tuple[Dial, ...], data: Mapping[str, Any] | None) -> None:
+    def __init__(self, dials: tuple[Dial, ...], policy: Policy, data: Mapping[str, Any] | None) -> None:
         super().__init__(data, auto_id="budget_%s")
-        self.dials = dials
+        self.dials, self.policy = dials, policy
         for dial in dials:
-            self.fields[dial.name] = forms.IntegerField(
-                label=dial.label,
-                required=False,
-                min_value=dial.least,
-                error_messages={
-                    "invalid": f"{dial.name} must be a whole number.",
-                    "min_value": f"{dial.name} must be at least {dial.least}.",
-                },
-                widget=forms.NumberInput(attrs={"inputmode": "numeric", "placeholder": _placeholder(dial)}),
-            )
+            self.fields[dial.name] = _number_field(dial)
+            if dial.may_be_none:
+                self.fields[NONE + dial.name] = forms.BooleanField(label=dial.unset, required=False)
+        self.fields["preset"] = _choice("preset", PRESETS)
+        self.fields["max_retries"] = _retries(policy.error_policy)
+        for key in HANDLING_KEYS:
+            self.fields[key] = _choice(key.removeprefix("on_").removesuffix("_error") + " error", ErrorHandlingDecision)
+        self.fields[TRUNCATION] = _choice("tool calls of a cut answer", OnTruncation)
+        for name, field in self.fields.items():
+            field.widget.attrs |= {"aria-describedby": f"budget_{name}_errors"}
 
     @property
-    def rows(self) -> list[tuple[Dial, forms.BoundField, int]]:
-        """Each dial with its field and where its slider stands."""
-        return [(dial, self[dial.name], self._stands(dial)) for dial in self.dials]
+    def first(self) -> list["Row"]:
+        """The dials that stand open."""
+        return [self._row(dial) for dial in self.dials if dial.name in FIRST]
 
-    def _stands(self, dial: Dial) -> int:
-        given = str(self[dial.name].value() or "")
-        value = int(given) if given.isascii() and given.isdigit() else dial.recorded or dial.slides_to // 2
-        return max(dial.least, min(value, dial.slides_to))
+    @property
+    def others(self) -> list["Row"]:
+        return [self._row(dial) for dial in self.dials if dial.name not in FIRST]
+
+    @property
+    def handling(self) -> list[tuple[forms.BoundField, str]]:
+        """The fields of the error policy and of cut calls, with what was recorded."""
+        recorded = {key: str(getattr(self.policy.error_policy, key)) for key in HANDLING[1:]}
+        recorded |= {"preset": _preset_of(self.policy.error_policy), TRUNCATION: self.policy.tool_calls_on_truncation}
+        return [(self[name], recorded[name].replace("_", " ")) for name in (*HANDLING, TRUNCATION)]
+
+    @property
+    def opened(self) -> bool:
+        """Whether something behind "all limits" is said."""
+        return any(self.data.get(name) for name in NAMES if name not in FIRST)
+
+    @property
+    def warning(self) -> str:
+        """A retry that can never retry is said; empty where the error policy is sound."""
+        asked = self.overrides.get("error_policy") if self.is_valid() else None
+        if not asked:
+            return ""
+        meant = error_policy_of(asked, self.policy.error_policy)
+        return error_policy_warning({key: getattr(meant, key) for key in HANDLING[1:]}) or ""
+
+    def _row(self, dial: Dial) -> "Row":
+        taken = self[NONE + dial.name] if dial.may_be_none else None
+        return dial, self[dial.name], self._stands(dial), taken
+
+    def _stands(self, dial: Dial) -> Number:
+        """Where its slider stands."""
+        try:
+            value = float(str(self[dial.name].value() or ""))
+        except ValueError:
+            value = math.nan
+        if not math.isfinite(value):
+            value = float(dial.slides_to // 2 if dial.recorded is None else dial.recorded)
+        held = max(float(dial.least), min(value, float(dial.slides_to)))
+        return int(held) if dial.whole else held
 
     @property
     def overrides(self) -> dict[str, Any]:
         """What differs from the recording, as services take it."""
-        changed = {
-            dial.name: value
-            for dial in self.dials
-            if (value := self.cleaned_data.get(dial.name)) is not None and value != dial.recorded
+        said = {dial.name: self._said(dial) for dial in self.dials}
+        changed = {dial.name: said[dial.name] for dial in self.dials if said[dial.name] != dial.recorded}
+        tokens = {"max_tokens": changed.pop("max_tokens")} if changed.get("max_tokens") else {}
+        changed.pop("max_tokens", None)
+        errors = self._errors_said()
+        cut = self.cleaned_data.get(TRUNCATION)
+        return {
+            **tokens,
+            **({"limits": changed} if changed else {}),
+            **({"error_policy": errors} if errors else {}),
+            **({TRUNCATION: cut} if cut and cut != self.policy.tool_calls_on_truncation else {}),
         }
-        limits = {name: changed[name] for name in LIMITS if name in changed}
-        tokens = {"max_tokens": changed["max_tokens"]} if "max_tokens" in changed else {}
-        return {**tokens, **({"limits": limits} if limits else {})}
+
+    def _said(self, dial: Dial) -> Number | None:
+        if self.cleaned_data.get(NONE + dial.name):
+            return None
+        value: Number | None = self.cleaned_data.get(dial.name)
+        return dial.recorded if value is None else value
+
+    def _errors_said(self) -> dict[str, Any]:
+        said = {name: self.cleaned_data.get(name) for name in HANDLING}
+        given = {name: value for name, value in said.items() if value not in (None, "")}
+        return {} if self._as_recorded(given) else given
+
+    def _as_recorded(self, given: Mapping[str, Any]) -> bool:
+        was = self.policy.error_policy
+        return all(name != "preset" and getattr(was, name) == value for name, value in given.items())
 
     def take_errors(self, error: ValidationError) -> None:
         """Show a service's error beside the field it names, or above all."""
         for message in error.messages:
-            named = next((name for name in NAMES if message.startswith(name)), None)
+            named = next((name for name in self.fields if message.startswith(name)), None)
             self.add_error(named, message)
 
 
+Row = tuple[Dial, forms.BoundField, Number, forms.BoundField | None]
+
+
+def _number_field(dial: Dial) -> forms.Field:
+    kind = "a whole number" if dial.whole else "a number"
+    attrs = {"inputmode": "numeric" if dial.whole else "decimal", "placeholder": _placeholder(dial), "step": dial.step}
+    field = forms.IntegerField if dial.whole else forms.FloatField
+    return field(
+        label=dial.label,
+        required=False,
+        min_value=dial.least,  # type: ignore[arg-type]
+        error_messages={
+            "invalid": f"{dial.name} must be {kind}.",
+            "min_value": f"{dial.name} must be at least {dial.least:g}.",
+        },
+        widget=forms.NumberInput(attrs=attrs),
+    )
+
+
+def _retries(policy: ErrorPolicy) -> forms.Field:
+    return forms.IntegerField(
+        label="max retries",
+        required=False,
+        min_value=0,
+        error_messages={
+            "invalid": "max_retries must be a whole number.",
+            "min_value": "max_retries must be at least 0.",
+        },
+        widget=forms.NumberInput(attrs={"inputmode": "numeric", "placeholder": str(policy.max_retries)}),
+    )
+
+
+def _choice(label: str, words: Iterable[str]) -> forms.Field:
+    known = [str(word) for word in words]
+    return forms.ChoiceField(
+        label=label,
+        required=False,
+        choices=[("", "as recorded"), *((word, word.replace("_", " ")) for word in known)],
+        error_messages={"invalid_choice": f"There is no “%(value)s”; choose from {', '.join(known)}."},
+    )
+
+
+def _preset_of(policy: ErrorPolicy) -> str:
+    return next((name for name, preset in PRESETS.items() if preset == policy), "of its own")
+
+
 def _placeholder(dial: Dial) -> str:
-    return dial.unset or str(dial.recorded)
+    return dial.unset or "" if dial.recorded is None else f"{dial.recorded:g}" if not dial.whole else str(dial.recorded)

@@ -5,61 +5,46 @@ from urllib.parse import urlencode
 from uuid import UUID
 
 from django.core.exceptions import ValidationError
-from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_POST, require_safe
 
-from agentcore.replay import Recording
 from dashboard.accounts.models import User
-from dashboard.agents.policies import stored_policy
-from dashboard.replay import services
-from dashboard.replay.comparing import imagined, original, parting_words, rerun_context
-from dashboard.replay.forms import NAMES, BudgetForm, dials_of
+from dashboard.replay import rerunning, services
+from dashboard.replay.asked import Asked
+from dashboard.replay.comparing import rerun_context
+from dashboard.replay.lineage import lineage_of
+from dashboard.replay.parting import parting_words
+from dashboard.replay.selectors import agent_changes
+from dashboard.replay.verifying import verified
 from dashboard.turns.history import recording_of
-from dashboard.turns.models import UNFINISHED, Turn
+from dashboard.turns.models import Turn
 from dashboard.turns.views import turn_or_404
 
 
 @require_safe
 def page(request: HttpRequest, turn_id: UUID) -> HttpResponse:
     """The turn beside the one it would have been under the numbers of the address; htmx swaps that one alone."""
-    turn = turn_or_404(turn_id)
-    context = _context(turn, request.GET)
+    asked = Asked.of(turn_or_404(turn_id), request.GET)
     if request.headers.get("HX-Target") == "what-if":
-        response = render(request, "replay/_what_if.html", {**context, "alone": True})
-        response["HX-Replace-Url"] = f"?{context['query']}" if context["query"] else _address(turn)
+        response = render(request, "replay/_what_if.html", {**asked.column(), "alone": True})
+        response["HX-Replace-Url"] = f"?{asked.query}" if asked.query else _address(asked.turn)
     else:
-        response = render(request, "replay/page.html", {**context, **_rerun(turn, request.GET.get("rerun", ""))})
+        response = render(request, "replay/page.html", _page(asked, request.GET.get("rerun", "")))
     patch_vary_headers(response, ["HX-Target"])
     return response
 
 
-def _context(turn: Turn, given: QueryDict) -> dict[str, Any]:
-    recording = recording_of(turn)
-    dials = dials_of(turn, stored_policy(turn.policy))
-    form = BudgetForm(dials, {name: given.get(name, "") for name in NAMES})
+def _page(asked: Asked, rerun: str = "") -> dict[str, Any]:
+    turn = asked.turn
     return {
-        "turn": turn,
-        "form": form,
-        "unfinished": turn.status in UNFINISHED,
-        "original": original(turn, recording),
-        "what_if": _what_if(turn, recording, form),
-        "query": urlencode(_numbers(given)),
-        "reruns": list(turn.children.order_by("-id")[:10]),
+        **asked.compared(),
+        **_rerun(turn, rerun),
+        "lineage": lineage_of(turn),
+        "agent_changes": agent_changes(turn),
     }
-
-
-def _what_if(turn: Turn, recording: Recording, form: BudgetForm) -> Any:
-    """None where there is nothing to imagine: no record yet, or numbers that cannot be."""
-    if not recording.records or not form.is_valid():
-        return None
-    try:
-        return imagined(recording, services.turn_what_if(turn=turn, overrides=form.overrides), scale=turn.output_tokens)
-    except ValidationError as error:
-        form.take_errors(error)
-        return None
 
 
 def _rerun(turn: Turn, wanted: str) -> dict[str, Any]:
@@ -74,21 +59,25 @@ def _rerun(turn: Turn, wanted: str) -> dict[str, Any]:
 @require_POST
 def rerun(request: HttpRequest, turn_id: UUID) -> HttpResponse:
     """Ask the provider again under these numbers; the new turn is then shown beside the others."""
-    turn = turn_or_404(turn_id)
-    form = BudgetForm(dials_of(turn, stored_policy(turn.policy)), request.POST)
-    if form.is_valid():
+    return _asked_again(request, turn_id, rerunning.turn_rerun)
+
+
+@require_POST
+def go_on(request: HttpRequest, turn_id: UUID) -> HttpResponse:
+    """Ask the provider for what the recording does not hold, from where it ends under these numbers."""
+    return _asked_again(request, turn_id, rerunning.turn_go_on)
+
+
+def _asked_again(request: HttpRequest, turn_id: UUID, ask: Any) -> HttpResponse:
+    asked = Asked.of(turn_or_404(turn_id), request.POST)
+    if asked.form.is_valid():
         try:
-            child = services.turn_rerun(turn=turn, overrides=form.overrides, created_by=cast("User", request.user))
+            child = ask(turn=asked.turn, overrides=asked.form.overrides, created_by=cast("User", request.user))
         except ValidationError as error:
-            form.take_errors(error)
+            asked.form.take_errors(error)
         else:
-            return redirect(f"{_address(turn)}?{urlencode({**_numbers(request.POST), 'rerun': str(child.id)})}")
-    context = {**_context(turn, request.POST), "form": form}
-    return render(request, "replay/page.html", context, status=422)
-
-
-def _numbers(given: QueryDict) -> dict[str, str]:
-    return {name: str(given[name]) for name in NAMES if given.get(name)}
+            return redirect(f"{_address(asked.turn)}?{urlencode({**asked.given, 'rerun': str(child.id)})}")
+    return render(request, "replay/page.html", _page(asked), status=422)
 
 
 def _address(turn: Turn) -> str:
@@ -100,6 +89,6 @@ def verify(request: HttpRequest, turn_id: UUID) -> HttpResponse:
     """Judge the recorded events again and say whether everything agrees."""
     turn = turn_or_404(turn_id)
     found = services.turn_verify(turn=turn)
-    context = {"turn": turn, "verification": found, "how": parting_words(found.divergence)}
+    context = {"turn": turn, "found": verified(recording_of(turn), found), "how": parting_words(found.divergence)}
     template = "replay/_verify.html" if request.headers.get("HX-Request") else "replay/verified.html"
     return render(request, template, context)

@@ -1,9 +1,15 @@
 /* A number and its slider say the same; the slider's own input event then asks for the what-if. */
+const said = (slider) => slider.setAttribute("aria-valuetext", `${slider.value} ${slider.dataset.unit}`);
+
 document.addEventListener("input", (event) => {
   const { dial } = event.target.dataset;
-  if (dial) document.getElementById(dial).value = event.target.value;
-  else {
-    const slider = document.querySelector(`[data-dial="${event.target.id}"]`);
-    if (slider && event.target.value !== "") slider.value = event.target.value;
+  if (dial) {
+    document.getElementById(dial).value = event.target.value;
+    said(event.target);
+    return;
   }
+  const slider = document.querySelector(`[data-dial="${CSS.escape(event.target.id)}"]`);
+  if (!slider) return;
+  slider.value = event.target.value === "" ? slider.defaultValue : event.target.value;
+  said(slider);
 }, true);

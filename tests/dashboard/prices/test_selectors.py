@@ -7,7 +7,8 @@ from django.test import Client
 
 from dashboard.live.services import turn_start
 from dashboard.prices.selectors import attempt_price, price_of, recording_price, turn_rate
-from dashboard.replay.services import turn_rerun, turn_what_if
+from dashboard.replay.rerunning import turn_rerun
+from dashboard.replay.services import turn_what_if
 from dashboard.simulator.behaviours import MODELS
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Attempt, Turn
@@ -66,6 +67,7 @@ def test_a_fork_costs_only_what_it_called_itself(bought: Turn):
 
 def test_tokens_nobody_reported_are_priced_as_an_estimate(bought: Turn):
     bought.output_tokens += 1_000
+    bought.tokens_estimated = True
     price = price_of(bought)
     assert price is not None
     assert price.estimated

@@ -6,7 +6,8 @@ from django.core.exceptions import ValidationError
 from agentcore.replay import Provenance
 from dashboard.live.services import turn_start
 from dashboard.replay import backtest
-from dashboard.replay.services import backtest_create, turn_rerun, turn_verify, turn_what_if
+from dashboard.replay.rerunning import turn_rerun
+from dashboard.replay.services import backtest_create, turn_verify, turn_what_if
 from dashboard.simulator.texts import ESSAY
 from dashboard.turns.models import Record
 from tests.dashboard.driving import AgentOf, Play, drive

@@ -1,0 +1,99 @@
+"""Where a turn may be begun again, and what is there to be said otherwise."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from django.core.exceptions import ValidationError
+
+from agentcore import serial
+from agentcore.events import Started
+from agentcore.machine.snapshot import Snapshot
+from agentcore.messages import Message
+from agentcore.replay import Recording, unforkable
+from dashboard.live.services import setup_of
+from dashboard.turns.models import Turn
+from dashboard.turns.stepping import fold
+
+#: What of an agent a turn is asked with, in words.
+ASKED = {
+    "provider": "provider",
+    "model": "model",
+    "max_tokens": "max_tokens",
+    "system_prompt": "system prompt",
+    "tools": "tools",
+    "envelope_schema": "envelope",
+    "ceiling": "ceiling",
+    "context_window": "context window",
+    "extra": "connection’s settings",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A record after which a turn may begin. `why_not`: in words, where it may not; None: it may."""
+
+    seq: int
+    words: str
+    snapshot: Snapshot
+    why_not: str | None
+
+
+def places_of(recording: Recording) -> tuple[Place, ...]:
+    """Every record, in order."""
+    return tuple(_places(recording))
+
+
+def _places(recording: Recording) -> Iterator[Place]:
+    for span in fold(recording):
+        seq, after = span.record.seq, span.after
+        if not span.known:
+            why_not = f"Record {seq} cannot be judged by this version; take an earlier one."
+            yield Place(seq, "not judged", after, why_not)
+            continue
+        yield Place(seq, _next_words(after), after, unforkable(after, seq))
+
+
+def _next_words(snapshot: Snapshot) -> str:
+    state = snapshot.state.value.replace("_", " ")
+    match snapshot.state.value:
+        case "execute_tools":
+            names = ", ".join(sorted({call.name for call in snapshot.calls}))
+            return f"before the tools run ({names})"
+        case "backoff":
+            return "before the retry"
+        case "request" | "request_continuation" | "request_tool_repair" | "request_envelope_retry":
+            kind = snapshot.call.kind.replace("_", " ") if snapshot.call else state
+            return f"before call {snapshot.spent.attempts} ({kind})"
+        case _:
+            return state
+
+
+def messages_at(turn: Turn, place: Place | None) -> tuple[Message, ...]:
+    """The conversation as it stands at a place; None: at the start."""
+    return began_with(turn).messages if place is None else place.snapshot.messages
+
+
+def began_with(turn: Turn) -> Started:
+    """What a turn goes back to at its start. Raises `ValidationError` where that is not stored any more."""
+    began = serial.event_from_json({"type": "started", "at": 0.0, **origin_of(turn).setup})
+    assert isinstance(began, Started), "a turn begins by its user's input"
+    return began
+
+
+def origin_of(turn: Turn) -> Turn:
+    """The turn whose `started` event this one goes back to: itself, or where its line of forks began."""
+    origin = turn
+    while origin.base_snapshot is not None and origin.parent is not None:
+        origin = origin.parent
+    if "setup" not in origin.setup:
+        raise ValidationError("Where this turn began is not stored any more; re-run it from one of its records.")
+    return origin
+
+
+def agent_changes(turn: Turn) -> list[str]:
+    """What of the turn's agent is otherwise than when the turn began; a re-run asks as it was asked then."""
+    began = turn.setup.get("setup")
+    if turn.agent is None or began is None or turn.overrides.get("connection"):
+        return []
+    now = serial.to_json(setup_of(turn.agent, str(turn.id)))
+    return [word for name, word in ASKED.items() if began.get(name) != now.get(name)]

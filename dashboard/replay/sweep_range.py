@@ -1,0 +1,64 @@
+"""Which limit is swept, over which values: as the address says, or what is worth seeing of this turn."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django import forms
+
+from dashboard.replay.dials import Dial
+from dashboard.replay.sweeping import SWEPT
+from dashboard.turns.models import Turn
+
+POINTS = 40  #: about so many, where nobody says how many
+
+
+class RangeForm(forms.Form):
+    """What is swept: `limit`, and `begin` to `end` in steps of `step`, both included."""
+
+    limit = forms.ChoiceField(label="limit", choices=[(name, name) for name in SWEPT])
+    begin = forms.IntegerField(label="from", min_value=0)
+    end = forms.IntegerField(label="to", min_value=0)
+    step = forms.IntegerField(label="in steps of", min_value=1)
+
+    @property
+    def values(self) -> range:
+        said = self.cleaned_data
+        return range(said["begin"], said["end"] + 1, said["step"])
+
+
+def range_form(turn: Turn, dials: tuple[Dial, ...], query: Mapping[str, Any]) -> RangeForm:
+    """The form as the address says; what it leaves out is what is worth seeing."""
+    name = str(query.get("limit") or "max_tokens")
+    dial = next((dial for dial in dials if dial.name == name and name in SWEPT), dials[0])
+    usual = usual_range(turn, dial)
+    begin, end, step = (str(query.get(key) or "") for key in ("begin", "end", "step"))
+    data = {
+        "limit": name,
+        "begin": begin or usual.start,
+        "end": end or usual[-1],
+        "step": step or usual.step,
+    }
+    return RangeForm(data, auto_id="sweep_%s")
+
+
+def usual_range(turn: Turn, dial: Dial) -> range:
+    """From little to well beyond what was recorded, in round steps."""
+    most = int(dial.slides_to)
+    if dial.name == "max_tokens":
+        most = 2 * max(int(turn.output_tokens), turn.max_tokens)
+    elif dial.name == "max_continuations":
+        most = max(10, 2 * int(dial.recorded or 0))
+    step = _round(max(1, most // POINTS))
+    least = int(dial.least)
+    begin = least if step == 1 else step
+    return range(begin, max(begin, most) + 1, step)
+
+
+def _round(step: int) -> int:
+    """1, 2, 5, 10, 20, 50 …: the next at or above."""
+    size = 1
+    while True:
+        for factor in (1, 2, 5):
+            if factor * size >= step:
+                return factor * size
+        size *= 10

@@ -1,0 +1,76 @@
+"""One limit over a range, as a chart; and what was found there as a policy."""
+
+from typing import Any, cast
+from uuid import UUID
+
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.cache import patch_vary_headers
+from django.views.decorators.http import require_POST, require_safe
+
+from dashboard.accounts.models import User
+from dashboard.replay.asked import Asked
+from dashboard.replay.chart import charts_of
+from dashboard.replay.policies import policy_of_replay
+from dashboard.replay.sweep_range import RangeForm, range_form
+from dashboard.replay.sweeping import Sweep, turn_sweep
+from dashboard.turns.views import turn_or_404
+
+
+@require_safe
+def sweep(request: HttpRequest, turn_id: UUID) -> HttpResponse:
+    """The sweep that the address asks for; htmx swaps the chart alone."""
+    asked = Asked.of(turn_or_404(turn_id), request.GET)
+    ranged = range_form(asked.turn, asked.dials, request.GET)
+    found = _found(asked, ranged)
+    context = {
+        **asked.context(),
+        "range": ranged,
+        "sweep": found,
+        "charts": charts_of(found) if found else (),
+        "beside": [(name, value) for name, value in asked.given.items() if name != ranged.data["limit"]],
+        "can_be_policy": found is not None and found.least is not None and found.name != "max_tokens",
+    }
+    alone = request.headers.get("HX-Target") == "sweep"
+    response = render(request, "replay/_sweep.html" if alone else "replay/sweep.html", {**context, "alone": alone})
+    if alone:
+        response["HX-Replace-Url"] = request.get_full_path()
+    patch_vary_headers(response, ["HX-Target"])
+    return response
+
+
+def _found(asked: Asked, ranged: RangeForm) -> Sweep | None:
+    if not (ranged.is_valid() and asked.form.is_valid()):
+        return None
+    name = ranged.cleaned_data["limit"]
+    try:
+        return turn_sweep(turn=asked.turn, name=name, values=ranged.values, overrides=asked.form.overrides)
+    except ValidationError as error:
+        for message in error.messages:
+            ranged.add_error(None, message)
+        return None
+
+
+@require_POST
+def make_policy(request: HttpRequest, turn_id: UUID) -> HttpResponse:
+    """Keep the numbers of a what-if as a policy, or as the next version of one."""
+    asked = Asked.of(turn_or_404(turn_id), request.POST)
+    if asked.form.is_valid():
+        _kept(request, asked, str(request.POST.get("name", "")).strip())
+    else:
+        messages.error(request, " ".join(str(error) for errors in asked.form.errors.values() for error in errors))
+    address = reverse("replay:page", args=[turn_id])
+    return redirect(f"{address}?{asked.query}" if asked.query else address)
+
+
+def _kept(request: HttpRequest, asked: Asked, name: str) -> None:
+    overrides: dict[str, Any] = asked.form.overrides
+    try:
+        made = policy_of_replay(turn=asked.turn, overrides=overrides, name=name, created_by=cast("User", request.user))
+    except ValidationError as error:
+        messages.error(request, " ".join(error.messages))
+    else:
+        messages.success(request, f"Kept as the policy “{made.policy.name}”, version {made.version}.")

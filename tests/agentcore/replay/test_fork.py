@@ -1,0 +1,37 @@
+"""Forks of everything that was ever recorded: each record is a place to begin, or says in words why not."""
+
+from pathlib import Path
+
+import pytest
+
+from agentcore import RecordingError, State, advance
+from agentcore.commands import Finish
+from agentcore.events import OperatorActed
+from agentcore.replay import fork
+from tests.recordings.regenerate import read_recording
+
+RECORDINGS = sorted((Path(__file__).parents[2] / "recordings").glob("*.json"))
+HONEST = [path for path in RECORDINGS if path.stem != "meant_to_diverge"]
+
+
+@pytest.mark.parametrize("path", HONEST, ids=lambda path: path.stem)
+def test_every_record_is_forkable_or_says_why_not(path: Path):
+    recording = read_recording(path)
+    for record in recording.records:
+        last = State(record.transitions[-1]["to"])
+        try:
+            begun = fork(recording, record.seq, recording.policy, "child")
+        except RecordingError as error:
+            assert last in (State.COMPLETE, State.ABORT, State.HELD)
+            assert f"After record {record.seq} the turn" in str(error)
+            continue
+        assert begun.asked.turn_id == "child"
+        assert begun.state is last
+        assert not isinstance(advance(begun, OperatorActed(0.0, "fork"), recording.policy).command, Finish)
+
+
+def test_records_that_are_not_there_are_said_to_be_so():
+    recording = read_recording(HONEST[0])
+    for seq in (0, len(recording.records) + 1):
+        with pytest.raises(RecordingError, match=f"records 1 to {len(recording.records)}, not {seq}"):
+            fork(recording, seq, recording.policy, "child")
