@@ -198,6 +198,23 @@ class Rerun(BaseModel):
     parent_id: UUID
 
 
+class Sweep(BaseModel):
+    class Point(BaseModel):
+        value: int
+        ends: str = Field(description="How the turn would have ended; `undecidable`: that is not in the recording.")
+        completed: bool
+        output_tokens: int
+        attempts: int
+        price: float | None = Field(description="US dollars at list prices; null: not known.")
+
+    limit: str
+    least: int | None = Field(description="The smallest value that completes.")
+    sure: bool = Field(description="Every smaller value of the range was tried.")
+    tried: int
+    words: str
+    points: list[Point]
+
+
 class BacktestId(BaseModel):
     id: UUID
 

@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 Fault = dict[str, str | None]
 
-REPLAY_MODES = ("verify", "what_if", "rerun")
+REPLAY_MODES = ("verify", "what_if", "rerun", "sweep")
 #: What a field of the wrong shape is told, by pydantic's word for it.
 SHAPE_WORDS: Mapping[str, str] = {
     "missing": "It is missing; give it.",

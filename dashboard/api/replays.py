@@ -16,6 +16,8 @@ from dashboard.api import answers, bodies
 from dashboard.api.callers import caller
 from dashboard.api.problems import about, about_parts_of
 from dashboard.replay import rerunning, services
+from dashboard.replay.other_words import Words, result_text
+from dashboard.replay.sweeping import turn_sweep
 from dashboard.turns import presenting, selectors
 from dashboard.turns.filters import TimelineFilters, unknown_filters
 from dashboard.turns.models import Turn
@@ -25,12 +27,12 @@ router = Router(tags=["replay"])
 
 @router.post(
     "/turns/{turn_id}/replay",
-    response={200: answers.WhatIf | answers.Verification, 201: answers.Rerun},
+    response={200: answers.WhatIf | answers.Verification | answers.Sweep, 201: answers.Rerun},
     summary="Verify a turn, ask what if, or run it again",
 )
 def turn_replay(request: HttpRequest, turn_id: UUID, body: Body[bodies.Replay]) -> Status[dict[str, Any]]:
     """`verify` → `{verified, divergence}`; `what_if` → the turn as it would have been, with its `steps`;
-    `rerun` → 201 and the new turn's id."""
+    `rerun` → 201 and the new turn's id; `sweep` → how it would have ended at each value of one limit."""
     turn = selectors.turn_get(turn_id)
     match body:
         case bodies.Verify():
@@ -39,14 +41,36 @@ def turn_replay(request: HttpRequest, turn_id: UUID, body: Body[bodies.Replay]) 
             return Status(200, _what_if(turn, body.overrides.given()))
         case bodies.Rerun():
             return Status(201, _rerun(turn, body, caller(request)))
+        case bodies.Sweep():
+            return Status(200, _sweep(turn, body))
 
 
 def _rerun(turn: Turn, asked: bodies.Rerun, by: User) -> dict[str, Any]:
+    given = asked.given()
+    words = Words(
+        messages={message["place"]: message["text"] for message in given.get("messages", ())},
+        results={said["call_id"]: result_text(said["result"]) for said in given.get("tool_results", ())},
+        connection=given.get("connection"),
+        breakpoints=given.get("breakpoints"),
+    )
     with about_parts_of("overrides", bodies.Overrides.model_fields):
         made = rerunning.turn_rerun(
-            turn=turn, overrides=asked.overrides.given(), from_record=asked.from_record, created_by=by
+            turn=turn,
+            overrides=asked.overrides.given(),
+            from_record=asked.from_record,
+            created_by=by,
+            words=words,
         )
     return {"id": made.id, "parent_id": turn.id}
+
+
+def _sweep(turn: Turn, asked: bodies.Sweep) -> dict[str, Any]:
+    if asked.step < 1:
+        raise ValidationError({"step": "The step must be at least 1."})
+    values = range(asked.begin, asked.end + 1, asked.step)
+    with about_parts_of("overrides", bodies.Overrides.model_fields):
+        found = turn_sweep(turn=turn, name=asked.limit, values=values, overrides=asked.overrides.given())
+    return found.shown()
 
 
 def _what_if(turn: Turn, overrides: dict[str, Any]) -> dict[str, Any]:

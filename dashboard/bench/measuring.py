@@ -69,3 +69,9 @@ def _run(work: Callable[[], float]) -> float:
     while (elapsed := time.process_time() - began) < RUN_SECONDS:
         done += work()
     return done / elapsed
+
+
+def percentiles(times: list[float]) -> tuple[float, float]:
+    """The median and the 95th percentile, in the unit given."""
+    ordered = sorted(times)
+    return statistics.median(ordered), ordered[min(len(ordered) - 1, round(0.95 * len(ordered)))]

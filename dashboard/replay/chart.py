@@ -9,7 +9,8 @@ from dashboard.replay.sweeping import Point, Sweep
 from dashboard.turns.templatetags.reasons import look_of
 from dashboard.turns.templatetags.shown import number
 
-LEFT, RIGHT, BAND = 58.0, 14.0, 30.0
+LEFT, RIGHT, BAND = 70.0, 14.0, 30.0
+TOP = 18.0  #: above the band, for the marks' words
 TALL = 96.0  #: of one panel
 GAP = 34.0
 LETTER = 6.6  #: about as wide is one, at the size of a band's word
@@ -85,7 +86,13 @@ class Chart:
     least: float | None
     key: str  #: tells its hatching from another chart's
     left: float = LEFT
+    top: float = TOP
     band: float = BAND
+
+    @property
+    def recorded_first(self) -> bool:
+        """Whether the recorded value stands before the smallest that completes: its word then goes to its left."""
+        return self.recorded is not None and self.least is not None and LEFT + 60 < self.recorded < self.least
 
     @property
     def right(self) -> float:
@@ -93,7 +100,7 @@ class Chart:
 
     @property
     def height(self) -> float:
-        return self.panels[-1].bottom + 26 if self.panels else BAND + 26
+        return self.panels[-1].bottom + 26 if self.panels else TOP + BAND + 26
 
     @property
     def foot(self) -> float:
@@ -110,39 +117,39 @@ def charts_of(sweep: Sweep) -> tuple[Chart, Chart]:
 
 
 def _chart(sweep: Sweep, width: float, key: str) -> Chart:
-    first, step = sweep.points[0].value, _step(sweep)
-    span = sweep.points[-1].value + step - first
+    first, last = sweep.points[0].value, _ends(sweep)[-1]
 
     def x(value: float) -> float:
-        return round(LEFT + (width - LEFT - RIGHT) * (value - first) / span, 1)
+        return round(LEFT + (width - LEFT - RIGHT) * (value - first) / (last - first), 1)
 
-    ends = sweep.points[-1].value + step
-    recorded = x(float(sweep.recorded)) if sweep.recorded is not None and first <= sweep.recorded < ends else None
+    recorded = x(float(sweep.recorded)) if sweep.recorded is not None and first <= sweep.recorded < last else None
     least = None if sweep.least is None else x(sweep.least.value)
     ticks = tuple(_value_ticks(sweep, x, 8 if width > 600 else 3))
     return Chart(width, tuple(bands_of(sweep, x)), tuple(_panels(sweep, x)), ticks, recorded, least, key)
 
 
-def _step(sweep: Sweep) -> int:
-    return sweep.points[1].value - sweep.points[0].value if len(sweep.points) > 1 else 1
+def _ends(sweep: Sweep) -> tuple[int, ...]:
+    """Where each point's value gives way to the next; the last reaches as far as the one before it."""
+    values = [point.value for point in sweep.points]
+    reach = values[-1] - values[-2] if len(values) > 1 else 1
+    return (*values[1:], values[-1] + reach)
 
 
 def bands_of(sweep: Sweep, x: Callable[[float], float]) -> Iterator[Band]:
     """Neighbours of one word as one band; it reaches to where the next begins."""
-    since, step = sweep.points[0], _step(sweep)
-    for point, after in zip(sweep.points, (*sweep.points[1:], None), strict=True):
+    since = sweep.points[0]
+    for point, end, after in zip(sweep.points, _ends(sweep), (*sweep.points[1:], None), strict=True):
         if after is not None and after.word == since.word:
             continue
-        until = after.value if after is not None else point.value + step
-        width = round(x(until) - x(since.value), 1)
+        width = round(x(end) - x(since.value), 1)
         band = Band(since.word, x(since.value), width, since.value, point.value)
-        fits = width > len(band.label) * LETTER + 26
+        fits = width > len(band.label) * LETTER + 30
         yield Band(band.word, band.x, width, band.since, band.until, band.label if fits else "")
         since = after or point
 
 
 def _panels(sweep: Sweep, x: Callable[[float], float]) -> Iterator[Panel]:
-    top = BAND + GAP
+    top = TOP + BAND + GAP - 8
     yield _panel("tokens out", top, sweep, x, lambda point: Decimal(point.tokens), lambda n: number(int(n)))
     if all(point.price is not None for point in sweep.points):
         below = top + TALL + GAP
@@ -173,18 +180,18 @@ def _panel(
 
 
 def _steps(sweep: Sweep, x: Callable[[float], float], y: Callable[[Point], float]) -> Iterator[str]:
-    step, drawing = _step(sweep), False
-    for point in sweep.points:
+    drawing = False
+    for point, end in zip(sweep.points, _ends(sweep), strict=True):
         if point.undecidable:
             drawing = False
             continue
-        yield f"{'L' if drawing else 'M'}{x(point.value)} {y(point)}H{x(point.value + step)}"
+        yield f"{'L' if drawing else 'M'}{x(point.value)} {y(point)}H{x(end)}"
         drawing = True
 
 
 def _value_ticks(sweep: Sweep, x: Callable[[float], float], most: int) -> Iterator[Tick]:
     count = len(sweep.points)
     every = -(-count // most)
-    for place in range(0, count, every):
-        value = sweep.points[place].value
+    placed = (point.value for point in sweep.points[:count:every] if point is not sweep.least or count < most)
+    for value in placed:
         yield Tick(x(value), number(value))

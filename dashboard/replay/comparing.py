@@ -107,7 +107,7 @@ def imagined(turn: Turn, recording: Recording, what_if: WhatIf) -> Side:
         shown_of(what_if.recording),
         parts_at=parting.seq if parting else 0,
         parts_how=parting_words(parting),
-        same_words=not what_if.undecidable and what_if.turn["output_text"] == _output(recording),
+        same_words=not what_if.undecidable and what_if.turn["output_text"] == turn.output_text,
         undecidable=what_if.undecidable,
         reach=reach_words(what_if.recording),
         scale=max(1, turn.output_tokens, what_if.turn["output_tokens"]),
@@ -148,11 +148,6 @@ def rerun_context(turn: Turn, *, oob: bool = False) -> dict[str, Any]:
         with suppress(ValidationError):
             what_if = turn_what_if(turn=parent, overrides=changed)
     return {"turn": turn, "side": live(turn, recording, what_if), "oob": oob}
-
-
-def _output(recording: Recording) -> str:
-    shown = shown_of(recording)
-    return shown.snapshot.output_text
 
 
 def _row(turn: Turn) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """What a re-run says otherwise beside its numbers: messages, tool results, the connection it asks."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -29,6 +30,11 @@ class Words:
     results: Mapping[str, str] = field(default_factory=dict)
     connection: str | None = None  #: by name; None: as the parent
     breakpoints: Sequence[Mapping[str, Any]] | None = None
+
+
+def result_text(result: Any) -> str:
+    """A tool's result as the model reads it."""
+    return result if isinstance(result, str) else json.dumps(result, ensure_ascii=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,8 +49,10 @@ def _found(asked: Asked, ranged: RangeForm) -> Sweep | None:
     try:
         return turn_sweep(turn=asked.turn, name=name, values=ranged.values, overrides=asked.form.overrides)
     except ValidationError as error:
-        for message in error.messages:
-            ranged.add_error(None, message)
+        by_field = error.message_dict if hasattr(error, "error_dict") else {"": error.messages}
+        for field, sentences in by_field.items():
+            for sentence in sentences:
+                ranged.add_error(field if field in ranged.fields else None, sentence)
         return None
 
 

@@ -54,10 +54,19 @@ class Point:
     def undecidable(self) -> bool:
         return self.word == "undecidable"
 
+    def shown(self) -> dict[str, Any]:
+        """As the API tells it; `price`: US dollars, null where it is not known."""
+        told = {"value": self.value, "ends": self.word, "completed": self.completed}
+        price = None if self.price is None else float(self.price.dollars)
+        return {**told, "output_tokens": self.tokens, "attempts": self.calls, "price": price}
+
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """`least`: the smallest value that completes; `sure`: every smaller one of the range was tried."""
+    """`least`: the smallest value that completes, one of the points; `sure`: every smaller one of the range was tried.
+
+    `points` are those asked for, and `least`.
+    """
 
     name: str
     recorded: Number | None
@@ -66,20 +75,36 @@ class Sweep:
     sure: bool
     tried: int
 
+    def shown(self) -> dict[str, Any]:
+        """As the API tells it."""
+        least = None if self.least is None else self.least.value
+        told = {"limit": self.name, "least": least, "sure": self.sure, "tried": self.tried, "words": self.words}
+        return {**told, "points": [point.shown() for point in self.points]}
+
     @property
     def words(self) -> str:
         """What was found, in a sentence that claims no more than was tried."""
-        first, last = self.points[0].value, self.points[-1].value
+        return f"{self.finding} {self.proof}"
+
+    @property
+    def finding(self) -> str:
+        if self.least is None:
+            return f"No {self.name} from {self.points[0].value:,} to {self.points[-1].value:,} completes"
+        smallest = "the smallest" if self.sure else "the smallest found"
+        return f"{self.least.value:,} is {smallest} {self.name} that completes"
+
+    @property
+    def proof(self) -> str:
+        """How far that is known."""
+        knows = "in what this recording knows"
         if self.least is not None:
-            how = "every smaller value of the range was tried" if self.sure else "not every smaller value was tried"
-            smallest = "the smallest" if self.sure else "the smallest found"
-            told = f"{self.least.value:,} is {smallest} {self.name} that completes in what this recording knows"
-            return f"{told} ({how})." if self.least.value != first else f"{told}, and the first of the range."
-        told = f"No {self.name} from {first:,} to {last:,} completes in what this recording knows"
+            if self.least.value == self.points[0].value:
+                return f"{knows}; the range begins there."
+            return f"{knows}: {'every' if self.sure else 'not every'} smaller value of the range was tried."
         unknown = next((point for point in self.points if point.undecidable), None)
         if unknown is None:
-            return f"{told}."
-        return f"{told}; from {unknown.value:,} on some of it is not in the recording: re-run live to know."
+            return f"{knows}."
+        return f"{knows}. From {unknown.value:,} on some of it is not in the recording: re-run live to know."
 
 
 def turn_sweep(*, turn: Turn, name: str, values: range, overrides: Mapping[str, Any]) -> Sweep:
@@ -102,12 +127,12 @@ def turn_sweep(*, turn: Turn, name: str, values: range, overrides: Mapping[str, 
 
 def _swept(name: str, values: range) -> None:
     if name not in SWEPT:
-        raise ValidationError({"sweep": f"There is no limit “{name}” to sweep; there are {listed(SWEPT)}."})
+        raise ValidationError({"limit": f"There is no limit “{name}” to sweep; there are {listed(SWEPT)}."})
     if not values or values.step < 1:
-        raise ValidationError({"sweep": "The range is empty: it must end where it begins or later, in steps of 1 up."})
+        raise ValidationError({"end": "The range is empty: it must end where it begins, or later."})
     if len(values) > MOST_POINTS:
         raise ValidationError(
-            {"sweep": f"The range has {len(values):,} values; at most {MOST_POINTS} are drawn. Take larger steps."}
+            {"step": f"The range has {len(values):,} values; at most {MOST_POINTS} are drawn. Take larger steps."}
         )
     for value in (values[0], values[-1]):
         if name != "max_tokens":
@@ -116,6 +141,10 @@ def _swept(name: str, values: range) -> None:
 
 def _at(name: str, value: int) -> dict[str, Any]:
     return {"max_tokens": value} if name == "max_tokens" else {"limits": {name: value}}
+
+
+def _value(point: Point) -> int:
+    return point.value
 
 
 @dataclass(slots=True)
@@ -136,7 +165,9 @@ class _Run:
             return Sweep(self.name, recorded, points, None, True, len(self.known))
         found = values[first] if first == 0 else self._between(values[first - 1], values[first])
         smaller, sure = self._smaller(range(values[0], found))
-        return Sweep(self.name, recorded, points, self.at(smaller or found), sure, len(self.known))
+        least = self.at(found if smaller is None else smaller)
+        drawn = points if least in points else tuple(sorted((*points, least), key=_value))
+        return Sweep(self.name, recorded, drawn, least, sure, len(self.known))
 
     def _between(self, fails: int, completes: int) -> int:
         while completes - fails > 1:

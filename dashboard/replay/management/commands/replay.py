@@ -13,7 +13,9 @@ from agentcore.events import Interrupted
 from agentcore.replay import Provenance
 from agentcore.serial import event_to_json
 from dashboard.live.narration import lines_of
+from dashboard.prices.templatetags.prices import money
 from dashboard.replay.services import turn_verify, turn_what_if
+from dashboard.replay.sweeping import turn_sweep
 from dashboard.turns import selectors
 from dashboard.turns.models import Turn
 
@@ -34,12 +36,18 @@ class Command(BaseCommand):
         parser.add_argument("--max-tokens", type=int, help="tokens of one call")
         for name in NUMBERS:
             parser.add_argument(f"--{name.replace('_', '-')}", type=int)
+        parser.add_argument(
+            "--sweep", metavar="LIMIT=FROM:TO:STEP", help="a limit over a range, such as max_tokens=50:1000:50"
+        )
 
     def handle(self, *_args: Any, **options: Any) -> None:
         turn = _turn(options["turn"])
         limits = {name: options[name] for name in NUMBERS if options[name] is not None}
-        if limits or options["max_tokens"] is not None:
-            self._what_if(turn, {"max_tokens": options["max_tokens"], "limits": limits})
+        overrides = {"max_tokens": options["max_tokens"], "limits": limits}
+        if options["sweep"]:
+            self._sweep(turn, options["sweep"], overrides)
+        elif limits or options["max_tokens"] is not None:
+            self._what_if(turn, overrides)
         else:
             self._verify(turn)
 
@@ -53,6 +61,19 @@ class Command(BaseCommand):
         self.stdout.write(f"recorded: {json.dumps(divergence.recorded, ensure_ascii=False)}")
         self.stdout.write(f"replayed: {json.dumps(divergence.replayed, ensure_ascii=False)}")
         sys.exit(1)
+
+    def _sweep(self, turn: Turn, said: str, overrides: dict[str, Any]) -> None:
+        name, values = _range(said)
+        try:
+            found = turn_sweep(turn=turn, name=name, values=values, overrides=overrides)
+        except ValidationError as error:
+            raise CommandError(" ".join(error.messages)) from error
+        self.stdout.write(f"{name:>20}  {'ends':<20} {'calls':>5} {'tokens out':>10}  price")
+        for point in found.points:
+            tokens = f"{point.tokens:,}{'+' if point.undecidable else ''}"
+            row = f"{point.value:>20,}  {point.word:<20} {point.calls:>5} {tokens:>10}  {money(point.price)}"
+            self.stdout.write(f"{row}{'  <- the smallest that completes' if point is found.least else ''}")
+        self.stdout.write(found.words)
 
     def _what_if(self, turn: Turn, overrides: dict[str, Any]) -> None:
         try:
@@ -69,6 +90,15 @@ class Command(BaseCommand):
             for line in lines_of(told):
                 self.stdout.write(f"{record.provenance:>8}  {line}")
         self.stdout.write(imagined.turn["verdict"])
+
+
+def _range(said: str) -> tuple[str, range]:
+    name, _, values = said.partition("=")
+    try:
+        begin, end, *step = (int(number) for number in values.split(":"))
+        return name, range(begin, end + 1, step[0] if step else 1)
+    except ValueError as error:
+        raise CommandError(f"“{said}” is no sweep; say it as max_tokens=50:1000:50.") from error
 
 
 def _turn(given: str) -> Turn:

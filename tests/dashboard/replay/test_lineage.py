@@ -1,0 +1,80 @@
+"""The family of a turn: ancestors and descendants, with what each says otherwise."""
+
+import pytest
+from django.test import Client
+
+from dashboard.replay.lineage import changes, lineage_of
+from dashboard.replay.other_words import Words
+from dashboard.replay.rerunning import turn_rerun
+from dashboard.turns.models import Turn
+from tests.dashboard.driving import Play, drive
+from tests.dashboard.pages import page
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def cut(play: Play) -> Turn:
+    return play("sim-essay", overrides={"max_tokens": 60})
+
+
+def test_a_turn_alone_has_no_family(cut: Turn):
+    assert lineage_of(cut) is None
+
+
+def test_the_family_is_the_same_from_wherever_it_is_looked_at(cut: Turn):
+    child = turn_rerun(turn=cut, overrides={"max_tokens": 80})
+    grandchild = turn_rerun(turn=child, overrides={"limits": {"max_continuations": 9}})
+    other = turn_rerun(turn=cut, overrides={})
+    for looked_at in (cut, child, grandchild, other):
+        family = lineage_of(looked_at)
+        assert family is not None
+        assert (family.root.turn.id, family.count) == (cut.id, 4)
+        assert [member.turn.id for member in family.root.children] == [child.id, other.id]
+        assert [member.turn.id for member in family.root.children[0].children] == [grandchild.id]
+
+
+def test_what_each_says_otherwise_is_said_in_words(cut: Turn):
+    words = Words(messages={1: "And people?"}, breakpoints=[{"state": "continue_pending"}])
+    overrides = {
+        "max_tokens": 80,
+        "limits": {"max_continuations": 9, "max_total_tokens": 5_000},
+        "error_policy": {"on_model_error": "retry", "max_retries": 2},
+        "tool_calls_on_truncation": "repair",
+        "system_prompt": "Be brief.",
+        "model": "sim-odd",
+    }
+    child = turn_rerun(turn=cut, overrides=overrides, words=words)
+    assert list(changes(child, cut)) == [
+        "max_tokens 60 → 80",
+        "max_continuations 3 → 9",
+        "max_total_tokens none → 5,000",
+        "max_retries 0 → 2",
+        "on_model_error stop → retry",
+        "tool_calls_on_truncation execute_if_complete → repair",
+        "model sim-essay → sim-odd",
+        "another system prompt",
+        "message 1 rewritten",
+        "1 breakpoint",
+    ]
+
+
+def test_fifty_descendants_are_shown_in_few_queries(browser: Client, cut: Turn, django_assert_max_num_queries):
+    turn = cut
+    for n in range(50):
+        turn = turn_rerun(turn=cut if n % 3 == 0 else turn, overrides={"max_tokens": 61 + n})
+    with django_assert_max_num_queries(4):
+        family = lineage_of(turn)
+    assert family is not None
+    assert family.count == 51
+    html = page(browser, f"/turns/{cut.id}/replay")
+    assert html.count('class="member"') == 51
+
+
+def test_where_a_fork_began_and_how_it_ended_stand_on_the_page(browser: Client, cut: Turn):
+    child = drive(turn_rerun(turn=cut, overrides={"max_tokens": 400}, from_record=2))
+    html = page(browser, f"/turns/{cut.id}/replay")
+    assert "from record 2 of the turn above" in html
+    assert "max_tokens 60 → 400" in html
+    assert f"rerun={child.id}" in html
+    assert 'aria-current="page"' in html

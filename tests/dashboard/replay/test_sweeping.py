@@ -1,0 +1,163 @@
+"""Sweeps: the smallest value that completes is found exactly, and nothing is claimed that was not tried."""
+
+from itertools import pairwise
+
+import pytest
+from django.core.exceptions import ValidationError
+from django.test import Client
+
+from dashboard.agents.models import Agent, PolicyVersion
+from dashboard.replay import sweeping
+from dashboard.replay.chart import charts_of
+from dashboard.replay.services import turn_what_if
+from dashboard.replay.sweeping import SWEPT, turn_sweep
+from dashboard.turns.models import Turn
+from tests.dashboard.driving import Play
+from tests.dashboard.pages import HTMX, page
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def whole(play: Play) -> Turn:
+    """Completed at 150 tokens a call, after continuations."""
+    return play("sim-essay", max_tokens=150)
+
+
+@pytest.fixture
+def cut(play: Play) -> Turn:
+    return play("sim-essay", name="short", max_tokens=60)
+
+
+def completes(turn: Turn, max_tokens: int) -> bool:
+    imagined = turn_what_if(turn=turn, overrides={"max_tokens": max_tokens})
+    return not imagined.undecidable and imagined.turn["status"] == "completed"
+
+
+def test_the_smallest_value_that_completes_is_found_between_the_values_that_are_drawn(whole: Turn):
+    found = turn_sweep(turn=whole, name="max_tokens", values=range(20, 620, 50), overrides={})
+    least = next(value for value in range(20, 620) if completes(whole, value))
+    assert found.least is not None
+    assert (found.least.value, found.sure) == (least, True)
+    assert found.words.startswith(f"{least} is the smallest max_tokens that completes in what this recording knows")
+    assert "every smaller value of the range was tried" in found.words
+
+
+def test_every_point_ends_as_the_what_if_of_its_value(whole: Turn):
+    found = turn_sweep(turn=whole, name="max_tokens", values=range(30, 400, 60), overrides={})
+    for point in found.points:
+        imagined = turn_what_if(turn=whole, overrides={"max_tokens": point.value})
+        assert point.undecidable is imagined.undecidable
+        assert point.tokens == imagined.turn["output_tokens"]
+        assert point.undecidable or point.word == imagined.turn["terminal_reason"]
+
+
+def test_continuations_are_swept_one_by_one(whole: Turn):
+    found = turn_sweep(turn=whole, name="max_continuations", values=range(11), overrides={})
+    assert found.least is not None
+    assert found.least.value == whole.continuations
+    assert [point.word for point in found.points[: whole.continuations]] == ["retry_limit"] * whole.continuations
+    assert found.tried == 11
+
+
+def test_what_is_not_in_the_recording_is_not_called_complete(cut: Turn):
+    found = turn_sweep(turn=cut, name="max_tokens", values=range(20, 420, 20), overrides={})
+    assert found.least is None
+    assert "No max_tokens from 20 to 400 completes" in found.words
+    assert "From 80 on some of it is not in the recording: re-run live to know" in found.words
+
+
+def test_where_not_every_smaller_value_could_be_tried_the_words_say_so(whole: Turn, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(sweeping, "LEAST_WORK", 20)
+    monkeypatch.setattr(sweeping, "MOST_WORK", 20)
+    found = turn_sweep(turn=whole, name="max_tokens", values=range(20, 620, 50), overrides={})
+    assert found.least is not None
+    assert found.least.completed
+    assert not found.sure
+    assert "the smallest found" in found.words
+    assert "not every smaller value" in found.words
+    assert found.tried <= 20 + 7
+
+
+def test_it_is_swept_under_what_else_is_overridden(whole: Turn):
+    held = {"limits": {"max_continuations": 0}}
+    found = turn_sweep(turn=whole, name="max_tokens", values=range(50, 450, 50), overrides=held)
+    assert found.least is not None
+    assert found.least.value > 300
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "words"),
+    [
+        ("max_seconds", range(1, 5), "There is no limit “max_seconds” to sweep"),
+        ("max_tokens", range(10, 5), "The range is empty"),
+        ("max_tokens", range(1, 1000), "at most 120 are drawn"),
+        ("max_tokens", range(5), "max_tokens is 0"),
+        ("max_continuations", range(0, 5000, 100), "from 0 to 1,000"),
+    ],
+)
+def test_a_range_that_cannot_be_is_refused_in_words(whole: Turn, name, values, words):
+    with pytest.raises(ValidationError, match=words.replace("(", r"\(")):
+        turn_sweep(turn=whole, name=name, values=values, overrides={})
+
+
+@pytest.mark.parametrize("name", SWEPT)
+def test_every_limit_can_be_swept_as_the_page_proposes(browser: Client, whole: Turn, name: str):
+    html = page(browser, f"/turns/{whole.id}/replay/sweep?limit={name}")
+    assert 'role="alert"><' not in html.replace('role="alert"></div>', "")
+    assert "Every value that is drawn" in html
+
+
+def test_the_charts_bands_cover_the_range_without_gaps(whole: Turn, cut: Turn):
+    for turn in (whole, cut):
+        found = turn_sweep(turn=turn, name="max_tokens", values=range(20, 620, 50), overrides={})
+        for chart in charts_of(found):
+            for one, other in pairwise(chart.bands):
+                assert other.x == pytest.approx(one.x + one.width, abs=0.2)
+                assert one.word != other.word
+            assert chart.bands[0].x == chart.left
+            assert chart.bands[-1].x + chart.bands[-1].width == pytest.approx(chart.right, abs=0.2)
+
+
+def test_the_chart_draws_no_line_where_the_recording_ends(cut: Turn):
+    found = turn_sweep(turn=cut, name="max_tokens", values=range(20, 420, 20), overrides={})
+    tokens = charts_of(found)[0].panels[0].path
+    known = [point for point in found.points if not point.undecidable]
+    assert tokens.count("H") == len(known) < len(found.points)
+
+
+def test_the_page_names_the_smallest_and_leads_to_its_what_if(browser: Client, whole: Turn):
+    html = page(browser, f"/turns/{whole.id}/replay/sweep?begin=20&end=600&step=20&max_steps=5")
+    least = next(value for value in range(20, 600) if completes(whole, value))
+    assert f"{least} is the smallest max_tokens that completes" in html
+    assert f"?max_steps=5&amp;max_tokens={least}" in html
+    assert "price not known" in html.lower()
+
+
+def test_htmx_gets_the_chart_alone_and_the_address_keeps_what_was_asked(browser: Client, whole: Turn):
+    address = f"/turns/{whole.id}/replay/sweep?limit=max_continuations&begin=0&end=5&step=1"
+    response = browser.get(address, headers={**HTMX, "HX-Target": "sweep"})
+    assert response["HX-Replace-Url"] == address
+    assert b"<html" not in response.content
+
+
+def test_a_wrong_range_is_answered_beside_its_field_with_nothing_lost(browser: Client, whole: Turn):
+    html = page(browser, f"/turns/{whole.id}/replay/sweep?begin=90&end=20&step=x")
+    assert 'value="90"' in html
+    assert 'value="x"' in html
+    assert "Enter a whole number" in html
+
+
+def test_what_was_found_can_be_kept_as_a_policy(browser: Client, whole: Turn):
+    address = f"/turns/{whole.id}/replay/policy"
+    response = browser.post(address, {"name": "longer", "max_continuations": "7", "max_tokens": "99"}, follow=True)
+    version = PolicyVersion.objects.get(policy__name="longer")
+    assert (version.version, version.limits["max_continuations"]) == (1, 7)
+    assert "Kept as the policy “longer”, version 1." in response.content.decode()
+    assert "Give the policy a name" in browser.post(address, {"name": ""}, follow=True).content.decode()
+
+
+def test_a_turn_whose_agent_is_gone_can_still_be_swept(browser: Client, whole: Turn):
+    Agent.objects.all().delete()
+    html = page(browser, f"/turns/{whole.id}/replay/sweep")
+    assert "is the smallest max_tokens" in html
