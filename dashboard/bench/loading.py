@@ -1,8 +1,8 @@
 """`manage.py bench load`: a million made turns (see `mix`), by COPY.
 
 Indexes are dropped first and made again at the end, which is many times faster than to keep them on the way.
-Every so manieth turn has a history, made by the machine itself, so that its page can be opened and verified (see
-`histories`).
+One turn in HISTORY_EVERY has a history, made by the machine itself, so that its page can be opened and verified (see
+`histories`); the others are a row only, and their pages say that nothing is recorded.
 """
 
 import json
@@ -19,11 +19,13 @@ from django.db import connection
 from agentcore import VERSION
 from dashboard.agents.models import Project
 from dashboard.agents.selectors import project_default
+from dashboard.bench import histories
 from dashboard.bench.mix import Mix
 from dashboard.timeline.rollups import fold_all
 from dashboard.turns.models import Turn
 
 BATCH = 20_000  #: turns of one COPY
+HISTORY_EVERY = 500
 NULL = r"\N"
 #: Columns all made turns share.
 SAME = {
@@ -39,6 +41,8 @@ MADE = (
     "verdict", "input_tokens", "output_tokens", "attempts", "continuations", "tool_repairs", "envelope_retries",
     "duration_ms", "tags",
 )  # fmt: skip
+#: Tables that are swept, and looked at for the planner.
+FILLED = ("turns_turn", "turns_cohort", "turns_record", "turns_attempt", "timeline_rollup", "timeline_change")
 #: What columns are where an end says nothing of them.
 UNSAID = {"error_type": None, "error_code": None, "continuations": 0, "tool_repairs": 0, "envelope_retries": 0}
 Say = Callable[[str], None]
@@ -47,20 +51,32 @@ Say = Callable[[str], None]
 def load(*, turns: int, days: float, say: Say) -> None:
     """Makes that many turns, the last one now. Rates are said on the way."""
     project, began = project_default(), time.perf_counter()
+    start, span = datetime.now(UTC) - timedelta(days=days), timedelta(days=days)
+    told = turns // HISTORY_EVERY
     with without_indexes(say):
-        for loaded in _copied(project, turns, timedelta(days=days)):
+        for loaded in _copied(project, turns - told, start, span):
             say(f"{loaded:>10,} turns   {loaded / (time.perf_counter() - began):>8,.0f} turns/s")
+    said = time.perf_counter()
+    _tell(project, told, start, span)
+    say(f"{told:,} turns with a history in {time.perf_counter() - said:,.0f} s")
     said = time.perf_counter()
     folded = fold_all()
     say(f"{folded:,} changes folded into rollups in {time.perf_counter() - said:,.0f} s")
     with connection.cursor() as cursor:
-        cursor.execute("VACUUM (ANALYZE) turns_turn, turns_cohort, timeline_rollup, timeline_change")
+        cursor.execute(f"VACUUM (ANALYZE) {', '.join(FILLED)}")
     say(f"{turns:,} turns in {time.perf_counter() - began:,.0f} s")
 
 
-def _copied(project: Project, turns: int, span: timedelta) -> Iterator[int]:
+def _tell(project: Project, turns: int, start: datetime, span: timedelta) -> None:
+    mix = Mix(seed=2)
+    for n in range(turns):
+        at = start + span * ((n + 1) / turns)
+        histories.make(project=project, mix=mix, turn=Turn(id=id_at(at, mix.chance)), at=at)
+
+
+def _copied(project: Project, turns: int, start: datetime, span: timedelta) -> Iterator[int]:
     """How many there are after each batch."""
-    mix, start = Mix(), datetime.now(UTC) - span
+    mix = Mix()
     columns = ", ".join((*MADE, *SAME))
     for first in range(0, turns, BATCH):
         numbers = range(first, min(first + BATCH, turns))

@@ -12,7 +12,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
-from django.db import connection
+from django.db import connection, transaction
 from django.http import QueryDict
 
 from dashboard.agents.models import Project
@@ -21,7 +21,6 @@ from dashboard.bench import writing
 from dashboard.bench.mix import RARE_WORD, vocabulary
 from dashboard.timeline.selectors import facets, histogram
 from dashboard.turns.filters import TimelineFilters
-from dashboard.turns.finding import SHORT_READS
 from dashboard.turns.ids import first_id_at
 from dashboard.turns.models import Turn
 from dashboard.turns.selectors import Cursor, timeline
@@ -62,6 +61,7 @@ CASES: Mapping[str, str] = {
     "many tokens in no time (never)": "tokens_from=2000&duration_to=1000",
     "a long wait, and failed (never)": "duration_from=6000&status=failed",
     "tokens, in old turns only": "tokens_from=300&tokens_to=600&model=gpt-4o",
+    "most tokens in no time, and completed": "tokens_from=2000&duration_to=4000&status=completed",
     "a word, and many tokens": "q={tenth}&tokens_from=10000",
     "a tag of one turn in ten": "tag=batch-7",
     "a rare tag": "tag=golden",
@@ -129,8 +129,7 @@ def page_line(name: str, project: Project, filters: TimelineFilters, cursor: str
         return len(timeline(project=project, filters=filters, cursor=cursor, limit=LIMIT).items)
 
     statements = statements_of(page)
-    reads = [sql for sql in statements if sql.lstrip().startswith(("SELECT", "WITH"))]
-    scans = sorted({scan for sql in reads for scan in scans_of(sql)})
+    scans = sorted(set(scans_of(statements)))
     whole = [scan for scan in scans if scan.startswith("Seq Scan on turns_turn")]
     if whole:
         raise WholeTableError(f"{name}: {', '.join(whole)}")
@@ -190,14 +189,15 @@ def run(statements: list[str]) -> None:
                 cursor.cursor.fetchall()
 
 
-def scans_of(sql: str) -> list[str]:
-    """Which scans the plan has, such as `Index Only Scan using turns_turn_walk`."""
-    with connection.cursor() as cursor:
-        cursor.execute("; ".join(f"SET {name} = {value}" for name, value in SHORT_READS.items()))
-        cursor.execute(f"EXPLAIN (FORMAT JSON) {sql}")
-        (plan,) = cursor.fetchone() or ("[]",)
-        cursor.execute("; ".join(f"RESET {name}" for name in SHORT_READS))
-    return list(_scans((json.loads(plan) if isinstance(plan, str) else plan)[0]["Plan"]))
+def scans_of(statements: list[str]) -> Iterator[str]:
+    """Which scans the plans have, such as `Index Only Scan turn_walk`. What is no query is run: it sets the planner."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        for sql in statements:
+            query = sql.lstrip().startswith(("SELECT", "WITH"))
+            cursor.execute(f"EXPLAIN (FORMAT JSON) {sql}" if query else sql)
+            if query:
+                (plan,) = cursor.fetchone() or ("[]",)
+                yield from _scans((json.loads(plan) if isinstance(plan, str) else plan)[0]["Plan"])
 
 
 def _scans(node: Mapping[str, Any]) -> Iterator[str]:

@@ -1,12 +1,12 @@
 """How many turns there are of each value of each filter, under all other filters."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from dashboard.agents.models import Project
-from dashboard.timeline.counting import Counts, count, held_by_rollups
+from dashboard.timeline.counting import Counts, count, held_by_rollups, newest
 from dashboard.timeline.values import MOST_COUNTED, Facet, FacetValue
 from dashboard.turns.cohorts import COLUMNS, HAS_COLUMNS
 from dashboard.turns.filters import TimelineFilters
@@ -25,57 +25,67 @@ LABELS: Mapping[str, str] = {
     "provider": "Provider",
     "tag": "Tag",
 }
+NAMES = (*COLUMNS, "has")
+
+Cohorts = Mapping[int, Sequence[tuple[str, ...]]]  #: by cohort: its values of each of NAMES; what is not known is none
 
 
 def facets(*, project: Project, filters: TimelineFilters) -> tuple[Facet, ...]:
     """All facets, in the order of LABELS. The counts of each are under all other filters: they say what choosing
     another value would find."""
-    cohorts = list(Cohort.objects.filter(project=project))
+    cohorts = _cohorts(project)
     counts = count(project=project, filters=filters)
-    found = {name: _counted(name, project, filters, cohorts, counts) for name in LABELS if name != "tag"}
+    found = {name: _counted(name, project, filters, cohorts, counts) for name in NAMES}
     found["tag"] = _tags(project, filters)
     return tuple(_facet(name, filters, *found[name]) for name in LABELS)
 
 
+def _cohorts(project: Project) -> Cohorts:
+    columns = (*COLUMNS.values(), *HAS_COLUMNS.values())
+    rows = Cohort.objects.filter(project=project).values_list("id", *columns)
+    return {cohort: _values(values) for cohort, *values in rows}
+
+
+def _values(columns: Sequence[Any]) -> Sequence[tuple[str, ...]]:
+    words, flags = columns[: len(COLUMNS)], columns[len(COLUMNS) :]
+    has = tuple(name for name, flag in zip(HAS_COLUMNS, flags, strict=True) if flag)
+    return [*(() if word is None else (word,) for word in words), has]
+
+
 def _counted(
-    name: str, project: Project, filters: TimelineFilters, cohorts: Iterable[Cohort], counts: Counts
+    name: str, project: Project, filters: TimelineFilters, cohorts: Cohorts, counts: Counts
 ) -> tuple[Counter[str], bool]:
     """Turns by value of this facet, and whether the counts are capped."""
     nothing: dict[str, Any] = {name: ()}
     others = replace(filters, **nothing)
     if others != filters and not held_by_rollups(filters):
         counts = count(project=project, filters=others)
-    by_value: Counter[str] = Counter()
-    for cohort in cohorts:
-        turns = counts.by_cohort.get(cohort.id, 0)
-        if turns and _lets_through(others, cohort):
-            by_value.update(dict.fromkeys(_values(name, cohort), turns))
+    chosen = [(place, set(values)) for place, other in enumerate(NAMES) if (values := getattr(others, other))]
+    own, by_value = NAMES.index(name), Counter[str]()
+    for cohort, turns in counts.by_cohort.items():
+        values = cohorts[cohort]
+        if all(_lets_through(NAMES[place], wanted, values[place]) for place, wanted in chosen):
+            for value in values[own]:
+                by_value[value] += turns
     return by_value, counts.capped
 
 
-def _lets_through(filters: TimelineFilters, cohort: Cohort) -> bool:
-    chosen = ((column, getattr(filters, name)) for name, column in COLUMNS.items())
-    return all(not values or getattr(cohort, column) in values for column, values in chosen) and all(
-        getattr(cohort, HAS_COLUMNS[name]) for name in filters.has
-    )
-
-
-def _values(name: str, cohort: Cohort) -> Iterator[str]:
-    """What the cohort's turns have of a facet; what is not known yet is no value."""
-    if name == "has":
-        yield from (value for value, column in HAS_COLUMNS.items() if getattr(cohort, column))
-    elif (value := getattr(cohort, COLUMNS[name])) is not None:
-        yield value
+def _lets_through(name: str, wanted: set[str], values: tuple[str, ...]) -> bool:
+    """Any of the values wanted; of what a turn `has`, all."""
+    return wanted.issubset(values) if name == "has" else not wanted.isdisjoint(values)
 
 
 def _tags(project: Project, filters: TimelineFilters) -> tuple[Counter[str], bool]:
-    """Of the newest turns that have any."""
+    """Of the newest turns that have any; under filters that rollups do not hold, of the newest that are found."""
     others = replace(filters, tag=())
-    reach, most = reach_of(others), MOST_COUNTED + 1
-    found = find(project=project, filters=others, reach=reach, limit=most, tagged=True)
-    ids = [turn_id for turn_id, _ in found[:MOST_COUNTED]]
-    tags = Turn.objects.filter(id__in=ids).values_list("tags", flat=True)
-    return Counter(tag for tags_of_one in tags for tag in tags_of_one), len(found) > MOST_COUNTED
+    if held_by_rollups(others):
+        reach, most = reach_of(others), MOST_COUNTED + 1
+        found = find(project=project, filters=others, reach=reach, limit=most, tagged=True)
+        found, capped = found[:MOST_COUNTED], len(found) == most
+    else:
+        found, capped = newest(project=project, filters=others)
+    tagged = Turn.objects.filter(id__in=[turn_id for turn_id, _ in found]).exclude(tags=[])
+    return Counter(tag for tags in tagged.values_list("tags", flat=True) for tag in tags), capped
 
 
 def _facet(name: str, filters: TimelineFilters, counts: Counter[str], capped: bool) -> Facet:

@@ -17,7 +17,7 @@ from dashboard.turns.reach import reach_of
 
 #: What may be stacked, by the filter's name.
 STACKS = ("model_stop_reason", "stop_reason")
-MOST_BUCKETS = 120
+MOST_BUCKETS = 150
 #: Seconds of a bucket; beyond the last, multiples of it.
 WIDTHS = (60, 300, 900, 3_600, 10_800, 21_600, 86_400, 604_800)
 

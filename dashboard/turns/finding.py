@@ -28,6 +28,7 @@ from dashboard.turns.terms import span_query, text_query
 
 WALKED = 5_000  #: turns; a few milliseconds
 WINDOW = 2_000  #: turns in the first window of a search
+COMMON_TURNS = 20_000  #: from so many on, a range is common
 
 WALK = """
 SELECT id, cohort FROM (
@@ -38,7 +39,7 @@ SELECT id, cohort FROM (
 COHORTS = """
 SELECT found.id, found.cohort FROM unnest(%(cohorts)s::integer[]) wanted (cohort) CROSS JOIN LATERAL (
     SELECT id, cohort FROM turns_turn
-     WHERE cohort = wanted.cohort AND id >= %(low)s AND id < %(high)s ORDER BY id {order} LIMIT %(limit)s
+     WHERE cohort = wanted.cohort AND id >= %(low)s AND id < %(high)s AND {ranged} ORDER BY id {order} LIMIT %(limit)s
 ) found ORDER BY id {order} LIMIT %(limit)s
 """
 #: Materialized, so that the order does not tempt the planner to walk: the walk has been tried.
@@ -47,6 +48,11 @@ WITH found AS MATERIALIZED (
     SELECT id, cohort FROM turns_turn
      WHERE project_id = %(project)s AND id >= %(low)s AND id < %(high)s AND {narrow}
 ) SELECT id, cohort FROM found ORDER BY id {order} LIMIT %(limit)s
+"""
+#: Whether a range is so common that its cohorts are the shorter way.
+COMMON = """
+SELECT count(*) = %(common)s FROM (
+    SELECT FROM turns_turn WHERE project_id = %(project)s AND {ranged} LIMIT %(common)s) ranged
 """
 TAGGED = """
 SELECT id, cohort FROM turns_turn
@@ -68,7 +74,7 @@ SELECT ({AT} LIMIT 1), ({AT} LIMIT 1 OFFSET %(window)s), ({AT.format(order="{rev
 """
 
 #: What the planner cannot know: these reads are short, and of indexes that are in memory. Reading the whole table, or
-#: compiling, never pays.
+#: compiling, never pays; nor does a bitmap, but for the text index, which knows no other way.
 SHORT_READS: Mapping[str, str] = {"enable_seqscan": "off", "jit": "off", "random_page_cost": "1.1"}
 
 Found = tuple[UUID, int]  #: a turn's id and its cohort
@@ -79,10 +85,11 @@ def find(*, project: Project, filters: TimelineFilters, reach: Reach, limit: int
     wanted = cohorts.matching(project=project, filters=filters)
     if wanted == []:
         return []
-    with _short_reads():
+    searched = bool(filters.q or filters.tag)
+    with _short_reads(searched):
         values = {"project": project.pk, "cohorts": wanted, **_bounds(filters), **({"tagged": True} if tagged else {})}
         finding = _Finding(filters, reach, limit, values)
-        return finding.by_search() if filters.q or filters.tag else finding.by_index()
+        return finding.by_search() if searched else finding.by_index()
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +103,15 @@ class _Finding:
         if "tagged" in self.values:
             return self._rows(TAGGED, self.reach, self.limit)
         found = self._rows(WALK, self.reach, self.limit)
-        if len(found) == self.limit or self._narrow == "TRUE":
+        if len(found) == self.limit or self._conditions(*CONDITIONS) == "TRUE":
             return found
-        return self._rows(RANGE if _bounds(self.filters) else COHORTS, self.reach, self.limit)
+        return self._rows(COHORTS if self._few_cohorts() else RANGE, self.reach, self.limit)
+
+    def _few_cohorts(self) -> bool:
+        if self.values["cohorts"] is None or not _bounds(self.filters):
+            return self.values["cohorts"] is not None
+        ((common,),) = self._run(COMMON, self.reach, common=COMMON_TURNS)
+        return bool(common)
 
     def by_search(self) -> list[Found]:
         found: list[Found] = []
@@ -124,17 +137,17 @@ class _Finding:
         return self._run(sql, reach, limit=limit, walked=max(WALKED, limit), **self._query(reach))
 
     def _run(self, sql: str, reach: Reach, **values: Any) -> list[Any]:
-        statement = sql.format(order=reach.order, reverse=reach.reverse, narrow=self._narrow, query=self._words)
+        narrow, ranged = self._conditions(*CONDITIONS), self._conditions(*BOUNDS)
+        places = {"order": reach.order, "reverse": reach.reverse, "narrow": narrow, "ranged": ranged}
+        statement = sql.format(**places, query=self._words)
         with connection.cursor() as cursor:
             cursor.execute(statement, {**self.values, **values, "low": reach.low, "high": reach.high})
             rows: list[Any] = cursor.fetchall()
             return rows
 
-    @property
-    def _narrow(self) -> str:
-        """The conditions that the indexes' own columns answer."""
-        conditions = [CONDITIONS[name] for name in self.values if self.values[name] is not None and name in CONDITIONS]
-        return " AND ".join(conditions) or "TRUE"
+    def _conditions(self, *names: str) -> str:
+        """Those that have a value, of conditions that the indexes' own columns answer."""
+        return " AND ".join(CONDITIONS[name] for name in names if self.values.get(name) is not None) or "TRUE"
 
     @property
     def _words(self) -> str:
@@ -152,16 +165,17 @@ CONDITIONS = {
     **{low: f"{column} >= %({low})s" for column, (low, _) in RANGES.items()},
     **{high: f"{column} <= %({high})s" for column, (_, high) in RANGES.items()},
 }
+BOUNDS = tuple(name for pair in RANGES.values() for name in pair)
 
 
 def _bounds(filters: TimelineFilters) -> dict[str, int]:
-    names = (name for pair in RANGES.values() for name in pair)
-    return {name: value for name in names if (value := getattr(filters, name)) is not None}
+    return {name: value for name in BOUNDS if (value := getattr(filters, name)) is not None}
 
 
 @contextmanager
-def _short_reads() -> Iterator[None]:
+def _short_reads(searched: bool) -> Iterator[None]:
     with transaction.atomic(savepoint=False), connection.cursor() as cursor:
-        cursor.execute("; ".join(f"SET LOCAL {name} = {value}" for name, value in SHORT_READS.items()))
+        settings = {**SHORT_READS, "enable_bitmapscan": "on" if searched else "off"}
+        cursor.execute("; ".join(f"SET LOCAL {name} = {value}" for name, value in settings.items()))
         yield
-        cursor.execute("; ".join(f"SET LOCAL {name} TO DEFAULT" for name in SHORT_READS))
+        cursor.execute("; ".join(f"SET LOCAL {name} TO DEFAULT" for name in settings))

@@ -11,9 +11,8 @@ from dashboard.agents.models import Project
 from dashboard.agents.selectors import project_default
 from dashboard.turns import selectors
 from dashboard.turns.filters import TimelineFilters
-from dashboard.turns.finding import find
 from dashboard.turns.models import Turn
-from dashboard.turns.reach import reach_of
+from dashboard.turns.reach import FIRST
 
 PAGE_LENGTH = 50
 MOST_COUNTED = 99
@@ -93,8 +92,9 @@ def page_again(filters: TimelineFilters, cursor: str, *, held_at: UUID | None = 
 
 def newer_than(filters: TimelineFilters, newest: UUID | None) -> int:
     """How many turns have come since, up to one more than `MOST_COUNTED`."""
-    reach = reach_of(filters, newer_than=newest or UUID(int=0))
-    return len(find(project=project_default(), filters=filters, reach=reach, limit=MOST_COUNTED + 1))
+    return selectors.newer_count(
+        project=project_default(), filters=filters, newer_than=newest or FIRST, most=MOST_COUNTED + 1
+    )
 
 
 def address_of(query: str, path: str = "/", **more: str) -> str:

@@ -23,6 +23,7 @@ __all__ = [
     "attempts_of",
     "backtest_get",
     "models_seen",
+    "newer_count",
     "outcomes_of",
     "raw_responses_of",
     "records_of",
@@ -88,6 +89,11 @@ def _ids(project: Project, filters: TimelineFilters, place: Cursor | None, limit
     newer_than = place.id if place is not None and place.newer else None
     reach = reach_of(filters, older_than=older_than, newer_than=newer_than)
     return [turn_id for turn_id, _ in find(project=project, filters=filters, reach=reach, limit=limit)]
+
+
+def newer_count(*, project: Project, filters: TimelineFilters, newer_than: UUID, most: int) -> int:
+    """How many turns are newer than this one, up to `most`."""
+    return len(find(project=project, filters=filters, reach=reach_of(filters, newer_than=newer_than), limit=most))
 
 
 def _turns(ids: list[UUID]) -> list[Turn]:

@@ -14,8 +14,8 @@ MOST_CHARACTERS = 200  #: of a value; a longer one is cut, here and there
 FACETS = ("stop_reason", "model_stop_reason", "status", "provider", "model", "agent", "error_type", "tag")
 #: Of an id, which begins with 48 bits of milliseconds: how many hex digits make a term, and the milliseconds it spans.
 SPANS: Mapping[int, int] = {8: 16**4, 7: 16**5, 6: 16**6, 5: 16**7}
-MOST_SPANS = 24  #: alternatives of one query
-OCTAVES = 64
+MOST_SPANS = 16  #: alternatives of one query
+SIZES = 16  #: of numbers, each four times the one before; the last has no end
 
 
 def text_query(filters: TimelineFilters) -> str:
@@ -25,7 +25,7 @@ def text_query(filters: TimelineFilters) -> str:
     """
     parts = [_any_of(name, getattr(filters, name)) for name in FACETS if getattr(filters, name)]
     parts += [_any_of("has", [value]) for value in filters.has]
-    parts += [_any_of(column, _octaves(*filters.range_of(column))) for column in RANGES if _bounded(filters, column)]
+    parts += [_any_of(column, _sizes(*filters.range_of(column))) for column in RANGES if _bounded(filters, column)]
     return " & ".join(parts)
 
 
@@ -42,11 +42,13 @@ def _bounded(filters: TimelineFilters, column: str) -> bool:
     return filters.range_of(column) != (None, None)
 
 
-def _octaves(low: int | None, high: int | None) -> Iterable[str]:
-    """Numbers are kept by their length in bits."""
-    least = (low or 0).bit_length()
-    most = OCTAVES if high is None else high.bit_length()
+def _sizes(low: int | None, high: int | None) -> Iterable[str]:
+    least, most = _size(low or 0), SIZES if high is None else _size(high)
     return map(str, range(least, max(least, most) + 1))
+
+
+def _size(number: int) -> int:
+    return min(SIZES, (number.bit_length() + 1) // 2)
 
 
 def _any_of(name: str, values: Iterable[str]) -> str:

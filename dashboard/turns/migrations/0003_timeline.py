@@ -37,8 +37,8 @@ DECLARE
         CASE WHEN continuations > 0 THEN E'\001has:continuation' END,
         CASE WHEN tool_repairs > 0 THEN E'\001has:repair' END,
         CASE WHEN envelope_retries > 0 THEN E'\001has:envelope_retry' END,
-        E'\001tokens:' || length(ltrim((input_tokens + output_tokens)::bit(64)::text, '0')),
-        E'\001duration_ms:' || length(ltrim(duration_ms::bit(64)::text, '0')),
+        E'\001tokens:' || least(16, (length(ltrim((input_tokens + output_tokens)::bit(64)::text, '0')) + 1) / 2),
+        E'\001duration_ms:' || least(16, (length(ltrim(duration_ms::bit(64)::text, '0')) + 1) / 2),
         E'\001at:' || left(hex, 5), E'\001at:' || left(hex, 6), E'\001at:' || left(hex, 7), E'\001at:' || left(hex, 8)
     ], NULL);
     tag text;

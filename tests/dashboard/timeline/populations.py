@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 from django.db import transaction
 from hypothesis import strategies as st
@@ -81,11 +82,17 @@ def undone() -> Iterator[None]:
 
 def make_turn(at: datetime | None = None, **columns: Any) -> Turn:
     """A turn made at this moment; of the same moment in no order."""
-    chance = new_id().int & (1 << 62) - 1
-    turn_id = new_id() if at is None else type(new_id())(int=first_id_at(at).int | 7 << 76 | 2 << 62 | chance)
-    values = {"agent_name": "a", "provider": "openai", "model": "m", "max_tokens": 60, "id": turn_id}
-    return Turn.objects.create(**{"project": agents.project_default(), **values, **columns})
+    turn = _turn(at, columns)
+    turn.save(force_insert=True)
+    return turn
 
 
 def make_turns(population: list[tuple[datetime, dict[str, Any]]]) -> list[Turn]:
-    return [make_turn(at, **columns) for at, columns in population]
+    return Turn.objects.bulk_create([_turn(at, columns) for at, columns in population])
+
+
+def _turn(at: datetime | None, columns: dict[str, Any]) -> Turn:
+    chance = new_id().int & (1 << 62) - 1
+    turn_id = new_id() if at is None else UUID(int=first_id_at(at).int | 7 << 76 | 2 << 62 | chance)
+    values = {"agent_name": "a", "provider": "openai", "model": "m", "max_tokens": 60, "id": turn_id}
+    return Turn(**{"project": agents.project_default(), **values, **columns})

@@ -57,6 +57,12 @@ def test_a_time_before_all_turns_is_the_beginning_of_time():
         ({"q": "a\x00"}, "q must be at most 500 characters long, and without U+0000."),
         ({"model": "m" * 501}, "model must be at most 500 characters long"),
         ({"model": ["m"] * 51}, "model has 51 values; at most 50 are looked for at once."),
+        ({"error_type": "bad"}, "There is no error_type “bad”; choose from tool, model, "),
+        ({"tokens_from": "-1"}, "tokens_from must be a whole number such as 2000, not “-1”."),
+        ({"duration_to": "1e3"}, "duration_to must be a whole number"),
+        ({"duration_to": "²"}, "duration_to must be a whole number"),
+        ({"duration_to": True}, "duration_to must be text"),
+        ({"tokens_from": 9, "tokens_to": 8}, "tokens_to must not be less than tokens_from; nothing lies between them."),
         ({"since": "2026-11-20", "until": "2026-11-20"}, "until must be later than since"),
     ],
 )
@@ -68,11 +74,16 @@ def test_what_cannot_be_read_is_said_and_left_out(given: dict, words: str):
 
 
 def test_written_filters_read_back():
-    query = "status=failed&has=repair&q=a+b&since=2026-11-20&until=2026-11-21&agent=x&agent=y"
-    filters = parse(query)
+    words = "status=failed&has=repair&tag=x&error_type=tool&q=a+b&agent=x&agent=y"
+    filters = parse(f"{words}&tokens_from=0&tokens_to=9&duration_to=0&since=2026-11-20&until=2026-11-21")
     assert TimelineFilters.parse(filters.as_dict()) == (filters, {})
 
 
 def test_a_slip_in_a_name_is_said():
     assert unknown_filters([*FILTER_NAMES, "limit"], beside=("limit",)) == {}
     assert list(unknown_filters(["stopreason"])) == ["stopreason"]
+
+
+def test_a_number_may_come_as_one_and_a_very_large_one_is_as_good_as_the_largest():
+    filters, errors = TimelineFilters.parse({"tokens_from": 5, "tokens_to": ["9" * 40], "duration_from": None})
+    assert (filters, errors) == (TimelineFilters(tokens_from=5, tokens_to=2**63 - 1), {})

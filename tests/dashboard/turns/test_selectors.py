@@ -2,7 +2,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from django.db import connection
 from django.http import QueryDict
 
 from dashboard.agents import selectors as agents
@@ -39,6 +38,12 @@ def found(query: str = "", **more: Any) -> list[Turn]:
         ("has=continuation", {"continuations": 1}),
         ("has=repair", {"tool_repairs": 1}),
         ("has=envelope_retry", {"envelope_retries": 1}),
+        ("error_type=rate_limit", {"error_type": "rate_limit"}),
+        ("tag=seen&tag=odd", {"tags": ["odd", "last"]}),
+        ("tokens_from=7", {"input_tokens": 3, "output_tokens": 4}),
+        ("tokens_from=7&tokens_to=7", {"input_tokens": 7}),
+        ("duration_from=0", {"duration_ms": 0}),
+        ("duration_from=5&duration_to=9", {"duration_ms": 9}),
         ("has=repair&has=continuation", {"continuations": 1, "tool_repairs": 2}),
         ("q=rivers", {"input_text": "Tell me about Rivers."}),
         ("q=%22long+rivers%22+-lakes", {"output_text": "The long rivers"}),
@@ -65,11 +70,11 @@ def test_the_turns_of_another_project_are_not_seen():
     assert selectors.models_seen(agents.project_default()) == []
 
 
-def test_a_page_is_one_query_with_all_it_shows(django_assert_num_queries):
+def test_a_page_takes_as_many_queries_however_much_it_shows(django_assert_max_num_queries):
     for _ in range(5):
         make_turn(output_text="words")
     project = agents.project_default()
-    with django_assert_num_queries(1):
+    with django_assert_max_num_queries(4):
         page = selectors.timeline(project=project, filters=TimelineFilters(), limit=3)
         assert [(turn.output_text, turn.policy_version) for turn in page.items] == [("words", None)] * 3
 
@@ -86,18 +91,6 @@ def test_a_page_that_has_become_empty_still_leads_back():
     newer = make_turn()
     back = selectors.timeline(project=project, filters=TimelineFilters(), cursor=empty.previous, limit=1)
     assert back.items == [newer]
-
-
-def test_a_page_of_a_long_timeline_is_read_from_an_index():
-    project = agents.project_default()
-    values = {"project": project, "agent_name": "a", "provider": "openai", "model": "m", "max_tokens": 1}
-    Turn.objects.bulk_create(Turn(**values, status="failed" if n % 100 == 0 else "completed") for n in range(5_000))
-    with connection.cursor() as cursor:
-        cursor.execute("ANALYZE turns_turn")
-    turns = Turn.objects.filter(project=project).order_by("-id")
-    plans = [turns[:51].explain(), turns.filter(status="failed")[:51].explain()]
-    assert all("Index Scan" in plan and "Sort" not in plan for plan in plans)
-    assert "turns_turn_status" in plans[1]
 
 
 def test_models_that_were_seen_are_named_once_in_order():

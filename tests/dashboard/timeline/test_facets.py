@@ -1,0 +1,82 @@
+"""A facet's counts say what choosing each of its values would find."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from dashboard.agents import selectors as agents
+from dashboard.timeline import counting, rollups
+from dashboard.timeline import facets as module
+from dashboard.timeline.facets import LABELS, facets
+from dashboard.timeline.values import Facet, FacetValue
+from dashboard.turns.filters import TimelineFilters
+from dashboard.turns.selectors import turns_matching
+from tests.dashboard.timeline.populations import FILTERS, POPULATIONS, make_turn, make_turns, undone
+
+pytestmark = pytest.mark.django_db
+
+MANY = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
+
+
+def facet(name: str, **filters: Any) -> Facet:
+    found = facets(project=agents.project_default(), filters=TimelineFilters(**filters))
+    return next(one for one in found if one.name == name)
+
+
+@MANY
+@given(population=POPULATIONS, filters=FILTERS)
+def test_each_count_is_what_the_timeline_finds_with_that_value_in_place_of_those_chosen(population: Any, filters: Any):
+    project = agents.project_default()
+    with undone():
+        make_turns(population)
+        rollups.fold()
+        found = facets(project=project, filters=filters)
+        assert [facet.name for facet in found] == list(LABELS)
+        for facet in found:
+            for value in facet.values:
+                alone = replace(filters, **{facet.name: (value.value,)})
+                assert value.count == turns_matching(project=project, filters=alone).count()
+                assert value.chosen == (value.value in getattr(filters, facet.name))
+                assert not value.capped
+
+
+def test_the_most_frequent_value_comes_first_and_a_chosen_one_is_there_though_nothing_has_it():
+    for agent in ("a", "b", "b"):
+        make_turn(agent_name=agent)
+    values = facet("agent", agent=("gone",)).values
+    assert values == (
+        FacetValue("b", 2, chosen=False, capped=False),
+        FacetValue("a", 1, chosen=False, capped=False),
+        FacetValue("gone", 0, chosen=True, capped=False),
+    )
+
+
+def test_what_is_not_known_yet_is_no_value():
+    make_turn()
+    assert facet("stop_reason").values == ()
+
+
+def test_tags_are_counted_one_by_one():
+    make_turn(tags=["seen", "odd"])
+    make_turn(tags=["seen"])
+    make_turn()
+    assert [(value.value, value.count) for value in facet("tag").values] == [("seen", 2), ("odd", 1)]
+
+
+def test_under_a_text_search_counting_stops_and_says_so(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(counting, "MOST_COUNTED", 2)
+    monkeypatch.setattr(module, "MOST_COUNTED", 2)
+    for status in ("failed", "completed", "completed"):
+        make_turn(output_text="rivers", status=status, tags=["x"])
+    assert facet("status", q="rivers").values == (FacetValue("completed", 2, chosen=False, capped=True),)
+    assert facet("status", q="rivers", status=("failed",)).values[0].capped
+    assert facet("tag", q="rivers").values == (FacetValue("x", 2, chosen=False, capped=True),)
+    assert not facet("model", q="rivers", status=("failed",)).values[0].capped
+    assert facet("status").values[0] == FacetValue("completed", 2, chosen=False, capped=False)
+
+
+def test_the_turns_of_another_project_are_not_counted():
+    make_turn(project=agents.Project.objects.create(name="other"), tags=["x"])
+    assert all(not facet.values for facet in facets(project=agents.project_default(), filters=TimelineFilters()))

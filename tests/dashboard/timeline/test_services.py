@@ -1,0 +1,189 @@
+"""Tagging and erasing many turns: by whom, which, and nothing else."""
+
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, connection, transaction
+
+from dashboard.accounts.models import User
+from dashboard.agents import selectors as agents
+from dashboard.live.models import Signal
+from dashboard.timeline import rollups, services
+from dashboard.timeline.models import BulkAction
+from dashboard.timeline.services import turns_erase, turns_tag
+from dashboard.turns.filters import TimelineFilters
+from dashboard.turns.ids import new_id
+from dashboard.turns.models import Attempt, AttemptChunk, Checkpoint, Outcome, Record, ToolClaim, Turn, TurnMessage
+from tests.dashboard.conftest import Play
+from tests.dashboard.timeline.populations import NOW, make_turn
+
+pytestmark = pytest.mark.django_db
+
+HISTORY = (Record, Attempt, AttemptChunk, Outcome, TurnMessage)
+
+
+@pytest.fixture
+def operator() -> User:
+    return User.objects.create(username="ada")
+
+
+def tag(chosen: Any, by: User, **tags: Any) -> int:
+    return turns_tag(project=agents.project_default(), chosen=chosen, by=by, **tags)
+
+
+def erase(chosen: Any, by: User) -> int:
+    return turns_erase(project=agents.project_default(), chosen=chosen, by=by)
+
+
+def tags_of(turn: Turn) -> list[str]:
+    turn.refresh_from_db()
+    return turn.tags
+
+
+def test_tags_are_put_on_and_taken_off_in_their_order_and_each_is_there_once(operator: User):
+    turn, other = make_turn(tags=["old", "kept"]), make_turn()
+    assert tag([turn.id], operator, add=["new", "kept"], remove=["old"]) == 1
+    assert (tags_of(turn), tags_of(other)) == (["kept", "new"], [])
+    assert tag([turn.id], operator, add=["both"], remove=["both"]) == 0
+
+
+def test_turns_that_have_it_already_are_neither_changed_nor_audited(operator: User):
+    one, other = make_turn(tags=["x"]), make_turn()
+    assert tag([one.id, other.id], operator, add=["x"]) == 1
+    action = BulkAction.objects.get()
+    assert (action.kind, action.by, action.turn_ids, action.added, action.filter) == (
+        "tag", "ada", [other.id], ["x"], None,
+    )  # fmt: skip
+    assert tag([one.id, other.id], operator, add=["x"]) == 0
+    assert BulkAction.objects.count() == 1
+
+
+def test_all_that_filters_let_through_is_tagged_batch_by_batch_though_the_tag_hides_it_from_them(
+    operator: User, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(services, "BATCH", 2)
+    for n in range(5):
+        make_turn(NOW + timedelta(seconds=n), tags=["todo"], status="failed")
+    stranger = make_turn(tags=["todo"])
+    filters = TimelineFilters(tag=("todo",), status=("failed",))
+    assert tag(filters, operator, remove=["todo"]) == 5
+    assert tags_of(stranger) == ["todo"]
+    audited = BulkAction.objects.all()
+    assert [len(action.turn_ids) for action in audited.order_by("id")] == [2, 2, 1]
+    assert all(action.filter == {"tag": ["todo"], "status": ["failed"]} for action in audited)
+
+
+def test_a_turn_takes_so_many_tags_and_no_more(operator: User):
+    turn = make_turn(tags=[f"t{n}" for n in range(19)])
+    assert tag([turn.id], operator, add=["one"]) == 1
+    with pytest.raises(ValidationError, match="at most 20 tags"):
+        tag([turn.id], operator, add=["another"])
+    assert len(tags_of(turn)) == 20
+    assert BulkAction.objects.count() == 1
+
+
+@pytest.mark.parametrize("wrong", ["", "  ", "x" * 65, "a\x00b", "a\nb"])
+def test_what_is_no_tag_is_refused(operator: User, wrong: str):
+    with pytest.raises(ValidationError, match="1 to 64 printable characters"):
+        tag([make_turn().id], operator, add=[wrong])
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_tag_is_no_part_of_the_history_and_stays_when_the_turn_goes_on(operator: User, play: Play):
+    from dashboard.turns.history import rebuilt_columns
+
+    turn = play("sim-echo")
+    tag([turn.id], operator, add=["x"])
+    assert "tags" not in rebuilt_columns(turn)
+    assert tags_of(turn) == ["x"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_erased_turn_is_gone_with_all_that_was_recorded_of_it(operator: User, play: Play):
+    turn, kept = play("sim-echo"), play("sim-essay")
+    Checkpoint.objects.create(turn_id=turn.id, seq=1, snapshot={}, core_version="1")
+    ToolClaim.objects.create(turn_id=turn.id, call_id="a", name="calculator", idempotent=True)
+    Signal.objects.create(turn_id=turn.id, action="cancel", by="ada")
+    before = {model: model.objects.filter(turn_id=kept.id).count() for model in HISTORY}
+    assert all(model.objects.filter(turn_id=turn.id).exists() for model in (Record, Attempt, AttemptChunk))
+    assert erase([turn.id], operator) == 1
+    assert list(Turn.objects.all()) == [kept]
+    for model in (*HISTORY, Checkpoint, ToolClaim, Signal):
+        assert not model.objects.filter(turn_id=turn.id).exists(), model
+    assert before == {model: model.objects.filter(turn_id=kept.id).count() for model in HISTORY}
+    assert sum(rollups.counts(project=agents.project_default()).values()) == 1
+    action = BulkAction.objects.get()
+    assert (action.kind, action.by, action.turn_ids) == ("erase", "ada", [turn.id])
+
+
+def test_no_table_that_names_a_turn_is_forgotten():
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT DISTINCT table_name FROM information_schema.columns WHERE column_name = 'turn_id' "
+            "AND table_name !~ '_(default|p[0-9]{6})$' AND table_schema = current_schema()"
+        )
+        tables = {name for (name,) in cursor.fetchall()}
+    assert tables == {model._meta.db_table for model in services.HISTORY}
+
+
+def test_a_turn_that_is_still_written_to_is_not_erased(operator: User):
+    running, ended = make_turn(status="running"), make_turn(status="failed")
+    assert erase([running.id, ended.id, new_id()], operator) == 1
+    assert list(Turn.objects.all()) == [running]
+
+
+def test_a_fork_of_an_erased_turn_stays(operator: User):
+    parent = make_turn(status="failed")
+    child = make_turn(status="completed", parent=parent, forked_at=2)
+    erase([parent.id], operator)
+    child.refresh_from_db()
+    assert child.parent is None
+
+
+def test_all_that_filters_let_through_is_erased_and_nothing_else(operator: User, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(services, "BATCH", 2)
+    for n in range(5):
+        make_turn(NOW + timedelta(seconds=n), status="failed")
+    kept = make_turn(status="completed")
+    assert erase(TimelineFilters(status=("failed",)), operator) == 5
+    assert list(Turn.objects.all()) == [kept]
+    assert [len(action.turn_ids) for action in BulkAction.objects.order_by("id")] == [2, 2, 1]
+
+
+def test_turns_of_another_project_are_out_of_reach(operator: User):
+    turn = make_turn(project=agents.Project.objects.create(name="other"), status="failed")
+    assert (erase([turn.id], operator), tag([turn.id], operator, add=["x"])) == (0, 0)
+    assert tags_of(turn) == []
+
+
+def test_after_erasing_the_database_refuses_all_it_refused_before(operator: User):
+    Record.objects.create(turn_id=new_id(), seq=1, at=NOW, event={}, command={}, core_version="1")
+    erase([make_turn(status="failed").id], operator)
+    with pytest.raises(IntegrityError, match="DELETE was refused"), transaction.atomic():
+        Record.objects.all().delete()
+
+
+def test_when_erasing_fails_nothing_is_gone_and_the_refusal_stands(operator: User, monkeypatch: pytest.MonkeyPatch):
+    turn = make_turn(status="failed")
+    Record.objects.create(turn_id=turn.id, seq=1, at=NOW, event={}, command={}, core_version="1")
+
+    def fail(audit: BulkAction, turn_ids: list[UUID]) -> None:
+        raise RuntimeError
+
+    monkeypatch.setattr(services, "_audit", fail)
+    with pytest.raises(RuntimeError):
+        erase([turn.id], operator)
+    assert Turn.objects.filter(id=turn.id).exists()
+    with pytest.raises(IntegrityError, match="DELETE was refused"), transaction.atomic():
+        Record.objects.all().delete()
+
+
+def test_the_audit_is_append_only(operator: User):
+    tag([make_turn().id], operator, add=["x"])
+    with pytest.raises(IntegrityError, match="UPDATE was refused"), transaction.atomic():
+        BulkAction.objects.update(by="somebody else")
+    with pytest.raises(IntegrityError, match="DELETE was refused"), transaction.atomic():
+        BulkAction.objects.all().delete()

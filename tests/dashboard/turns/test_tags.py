@@ -1,0 +1,14 @@
+import pytest
+from django.core.exceptions import ValidationError
+
+from dashboard.turns.tags import MOST_TAGS, tags_clean
+
+
+def test_tags_are_trimmed_and_each_is_there_once_in_order():
+    assert tags_clean([" b", "a", "b "]) == ("b", "a")
+    assert tags_clean([]) == ()
+
+
+def test_too_many_are_said():
+    with pytest.raises(ValidationError, match=f"at most {MOST_TAGS} tags; these are {MOST_TAGS + 1}"):
+        tags_clean(str(n) for n in range(MOST_TAGS + 1))
