@@ -174,8 +174,10 @@ def _bounds(filters: TimelineFilters) -> dict[str, int]:
 
 @contextmanager
 def _short_reads(searched: bool) -> Iterator[None]:
+    within = connection.in_atomic_block  # a transaction of its own ends the settings by itself
     with transaction.atomic(savepoint=False), connection.cursor() as cursor:
         settings = {**SHORT_READS, "enable_bitmapscan": "on" if searched else "off"}
         cursor.execute("; ".join(f"SET LOCAL {name} = {value}" for name, value in settings.items()))
         yield
-        cursor.execute("; ".join(f"SET LOCAL {name} TO DEFAULT" for name in settings))
+        if within:
+            cursor.execute("; ".join(f"SET LOCAL {name} TO DEFAULT" for name in settings))
