@@ -81,13 +81,14 @@ class WholeTableError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Milliseconds, of RUNS runs."""
+    """Milliseconds, of RUNS runs. Where others share the machine, the fastest says most of the work."""
 
+    fastest: float
     p50: float
     p95: float
 
     def __str__(self) -> str:
-        return f"{self.p50:7.1f} {self.p95:7.1f}"
+        return f"{self.fastest:7.1f} {self.p50:7.1f} {self.p95:7.1f}"
 
 
 def lines() -> Iterator[str]:
@@ -100,7 +101,7 @@ def lines() -> Iterator[str]:
         return
     middle = first.created_at + (last.created_at - first.created_at) / 2
     yield f"{turns.count():,} turns; milliseconds, {RUNS} runs each"
-    yield f"{'page of ' + str(LIMIT):<52} {'selector p50, p95':>17} {'SQL p50, p95':>15}   found  scans"
+    yield f"{'page of ' + str(LIMIT):<56} {'selector: fastest, p50, p95':>27} {'SQL alone':>23}   found  scans"
     older, newer = (str(Cursor(direction, first_id_at(middle))) for direction in (False, True))
     worst = 0.0
     for name, query in CASES.items():
@@ -134,12 +135,12 @@ def page_line(name: str, project: Project, filters: TimelineFilters, cursor: str
     if whole:
         raise WholeTableError(f"{name}: {', '.join(whole)}")
     measured, bare = spread_of(page), spread_of(lambda: run(statements))
-    return measured, f"{name:<52} {measured} {bare}  {page():>6}  {', '.join(scans)}"
+    return measured, f"{name:<56} {measured}    {bare}  {page():>5}  {', '.join(scans)}"
 
 
 def counted_lines(project: Project, middle: Any) -> Iterator[str]:
     """Facets and histograms, which come after the page as fragments of their own."""
-    yield f"{'facets, histogram':<52} {'p50, p95':>15}"
+    yield f"{'facets, histogram':<56} {'fastest, p50, p95':>23}"
     asked = {
         "no filter": "",
         "two facets": "status=partial&provider=openai",
@@ -153,13 +154,13 @@ def counted_lines(project: Project, middle: Any) -> Iterator[str]:
         filters = filters_of(query, middle)
         for what, read in (("facets", facets), ("histogram", histogram)):
             spread = spread_of(partial(read, project=project, filters=filters))
-            yield f"{f'{what}, {name}':<52} {spread}"
+            yield f"{f'{what}, {name}':<56} {spread}"
 
 
 def spread_of(work: Callable[[], object]) -> Spread:
     work()
     times = sorted(_timed(work) for _ in range(RUNS))
-    return Spread(times[len(times) // 2], times[int(len(times) * 0.95) - 1])
+    return Spread(times[0], times[len(times) // 2], times[int(len(times) * 0.95) - 1])
 
 
 def _timed(work: Callable[[], object]) -> float:

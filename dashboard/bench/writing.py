@@ -31,7 +31,7 @@ WITHOUT: Mapping[str, str] = {
 
 
 def lines() -> Iterator[str]:
-    yield f"{'turns stored one by one, medians':<52} {'turns/s':>15}   {'turns changed/s':>15}"
+    yield f"{'turns stored one by one, medians':<56} {'turns/s':>15}   {'turns changed/s':>15}"
     rates: dict[str, list[tuple[float, float]]] = {name: [] for name in WITHOUT}
     # In turns, so that a slow moment of the machine is everybody's.
     for name in [*WITHOUT] * ROUNDS:
@@ -41,7 +41,7 @@ def lines() -> Iterator[str]:
             rates[name].append((_inserts(), _updates()))
     for name, measured in rates.items():
         stored, changed = (statistics.median(rate) for rate in zip(*measured, strict=True))
-        yield f"{name:<52} {stored:>15,.0f}   {changed:>15,.0f}"
+        yield f"{name:<56} {stored:>15,.0f}   {changed:>15,.0f}"
 
 
 @contextmanager

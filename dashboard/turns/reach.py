@@ -7,7 +7,7 @@ from uuid import UUID
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.ids import first_id_at
 
-GROWTH = 6  #: of one window over the one before
+GROWTH = 16  #: of one window over the one before
 FIRST, BEYOND = UUID(int=0), UUID(int=2**128 - 1)
 
 

@@ -4,10 +4,14 @@ import io
 
 import pytest
 from django.core.management import call_command
+from django.db import connection
 
-from agentcore import Policy, StopReason, what_if
+from agentcore import Policy, StopReason, verify, what_if
 from agentcore.replay import Provenance
-from dashboard.bench import core, measuring
+from dashboard.bench import core, loading, measuring, timeline, writing
+from dashboard.bench.mix import WORDS, Mix, vocabulary
+from dashboard.turns.history import rebuilt_columns, recording_of
+from dashboard.turns.models import Turn
 
 
 def test_the_core_is_measured_beside_its_bounds(monkeypatch: pytest.MonkeyPatch):
@@ -30,3 +34,39 @@ def test_the_benchmarks_turns_end_as_their_names_say():
     assert [record.provenance for record in freely.records] == [Provenance.RECORDED, Provenance.DERIVED]
     assert freely.final.end.stop_reason is StopReason.COMPLETED
     assert bound.final.end.stop_reason is StopReason.RETRY_LIMIT
+
+
+@pytest.mark.django_db(transaction=True)
+def test_made_turns_are_found_counted_and_some_verify(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(loading, "HISTORY_EVERY", 100)
+    monkeypatch.setattr(timeline, "RUNS", 1)
+    monkeypatch.setattr(writing, "TURNS", 2)
+    out = io.StringIO()
+    call_command("bench", "load", turns=400, days=2, stdout=out)
+    assert Turn.objects.count() == 400
+    assert "4 turns with a history" in out.getvalue()
+    for turn in Turn.objects.filter(last_seq__gt=0):
+        assert verify(recording_of(turn)).verified
+        assert all(getattr(turn, column) == value for column, value in rebuilt_columns(turn).items())
+    with connection.cursor() as cursor:
+        indexes = set(connection.introspection.get_constraints(cursor, "turns_turn"))
+    assert {index.name for index in Turn._meta.indexes} <= indexes
+    call_command("bench", "timeline", stdout=out)
+    told = out.getvalue()
+    assert all(f"\n{name} " in told for name in timeline.CASES)
+    assert "without any of it" in told
+    assert Turn.objects.count() == 400
+
+
+@pytest.mark.django_db
+def test_without_turns_the_timeline_is_not_measured():
+    out = io.StringIO()
+    call_command("bench", "timeline", stdout=out)
+    assert "`manage.py bench load` makes some" in out.getvalue()
+
+
+def test_the_same_seed_makes_the_same_turns_and_all_their_words_can_be_copied():
+    one, other = ([Mix(seed).turn(n, 0.5) for n in range(50)] for seed in (4, 4))
+    assert one == other
+    assert len(set(vocabulary())) == WORDS
+    assert all("\\" not in str(value) and "\t" not in str(value) for turn in one for value in turn.values())
