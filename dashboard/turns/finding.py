@@ -12,7 +12,7 @@ search   for words and tags: windows of time, each several times longer than the
 A range is a condition on the walk; where that finds too little, Postgres' own statistics choose the shortest index.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -23,7 +23,7 @@ from django.db import connection, transaction
 from dashboard.agents.models import Project
 from dashboard.turns import cohorts
 from dashboard.turns.filters import RANGES, TimelineFilters
-from dashboard.turns.reach import FIRST, Reach, after, windows
+from dashboard.turns.reach import FIRST, Reach, after, growth_after, windows
 from dashboard.turns.terms import span_query, text_query
 
 WALKED = 5_000  #: turns; a few milliseconds
@@ -115,17 +115,24 @@ class _Finding:
 
     def by_search(self) -> list[Found]:
         found: list[Found] = []
-        for window in self._windows():
-            found += self._rows(SEARCH, window, self.limit - len(found))
+        counts = [0]  #: of each window
+
+        def growth() -> float:
+            return growth_after(found=counts[-1], wanted=self.limit - len(found))
+
+        for window in self._windows(growth):
+            rows = self._rows(SEARCH, window, self.limit - len(found))
+            found += rows
+            counts.append(len(rows))
             if len(found) == self.limit:
                 break
         return found
 
-    def _windows(self) -> Iterator[Reach]:
+    def _windows(self, growth: Callable[[], float]) -> Iterator[Reach]:
         """From the first turn to the last, or to the last of a cohort that matches."""
         reach = self.reach if self.values["cohorts"] is None else self._with_cohorts()
         ((begin, marker, end),) = self._run(MARKS, reach, window=WINDOW)
-        return windows(reach, begin, marker, end) if begin else iter(())
+        return windows(reach, begin, marker, end, growth) if begin else iter(())
 
     def _with_cohorts(self) -> Reach:
         """The part of the reach that has turns of these cohorts."""

@@ -1,13 +1,14 @@
-"""A stretch of the timeline, and its windows: pieces of it, each several times longer in time than the one before."""
+"""A stretch of the timeline, and its windows: pieces of it, each some times longer than the one before."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from uuid import UUID
 
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.ids import first_id_at
 
-GROWTH = 16  #: of one window over the one before
+LEAST_GROWTH, MOST_GROWTH = 2.0, 16.0  #: of one window over the one before
+SPARE = 1.5  #: times as far as it should take is looked
 FIRST, BEYOND = UUID(int=0), UUID(int=2**128 - 1)
 
 
@@ -44,16 +45,23 @@ def reach_of(filters: TimelineFilters, *, older_than: UUID | None = None, newer_
     return Reach(max(lows), min(highs), newest_first=newer_than is None)
 
 
-def windows(reach: Reach, begin: UUID, marker: UUID | None, end: UUID) -> Iterator[Reach]:
+def windows(
+    reach: Reach, begin: UUID, marker: UUID | None, end: UUID, growth: Callable[[], float] = lambda: MOST_GROWTH
+) -> Iterator[Reach]:
     """Pieces of the reach in its order, without gaps. `begin` and `end` are the first and last turn in that order;
-    `marker`, if there is one, says how far the first window goes."""
+    `marker`, if there is one, says how far the first window goes; `growth`, asked after each, how the next grows."""
     low, high = sorted((begin, end))
     width = abs(_milliseconds(begin) - _milliseconds(marker or end)) + 1
     left = Reach(low, after(high), reach.newest_first)
     while left.low < left.high:
         piece, left = _split(left, width)
-        width *= GROWTH
         yield piece
+        width = int(width * growth())
+
+
+def growth_after(*, found: int, wanted: int) -> float:
+    """How many times longer the next window should be, if this one held `found` and `wanted` more are."""
+    return min(MOST_GROWTH, max(LEAST_GROWTH, SPARE * wanted / found)) if found else MOST_GROWTH
 
 
 def _split(reach: Reach, width: int) -> tuple[Reach, Reach]:

@@ -51,14 +51,21 @@ def test_leafing_through_finds_what_the_plain_query_finds_both_ways(population: 
 
 
 @MANY
-@given(population=POPULATIONS, newest_first=st.booleans())
-def test_windows_are_the_whole_reach_without_gaps(population: Any, newest_first: bool):
+@given(population=POPULATIONS, newest_first=st.booleans(), growth=st.sampled_from([2.0, 3.3, 16.0]))
+def test_windows_are_the_whole_reach_without_gaps(population: Any, newest_first: bool, growth: float):
     with undone():
         ids = sorted((turn.id for turn in make_turns(population)), reverse=newest_first)
     if not ids:
         return
     marker = ids[2] if len(ids) > 2 else None
-    windows = list(reach.windows(reach.Reach(newest_first=newest_first), ids[0], marker, ids[-1]))
+    windows = list(reach.windows(reach.Reach(newest_first=newest_first), ids[0], marker, ids[-1], lambda: growth))
     assert all(window.low < window.high for window in windows)
     seen = [turn_id for window in windows for turn_id in ids if window.low <= turn_id < window.high]
     assert seen == ids
+
+
+def test_a_window_grows_as_what_was_found_lets_expect():
+    assert reach.growth_after(found=0, wanted=50) == reach.MOST_GROWTH
+    assert reach.growth_after(found=10, wanted=40) == 6.0
+    assert reach.growth_after(found=49, wanted=1) == reach.LEAST_GROWTH
+    assert reach.growth_after(found=1, wanted=10_000) == reach.MOST_GROWTH
