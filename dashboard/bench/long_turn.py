@@ -36,7 +36,9 @@ TOOL_EVERY, FAILURE_EVERY = 23, 37  #: attempts
 DELTA_CHARS = 40  #: of one streamed chunk
 CAP = 400  #: max_tokens
 TOOL = ToolSpec("calculator", "Calculates.", {"type": "object"})
-SENTENCE = "Step {n} says that the limit holds, and that whoever raised it before knew less than the one who reads this. "
+SENTENCE = (
+    "Step {n} says that the limit holds, and that whoever raised it before knew less than the one who reads this. "
+)
 _ROOM = 10_000_000
 POLICY = Policy(
     limits=Limits(
@@ -176,10 +178,20 @@ def _call(written: Written, command: CallModel, event: ModelResponded | ModelFai
     begun = at - timedelta(seconds=0)
     written.attempts.append(
         Attempt(
-            turn_id=written.turn.id, index=command.attempt, kind=command.kind.value, iteration=1, provider="openai",
-            model="sim-endless", max_tokens=CAP, request=json.dumps(body), request_sha256="", started_at=begun,
-            request_url="http://127.0.0.1:1/v1/chat/completions", first_token_ms=None if failed else 120,
-            duration_ms=1000, **columns,
+            turn_id=written.turn.id,
+            index=command.attempt,
+            kind=command.kind.value,
+            iteration=1,
+            provider="openai",
+            model="sim-endless",
+            max_tokens=CAP,
+            request=json.dumps(body),
+            request_sha256="",
+            started_at=begun,
+            request_url="http://127.0.0.1:1/v1/chat/completions",
+            first_token_ms=None if failed else 120,
+            duration_ms=1000,
+            **columns,
         )  # fmt: skip
     )
     written.chunks.append(

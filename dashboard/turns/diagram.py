@@ -128,4 +128,3 @@ def _name_lines(name: str) -> tuple[str, ...]:
         return (words,)
     first, rest = words.split(" ", 1)
     return (first, rest)
-

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import zip_longest
 
+from agentcore.events import ModelFailed
 from dashboard.turns.stepping import Span
 
 TINTS = 4
@@ -70,12 +71,14 @@ def _between(span: Span, following: Span | None, waits: Mapping[int, float]) -> 
         yield Stretch(KINDS[kind], 0, since, until, passed)
     elif kind == "call_model":
         attempt = command["attempt"]
-        waited = min(waits.get(attempt, 0.0), passed)
+        silent = following is not None and isinstance(following.record.event, ModelFailed) and attempt not in waits
+        waited = passed if silent else min(waits.get(attempt, 0.0), passed)
         share = waited / passed if passed else 0.0
         tint = (attempt - 1) % TINTS + 1
         if waited:
             yield Stretch("first token", 0, since, until, waited, 0.0, share)
-        yield Stretch("stream", tint, since, until, passed - waited, share, 1.0)
+        if not silent:
+            yield Stretch("stream", tint, since, until, passed - waited, share, 1.0)
 
 
 def layers_of(stretches: Iterable[Stretch], places: tuple[float, ...], length: float) -> tuple[Layer, ...]:
@@ -86,7 +89,9 @@ def layers_of(stretches: Iterable[Stretch], places: tuple[float, ...], length: f
         end = places[stretch.until - 1] if stretch.until else length
         x, right = (start + (end - start) * share for share in (stretch.begins, stretch.ends))
         if right > x:
-            paths.setdefault((stretch.kind, stretch.tint), []).append(f"M{x:.1f} {TOP}H{right:.1f}V{TOP + HEIGHT}H{x:.1f}z")
+            paths.setdefault((stretch.kind, stretch.tint), []).append(
+                f"M{x:.1f} {TOP}H{right:.1f}V{TOP + HEIGHT}H{x:.1f}z"
+            )
     ordered = sorted(paths, key=lambda layer: (ORDER.index(layer[0]), layer[1]))
     return tuple(Layer(kind, tint, "".join(paths[kind, tint])) for kind, tint in ordered)
 

@@ -14,9 +14,17 @@ KEPT_SECONDS = 24 * 3600
 
 def is_verified(turn: Turn, recording: Recording) -> bool:
     """The answer for a history as long as this one, by this version of the core."""
-    key = f"verified:{turn.id}:{turn.last_seq}:{len(recording.records)}:{VERSION}"
-    known: bool | None = cache.get(key)
+    known: bool | None = cache.get(_key(turn))
     if known is None:
         known = verify(recording).verified
-        cache.set(key, known, KEPT_SECONDS)
+        cache.set(_key(turn), known, KEPT_SECONDS)
     return known
+
+
+def forget(turn: Turn) -> None:
+    """Judge it again next time."""
+    cache.delete(_key(turn))
+
+
+def _key(turn: Turn) -> str:
+    return f"verified:{turn.id}:{turn.last_seq}:{VERSION}"

@@ -1,5 +1,5 @@
 import re
-from itertools import combinations, pairwise
+from itertools import combinations
 
 import pytest
 
@@ -46,12 +46,35 @@ def test_the_path_taken_is_marked_by_the_transitions_that_took_it():
     assert sorted(n for node in diagram.nodes for n in node.at if n) == [m.number for m in moments]
 
 
-def test_one_label_at_a_time_stands_over_a_state():
-    for node in diagram_of(moments_of(fold(cut_twice()))).nodes:
-        for entry, following in pairwise(node.entries):
-            assert entry.until == following.since
+def when(now: int) -> dict[str, str]:
+    return {node.state: node.when for node in diagram_of(moments_of(fold(cut_twice())), now).nodes}
+
+
+def test_a_state_is_now_past_or_yet_to_come():
+    assert when(2)["evaluate_stop"] == "now"
+    assert (when(3)["evaluate_stop"], when(3)["continue_pending"]) == ("past", "now")
+    assert when(2)["continue_pending"] == "future"
+    assert (when(1)["idle"], when(1)["abort"]) == ("past", "future")
+
+
+def label(now: int, state: str) -> str:
+    return next(node.label for node in diagram_of(moments_of(fold(cut_twice())), now).nodes if node.state == state)
 
 
 def test_a_label_counts_how_often_its_trigger_led_there():
+    assert [label(now, "continue_pending") for now in (2, 3, 5, 6)] == ["", "max_tokens", "max_tokens", "max_tokens ×2"]
+
+
+def test_every_label_there_can_be_stays_within_the_picture():
+    """9.5 px of this face are at most 5.7 wide a character; ends happen once and are not counted."""
+    for source, targets in TRANSITIONS.items():
+        for trigger, target in targets.items():
+            word = "release" if source is State.HELD and trigger.startswith("release_") else trigger.value
+            times = " ×99" if TRANSITIONS[target] else ""
+            assert PLACES[target][0] + 5.7 * len(word + times) < WIDTH + 2, (source, trigger)
+
+
+def test_every_state_that_was_entered_leads_to_a_step():
     nodes = {node.state: node for node in diagram_of(moments_of(fold(cut_twice()))).nodes}
-    assert [entry.words for entry in nodes["continue_pending"].entries] == ["max_tokens", "max_tokens ×2"]
+    assert (nodes["idle"].first, nodes["evaluate_stop"].first, nodes["abort"].first) == (1, 2, 0)
+    assert nodes["evaluate_stop"].entered == "3 times"

@@ -1,5 +1,7 @@
+import json
 import re
 from html import escape
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -65,25 +67,59 @@ def test_older_and_newer_pages_are_linked(browser: Client, cut: Turn, monkeypatc
 
 @pytest.mark.parametrize("slash", ["", "/"])
 def test_a_turn_answers_with_and_without_a_last_slash(browser: Client, cut: Turn, slash: str):
-    assert cut.verdict.removeprefix("Cut off") in page(browser, f"/turns/{cut.id}{slash}").replace("&#x27;", "'")
+    assert cut.verdict.removeprefix("Cut off") in re.sub("<[^>]+>", "", page(browser, f"/turns/{cut.id}{slash}"))
 
 
 def test_a_turn_that_is_not_there_is_a_404(browser: Client, db: None):
     assert browser.get(f"/turns/{uuid4()}").status_code == 404
 
 
+def island(html: str) -> dict[str, Any]:
+    """The page's data: what a template holds is text, and no browser runs it."""
+    found = re.search(r'<template id="steps">(.*?)</template>', html, re.DOTALL)
+    assert found
+    return json.loads(found[1])
+
+
 def test_every_transition_is_on_the_page_and_the_last_is_shown(browser: Client, cut: Turn):
     html = page(browser, f"/turns/{cut.id}")
-    numbers = re.findall(r'class="moment stack" data-from="(\d+)" data-until="\d+" data-when="(\w+)"', html)
-    assert [int(number) for number, _ in numbers] == list(range(1, len(numbers) + 1))
-    assert [mark for _, mark in numbers] == ["past"] * (len(numbers) - 1) + ["now"]
+    steps = island(html)["steps"]
+    assert [step[0] for step in steps] == list(range(1, len(steps) + 1))
+    assert f'href="#t{len(steps)}"' in html
+    assert html.count('id="step"') == 1
 
 
 def test_a_step_can_be_named_in_the_address(browser: Client, cut: Turn):
     html = page(browser, f"/turns/{cut.id}?step=2")
     assert 'data-now="2"' in html
-    assert re.search(r'data-state="evaluate_stop" data-at="[^"]*" data-when="now"', html)
+    assert re.search(r'data-state="evaluate_stop" data-when="now"', html)
     assert re.search(r'class="piece" data-from="\d+" data-when="future"', html)
+
+
+@pytest.mark.parametrize(("asked", "shown"), [("0", 1), ("999", 14), ("two", 14), ("²", 14)])
+def test_a_step_that_is_not_there_is_the_nearest(browser: Client, cut: Turn, asked: str, shown: int):
+    assert f'data-now="{shown}"' in page(browser, f"/turns/{cut.id}?step={asked}")
+
+
+def test_without_scripts_the_buttons_ask_for_the_steps_beside(browser: Client, cut: Turn):
+    html = page(browser, f"/turns/{cut.id}?step=5")
+    assert [int(n) for n in re.findall(r'name="step" value="(\d+)"', html)] == [1, 4, 6, 14]
+
+
+def test_the_page_is_sent_compressed_to_who_takes_it(browser: Client, cut: Turn):
+    response = browser.get(f"/turns/{cut.id}", headers={"Accept-Encoding": "gzip"})
+    assert response["Content-Encoding"] == "gzip"
+
+
+def test_what_a_verdict_offers_leads_to_the_what_if_that_shows_it(browser: Client, play: Play):
+    whole = play("sim-essay", max_tokens=150)
+    found = re.search(
+        r"With max_tokens ≥ (\d+) it would have taken one call: <a href=\"([^\"]+)\">try it</a>",
+        page(browser, f"/turns/{whole.id}"),
+    )
+    assert found
+    assert found[2] == f"/turns/{whole.id}/replay?max_tokens={found[1]}"
+    assert "Completed in 1 call" in " ".join(re.sub("<[^>]+>", "", page(browser, found[2])).split())
 
 
 def test_dropped_overlap_and_seams_are_shown(browser: Client, cut: Turn):

@@ -1,0 +1,66 @@
+import re
+
+import pytest
+
+from agentcore.error_policy import ErrorPolicy
+from agentcore.errors import ErrorType, ProviderError
+from agentcore.events import Breakpoint, ModelFailed, OperatorAction, OperatorActed, Started, WokeUp
+from agentcore.policy import Policy
+from dashboard.turns.stepping import fold, moments_of
+from dashboard.turns.stretches import ORDER, stretches_of, sums_of
+from dashboard.turns.waterfall import LENGTH, bars_of, rail_of
+from tests.dashboard.turns.histories import answered, called, cut_twice, recorded, returned, started
+
+
+def kinds(recording, waits=None) -> dict[str, float]:
+    return {one.kind: pytest.approx(one.seconds) for one in sums_of(stretches_of(fold(recording), waits or {}))}
+
+
+def of_every_kind():
+    first = started()
+    begun = Started(0.0, first.setup, first.messages, (Breakpoint(state="evaluate_continuation"),))
+    slow_down = ModelFailed(1.0, ProviderError(ErrorType.RATE_LIMIT, "rate_limit", "Slow down."))
+    policy = Policy(error_policy=ErrorPolicy.retry_all(5))
+    released = OperatorActed(9.0, "ada", OperatorAction.RELEASE)
+    return recorded(
+        begun, slow_down, WokeUp(2.0), called(4.0, "a"), returned(4.5, "a", "42"), released, answered(10.0, "It is 42."),
+        policy=policy,
+    )  # fmt: skip
+
+
+def test_time_goes_into_tokens_waiting_tools_and_people():
+    assert kinds(of_every_kind(), {2: 0.5}) == {
+        "first token": 1.5,
+        "stream": 2.5,
+        "waiting": 1.0,
+        "tools": 0.5,
+        "held": 4.5,
+    }
+
+
+def test_all_of_the_time_is_somewhere():
+    assert sum(one.seconds for one in sums_of(stretches_of(fold(of_every_kind()), {}))) == pytest.approx(10.0)
+
+
+def test_a_wait_that_is_longer_than_its_call_is_its_call():
+    assert kinds(cut_twice(), {1: 99.0})["first token"] == 1.0
+
+
+def test_each_kind_and_tint_is_one_path_however_many_calls_there_were():
+    spans = fold(cut_twice())
+    rail = rail_of(moments_of(spans), bars_of(spans), {}, stretches_of(spans, {}))
+    assert [(layer.kind, layer.tint) for layer in rail.layers] == [("stream", 1), ("stream", 2), ("stream", 3)]
+
+
+def test_every_kind_has_its_pattern_and_lies_on_the_rail():
+    spans = fold(of_every_kind())
+    rail = rail_of(moments_of(spans), bars_of(spans), {2: 0.5}, stretches_of(spans, {2: 0.5}))
+    assert {layer.pattern for layer in rail.layers} == {kind.replace(" ", "-") for kind in ORDER}
+    numbers = [float(n) for layer in rail.layers for n in re.findall(r"[MH]([\d.]+)", layer.path)]
+    assert all(0 <= number <= LENGTH for number in numbers)
+
+
+def test_what_lasts_reaches_to_the_end():
+    spans = fold(recorded(started()))
+    (layer,) = rail_of(moments_of(spans), bars_of(spans), {}, stretches_of(spans, {})).layers
+    assert f"H{LENGTH}" in layer.path

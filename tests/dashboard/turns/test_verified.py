@@ -1,0 +1,30 @@
+import pytest
+
+from dashboard.turns import verified
+from dashboard.turns.history import recording_of
+from dashboard.turns.verified import forget, is_verified
+from tests.dashboard.driving import Play
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_an_ended_turn_is_judged_once(play: Play, monkeypatch: pytest.MonkeyPatch):
+    turn = play("sim-essay", max_tokens=60)
+    recording = recording_of(turn)
+    asked: list[int] = []
+    judge = verified.verify
+    monkeypatch.setattr(verified, "verify", lambda given: (asked.append(1), judge(given))[1])
+    assert [is_verified(turn, recording) for _ in range(3)] == [True] * 3
+    assert len(asked) == 1
+    forget(turn)
+    is_verified(turn, recording)
+    assert len(asked) == 2
+
+
+def test_another_version_of_the_core_judges_anew(play: Play, monkeypatch: pytest.MonkeyPatch):
+    turn = play("sim-essay")
+    recording = recording_of(turn)
+    assert is_verified(turn, recording)
+    monkeypatch.setattr(verified, "VERSION", "another")
+    monkeypatch.setattr(verified, "verify", lambda _: type("No", (), {"verified": False}))
+    assert not is_verified(turn, recording)
