@@ -66,9 +66,9 @@ class Shown:
         return self.moments[self.now - 1] if self.moments else None
 
     @property
-    def place(self) -> float:
+    def place(self) -> str:
         """Where on the rail the one shown first stands."""
-        return self.rail.dots[self.now - 1].x if self.moments else 0.0
+        return f"{self.rail.dots[self.now - 1].x:g}" if self.moments else "0"
 
     @property
     def breaks(self) -> frozenset[str]:

@@ -19,11 +19,11 @@ const named = (names, values) => Object.fromEntries(names.map((name, index) => [
 export function read(text) {
   const { rows, steps } = JSON.parse(text);
   const value = (number, name) => steps[number - 1][FIELDS.indexOf(name)];
-  const moves = steps.map((_, index) => ({
-    state: value(index + 1, "state"),
-    source: value(index + 1, "source").replaceAll(" ", "_"),
-    trigger: value(index + 1, "trigger"),
-  }));
+  const moves = steps.map((_, index) => {
+    const state = value(index + 1, "state");
+    const source = value(index + 1, "source").replaceAll(" ", "_");
+    return { state, source, trigger: value(index + 1, "trigger"), pair: [source, state].sort().join("-") };
+  });
   return {
     count: steps.length,
     move: (number) => moves[number - 1],

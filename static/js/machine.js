@@ -1,14 +1,15 @@
 /* The state diagram at a step: which states and moves are past, now or yet to come, and by what each was entered last.
    The same as `diagram_of` in dashboard/turns/diagram.py. */
 function travelled(steps, now) {
-  const entered = new Map([[steps.move(1).source, { first: 0, last: 0, triggers: [] }]]);
+  const entered = new Map([[steps.move(1).source, { last: 0, triggers: [] }]]);
   const pairs = new Map();
   for (let number = 1; number <= now; number += 1) {
-    const { state, source, trigger } = steps.move(number);
-    const known = entered.get(state) ?? { first: number, triggers: [] };
-    entered.set(state, { ...known, last: number, triggers: known.triggers });
+    const { state, trigger, pair } = steps.move(number);
+    let known = entered.get(state);
+    if (!known) entered.set(state, (known = { last: 0, triggers: [] }));
+    known.last = number;
     known.triggers.push(trigger);
-    pairs.set([source, state].sort().join("-"), number);
+    pairs.set(pair, number);
   }
   return { entered, pairs };
 }

@@ -17,7 +17,7 @@ export function draw(root, now) {
   const here = xs[now - 1] ?? 0;
   const shape = (name, path) => track?.querySelector(`[data-${name}]`)?.setAttribute("d", path);
   shape("passed", `M0 ${Y}H${here}`);
-  shape("dots", dots(xs.slice(0, now)));
+  if (!track?.classList.contains("crowded")) shape("dots", dots(xs.slice(0, now)));
   shape("here", `M${here} ${Y}h.01`);
   shape("to-come", `M${here} 0H${LENGTH}V18H${here}z`);
   const range = track?.querySelector("input");

@@ -29,6 +29,7 @@ ARGUMENTS = [
 DESK = {"width": 1280, "height": 900}
 PHONE = {"width": 390, "height": 844}
 NewPage = Callable[..., Page]
+ENVIRONMENTS: dict[str, dict[str, str]] = {}  #: of the installations, by their links
 
 
 @pytest.fixture(scope="package")
@@ -44,12 +45,19 @@ def link() -> Iterator[str]:
         assert up.stdout is not None
         found = re.search(r"http://\S+/sign-in/\?code=\S+", up.stdout.readline())
         assert found, "`manage.py up` printed no link"
+        ENVIRONMENTS[found[0]] = environment
         yield found[0]
         up.terminate()
         up.wait(30)
     for data in outside.rglob("data"):
         end_all(data)
     shutil.rmtree(outside)
+
+
+@pytest.fixture(scope="package")
+def environment(link: str) -> dict[str, str]:
+    """That of the installation, for commands beside it."""
+    return ENVIRONMENTS[link]
 
 
 @pytest.fixture(scope="package")

@@ -1,9 +1,15 @@
 import re
+import subprocess
+import sys
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import NewPage
+from tests.browser.conftest import CHECKOUT, NewPage
+from tests.browser.journeys import ask, ended
+
+
+ICON = "/static/img/icon.svg"  #: a browser looks for it whenever the address changes
 
 
 @pytest.fixture
@@ -21,7 +27,7 @@ def at(page: Page, number: int) -> None:
 
 def test_keys_step_through_every_transition_and_never_ask_the_server(page: Page, turn: str):
     asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url) if "/static/" not in request.url else None)
+    page.on("request", lambda request: None if request.url.endswith(ICON) else asked.append(request.url))
     at(page, 14)
     for key, number in [
         ("Home", 1), ("ArrowRight", 2), ("j", 3), ("ArrowLeft", 2), ("k", 1), ("k", 1), ("End", 14), ("j", 14),
@@ -69,10 +75,150 @@ def test_raw_bytes_come_when_they_are_asked_for(page: Page, turn: str):
     expect(page.locator("#attempt-2")).to_contain_text("chat.completion.chunk")
 
 
-def test_without_scripts_every_step_is_on_the_page(new_page: NewPage, turn: str):
+def test_without_scripts_the_buttons_step_by_the_server(new_page: NewPage, turn: str):
     plain = new_page(java_script_enabled=False)
-    plain.goto(turn)
-    expect(plain.locator(".moment:visible")).to_have_count(14)
-    expect(plain.locator(".deck")).to_be_hidden()
-    plain.goto(f"{turn}#t3")
-    expect(plain.locator("#t3")).to_have_count(1)
+    plain.goto(f"{turn}?step=3")
+    expect(plain.locator("#step")).to_contain_text("#t3")
+    plain.get_by_role("button", name="Forward").click()
+    expect(plain).to_have_url(re.compile(r"step=4$"))
+    expect(plain.locator("#step")).to_contain_text("#t4")
+    expect(plain.locator('.node[data-when="now"]')).to_have_count(1)
+
+
+#: What of a page depends on the step, as text that two pages can be compared by.
+SEEN = """root => {
+  const tidy = html => html.replace(/\\s+/g, " ").replace(/> +</g, "><").replace(/ "/g, '"').replaceAll(' hidden=""', " hidden");
+  const marks = [...root.querySelectorAll("#machine [data-when], #answer [data-when]")].map(e => e.dataset.when).join(" ");
+  const labels = [...root.querySelectorAll("[data-label]")].map(e => e.textContent).join("|");
+  const rail = [...root.querySelectorAll("[data-passed], [data-dots], [data-here], [data-to-come]")].map(e => e.getAttribute("d"));
+  const deck = root.querySelector(".told-step").textContent + root.querySelector(".track input").getAttribute("aria-valuetext");
+  return [tidy(root.querySelector("#step").innerHTML), marks, labels, rail.join(" "), deck];
+}"""
+
+
+@pytest.mark.parametrize("agent", ["sim-essay", "sim-tools", "sim-flaky", "sim-cut-tool"])
+def test_a_step_looks_the_same_whether_the_browser_or_the_server_made_it(page: Page, new_page: NewPage, agent: str):
+    ask(page, agent, "Step through this.", max_tokens=60 if agent == "sim-essay" else None)
+    turn = ended(page)
+    page.goto(turn)
+    page.keyboard.press("Home")
+    plain = new_page(java_script_enabled=False)
+    for number in range(1, int(page.locator(".track input").get_attribute("max") or 0) + 1):
+        expect(page.locator("[data-now-number]")).to_have_text(str(number))
+        plain.goto(f"{turn}?step={number}")
+        told = page.evaluate(f"({SEEN})(document)")
+        # Scripts are off there: what is seen is asked of a copy of its markup.
+        fresh = page.evaluate(f"html => ({SEEN})(new DOMParser().parseFromString(html, 'text/html'))", plain.content())
+        assert told == fresh, number
+        page.keyboard.press("j")
+
+
+def test_states_of_the_diagram_lead_to_their_steps(page: Page, turn: str):
+    page.keyboard.press("Home")
+    state = page.locator('.node[data-state="continue_pending"]')
+    state.click()
+    at(page, 3)
+    state.focus()
+    page.keyboard.press("Enter")
+    at(page, 6)
+    expect(page.locator('.node[data-state="repair_pending"]')).not_to_have_attribute("href", re.compile("."))
+
+
+def test_it_plays_and_stops(page: Page, turn: str):
+    page.get_by_label("Speed of playing").select_option("instant")
+    page.get_by_role("button", name="Play").click()
+    expect(page.get_by_role("button", name="Play")).to_have_attribute("aria-pressed", "true")
+    at(page, 14)
+    expect(page.get_by_role("button", name="Play")).to_have_attribute("aria-pressed", "false")
+    page.get_by_label("Speed of playing").select_option("1×")
+    page.locator("h1").click()
+    page.keyboard.press("Space")
+    expect(page.get_by_role("button", name="Play")).to_have_attribute("aria-pressed", "true")
+    page.keyboard.press("k")
+    expect(page.get_by_role("button", name="Play")).to_have_attribute("aria-pressed", "false")
+
+
+def test_a_question_mark_lists_the_keys_and_escape_gives_the_focus_back(page: Page, turn: str):
+    button = page.get_by_role("button", name="Keys")
+    button.focus()
+    page.keyboard.press("?")
+    dialog = page.get_by_role("dialog", name="Keys")
+    expect(dialog).to_be_visible()
+    page.keyboard.press("Home")
+    at(page, 14)
+    page.keyboard.press("Escape")
+    expect(dialog).to_be_hidden()
+    expect(button).to_be_focused()
+
+
+def test_the_address_of_a_transition_can_be_copied(page: Page, turn: str, new_page: NewPage):
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.keyboard.press("Home")
+    page.keyboard.press("j")
+    page.get_by_role("button", name="Copy the address of this transition").click()
+    expect(page.locator("#step-status")).to_have_text("Copied")
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied.endswith(f"{turn}?step=2")
+    another = new_page()
+    another.goto(copied)
+    at(another, 2)
+
+
+def test_a_request_can_be_copied_as_a_command(page: Page, turn: str):
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.locator("#attempt-2 summary").first.click()
+    page.get_by_text("The same request as a command").click()
+    page.get_by_role("button", name="Copy as curl").click()
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied == page.locator("#curl-2").text_content()
+    assert copied.startswith("curl ")
+
+
+def test_a_breakpoint_on_an_ended_turn_is_offered_to_a_re_run(page: Page, turn: str):
+    page.keyboard.press("Home")
+    page.keyboard.press("j")
+    page.keyboard.press("b")
+    expect(page.get_by_label("Hold on entering")).to_have_value("evaluate_stop")
+    page.get_by_role("button", name="Re-run with a breakpoint here…").click()
+    expect(page).to_have_url(re.compile(r"/replay\?breakpoint=evaluate_stop"))
+
+
+STORE = """
+import django; django.setup()
+from dashboard.agents.selectors import project_default
+from dashboard.bench.long_turn import long_turn_store
+print(long_turn_store(project=project_default()).id)
+"""
+
+STEP = """async keys => {
+  const times = [];
+  for (const key of keys) {
+    const began = performance.now();
+    document.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
+    document.body.getBoundingClientRect(); // what the step changed is laid out
+    times.push(performance.now() - began);
+    await new Promise(requestAnimationFrame);
+  }
+  return times.sort((a, b) => a - b);
+}"""
+
+
+def test_a_turn_of_five_hundred_attempts_steps_without_asking(
+    page: Page, environment: dict[str, str], record_property
+):
+    django = {**environment, "DJANGO_SETTINGS_MODULE": "dashboard.settings"}
+    made = subprocess.run(
+        [sys.executable, "-c", STORE], cwd=CHECKOUT, env=django, capture_output=True, text=True, check=True
+    )
+    with page.expect_response(re.compile("/transcript$")):
+        page.goto(f"/turns/{made.stdout.split()[-1]}")
+    expect(page.locator("#answer [data-rest]")).to_have_count(0)
+    expect(page.locator("#answer .piece")).to_have_count(487)
+    asked: list[str] = []
+    page.on("request", lambda request: None if request.url.endswith(ICON) else asked.append(request.url))
+    times = page.evaluate(STEP, ["Home", *["j"] * 60, "End", *["k"] * 60])
+    record_property("step_ms_p50", times[len(times) // 2])
+    record_property("step_ms_p95", times[int(0.95 * len(times))])
+    print(f"a step takes {times[len(times) // 2]:.1f} ms, {times[int(0.95 * len(times))]:.1f} at the 95th percentile")
+    at(page, 1521 - 60)
+    assert asked == []

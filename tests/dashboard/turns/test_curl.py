@@ -52,7 +52,8 @@ def command_for(body: str, url: str, *, provider: str = "openai", env: str = "OU
 
 def run(command: str) -> tuple[str, dict[str, str], bytes]:
     environment = {"PATH": "/usr/bin:/bin", "OUR_KEY": SECRET}
-    done = subprocess.run(["bash", "-c", command], env=environment, capture_output=True, check=True, timeout=20)
+    given = command.encode()
+    done = subprocess.run(["bash"], input=given, env=environment, capture_output=True, check=True, timeout=20)
     assert done.stdout == b"ok"
     return ARRIVED[-1]
 
