@@ -1,19 +1,18 @@
 """A turn that went on for long, made by the machine itself and stored as a driver would have.
 
-Most calls are cut and continued; now and then one calls a tool, one fails and is tried again after a wait, and an
-operator holds. For `manage.py bench turn`, and for tests of pages that must bear it.
+Most calls are cut and continued; now and then one calls a tool, and one fails and is tried again after a wait.
+For `manage.py bench turn`, and for tests of pages that must bear it.
 """
 
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
 
-from agentcore import VERSION, serial
+from agentcore import serial
 from agentcore.commands import CallModel, Command, RunTools, Wait
 from agentcore.error_policy import ErrorPolicy
 from agentcore.errors import ErrorType, ProviderError
@@ -26,9 +25,10 @@ from agentcore.reasons import NormalizedStopReason
 from agentcore.replay import Record as ReplayRecord
 from dashboard.agents.models import Project
 from dashboard.live.calling import answer_columns
+from dashboard.turns.history import body_text, sha256_of
 from dashboard.turns.ids import new_id
 from dashboard.turns.models import Attempt, AttemptChunk, Outcome, Record, Turn
-from dashboard.turns.projection import project
+from dashboard.turns.projection import project as columns_of
 from dashboard.turns.recorder import Entry, outcome_rows, record_row
 
 ATTEMPTS, STREAM_BYTES = 500, 5_000_000
@@ -39,6 +39,7 @@ TOOL = ToolSpec("calculator", "Calculates.", {"type": "object"})
 SENTENCE = (
     "Step {n} says that the limit holds, and that whoever raised it before knew less than the one who reads this. "
 )
+ASKED = [{"role": "user", "content": "Continue exactly from where you left off."}]
 _ROOM = 10_000_000
 POLICY = Policy(
     limits=Limits(
@@ -53,6 +54,9 @@ class Written:
     """The rows of a turn under construction."""
 
     turn: Turn
+    begun: datetime
+    attempts_wanted: int
+    bytes_each: int
     records: list[Record] = field(default_factory=list)
     outcomes: list[Outcome] = field(default_factory=list)
     attempts: list[Attempt] = field(default_factory=list)
@@ -61,23 +65,23 @@ class Written:
 
 def long_turn_store(*, project: Project, attempts: int = ATTEMPTS, stream_bytes: int = STREAM_BYTES) -> Turn:
     """A completed turn of so many calls whose answers are so many bytes on the wire together, stored."""
-    begun = timezone.now() - timedelta(hours=1)
     turn = Turn(
-        id=new_id(), project=project, agent_name="long", provider="openai", model="sim-endless",
-        input_text="Go on for as long as you are let.", max_tokens=CAP, policy=serial.to_json(POLICY),
-    )  # fmt: skip
-    written = Written(turn)
-    snapshot = _played(written, begun, attempts, stream_bytes // attempts)
-    at = begun + timedelta(seconds=snapshot.at)
-    columns = _projected(snapshot, len(written.records), begun, at)
-    for name, value in columns.items():
+        id=new_id(),
+        project=project,
+        agent_name="long",
+        provider="openai",
+        model="sim-endless",
+        input_text="Go on for as long as you are let.",
+        max_tokens=CAP,
+        policy=serial.to_json(POLICY),
+    )
+    written = Written(turn, timezone.now() - timedelta(hours=1), attempts, stream_bytes // attempts)
+    snapshot = _played(written)
+    at = written.begun + timedelta(seconds=snapshot.at)
+    for name, value in columns_of(snapshot, seq=len(written.records), started_at=written.begun, at=at).items():
         setattr(turn, name, value)
     _saved(written)
     return turn
-
-
-def _projected(snapshot: Snapshot, seq: int, begun: datetime, at: datetime) -> dict[str, Any]:
-    return project(snapshot, seq=seq, started_at=begun, at=at)
 
 
 @transaction.atomic
@@ -89,34 +93,32 @@ def _saved(written: Written) -> None:
     AttemptChunk.objects.bulk_create(written.chunks, batch_size=100)
 
 
-def _played(written: Written, begun: datetime, attempts: int, bytes_each: int) -> Snapshot:
+def _played(written: Written) -> Snapshot:
     setup = Setup(str(written.turn.id), "openai", "sim-endless", CAP, tools=(TOOL,))
     event: Event | None = Started(0.0, setup, (Message(Role.USER, written.turn.input_text),))
     snapshot = Snapshot()
     while event is not None:
         step = advance(snapshot, event, POLICY)
         snapshot = step.snapshot
-        _write(written, begun, event, step)
-        event = _next(step.command, snapshot.at, attempts, bytes_each, written, begun)
+        _write(written, event, step)
+        event = _next(written, step.command, snapshot.at)
     return snapshot
 
 
-def _write(written: Written, begun: datetime, event: Event, step: Step) -> None:
-    at, seq = begun + timedelta(seconds=event.at), len(written.records) + 1
-    entry = Entry(written.turn.id, seq, at, begun, event, step)
+def _write(written: Written, event: Event, step: Step) -> None:
+    at, seq = written.begun + timedelta(seconds=event.at), len(written.records) + 1
+    entry = Entry(written.turn.id, seq, at, written.begun, event, step)
     record = ReplayRecord.of(seq, event, step)
     written.records.append(record_row(entry, record))
     written.outcomes += outcome_rows(entry, record)
 
 
-def _next(
-    command: Command, at: float, attempts: int, bytes_each: int, written: Written, begun: datetime
-) -> Event | None:
+def _next(written: Written, command: Command, at: float) -> Event | None:
     """What the outside answers to a command; None once the turn has ended."""
     match command:
         case CallModel(attempt=attempt):
-            event = _answered(attempt, at, attempts, bytes_each)
-            _call(written, command, event, begun + timedelta(seconds=at))
+            event = _answered(written, attempt, at + 0.8 + attempt % 7 / 10)
+            _call(written, command, event, written.begun + timedelta(seconds=at))
             return event
         case RunTools(calls=calls):
             return ToolsReturned(at + 0.3, tuple(ToolResult(call.id, call.name, "42") for call in calls))
@@ -125,13 +127,13 @@ def _next(
     return None
 
 
-def _answered(attempt: int, at: float, attempts: int, bytes_each: int) -> ModelResponded | ModelFailed:
-    at = at + 0.8 + attempt % 7 / 10
-    if attempt % FAILURE_EVERY == 0 and attempt < attempts:
+def _answered(written: Written, attempt: int, at: float) -> ModelResponded | ModelFailed:
+    last = attempt >= written.attempts_wanted
+    if attempt % FAILURE_EVERY == 0 and not last:
         message = "Rate limit reached; slow down."
         return ModelFailed(at, ProviderError(ErrorType.RATE_LIMIT, "rate_limit", message, status=429))
-    text, usage = _text(attempt, bytes_each), TokenUsage(600, CAP)
-    if attempt >= attempts:
+    text, usage = _text(attempt, written.bytes_each), TokenUsage(600, CAP)
+    if last:
         return _responded(at, text, NormalizedStopReason.END_TURN, "stop", usage)
     if attempt % TOOL_EVERY == 0:
         call = ToolCall(f"call_{attempt}", "calculator", {"expression": "6 * 7"}, '{"expression": "6 * 7"}')
@@ -166,34 +168,35 @@ def _stream(text: str) -> Iterator[bytes]:
 
 
 def _call(written: Written, command: CallModel, event: ModelResponded | ModelFailed, at: datetime) -> None:
-    tail = [{"role": "user", "content": "Continue exactly from where you left off."}]
-    failed = isinstance(event, ModelFailed)
-    columns: dict[str, Any] = (
-        {"status_code": 429, "error": serial.to_json(event.error), "content_type": "application/json"}
-        if isinstance(event, ModelFailed)
-        else {"status_code": 200, "content_type": "text/event-stream", **answer_columns(event.response)}
+    """The attempt as it was sent and answered, and the bytes of its answer."""
+    body = {"model": "sim-endless", "max_tokens": CAP, "stream": True, "messages": {"history": 0, "tail": ASKED}}
+    attempt = Attempt(
+        turn_id=written.turn.id,
+        index=command.attempt,
+        kind=command.kind.value,
+        iteration=1,
+        provider="openai",
+        model="sim-endless",
+        max_tokens=CAP,
+        request=body_text(body),
+        request_sha256=sha256_of(body_text({**body, "messages": ASKED})),
+        request_url="http://127.0.0.1:1/v1/chat/completions",
+        started_at=at,
+        duration_ms=round(1000 * event.at) - round(1000 * (at - written.begun).total_seconds()),
     )
-    raw = b'{"error": {"message": "slow down"}}' if failed else b"".join(_stream(event.response.text))  # type: ignore[union-attr]
-    body = {"model": "sim-endless", "max_tokens": CAP, "stream": True, "messages": {"history": 0, "tail": tail}}
-    begun = at - timedelta(seconds=0)
-    written.attempts.append(
-        Attempt(
-            turn_id=written.turn.id,
-            index=command.attempt,
-            kind=command.kind.value,
-            iteration=1,
-            provider="openai",
-            model="sim-endless",
-            max_tokens=CAP,
-            request=json.dumps(body),
-            request_sha256="",
-            started_at=begun,
-            request_url="http://127.0.0.1:1/v1/chat/completions",
-            first_token_ms=None if failed else 120,
-            duration_ms=1000,
-            **columns,
-        )  # fmt: skip
-    )
-    written.chunks.append(
-        AttemptChunk(turn_id=written.turn.id, attempt=command.attempt, n=1, raw=raw, text="", at=begun)
-    )
+    raw = _failed(attempt, event) if isinstance(event, ModelFailed) else _heard(attempt, event)
+    written.attempts.append(attempt)
+    written.chunks.append(AttemptChunk(turn_id=attempt.turn_id, attempt=attempt.index, n=1, raw=raw, at=at))
+
+
+def _failed(attempt: Attempt, event: ModelFailed) -> bytes:
+    attempt.status_code, attempt.error = 429, serial.to_json(event.error)
+    attempt.content_type = "application/json"
+    return json.dumps({"error": {"message": event.error.message}}).encode()
+
+
+def _heard(attempt: Attempt, event: ModelResponded) -> bytes:
+    attempt.status_code, attempt.content_type, attempt.first_token_ms = 200, "text/event-stream", 120
+    for name, value in answer_columns(event.response).items():
+        setattr(attempt, name, value)
+    return b"".join(_stream(event.response.text))

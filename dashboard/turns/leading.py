@@ -1,4 +1,4 @@
-"""A verdict for the page: its first words get the colour and the shape of the reason, and what it says to try a link."""
+"""A verdict for the page: its first words get the colour and shape of the reason, and what it offers a link."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping

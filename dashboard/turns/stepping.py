@@ -134,6 +134,8 @@ def _evaluations(outcome: Mapping[str, Any]) -> Iterator[Evaluation]:
 
 
 def _error_seen(outcome: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    asked = (said for said in outcome.get("evaluations", ()) if said["criterion"] == ErrorPolicyCriterion.__name__)
-    context = next(asked, {}).get("context") or {}
-    return context if context.get("consecutiveFailures") else None
+    for said in outcome.get("evaluations", ()):
+        if said["criterion"] == ErrorPolicyCriterion.__name__ and said["context"].get("consecutiveFailures"):
+            seen: Mapping[str, Any] = said["context"]
+            return seen
+    return None

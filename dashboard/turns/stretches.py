@@ -64,7 +64,7 @@ def stretches_of(spans: tuple[Span, ...], waits: Mapping[int, float]) -> tuple[S
 
 def _between(span: Span, following: Span | None, waits: Mapping[int, float]) -> Iterator[Stretch]:
     command = span.record.command
-    kind, since = command.get("type"), span.last
+    kind, since = str(command.get("type")), span.last
     until = following.first if following else 0
     passed = max(0.0, following.record.event.at - span.record.event.at) if following else 0.0
     if kind in KINDS:

@@ -54,7 +54,8 @@ def test_a_turn_that_runs_has_none():
         (
             ended("budget_exhausted", spent=Spent(output_tokens=240, estimated=True)),
             "Cut off by max_tokens, then stopped because the token total was spent: about 240 of 240 completion "
-            "tokens used. With a larger token total it would have gone on; how far is not in this recording: re-run to know.",
+            "tokens used. With a larger token total it would have gone on; how far is not in this recording: "
+            "re-run to know.",
         ),
         (
             ended("output_cap", limits=Limits(max_total_output_chars=9)),

@@ -4,7 +4,7 @@ import pytest
 
 from agentcore.error_policy import ErrorPolicy
 from agentcore.errors import ErrorType, ProviderError
-from agentcore.events import Breakpoint, ModelFailed, OperatorAction, OperatorActed, Started, WokeUp
+from agentcore.events import Breakpoint, ModelFailed, OperatorActed, OperatorAction, Started, WokeUp
 from agentcore.policy import Policy
 from dashboard.turns.stepping import fold, moments_of
 from dashboard.turns.stretches import ORDER, stretches_of, sums_of
@@ -22,10 +22,8 @@ def of_every_kind():
     slow_down = ModelFailed(1.0, ProviderError(ErrorType.RATE_LIMIT, "rate_limit", "Slow down."))
     policy = Policy(error_policy=ErrorPolicy.retry_all(5))
     released = OperatorActed(9.0, "ada", OperatorAction.RELEASE)
-    return recorded(
-        begun, slow_down, WokeUp(2.0), called(4.0, "a"), returned(4.5, "a", "42"), released, answered(10.0, "It is 42."),
-        policy=policy,
-    )  # fmt: skip
+    events = (begun, slow_down, WokeUp(2.0), called(4.0, "a"), returned(4.5, "a", "42"), released)
+    return recorded(*events, answered(10.0, "It is 42."), policy=policy)
 
 
 def test_time_goes_into_tokens_waiting_tools_and_people():

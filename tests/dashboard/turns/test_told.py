@@ -5,7 +5,7 @@ from agentcore.policy import Policy
 from dashboard.turns.meters import Meter
 from dashboard.turns.stepping import fold, moments_of
 from dashboard.turns.told import Told, gauge, told
-from tests.dashboard.turns.histories import cut_twice, recorded, returned, called, started
+from tests.dashboard.turns.histories import called, cut_twice, recorded, returned, started
 
 
 def steps(recording) -> list[Told]:
