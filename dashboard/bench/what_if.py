@@ -1,7 +1,7 @@
 """`manage.py bench what-if`: the column that a moving slider asks for, of a turn of ten attempts: p50 and p95.
 
-The turn is stored in the configured database inside a transaction that is taken back. Beside the page stand, in the same
-run, the bare what-if of the core and a sweep by totals.
+The turn is stored in the configured database inside a transaction that is taken back. In the same run stand the bare
+what-if of the core, the whole page, and a sweep.
 """
 
 import time
@@ -28,7 +28,7 @@ from dashboard.turns.projection import project
 
 ATTEMPTS = 10
 RUNS = 200  #: of what is quick
-_WORDS = "agent stops because limit budget answer token while every other reason waits for a tool or the user".split()
+_WORDS = ("agent", "stops", "because", "limit", "budget", "answer", "token", "while", "every", "reason", "waits", "for")
 _POLICY = Policy(limits=Limits(max_continuations=20, max_total_completion_tokens=100_000), max_tokens=400)
 
 

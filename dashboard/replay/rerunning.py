@@ -126,8 +126,10 @@ def _begin_from(child: Turn, base: Snapshot, words: Words, connection: Connectio
     if call is not None and setup.provider != base.asked.provider:
         if call.echo:
             raise ValidationError(
-                {"connection": f"Here {base.asked.provider} is sent back its own paused answer, which no other "
-                 "provider understands. Keep the connection, or take an earlier record."}
+                {
+                    "connection": f"Here {base.asked.provider} is sent back its own paused answer, which no other "
+                    "provider understands. Keep the connection, or take an earlier record."
+                }
             )
         call = replace(call, resume_token=None)
     _within(child, setup, connection)

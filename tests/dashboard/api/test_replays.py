@@ -95,6 +95,42 @@ def test_a_replay_that_cannot_be_is_refused(api: Program, turn: Turn, body, stat
     assert Turn.objects.count() == 1
 
 
+def test_a_rerun_may_say_other_words_at_another_connection_and_hold(api: Program, turn: Turn):
+    words = {"messages": [{"place": 1, "text": "And people?"}], "breakpoints": [{"state": "evaluate_stop"}]}
+    status, made = replay(api, turn, {"mode": "rerun", "connection": "simulator", **words})
+    child = drive(Turn.objects.get(pk=made["id"]))
+    assert (status, child.input_text, child.status) == (201, "And people?", "held")
+    body = {"mode": "rerun", "connection": "far"}
+    assert set(api.problem(f"/turns/{turn.id}/replay", body, 400)) == {"connection"}
+    body = {"mode": "rerun", "tool_results": [{"call_id": "x", "result": {"a": 1}}]}
+    assert set(api.problem(f"/turns/{turn.id}/replay", body, 400)) == {"results"}
+
+
+def test_a_sweep_names_the_smallest_value_that_completes(api: Program, turn: Turn):
+    body = {"mode": "sweep", "limit": "max_continuations", "begin": 0, "end": 5}
+    status, found = replay(api, turn, body)
+    assert status == 200
+    assert (found["least"], found["sure"], found["tried"]) == (turn.continuations, True, 6)
+    assert [point["value"] for point in found["points"]] == list(range(6))
+    assert set(found["points"][0]) == {"value", "ends", "completed", "output_tokens", "attempts", "price"}
+    assert found["points"][0]["price"] is None
+    assert Turn.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("wrong", "field"),
+    [
+        ({"limit": "x"}, "limit"),
+        ({"end": -1}, "end"),
+        ({"step": 0}, "step"),
+        ({"overrides": {"max_tokens": 0}}, "overrides.max_tokens"),
+    ],
+)
+def test_a_sweep_that_cannot_be_is_refused_by_field(api: Program, turn: Turn, wrong, field):
+    body = {"mode": "sweep", "limit": "max_continuations", "begin": 0, "end": 5, **wrong}
+    assert set(api.problem(f"/turns/{turn.id}/replay", body, 400)) == {field}
+
+
 def test_a_backtest_runs_over_the_turns_its_filter_finds(api: Program, play: Play):
     play("sim-essay", overrides={"max_tokens": 60})
     filters = {"stop_reason": "retry_limit", "has": ["continuation"]}

@@ -1,6 +1,7 @@
 """The benchmarks run and print what they measured; how fast they are is nobody's test."""
 
 import io
+import re
 
 import pytest
 from django.core.management import call_command
@@ -9,6 +10,7 @@ from django.db import connection
 from agentcore import Policy, StopReason, verify, what_if
 from agentcore.replay import Provenance
 from dashboard.bench import core, loading, measuring, timeline, writing
+from dashboard.bench import what_if as bench_what_if
 from dashboard.bench.mix import WORDS, Mix, vocabulary
 from dashboard.turns.history import rebuilt_columns, recording_of
 from dashboard.turns.models import Turn
@@ -70,3 +72,14 @@ def test_the_same_seed_makes_the_same_turns_and_all_their_words_can_be_copied():
     assert one == other
     assert len(set(vocabulary())) == WORDS
     assert all("\\" not in str(value) and "\t" not in str(value) for turn in one for value in turn.values())
+
+
+@pytest.mark.django_db
+def test_the_page_of_a_what_if_is_measured_beside_the_bare_core(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(bench_what_if, "RUNS", 20)
+    out = io.StringIO()
+    call_command("bench", "what-if", stdout=out)
+    told = out.getvalue()
+    for what in ("bare what-if of the core", "what-if column, as a slider asks", "whole replay page", "sweep of"):
+        assert re.search(rf"{what}.* p50 +[\d.]+ p95 +[\d.]+ ms", told)
+    assert not Turn.objects.exists()

@@ -80,7 +80,13 @@ def test_the_basis_names_model_seller_currency_and_unit():
 
 @pytest.mark.parametrize(
     ("amount", "words"),
-    [("0", "$0.00"), ("0.0034875", "$0.00349"), ("0.5", "$0.500"), ("0.0000012", "$0.00000120"), ("1234.5", "$1,234.50")],
+    [
+        ("0", "$0.00"),
+        ("0.0034875", "$0.00349"),
+        ("0.5", "$0.500"),
+        ("0.0000012", "$0.00000120"),
+        ("1234.5", "$1,234.50"),
+    ],
 )
 def test_money_is_written_with_the_digits_that_count(amount, words):
     assert dollars_in_words(Decimal(amount)) == words

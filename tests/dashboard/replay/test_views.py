@@ -1,10 +1,14 @@
 import re
+from urllib.parse import urlencode
 
 import pytest
+from django.db import connection, transaction
 from django.test import Client
 
-from dashboard.turns.models import Turn
-from tests.dashboard.driving import Play, drive
+from dashboard.agents.models import Agent
+from dashboard.live.services import turn_start
+from dashboard.turns.models import Record, Turn
+from tests.dashboard.driving import AgentOf, Play, drive
 from tests.dashboard.pages import HTMX, page
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -99,3 +103,144 @@ def test_verify_says_that_all_records_agree(browser: Client, cut: Turn):
 
 def test_a_turn_that_is_not_there_is_a_404(browser: Client):
     assert browser.get("/turns/01890000-0000-7000-8000-000000000000/replay").status_code == 404
+
+
+ADDRESS = {
+    "max_tokens": "100",
+    "max_seconds": "2.5",
+    "truncation_budget_multiplier": "3",
+    "preset": "retry_all",
+    "max_retries": "4",
+    "on_model_error": "stop",
+    "tool_calls_on_truncation": "repair",
+}
+
+
+def test_everything_that_is_asked_stands_in_the_address_and_in_the_form(browser: Client, continued: Turn):
+    query = urlencode(ADDRESS)
+    html = page(browser, f"/turns/{continued.id}/replay?{query}")
+    for name, value in ADDRESS.items():
+        assert f'<input type="hidden" name="{name}" value="{value}">' in html
+    assert '<details class="more" open>' in html
+    assert '<option value="retry_all" selected>' in html
+    response = browser.get(f"/turns/{continued.id}/replay?{query}", headers={**HTMX, "HX-Target": "what-if"})
+    assert response["HX-Replace-Url"] == f"?{query}"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("max_steps", "0"), ("preset", "x"), ("max_retries", "-1"), ("max_seconds", "nan")]
+)
+def test_what_cannot_be_is_answered_beside_its_field_and_nothing_is_lost(browser: Client, cut: Turn, name, value):
+    address = f"/turns/{cut.id}/replay?max_tokens=77&{name}={value}"
+    html = page(browser, address)
+    beside = html[html.index(f'id="budget_{name}_errors"') :]
+    assert '<p class="error">' in beside[: beside.index("</div>")]
+    assert 'value="77"' in html
+    alone = page(browser, address, **HTMX, **{"HX-Target": "what-if"})
+    assert f'id="budget_{name}_errors" role="alert" hx-swap-oob="true"><p class="error">' in alone
+
+
+def test_a_retry_that_can_never_retry_is_said(browser: Client, cut: Turn):
+    assert "nothing is ever retried" in page(browser, f"/turns/{cut.id}/replay?preset=retry_all&max_retries=0")
+
+
+def test_a_limit_can_be_taken_away(browser: Client, play: Play):
+    turn = play("sim-essay", overrides={"max_tokens": 60, "limits": {"max_total_completion_tokens": 100}})
+    html = column(page(browser, f"/turns/{turn.id}/replay?no_max_total_completion_tokens=on"), "what-if")
+    assert "First divergence" in html
+
+
+def test_both_sides_show_path_answer_tokens_and_price(browser: Client, continued: Turn):
+    html = page(browser, f"/turns/{continued.id}/replay?max_tokens=400")
+    assert html.count('class="machine"') == 2
+    assert html.count("price not known") >= 2
+
+
+def test_how_far_the_recording_reaches_is_said_and_going_on_live_offered(browser: Client, cut: Turn):
+    html = column(page(browser, f"/turns/{cut.id}/replay?max_tokens=400"), "what-if")
+    assert "Of call 1 the recording knows the first" in html
+    assert "Go on live from here" in html
+    html = column(
+        page(browser, f"/turns/{cut.id}/replay?max_continuations=9&max_total_completion_tokens=2000"), "what-if"
+    )
+    assert "was never made in this recording" in html
+    assert "Go on live" not in column(page(browser, f"/turns/{cut.id}/replay?max_tokens=30"), "what-if")
+
+
+def test_going_on_live_is_stored_as_a_child(browser: Client, cut: Turn):
+    response = browser.post(
+        f"/turns/{cut.id}/replay/go-on", {"max_continuations": "9", "max_total_completion_tokens": "2000"}
+    )
+    child = drive(Turn.objects.get(parent=cut))
+    assert child.status == "completed"
+    assert str(child.id) in response["Location"]
+    page(browser, response["Location"])
+
+
+def test_a_rerun_in_other_words_begins_at_the_record_that_was_chosen(browser: Client, cut: Turn):
+    address = f"/turns/{cut.id}/replay/again?from_record=2&max_tokens=400"
+    html = page(browser, address)
+    assert "after record <b>2</b>" in html
+    sent = {
+        "from_record": "2",
+        "max_tokens": "400",
+        "model": "sim-odd",
+        "message_1": "Why, though?",
+        "hold": "evaluate_stop",
+    }
+    response = browser.post(f"/turns/{cut.id}/replay/again", sent)
+    child = Turn.objects.get(parent=cut)
+    assert (child.forked_at, child.model, child.max_tokens, child.input_text) == (2, "sim-odd", 400, "Why, though?")
+    assert response["Location"].endswith(f"rerun={child.id}")
+    assert drive(child).status == "held"
+
+
+def test_every_record_is_offered_or_says_why_not(browser: Client, cut: Turn):
+    html = page(browser, f"/turns/{cut.id}/replay/again")
+    assert [f"from_record={n}" in html for n in range(1, 6)] == [True, True, True, True, False]
+    assert "After record 5 the turn has ended" in html
+    assert "After record 5 the turn has ended" in page(browser, f"/turns/{cut.id}/replay/again?from_record=5")
+    assert "There is no record “99”" in page(browser, f"/turns/{cut.id}/replay/again?from_record=99")
+
+
+def test_words_that_cannot_be_are_answered_beside_their_field_with_nothing_lost(browser: Client, cut: Turn):
+    sent = {"message_1": " ", "system_prompt": "Keep me.", "connection": "simulator", "model": "sim-odd"}
+    response = browser.post(f"/turns/{cut.id}/replay/again", sent)
+    html = response.content.decode()
+    assert response.status_code == 422
+    assert "say something in it" in html
+    assert "Keep me." in html
+    assert not Turn.objects.filter(parent=cut).exists()
+
+
+def test_a_tools_result_is_asked_for_where_tools_are_about_to_run(browser: Client, play: Play):
+    turn = play("sim-tools", tools=["calculator"])
+    assert "result of calculator" in page(browser, f"/turns/{turn.id}/replay/again?from_record=2")
+    assert "result of calculator" not in page(browser, f"/turns/{turn.id}/replay/again")
+
+
+def test_an_agent_that_is_gone_or_changed_is_said(browser: Client, cut: Turn):
+    Agent.objects.update(system_prompt="Other.")
+    assert "The agent has changed since this turn began (system prompt)" in page(browser, f"/turns/{cut.id}/replay")
+    Agent.objects.all().delete()
+    for where in ("", "/again", "/sweep"):
+        assert "The agent of this turn is gone" in page(browser, f"/turns/{cut.id}/replay{where}")
+
+
+def test_a_turn_that_still_runs_says_so_on_every_page(browser: Client, agent_of: AgentOf):
+    turn = turn_start(agent=agent_of("sim-essay"), input_text="Soon.")
+    for where in ("", "/again", "/sweep"):
+        assert "This turn is still running" in page(browser, f"/turns/{turn.id}/replay{where}")
+
+
+def test_a_history_that_was_tampered_with_is_shown_line_by_line_with_a_way_to_its_step(browser: Client, cut: Turn):
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE turns_record DISABLE TRIGGER ALL")
+        record = Record.objects.get(turn_id=cut.id, seq=2)
+        told = [{**record.transitions[0], "reason": "nothing to see"}, *record.transitions[1:]]
+        Record.objects.filter(turn_id=cut.id, seq=2).update(transitions=told)
+        cursor.execute("ALTER TABLE turns_record ENABLE TRIGGER ALL")
+    html = browser.post(f"/turns/{cut.id}/replay/verify", headers=HTMX).content.decode()
+    assert f'<a href="/turns/{cut.id}?step=2">record 2</a>' in html
+    assert re.search(r"<del>.*nothing to see.*</del>", html)
+    assert "lines are the same" in html

@@ -1,0 +1,94 @@
+"""What people do with a recorded turn: turn its dials, sweep a limit, run it again in other words."""
+
+import re
+import time
+from pathlib import Path
+
+from playwright.sync_api import Page, Route, expect
+
+from tests.browser.conftest import PHONE, NewPage
+from tests.browser.journeys import LONG, ask, ended, scrolls_sideways
+
+
+def test_the_newest_answer_stays_even_where_an_older_one_comes_later(page: Page, cut_turn: str):
+    page.goto(f"{cut_turn}/replay")
+
+    def late(route: Route) -> None:
+        if "max_tokens=30" in route.request.url:
+            time.sleep(0.7)
+        route.continue_()
+
+    page.route("**/replay?*", late)
+    field = page.get_by_label("max tokens", exact=True)
+    field.fill("30")
+    page.wait_for_timeout(120)
+    field.fill("45")
+    expect(page.locator("#what-if .figures dd").first).to_have_text("45")
+    page.wait_for_timeout(1_000)
+    expect(page.locator("#what-if .figures dd").first).to_have_text("45")
+    expect(page).to_have_url(re.compile(r"max_tokens=45$"))
+
+
+def test_dials_are_turned_by_keys_alone_and_say_where_they_stand(page: Page, cut_turn: str):
+    page.goto(f"{cut_turn}/replay")
+    slider = page.get_by_label("continuations, slider")
+    slider.focus()
+    page.keyboard.press("Home")
+    expect(slider).to_have_attribute("aria-valuetext", "0 continuations per turn")
+    expect(page.get_by_label("continuations", exact=True)).to_have_value("0")
+    expect(page.locator("#what-if")).to_contain_text("First divergence")
+    expect(page.locator("#what-if-status")).to_contain_text("What if:")
+    expect(slider).to_be_focused()
+    page.keyboard.press("ArrowRight")
+    expect(page.get_by_label("continuations", exact=True)).to_have_value("1")
+    expect(page).to_have_url(re.compile("max_continuations=1"))
+
+
+def test_a_number_that_cannot_be_is_answered_beside_its_field_while_it_is_typed(page: Page, cut_turn: str):
+    page.goto(f"{cut_turn}/replay?max_continuations=2")
+    page.get_by_label("max tokens", exact=True).fill("0")
+    expect(page.locator("#budget_max_tokens_errors")).to_have_text("max_tokens must be at least 1.")
+    expect(page.get_by_label("continuations", exact=True)).to_have_value("2")
+    page.get_by_label("max tokens", exact=True).fill("50")
+    expect(page.locator("#budget_max_tokens_errors")).to_be_empty()
+
+
+def test_find_the_smallest_limit_that_completes_and_see_it_confirmed(page: Page, tmp_path: Path):
+    ask(page, "sim-essay", "Find my limit.", max_tokens=150)
+    page.goto(ended(page))
+    page.get_by_role("link", name="What if…").click()
+    page.get_by_role("link", name="Sweep").click()
+    expect(page.locator("#sweep")).to_contain_text("is the smallest max_tokens that completes")
+    page.screenshot(path=tmp_path / "sweep.png", full_page=True)
+    page.get_by_label("limit").select_option("max_continuations")
+    expect(page.locator("#sweep")).to_contain_text("is the smallest max_continuations that completes")
+    page.get_by_role("link", name=re.compile("What if max_continuations were")).click()
+    expect(page.locator("#what-if")).to_contain_text("same words as recorded")
+
+
+def test_run_it_again_from_a_record_in_other_words_and_see_the_family(page: Page):
+    ask(page, "sim-essay", "First words.", max_tokens=60)
+    page.goto(f"{ended(page)}/replay?max_tokens=400")
+    page.get_by_role("link", name="Re-run live from record 2").click()
+    expect(page.locator("main")).to_contain_text("after record 2")
+    page.get_by_label("message 1, user").fill("Other words.")
+    page.get_by_role("button", name="Run it live").click()
+    expect(page.locator("#rerun")).to_contain_text("Completed", timeout=LONG)
+    expect(page.locator("#lineage")).to_contain_text("from record 2 of the turn above: max_tokens 60 → 400")
+    expect(page.locator("#lineage")).to_contain_text("message 1 rewritten")
+
+
+def test_going_on_live_finishes_what_the_recording_does_not_hold(page: Page):
+    ask(page, "sim-essay", "Go on, then.", max_tokens=60)
+    page.goto(f"{ended(page)}/replay?max_continuations=9&max_total_completion_tokens=2000")
+    expect(page.locator("#what-if")).to_contain_text("was never made in this recording")
+    page.get_by_role("button", name="Go on live from here").click()
+    expect(page.locator("#rerun")).to_contain_text("Completed", timeout=LONG)
+
+
+def test_all_of_it_fits_a_phone(new_page: NewPage, cut_turn: str):
+    page = new_page(viewport=PHONE)
+    for where in ("?max_tokens=400&max_retries=3", "/sweep", "/again?from_record=2"):
+        page.goto(f"{cut_turn}/replay{where}")
+        expect(page.locator("main")).to_be_visible()
+        assert not scrolls_sideways(page), where
