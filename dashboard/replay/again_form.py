@@ -7,13 +7,13 @@ from django import forms
 from django.core.exceptions import ValidationError
 
 from agentcore.machine.states import DECIDING, State
-from agentcore.messages import Message
+from agentcore.messages import Message, ToolCall
 from dashboard.agents.selectors import connection_list
 from dashboard.replay.other_words import Words
 from dashboard.replay.selectors import Place, began_with, messages_at
 from dashboard.turns.models import Turn
 
-START = ("", "the start")
+LONGEST_RAW = 60  #: characters of a call's arguments in a label
 
 
 class AgainForm(forms.Form):
@@ -59,7 +59,7 @@ class AgainForm(forms.Form):
             yield f"message_{place}", _text(f"message {place}, {message.role}", message.text)
         if self.place is not None and self.place.snapshot.state is State.EXECUTE_TOOLS:
             for call in self.place.snapshot.calls:
-                yield f"result_{call.id}", _text(f"result of {call.name}", "", placeholder="run the tool")
+                yield f"result_{call.id}", _text(_called(call), "", placeholder="run the tool")
 
     @property
     def messages(self) -> list[tuple[Message, forms.BoundField]]:
@@ -96,6 +96,11 @@ class AgainForm(forms.Form):
         for name, sentences in by_field.items():
             for sentence in sentences:
                 self.add_error(name if name in self.fields and name != "from_record" else None, sentence)
+
+
+def _called(call: ToolCall) -> str:
+    shown = call.raw if len(call.raw) <= LONGEST_RAW else f"{call.raw[:LONGEST_RAW]}…"
+    return f"result of {call.name} {shown}"
 
 
 def _text(label: str, initial: str, *, placeholder: str = "") -> forms.Field:
