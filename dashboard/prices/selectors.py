@@ -63,6 +63,8 @@ def attempt_price(attempt: Attempt) -> Price | None:
 def turn_rate(turn: Turn, *, model: str = "") -> Rate | None:
     """The list price that calls of this turn have; `model`: another model there."""
     address = turn.agent.connection.base_url if turn.agent else ""
+    if turn.overrides.get("connection"):
+        address = Attempt.objects.filter(turn_id=turn.id).values_list("request_url", flat=True).first() or ""
     return rate_of(provider=turn.provider, model=model or turn.model, address=address, at=turn.started_at)
 
 

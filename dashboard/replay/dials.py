@@ -64,4 +64,5 @@ def _limit_dial(name: str, policy: Policy, turn: Turn, used: int) -> Dial:
     label = LABELS.get(name, known.label.lower())
     unset = "" if recorded is not None and known.unset is None else (known.unset or "").replace("the first ", "")
     slides_to = min(known.maximum, max(reaches[name], 2 * (recorded or 0) if recorded and recorded < 1_000 else 0))
-    return Dial(name, label, f"{known.unit} per turn", recorded, least, slides_to, unset, known.whole)
+    unit = known.unit if name == "truncation_budget_multiplier" else f"{known.unit} per turn"
+    return Dial(name, label, unit, recorded, least, slides_to, unset, known.whole)

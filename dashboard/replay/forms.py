@@ -38,7 +38,7 @@ class BudgetForm(forms.Form):
         self.fields["preset"] = _choice("preset", PRESETS)
         self.fields["max_retries"] = _retries(policy.error_policy)
         for key in HANDLING_KEYS:
-            self.fields[key] = _choice(key.removeprefix("on_").removesuffix("_error") + " error", ErrorHandlingDecision)
+            self.fields[key] = _choice(_kind(key), ErrorHandlingDecision, unsaid="as above")
         self.fields[TRUNCATION] = _choice("tool calls of a cut answer", OnTruncation)
         for name, field in self.fields.items():
             field.widget.attrs |= {"aria-describedby": f"budget_{name}_errors"}
@@ -158,12 +158,17 @@ def _retries(policy: ErrorPolicy) -> forms.Field:
     )
 
 
-def _choice(label: str, words: Iterable[str]) -> forms.Field:
+def _kind(key: str) -> str:
+    """`on_rate_limit_error` as `rate limit error`."""
+    return key.removeprefix("on_").replace("_", " ")
+
+
+def _choice(label: str, words: Iterable[str], *, unsaid: str = "as recorded") -> forms.Field:
     known = [str(word) for word in words]
     return forms.ChoiceField(
         label=label,
         required=False,
-        choices=[("", "as recorded"), *((word, word.replace("_", " ")) for word in known)],
+        choices=[("", unsaid), *((word, word.replace("_", " ")) for word in known)],
         error_messages={"invalid_choice": f"There is no “%(value)s”; choose from {', '.join(known)}."},
     )
 

@@ -109,6 +109,8 @@ def _word(value: Any) -> str:
 
 
 def _said(said: Mapping[str, Any]) -> Iterator[str]:
+    if said.get("went_on"):
+        yield "went on live where the recording ends"
     places = said.get("messages", [])
     if places:
         yield f"message{'s' if len(places) > 1 else ''} {', '.join(map(str, places))} rewritten"

@@ -17,8 +17,18 @@ def parting_words(divergence: Divergence | None) -> str:
     if one is None or other is None:
         return "one run ends before the other"
     if one["transitions"] != other["transitions"]:
-        return f"{_path(one)} in the recording, {_path(other)} here"
+        return _moved(one, other)
     return _asked(one["command"], other["command"])
+
+
+def _moved(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
+    if _path(one) != _path(other):
+        return f"{_path(one)} in the recording, {_path(other)} here"
+    pairs = zip(one["transitions"], other["transitions"], strict=True)
+    left, right = next(pair for pair in pairs if pair[0] != pair[1])
+    if left["reason"] != right["reason"]:
+        return f"{left['trigger']} because “{left['reason']}” in the recording, because “{right['reason']}” here"
+    return f"{left['trigger']} for other evaluations"
 
 
 def _path(judged: Mapping[str, Any]) -> str:

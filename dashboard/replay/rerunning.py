@@ -73,6 +73,7 @@ def turn_go_on(*, turn: Turn, overrides: Mapping[str, Any], created_by: User | N
     child.forked_at = max(1, sum(record.provenance is Provenance.RECORDED for record in records))
     begun = replace(final, setup=replace(final.asked, turn_id=str(child.id)), at=0.0)
     _begin_from(child, begun, NO_WORDS, connection)
+    child.overrides = {**child.overrides, "said": {"went_on": True}}
     return turn_queue(child)
 
 

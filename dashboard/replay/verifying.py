@@ -40,13 +40,23 @@ def verified(recording: Recording, verification: Verification) -> Verified:
 
 def compared(left: Mapping[str, Any] | None, right: Mapping[str, Any] | None) -> Iterator[Line]:
     """Two JSON values side by side."""
-    one, other = _lines(left), _lines(right)
+    one, other = _lines(_ordered(left, right)), _lines(right)
     blocks = SequenceMatcher(None, one, other, autojunk=False).get_opcodes()
     for place, (tag, start, end, begin, stop) in enumerate(blocks):
         if tag == "equal":
             yield from _same(one[start:end], first=place == 0, last=place == len(blocks) - 1)
         else:
             yield from _differing(one[start:end], other[begin:stop])
+
+
+def _ordered(value: Any, like: Any) -> Any:
+    """A value with its keys in the order of another: what is stored has its keys in an order of its own."""
+    if isinstance(value, Mapping) and isinstance(like, Mapping):
+        keys = [*(key for key in like if key in value), *(key for key in value if key not in like)]
+        return {key: _ordered(value[key], like.get(key)) for key in keys}
+    if isinstance(value, list | tuple) and isinstance(like, list | tuple):
+        return [_ordered(part, like[n] if n < len(like) else None) for n, part in enumerate(value)]
+    return value
 
 
 def _lines(value: Mapping[str, Any] | None) -> list[str]:

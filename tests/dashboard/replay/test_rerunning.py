@@ -9,6 +9,7 @@ from agentcore.replay import unforkable
 from dashboard.agents.models import Agent, Connection
 from dashboard.agents.services import connection_create
 from dashboard.live.services import turn_start
+from dashboard.replay.lineage import changes
 from dashboard.replay.other_words import Words
 from dashboard.replay.rerunning import turn_go_on, turn_rerun
 from dashboard.replay.services import turn_verify, turn_what_if
@@ -138,6 +139,7 @@ def test_going_on_live_begins_where_the_recording_has_no_answer_any_more(cut: Tu
     assert (child.status, child.output_text) == ("completed", ESSAY)
     assert child.parent_id == cut.id
     assert Attempt.objects.filter(turn_id=child.id).count() < child.attempts
+    assert "went on live where the recording ends" in list(changes(child, cut))
     assert turn_verify(turn=child).verified
 
 

@@ -243,4 +243,6 @@ def test_a_history_that_was_tampered_with_is_shown_line_by_line_with_a_way_to_it
     html = browser.post(f"/turns/{cut.id}/replay/verify", headers=HTMX).content.decode()
     assert f'<a href="/turns/{cut.id}?step=2">record 2</a>' in html
     assert re.search(r"<del>.*nothing to see.*</del>", html)
+    assert html.count("<del>") == 1
+    assert "responded because “nothing to see” in the recording, because “the model answered” here" in html
     assert "lines are the same" in html
