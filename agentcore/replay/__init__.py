@@ -11,7 +11,7 @@ fork       the snapshot after record n, under another policy
 A re-run is a driver's work; what it starts from is a fork.
 """
 
-from agentcore.replay.fork import fork, under, unforkable
+from agentcore.replay.fork import fork, unforkable
 from agentcore.replay.recall import as_judged
 from agentcore.replay.recording import Provenance, Record, Recording
 from agentcore.replay.stored import recording_from_json, recording_to_json
@@ -29,7 +29,6 @@ __all__ = [
     "fork",
     "recording_from_json",
     "recording_to_json",
-    "under",
     "unforkable",
     "verify",
     "what_if",
