@@ -1,4 +1,4 @@
-"""A time with both its ends, for counting over time: where the filters leave one open, the turns themselves close it."""
+"""A time with both its ends, for counting over it: where the filters leave one open, the turns themselves close it."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

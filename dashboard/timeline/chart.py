@@ -17,8 +17,8 @@ GAP = 0.16  #: of a bar's place
 TICKS = 4
 YEAR = timedelta(days=300)
 MODEL_WORDS, AGENT_WORDS = tuple(map(str, NormalizedStopReason)), tuple(map(str, StopReason))
-#: How a reason's ground is drawn, beside its hue: by its place in the list of its words, so that no two of one list look
-#: alike, and neighbours never do.
+#: How a reason's ground is drawn, beside its hue: by its place in the list of its words, so that no two of one list
+#: look alike, and neighbours never do.
 PATTERNS = ("solid", "rising", "dots", "falling", "level", "upright", "grid")
 
 

@@ -38,7 +38,13 @@ def chart(request: HttpRequest) -> HttpResponse:
     histogram = selectors.histogram(project=project, filters=timed, stacked_by=stack)
     chosen = bool(filters.since or filters.until)
     when = chips.span_words(filters.since, filters.until) if chosen else ""
-    context = {"chart": chart_of(histogram, chosen=chosen), "stack": stack, "none": NONE[stack], "stacks": STACKS, "when": when}
+    context = {
+        "chart": chart_of(histogram, chosen=chosen),
+        "stack": stack,
+        "none": NONE[stack],
+        "stacks": STACKS,
+        "when": when,
+    }
     return render(request, "timeline/_chart.html", context)
 
 

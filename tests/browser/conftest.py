@@ -33,13 +33,21 @@ ENVIRONMENTS: dict[str, dict[str, str]] = {}  #: of the installations, by their 
 
 
 @pytest.fixture(scope="package")
-def link() -> Iterator[str]:
-    """The sign-in link of an installation of its own, made from nothing."""
+def environment() -> Iterator[dict[str, str]]:
+    """What the programs of an installation of its own are started with."""
     outside = Path(tempfile.mkdtemp(prefix="why-"))
     outside.chmod(0o755)
     ours = ("DATABASE_URL", "REDIS_URL", "WHYSTOP_", "OPENAI_", "DJANGO_", "PG")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
-    environment = {**kept, "WHYSTOP_DATA_DIR": str(outside / "store"), "WHYSTOP_PORT": "0"}
+    yield {**kept, "WHYSTOP_DATA_DIR": str(outside / "store"), "WHYSTOP_PORT": "0"}
+    for data in outside.rglob("data"):
+        end_all(data)
+    shutil.rmtree(outside)
+
+
+@pytest.fixture(scope="package")
+def link(environment: dict[str, str]) -> Iterator[str]:
+    """The sign-in link of an installation of its own, made from nothing."""
     command = [sys.executable, "manage.py", "up"]
     with subprocess.Popen(command, cwd=CHECKOUT, env=environment, stdout=subprocess.PIPE, text=True) as up:
         assert up.stdout is not None
@@ -49,9 +57,6 @@ def link() -> Iterator[str]:
         yield found[0]
         up.terminate()
         up.wait(30)
-    for data in outside.rglob("data"):
-        end_all(data)
-    shutil.rmtree(outside)
 
 
 @pytest.fixture(scope="package")

@@ -1,5 +1,3 @@
-import re
-
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import NewPage
@@ -53,19 +51,6 @@ def test_the_timeline_shows_a_new_turn_by_itself(page: Page, new_page: NewPage):
     ask(page, "sim-refuse", "This one is filtered out.")
     ended(page)
     expect(timeline.locator("#rows")).not_to_contain_text("This one is filtered out.")
-
-
-def test_filters_narrow_the_timeline_as_they_are_chosen_and_stand_in_the_address(page: Page, cut_turn: str):
-    page.goto("/")
-    page.get_by_label("Status").select_option("partial")
-    expect(page).to_have_url(re.compile(r"/\?status=partial$"))
-    page.get_by_label("Words").press_sequentially("look")
-    expect(page).to_have_url(re.compile(r"/\?status=partial&q=look$"))
-    expect(page.locator(f'a[href="{cut_turn}"]')).to_be_visible()
-    page.get_by_label("Words").fill("nothingatall")
-    expect(page.locator("#timeline")).to_contain_text("No turn fits these filters")
-    page.go_back()
-    expect(page.locator(f'a[href="{cut_turn}"]')).to_be_visible()
 
 
 def test_nothing_that_is_said_is_executed(page: Page):

@@ -98,10 +98,9 @@ chart.addEventListener("keydown", (event) => {
   } else return;
   event.preventDefault();
 });
-/* The chart is new: a choice on the old one means nothing. */
+/* A new chart knows nothing of a choice on the old one; while somebody draws, it waits for the next. */
 document.addEventListener("htmx:beforeSwap", (event) => {
-  if (event.detail.target.id === "chart") {
-    [from, to, dragging] = [-1, -1, false];
-    event.detail.focused = chart.contains(document.activeElement);
-  }
+  if (event.detail.target.id !== "chart") return;
+  if (dragging) event.detail.shouldSwap = false;
+  else [from, to] = [-1, -1];
 });

@@ -2,55 +2,31 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 
 import pytest
 from channels.db import database_sync_to_async
 from channels.routing import URLRouter
 from channels.testing import WebsocketCommunicator
 from django.contrib.auth.models import AnonymousUser
-from django.http import QueryDict
 from django.template.loader import render_to_string
 
-from dashboard.accounts.models import User
-from dashboard.accounts.services import OPERATOR, one_time_code_create
-from dashboard.agents.models import Agent, Connection
-from dashboard.live.consumers import TURN_PARTS, TimelineConsumer
+from dashboard.accounts.services import one_time_code_create
+from dashboard.agents.models import Connection
+from dashboard.live.consumers import TURN_PARTS
 from dashboard.live.routing import websocket_urlpatterns
 from dashboard.live.services import turn_start
 from dashboard.turns.models import Turn
 from dashboard.turns.selectors import turn_get
 from dashboard.turns.views import turn_context
+from tests.dashboard.dialling import dialled, everything
 from tests.dashboard.driving import AgentOf, Play, driven
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@asynccontextmanager
-async def dialled(address: str) -> AsyncIterator[WebsocketCommunicator]:
-    """A signed-in page's socket."""
-    socket = WebsocketCommunicator(URLRouter(websocket_urlpatterns), address)
-    socket.scope["user"] = await User.objects.aget(username=OPERATOR)
-    accepted, _ = await socket.connect()
-    assert accepted
-    try:
-        yield socket
-    finally:
-        await socket.disconnect()
-
-
 @pytest.fixture(autouse=True)
 def operator(db: None) -> None:
     one_time_code_create()
-
-
-async def everything(socket: WebsocketCommunicator, *, until: str) -> list[str]:
-    """What is pushed until a push says `until`."""
-    pushed: list[str] = []
-    while not pushed or until not in pushed[-1]:
-        pushed.append(await socket.receive_from(timeout=20))
-    return pushed
 
 
 def by_id(fragments: list[str]) -> dict[str, str]:
@@ -129,48 +105,6 @@ async def test_a_turn_is_followed_though_the_layer_drops_every_message(queued: T
 async def test_a_turn_that_is_not_there_closes_the_socket():
     async with dialled("/ws/turns/01890000-0000-7000-8000-000000000000/?seq=nonsense") as socket:
         assert (await socket.receive_output(timeout=5))["type"] == "websocket.close"
-
-
-async def test_new_turns_appear_at_the_top_of_the_timeline_and_change_in_place(queued: Turn):
-    async with dialled("/ws/timeline/") as socket:
-        assert str(queued.id) in await socket.receive_from(timeout=5)
-        driving = asyncio.create_task(driven(queued))
-        pushed = await everything(socket, until='data-reason="retry_limit"')
-        await driving
-        assert f'<tr hx-swap-oob="true" id="row-{queued.id}">' in pushed[-1]
-        agent = await Agent.objects.select_related("connection", "policy", "project").aget()
-        other = await database_sync_to_async(turn_start)(agent=agent, input_text="One more.")
-        push = await socket.receive_from(timeout=5)
-        assert push.startswith('<tbody hx-swap-oob="afterbegin:#rows">')
-        assert f'id="row-{other.id}"' in push
-
-
-async def test_rows_that_change_and_rows_that_come_are_messages_of_their_own(queued: Turn):
-    """A table's body after a bare row is dropped by the parser, and the new turn with it."""
-    consumer = TimelineConsumer()
-    consumer.begin(QueryDict(""))
-    await database_sync_to_async(consumer.news)()
-    await driven(queued)
-    agent = await Agent.objects.select_related("connection", "policy", "project").aget()
-    other = await database_sync_to_async(turn_start)(agent=agent, input_text="One more.")
-    changed, added, _ = await database_sync_to_async(consumer.news)()
-    assert changed.startswith(f'<tr hx-swap-oob="true" id="row-{queued.id}">')
-    assert added.startswith(f'<tbody hx-swap-oob="afterbegin:#rows"><tr class="fresh" id="row-{other.id}">')
-
-
-async def test_the_timeline_respects_its_filters(queued: Turn):
-    async with dialled("/ws/timeline/?status=queued") as socket:
-        assert str(queued.id) in await socket.receive_from(timeout=5)
-        driving = asyncio.create_task(driven(queued))
-        assert await socket.receive_from(timeout=5) == f'<tr id="row-{queued.id}" hx-swap-oob="delete"></tr>'
-        await driving
-
-
-async def test_a_later_page_is_told_how_many_turns_are_new(queued: Turn):
-    newest = "01890000-0000-7000-8000-000000000000"
-    async with dialled(f"/ws/timeline/?cursor=nonsense&newest={newest}") as socket:
-        pushed = [await socket.receive_from(timeout=5), await socket.receive_from(timeout=5)]
-        assert "1 new turn<" in pushed[1]
 
 
 async def test_the_turns_of_an_agent_are_kept_up_to_date(queued: Turn):

@@ -1,0 +1,228 @@
+"""The timeline as people use it: found by filters, kept under a name, tagged, held still."""
+
+import re
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.conftest import CHECKOUT, PHONE, NewPage
+from tests.browser.journeys import LONG, ask, ended, scrolls_sideways
+
+#: Turns of two models in yesterday's hours, every third one cut off.
+MADE = """
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+from dashboard.agents.selectors import project_default
+from dashboard.turns.ids import first_id_at
+from dashboard.turns.models import Turn
+midnight = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+for n in range(48):
+    cut = n % 3 == 0
+    Turn.objects.create(
+        id=UUID(int=first_id_at(midnight - timedelta(minutes=30 * (n + 1))).int + n), project=project_default(),
+        agent_name="made", provider="openai", model=("alpha", "beta")[n % 2], max_tokens=100, input_text=f"Yesterday {n}.",
+        status="partial" if cut else "completed", stop_reason="retry_limit" if cut else "completed",
+        model_stop_reason="max_tokens" if cut else "end_turn", input_tokens=10, output_tokens=100, duration_ms=900,
+    )
+"""
+
+
+@pytest.fixture(scope="module")
+def yesterday(link: str, environment: dict[str, str]) -> None:
+    subprocess.run([sys.executable, "manage.py", "shell", "-c", MADE], cwd=CHECKOUT, env=environment, check=True)
+
+
+def counted(page: Page, text: str) -> None:
+    """Wait for the chart to say how many turns there are."""
+    expect(page.locator("#chart .total")).to_have_text(text, timeout=LONG)
+
+
+def facet(page: Page, name: str, value: str) -> Locator:
+    return page.locator(f"#facet-{name}").get_by_label(value, exact=False)
+
+
+def prompts(page: Page) -> list[str]:
+    return page.locator("#rows .c-prompt a").all_inner_texts()
+
+
+def test_find_the_truncated_turns_of_one_model_yesterday(page: Page, new_page: NewPage, yesterday: None):
+    page.goto("/")
+    page.get_by_role("link", name="yesterday", exact=True).click()
+    counted(page, "48 turns")
+    facet(page, "model", "alpha").check()
+    counted(page, "24 turns")
+    facet(page, "model_stop_reason", "max_tokens").check()
+    counted(page, "8 turns")
+    assert prompts(page) == [f"Yesterday {n}." for n in range(0, 48, 6)]
+    box = page.locator("#brush").bounding_box()
+    assert box
+    page.mouse.move(box["x"] + box["width"] * 0.01, box["y"] + 40)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.4999, box["y"] + 40, steps=4)
+    expect(page.locator("#chosen")).to_contain_text("4 turns")
+    page.mouse.up()
+    counted(page, "4 turns")
+    found = prompts(page)
+    assert found == [f"Yesterday {n}." for n in range(24, 48, 6)]
+    shared = new_page()
+    shared.goto(page.url)
+    counted(shared, "4 turns")
+    assert prompts(shared) == found
+    expect(shared.locator(".chip")).to_have_count(4)
+
+
+def test_a_time_is_chosen_by_keys_alone(page: Page, yesterday: None):
+    day = datetime.now(UTC).date() - timedelta(days=1)
+    page.goto(f"/?agent=made&since={day}&until={day + timedelta(days=1)}")
+    counted(page, "48 turns")
+    brush = page.get_by_role("slider", name="Time")
+    brush.focus()
+    page.keyboard.press("Home")
+    for _ in range(5):
+        page.keyboard.press("Shift+ArrowRight")
+    told = brush.get_attribute("aria-valuetext")
+    assert told
+    page.keyboard.press("Enter")
+    counted(page, f"{told.rsplit(': ', 1)[1]}")
+    page.get_by_role("link", name=re.compile("Without When")).click()
+    counted(page, "48 turns")
+
+
+def test_filters_are_taken_away_one_by_one_and_by_going_back(page: Page, yesterday: None):
+    page.goto("/?agent=made&status=partial&model=alpha")
+    page.get_by_role("link", name="Without Model: alpha").click()
+    expect(page).to_have_url(re.compile(r"\?status=partial&agent=made$"))
+    expect(facet(page, "model", "alpha")).not_to_be_checked()
+    counted(page, "16 turns")
+    page.get_by_label("Words in prompts").press_sequentially("nothingatall")
+    expect(page).to_have_url(re.compile("q=nothingatall"))
+    page.get_by_role("link", name=re.compile("without Words")).click(timeout=LONG)
+    counted(page, "16 turns")
+    page.go_back()
+    expect(page.get_by_label("Words in prompts")).to_have_value("nothingatall")
+
+
+def test_a_view_is_saved_and_found_again(page: Page, new_page: NewPage, yesterday: None):
+    page.goto("/?agent=made&status=partial")
+    page.get_by_text("Views", exact=True).click()
+    page.get_by_label("Save these filters as").fill("Cut off, made")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator("#views .note")).to_have_text("“Cut off, made” is saved.")
+    other = new_page()
+    other.goto("/")
+    other.get_by_text("Views", exact=True).click()
+    other.get_by_role("link", name="Cut off, made").click()
+    expect(other).to_have_url(re.compile(r"\?status=partial&agent=made$"))
+    counted(other, "16 turns")
+
+
+def test_many_turns_are_tagged_at_once_and_found_by_the_tag(page: Page, yesterday: None):
+    page.goto("/?agent=made&model=beta")
+    boxes = page.locator("#rows .c-pick input")
+    boxes.nth(1).check()
+    boxes.nth(4).click(modifiers=["Shift"])
+    expect(page.locator("[data-chosen]")).to_have_text("4")
+    page.get_by_role("button", name="Tag…").click()
+    page.get_by_label("Put on").fill("look later")
+    page.get_by_role("button", name="Tag 4 turns").click()
+    expect(page.get_by_role("dialog")).to_contain_text("4 turns changed.")
+    page.get_by_role("dialog").get_by_text("Close").click()
+    expect(page.locator("#rows .tag")).to_have_text(["look later"] * 4)
+    expect(page.locator("#bulk")).to_be_hidden()
+    facet(page, "tag", "look later").check()
+    counted(page, "4 turns")
+
+
+def test_all_that_match_are_erased_after_a_question_that_names_the_count(page: Page, yesterday: None):
+    page.goto("/?agent=made&q=Yesterday+47")
+    page.get_by_label("Choose “Yesterday 47.”").check()
+    page.get_by_label("all that match").check()
+    page.get_by_role("button", name="Erase…").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("Erase 1 turn for good?")
+    expect(dialog.get_by_text("Keep them")).to_be_focused()
+    dialog.get_by_role("button", name="Erase 1 turn").click()
+    expect(dialog).to_contain_text("1 turn erased.")
+    dialog.get_by_text("Close").click()
+    expect(page.locator("#rows tr")).to_have_count(0)
+
+
+def test_the_list_is_held_still_and_let_go(page: Page, new_page: NewPage):
+    page.goto("/?agent=sim-essay")
+    page.get_by_role("button", name="Pause").click()
+    expect(page.get_by_role("button", name="Pause")).to_have_attribute("aria-pressed", "true")
+    page.wait_for_timeout(1000)
+    other = new_page()
+    ask(other, "sim-essay", "While you wait.", max_tokens=60)
+    expect(page.locator("#new-turns")).to_have_text("1 new turn", timeout=LONG)
+    expect(page.locator("#rows")).not_to_contain_text("While you wait.")
+    page.get_by_role("link", name="1 new turn").click()
+    expect(page.locator("#rows tr").first).to_contain_text("While you wait.")
+    expect(page.locator("#new-turns")).to_be_empty()
+    expect(page.get_by_role("button", name="Pause")).to_have_attribute("aria-pressed", "false")
+    ended(other)
+
+
+def test_rows_that_come_do_not_move_what_one_reads(page: Page, new_page: NewPage, yesterday: None):
+    page.goto("/")
+    counted(page, page.locator("#chart .total").inner_text())
+    page.mouse.wheel(0, 1800)
+    page.wait_for_timeout(800)
+    read = page.locator("#rows tr").nth(30)
+    row_id, before = read.get_attribute("id"), read.bounding_box()
+    other = new_page()
+    ask(other, "sim-essay", "Far above.", max_tokens=60)
+    expect(page.locator("#new-turns")).to_contain_text("new turn", timeout=LONG)
+    assert page.locator(f"#{row_id}").bounding_box() == before
+
+
+def test_the_keyboard_alone_walks_chooses_and_opens(page: Page, yesterday: None):
+    page.goto("/?agent=made")
+    expect(page.locator("#rows tr").nth(2)).to_be_visible()
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    page.keyboard.press("x")
+    expect(page.locator("#rows tr").nth(1).locator(".c-pick input")).to_be_checked()
+    page.locator("#rows tr").nth(1).locator(".c-prompt a").focus()
+    page.keyboard.press("k")
+    expect(page.locator("#rows tr").first.locator(".c-prompt a")).to_be_focused()
+    page.keyboard.press("/")
+    expect(page.get_by_label("Words in prompts")).to_be_focused()
+    page.keyboard.press("Tab")
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
+    page.keyboard.press("Escape")
+
+
+def test_columns_are_chosen_once_and_kept(page: Page, yesterday: None):
+    page.goto("/?agent=made")
+    expect(page.locator("#rows .c-cap").first).to_be_hidden()
+    page.get_by_text("Columns", exact=True).click()
+    page.get_by_label("max_tokens", exact=True).first.check()
+    page.get_by_label("Continuations").uncheck()
+    page.reload()
+    expect(page.locator("#rows .c-cap").first).to_be_visible()
+    expect(page.locator("#rows .c-more").first).to_be_hidden()
+
+
+def test_on_a_phone_the_filters_fold_away_and_nothing_scrolls_sideways(new_page: NewPage, yesterday: None):
+    page = new_page(viewport=PHONE)
+    page.goto("/?agent=made")
+    expect(page.locator("#facet-panel")).to_be_hidden()
+    page.get_by_role("button", name="Filters").click()
+    facet(page, "status", "partial").check()
+    counted(page, "16 turns")
+    page.locator("#rows .c-pick input").first.check()
+    assert not scrolls_sideways(page)
+
+
+def test_without_scripts_the_filters_are_a_plain_form(new_page: NewPage, yesterday: None):
+    page = new_page(java_script_enabled=False)
+    page.goto("/")
+    page.get_by_label("partial").check()
+    page.locator("input[name='agent']").fill("made")
+    page.get_by_role("button", name="Find").first.click()
+    assert prompts(page) == [f"Yesterday {n}." for n in range(0, 48, 3)]

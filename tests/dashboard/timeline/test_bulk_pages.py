@@ -1,0 +1,108 @@
+from uuid import uuid4
+
+import pytest
+from django.test import Client
+
+from dashboard.accounts.models import User
+from dashboard.live.services import turn_start
+from dashboard.timeline.models import BulkAction
+from dashboard.turns.models import Record, Turn
+from tests.dashboard.driving import AgentOf, drive
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+HTMX = {"HX-Request": "true"}
+
+
+@pytest.fixture
+def turns(agent_of: AgentOf) -> list[Turn]:
+    agent = agent_of("sim-essay")
+    return [drive(turn_start(agent=agent, input_text=f"Question {n}.")) for n in range(3)]
+
+
+def test_first_it_is_said_what_would_be_done_to_how_many(browser: Client, turns: list[Turn]):
+    response = browser.post("/timeline/tag", {"turn": [str(turn.id) for turn in turns[:2]]})
+    html = response.content.decode()
+    assert "Tag 2 turns" in html
+    assert "Question 1." in html
+    assert "Question 2." not in html
+    assert BulkAction.objects.count() == 0
+
+
+def test_tags_are_put_on_and_taken_off(browser: Client, turns: list[Turn]):
+    ids = [str(turn.id) for turn in turns]
+    Turn.objects.filter(pk=turns[0].pk).update(tags=["old"])
+    response = browser.post(
+        "/timeline/tag", {"turn": ids, "add": "odd, later ,", "remove": ["old"], "confirmed": "1"}, headers=HTMX
+    )
+    assert "3 turns changed." in response.content.decode()
+    assert response["HX-Trigger-After-Settle"] == "bulk-done"
+    assert {tuple(turn.tags) for turn in Turn.objects.all()} == {("odd", "later")}
+    assert BulkAction.objects.get().by == "operator"
+
+
+def test_without_htmx_one_is_back_on_the_same_timeline(browser: Client, turns: list[Turn]):
+    given = {"turn": [str(turns[0].id)], "add": "odd", "confirmed": "1", "query": "agent=sim-essay"}
+    response = browser.post("/timeline/tag", given, follow=True)
+    assert response.redirect_chain == [("/?agent=sim-essay", 302)]
+    assert "1 turn changed." in response.content.decode()
+
+
+def test_all_that_match_are_those_that_did_when_it_was_asked(browser: Client, turns: list[Turn]):
+    given = {"every": "1", "query": "agent=sim-essay"}
+    html = browser.post("/timeline/tag", given).content.decode()
+    assert "Tag 3 turns" in html
+    assert f'name="newest" value="{turns[2].id}"' in html
+    later = turn_start(agent=turns[0].agent, input_text="Too late.")
+    browser.post("/timeline/tag", {**given, "newest": str(turns[2].id), "add": "odd", "confirmed": "1"})
+    assert Turn.objects.filter(tags=["odd"]).count() == 3
+    assert Turn.objects.get(pk=later.pk).tags == []
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"add": "", "confirmed": "1"}, "Say which tag to put on"),
+        ({"add": "x" * 65, "confirmed": "1"}, "1 to 64 printable characters"),
+        ({"turn": ["nonsense"]}, "chosen by its id"),
+        ({"every": "1", "query": "status=sleeping"}, "There is no status “sleeping”"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_words(browser: Client, turns: list[Turn], given: dict[str, str], words: str):
+    response = browser.post("/timeline/tag", {"turn": [str(turns[0].id)], **given}, headers=HTMX)
+    assert words in response.content.decode()
+    assert BulkAction.objects.count() == 0
+
+
+def test_erasing_names_the_count_and_takes_everything(browser: Client, turns: list[Turn]):
+    ids = [str(turn.id) for turn in turns[:2]]
+    waiting = turn_start(agent=turns[0].agent, input_text="Not yet.")
+    asked = browser.post("/timeline/erase", {"turn": [*ids, str(waiting.id)]}, headers=HTMX).content.decode()
+    assert "Erase 3 turns for good?" in asked
+    assert "1 of them has not ended and will stay" in asked
+    assert Turn.objects.count() == 4
+    done = browser.post("/timeline/erase", {"turn": [*ids, str(waiting.id)], "confirmed": "1"}, headers=HTMX)
+    assert "2 turns erased; 1 had not ended" in done.content.decode()
+    assert set(Turn.objects.values_list("id", flat=True)) == {turns[2].id, waiting.id}
+    assert set(Record.objects.values_list("turn_id", flat=True)) == {turns[2].id}
+
+
+def test_who_may_not_erase_is_not_offered_it_and_refused(turns: list[Turn]):
+    client = Client()
+    client.force_login(User.objects.create_user("reader"))
+    assert "/timeline/erase" not in client.get("/").content.decode()
+    response = client.post("/timeline/erase", {"turn": [str(turns[0].id)], "confirmed": "1"})
+    assert response.status_code == 403
+    assert Turn.objects.count() == 3
+
+
+def test_a_choice_of_nothing_says_so(browser: Client, db: None):
+    html = browser.post("/timeline/tag", {}).content.decode()
+    assert "No turn is chosen" in html
+    gone = browser.post("/timeline/erase", {"turn": [str(uuid4())], "confirmed": "1"}, headers=HTMX)
+    assert "0 turns erased" in gone.content.decode()
+
+
+@pytest.mark.parametrize("address", ["/timeline/tag", "/timeline/erase"])
+def test_nothing_is_done_by_following_a_link(browser: Client, db: None, address: str):
+    assert browser.get(address).status_code == 405

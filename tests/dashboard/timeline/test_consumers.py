@@ -1,0 +1,211 @@
+"""The timeline's socket over a real layer and database: after the pushes a page is what it would be if opened anew."""
+
+import asyncio
+import json
+import re
+
+import pytest
+from channels.db import database_sync_to_async
+from channels.testing import WebsocketCommunicator
+from django.http import QueryDict
+from django.test import Client
+
+from dashboard.accounts.services import one_time_code_create
+from dashboard.agents.models import Agent, Connection
+from dashboard.live.services import turn_start
+from dashboard.timeline.consumers import TimelineConsumer
+from dashboard.turns.models import Turn
+from tests.dashboard.dialling import dialled, everything
+from tests.dashboard.driving import AgentOf, driven
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+ROW = re.compile(r"<tr[^>]* id=\"(row-[^\"]+)\".*?</tr>", re.DOTALL)
+AGE = re.compile(r"(<time[^>]*>)[^<]*(</time>)")
+
+
+@pytest.fixture(autouse=True)
+def operator(db: None) -> None:
+    one_time_code_create()
+
+
+@pytest.fixture
+def queued(agent_of: AgentOf, slow: Connection) -> Turn:
+    return turn_start(agent=agent_of("sim-essay", connection=slow, max_tokens=60), input_text="Slowly, please.")
+
+
+class Shown:
+    """What a browser shows of the timeline: its rows from the top, and how many wait."""
+
+    def __init__(self, html: str) -> None:
+        self.rows = self._rows(html)
+        self.waiting = self._waiting(html)
+
+    @staticmethod
+    def _rows(html: str) -> dict[str, str]:
+        """By id; without what pushes add, and without ages, which the page counts itself."""
+        marks = re.compile(r" (hx-swap-oob=\"true\"|class=\"fresh\")")
+        return {row[1]: AGE.sub(r"\1\2", marks.sub("", row[0])) for row in ROW.finditer(html)}
+
+    @staticmethod
+    def _waiting(html: str) -> str:
+        found = re.search(r"<p id=\"new-turns\".*?</p>", html, re.DOTALL)
+        return re.sub(r"<[^>]+>", "", found[0]) if found else ""
+
+    def take(self, message: str) -> None:
+        """Swap a push in, as htmx does."""
+        if "new-turns" in message:
+            self.waiting = self._waiting(message)
+        elif message.startswith("<tbody id="):
+            self.rows = self._rows(message)
+        elif message.startswith("<tbody"):
+            self.rows = {**self._rows(message), **self.rows}
+        else:
+            for gone in re.findall(r"<tr id=\"([^\"]+)\" hx-swap-oob=\"delete\">", message):
+                self.rows.pop(gone)
+            changed = self._rows(re.sub(r"<tr[^>]*\"delete\"></tr>", "", message))
+            assert changed.keys() <= self.rows.keys(), "htmx swaps only what is there"
+            self.rows |= changed
+
+
+@database_sync_to_async
+def opened(address: str = "/") -> Shown:
+    from dashboard.accounts.models import User
+
+    client = Client()
+    client.force_login(User.objects.get())
+    return Shown(client.get(address).content.decode())
+
+
+@database_sync_to_async
+def begun(text: str) -> Turn:
+    agent = Agent.objects.select_related("connection", "policy", "project").get()
+    return turn_start(agent=agent, input_text=text)
+
+
+async def follow(socket: WebsocketCommunicator, page: Shown, *, until: str) -> None:
+    for message in await everything(socket, until=until):
+        page.take(message)
+
+
+async def say(socket: WebsocketCommunicator, tail: str) -> None:
+    await socket.send_to(text_data=json.dumps({"tail": tail}))
+
+
+@pytest.mark.parametrize("address", ["/", "/?agent=sim-essay", "/?status=queued&status=partial"])
+async def test_a_timeline_followed_looks_as_if_opened_anew(queued: Turn, address: str):
+    page = await opened(address)
+    async with dialled(f"/ws/timeline/{address[1:]}") as socket:
+        other = await begun("One more.")
+        await follow(socket, page, until=str(other.id))
+        await asyncio.gather(driven(queued), driven(other))
+        while page.rows != (await opened(address)).rows:
+            page.take(await socket.receive_from(timeout=10))
+        last = await begun("The last.")
+        await follow(socket, page, until=str(last.id))
+    fresh = await opened(address)
+    assert list(page.rows.items()) == list(fresh.rows.items())
+    assert page.waiting == fresh.waiting == ""
+    assert len(page.rows) == 3
+
+
+async def test_a_paused_page_keeps_its_rows_true_and_counts_those_that_wait(queued: Turn):
+    page = await opened()
+    async with dialled("/ws/timeline/") as socket:
+        page.take(await socket.receive_from(timeout=5))
+        await say(socket, "pause")
+        await asyncio.sleep(0.5)
+        await begun("Waiting.")
+        await begun("Waiting too.")
+        await follow(socket, page, until="2 new turns")
+        assert (list(page.rows), page.waiting) == ([f"row-{queued.id}"], "2 new turns")
+        await driven(queued)
+        await follow(socket, page, until='data-reason="retry_limit"')
+        assert list(page.rows) == [f"row-{queued.id}"]
+
+
+async def test_resumed_it_looks_as_if_opened_anew(queued: Turn):
+    page = await opened()
+    async with dialled("/ws/timeline/") as socket:
+        page.take(await socket.receive_from(timeout=5))
+        await say(socket, "pause")
+        await asyncio.sleep(0.5)
+        await begun("Waiting.")
+        await follow(socket, page, until="1 new turn<")
+        await say(socket, "resume")
+        await follow(socket, page, until='<p id="new-turns"')
+    fresh = await opened()
+    assert list(page.rows.items()) == list(fresh.rows.items())
+    assert page.waiting == fresh.waiting == ""
+
+
+async def test_an_empty_page_can_be_paused_too(agent_of: AgentOf):
+    await database_sync_to_async(agent_of)("sim-essay")
+    page = await opened()
+    async with dialled("/ws/timeline/") as socket:
+        page.take(await socket.receive_from(timeout=5))
+        await say(socket, "pause")
+        await asyncio.sleep(0.5)
+        await begun("Waiting.")
+        await follow(socket, page, until="1 new turn<")
+    assert page.rows == {}
+
+
+@pytest.mark.parametrize("text", ["nonsense", "[]", '{"tail": 3}', '{"other": "pause"}', "null"])
+async def test_what_no_page_of_ours_says_changes_nothing(queued: Turn, text: str):
+    async with dialled("/ws/timeline/") as socket:
+        await socket.receive_from(timeout=5)
+        await socket.send_to(text_data=text)
+        other = await begun("One more.")
+        assert str(other.id) in await socket.receive_from(timeout=5)
+
+
+async def test_a_tag_shows_in_the_row(queued: Turn):
+    page = await opened()
+    async with dialled("/ws/timeline/") as socket:
+        await socket.receive_from(timeout=5)
+        await Turn.objects.filter(pk=queued.pk).aupdate(tags=["odd"])
+        await follow(socket, page, until='<span class="tag">odd</span>')
+    assert page.rows == (await opened()).rows
+
+
+async def test_new_turns_appear_at_the_top_of_the_timeline_and_change_in_place(queued: Turn):
+    async with dialled("/ws/timeline/") as socket:
+        assert str(queued.id) in await socket.receive_from(timeout=5)
+        driving = asyncio.create_task(driven(queued))
+        pushed = await everything(socket, until='data-reason="retry_limit"')
+        await driving
+        assert f'<tr hx-swap-oob="true" id="row-{queued.id}">' in pushed[-1]
+        agent = await Agent.objects.select_related("connection", "policy", "project").aget()
+        other = await database_sync_to_async(turn_start)(agent=agent, input_text="One more.")
+        push = await socket.receive_from(timeout=5)
+        assert push.startswith('<tbody hx-swap-oob="afterbegin:#rows">')
+        assert f'id="row-{other.id}"' in push
+
+
+async def test_rows_that_change_and_rows_that_come_are_messages_of_their_own(queued: Turn):
+    """A table's body after a bare row is dropped by the parser, and the new turn with it."""
+    consumer = TimelineConsumer()
+    consumer.begin(QueryDict(""))
+    await database_sync_to_async(consumer.news)()
+    await driven(queued)
+    agent = await Agent.objects.select_related("connection", "policy", "project").aget()
+    other = await database_sync_to_async(turn_start)(agent=agent, input_text="One more.")
+    changed, added, _ = await database_sync_to_async(consumer.news)()
+    assert changed.startswith(f'<tr hx-swap-oob="true" id="row-{queued.id}">')
+    assert added.startswith(f'<tbody hx-swap-oob="afterbegin:#rows"><tr class="fresh" id="row-{other.id}">')
+
+
+async def test_the_timeline_respects_its_filters(queued: Turn):
+    async with dialled("/ws/timeline/?status=queued") as socket:
+        assert str(queued.id) in await socket.receive_from(timeout=5)
+        driving = asyncio.create_task(driven(queued))
+        assert await socket.receive_from(timeout=5) == f'<tr id="row-{queued.id}" hx-swap-oob="delete"></tr>'
+        await driving
+
+
+async def test_a_later_page_is_told_how_many_turns_are_new(queued: Turn):
+    newest = "01890000-0000-7000-8000-000000000000"
+    async with dialled(f"/ws/timeline/?cursor=nonsense&newest={newest}") as socket:
+        pushed = [await socket.receive_from(timeout=5), await socket.receive_from(timeout=5)]
+        assert "1 new turn<" in pushed[1]

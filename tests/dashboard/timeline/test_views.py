@@ -1,0 +1,102 @@
+import re
+
+import pytest
+from django.test import Client
+
+from dashboard.timeline.facets import LABELS
+from dashboard.turns.models import Turn
+from dashboard.turns.tags import MOST_TAGS
+from tests.dashboard.driving import Play
+from tests.dashboard.pages import page
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def cut(play: Play) -> Turn:
+    return play("sim-essay", max_tokens=60)
+
+
+def test_facets_say_how_many_turns_have_each_value(browser: Client, cut: Turn):
+    html = page(browser, "/timeline/facets")
+    assert re.search(r'name="status" value="partial">.*?<span class="count">1</span>', html, re.DOTALL)
+    assert re.search(r'name="has" value="continuation">.*?<span class="count">1</span>', html, re.DOTALL)
+
+
+def test_what_is_chosen_is_checked_though_nothing_has_it(browser: Client, cut: Turn):
+    html = page(browser, "/timeline/facets?status=failed")
+    assert re.search(r'name="status" value="failed" checked>.*?<span class="count">0</span>', html, re.DOTALL)
+
+
+def test_several_values_of_a_facet_may_be_chosen(browser: Client, cut: Turn):
+    html = page(browser, "/timeline/facets?status=failed&status=partial")
+    assert html.count(" checked>") == 2
+
+
+def test_the_chart_draws_each_reason_in_its_look_and_tells_it_in_words(browser: Client, cut: Turn):
+    html = page(browser, "/timeline/chart")
+    assert 'id="fill-max_tokens"' in html
+    assert 'data-words="1 turn: 1 max_tokens"' in html
+    assert re.search(r'<th scope="row">[^<]+</th><td class="num">1</td>', html)
+
+
+def test_the_chart_is_coloured_by_the_agents_reason_on_request(browser: Client, cut: Turn):
+    assert 'data-words="1 turn: 1 retry_limit"' in page(browser, "/timeline/chart?stack=stop_reason")
+    assert "1 max_tokens" in page(browser, "/timeline/chart?stack=project_id")
+
+
+def test_a_chosen_time_is_said_and_can_be_left(browser: Client, cut: Turn):
+    html = page(browser, "/timeline/chart?since=2026-01-01&until=2026-01-02")
+    assert "1 Jan 2026 00:00 – 2 Jan 2026 00:00 UTC" in html
+    assert "All time" in html
+
+
+@pytest.mark.parametrize(
+    "query", ["since=2026-01-15", "until=9999-12-31T23:59", "since=9999-12-31", "since=0001-01-01"]
+)
+@pytest.mark.parametrize("fragment", ["facets", "chart"])
+def test_no_time_is_too_far_away(browser: Client, cut: Turn, query: str, fragment: str):
+    page(browser, f"/timeline/{fragment}?{query}")
+
+
+def test_without_turns_the_fragments_are_there_all_the_same(browser: Client):
+    assert "<b>0</b> turns" in page(browser, "/timeline/chart")
+    assert page(browser, "/timeline/facets").strip() == ""
+
+
+def test_it_is_said_which_filter_to_take_away(browser: Client, cut: Turn):
+    html = page(browser, "/timeline/drops?status=failed&agent=sim-essay")
+    assert "without <b>Status: failed</b>" in html
+    assert 'href="/?agent=sim-essay"' in html
+    assert "finds nothing either" in page(browser, "/timeline/drops?status=failed&agent=nobody")
+
+
+def test_the_page_asks_for_its_counts_with_its_own_filters(browser: Client, cut: Turn):
+    html = page(browser, "/?status=partial")
+    assert 'hx-get="/timeline/facets?status=partial"' in html
+    assert 'hx-get="/timeline/chart?status=partial"' in html
+
+
+def test_without_scripts_every_facet_is_in_the_form(browser: Client, cut: Turn):
+    html = page(browser, "/?status=partial")
+    for name in LABELS:
+        assert f'name="{name}"' in html
+    assert '<input type="checkbox" name="status" value="partial" checked>' in html
+
+
+def test_ranges_and_times_stand_in_their_fields(browser: Client, cut: Turn):
+    html = page(browser, "/?tokens_from=1&duration_to=900000&since=2026-01-01T10:30")
+    for value in ('value="1"', 'value="900000"', 'value="2026-01-01T10:30:00"'):
+        assert value in html
+    assert str(cut.id) in html
+
+
+def test_tags_stand_in_the_row(browser: Client, cut: Turn):
+    Turn.objects.filter(pk=cut.pk).update(tags=["<b>odd</b>"] * MOST_TAGS)
+    assert '<span class="tag">&lt;b&gt;odd&lt;/b&gt;</span>' in page(browser, "/")
+
+
+def test_an_empty_timeline_teaches_how_to_make_a_turn(browser: Client):
+    html = page(browser, "/")
+    assert "manage.py ask" in html
+    assert "POST /api/v1/turns" in html
