@@ -23,7 +23,8 @@ for n in range(48):
     cut = n % 3 == 0
     Turn.objects.create(
         id=UUID(int=first_id_at(midnight - timedelta(minutes=30 * (n + 1))).int + n), project=project_default(),
-        agent_name="made", provider="openai", model=("alpha", "beta")[n % 2], max_tokens=100, input_text=f"Yesterday {n}.",
+        agent_name="made", provider="openai", model=("alpha", "beta")[n % 2], max_tokens=100,
+        input_text=f"Yesterday {n}.",
         status="partial" if cut else "completed", stop_reason="retry_limit" if cut else "completed",
         model_stop_reason="max_tokens" if cut else "end_turn", input_tokens=10, output_tokens=100, duration_ms=900,
     )

@@ -3,6 +3,7 @@
 const form = document.getElementById("filters");
 const LIVE_COUNTS = 5000; // ms between two counts while turns come in
 let counting;
+let asking = false; // for another list
 
 htmx.config.historyCacheSize = 0; // back and forth are read from the address, never from a kept page
 htmx.config.refreshOnHistoryMiss = true;
@@ -86,9 +87,17 @@ document.addEventListener("keydown", (event) => {
 form.addEventListener("change", (event) => {
   if (event.target !== form && event.target.form !== form) event.stopImmediatePropagation();
 }, true);
-/* Counts of the list that goes would come over those of the list that comes. */
+/* Counts of a list that goes are not shown any more: they would undo a choice that was made since. */
 form.addEventListener("htmx:beforeRequest", () => {
-  for (const loader of document.querySelectorAll("[data-loads]")) htmx.trigger(loader, "htmx:abort");
+  asking = true;
+});
+form.addEventListener("htmx:afterRequest", () => {
+  asking = false;
+});
+document.addEventListener("htmx:beforeSwap", (event) => {
+  const { target, requestConfig } = event.detail;
+  const counts = target.id === "facets" || target.id === "chart";
+  if (counts && (asking || !requestConfig.elt.isConnected)) event.detail.shouldSwap = false;
 });
 document.addEventListener("htmx:afterSwap", (event) => {
   const { target } = event.detail;
