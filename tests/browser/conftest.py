@@ -29,7 +29,6 @@ ARGUMENTS = [
 DESK = {"width": 1280, "height": 900}
 PHONE = {"width": 390, "height": 844}
 NewPage = Callable[..., Page]
-ENVIRONMENTS: dict[str, dict[str, str]] = {}  #: of the installations, by their links
 
 
 @pytest.fixture(scope="package")
@@ -53,16 +52,9 @@ def link(environment: dict[str, str]) -> Iterator[str]:
         assert up.stdout is not None
         found = re.search(r"http://\S+/sign-in/\?code=\S+", up.stdout.readline())
         assert found, "`manage.py up` printed no link"
-        ENVIRONMENTS[found[0]] = environment
         yield found[0]
         up.terminate()
         up.wait(30)
-
-
-@pytest.fixture(scope="package")
-def environment(link: str) -> dict[str, str]:
-    """That of the installation, for commands beside it."""
-    return ENVIRONMENTS[link]
 
 
 @pytest.fixture(scope="package")

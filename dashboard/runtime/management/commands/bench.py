@@ -13,7 +13,10 @@ from dashboard.bench import core, loading, timeline, turn, what_if
 SUITES: Mapping[str, tuple[Callable[[], Iterator[str]], str]] = {
     "core": (core.rows, "transitions, stream decoding, verify, what-if and import, beside plain Python"),
     "turn": (turn.rows, "the opening of a long turn, beside the bare SQL of its rows"),
-    "what-if": (what_if.rows, "the page that answers a moving slider, for a turn of ten attempts, beside the bare core"),
+    "what-if": (
+        what_if.rows,
+        "the page that answers a moving slider, for a turn of ten attempts, beside the bare core",
+    ),
     "timeline": (timeline.lines, "pages, facets and histograms of the turns that are here, beside the bare SQL"),
 }
 LOAD = "load"
