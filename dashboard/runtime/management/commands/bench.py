@@ -20,18 +20,18 @@ SUITES: Mapping[str, tuple[Callable[[], Iterator[str]], str]] = {
     "timeline": (timeline.lines, "pages, facets and histograms of the turns that are here, beside the bare SQL"),
 }
 LOAD = "load"
+WHAT = {name: what for name, (_, what) in SUITES.items()} | {LOAD: "fill this database with made turns, for trying out"}
 
 
 class Command(BaseCommand):
-    help = "Measure.\n" + "\n".join(f"  {name}: {what}" for name, (_, what) in SUITES.items())
-    help += "\n  load: fill this database with made turns, for the suites that want many"
+    help = "\n".join(("Measure.", *(f"  {name}: {what}" for name, what in WHAT.items())))
     requires_system_checks = ()
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
         return super().create_parser(prog_name, subcommand, formatter_class=RawDescriptionHelpFormatter, **kwargs)
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("suite", choices=sorted((*SUITES, LOAD)))
+        parser.add_argument("suite", choices=sorted(WHAT))
         parser.add_argument("--turns", type=int, default=1_000_000, help="how many turns load makes")
         parser.add_argument("--days", type=float, default=30, help="over how many days, up to now, they are spread")
 
