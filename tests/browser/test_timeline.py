@@ -43,7 +43,7 @@ def counted(page: Page, text: str) -> None:
 
 def connected(page: Page) -> None:
     """Wait for the list's socket: one that is left while it still connects is an error on the console."""
-    page.wait_for_timeout(1000)
+    expect(page.locator("#timeline[data-live]")).to_be_attached(timeout=LONG)
 
 
 def facet(page: Page, name: str, value: str) -> Locator:
@@ -178,7 +178,7 @@ def test_the_list_is_held_still_and_let_go(page: Page, new_page: NewPage):
 
 def test_rows_that_come_do_not_move_what_one_reads(page: Page, new_page: NewPage, yesterday: None):
     page.goto("/")
-    counted(page, page.locator("#chart .total").inner_text())
+    expect(page.locator("#chart .total")).to_have_text(re.compile(r"\d+ turns"), timeout=LONG)
     page.mouse.wheel(0, 1800)
     page.wait_for_timeout(800)
     read = page.locator("#rows tr").nth(30)

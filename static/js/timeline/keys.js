@@ -12,20 +12,23 @@ try {
   // storage is switched off: the keys are on
 }
 
+let place = ""; // the row one is at, by id: rows are replaced while one walks them
+
 const rows = () => [...document.querySelectorAll("#rows tr")];
+const link = (row) => row?.querySelector(".c-prompt a");
 
 function go(by) {
   const all = rows();
-  const here = all.indexOf(document.activeElement.closest("#rows tr"));
+  const here = all.findIndex((row) => row.id === place);
   const row = all[Math.max(0, Math.min(all.length - 1, here < 0 ? 0 : here + by))];
-  row?.querySelector(".c-prompt a").focus();
+  link(row)?.focus();
 }
 
 const PRESSED = {
   "/": () => document.getElementById("filter_q").select(),
   j: () => go(1),
   k: () => go(-1),
-  x: () => document.activeElement.closest("#rows tr")?.querySelector(".c-pick input").click(),
+  x: () => (place ? document.getElementById(place) : null)?.querySelector(".c-pick input").click(),
   p: toggle,
   "?": () => keys.showModal(),
 };
@@ -36,6 +39,12 @@ document.addEventListener("keydown", (event) => {
   if (typing || event.ctrlKey || event.metaKey || event.altKey || !on.checked || !(event.key in PRESSED)) return;
   event.preventDefault();
   PRESSED[event.key]();
+});
+document.addEventListener("focusin", (event) => {
+  place = event.target.closest("#rows tr")?.id ?? "";
+});
+document.addEventListener("htmx:wsAfterMessage", () => {
+  if (document.activeElement === document.body && place) link(document.getElementById(place))?.focus({ preventScroll: true });
 });
 on.addEventListener("change", () => {
   try {

@@ -45,6 +45,7 @@ function watch() {
 document.addEventListener("htmx:wsOpen", (event) => {
   if (event.target.id !== "timeline") return;
   socket = event.detail.socketWrapper;
+  event.target.dataset.live = "";
   said = "resume";
   tell();
 });
