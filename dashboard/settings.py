@@ -43,6 +43,10 @@ INSTALLED_APPS = [
     "dashboard.live",
     "dashboard.prices",
     "dashboard.replay",
+    "dashboard.keeping",
+    "dashboard.commenting",
+    "dashboard.comparing",
+    "dashboard.sharing",
     "dashboard.api",
     "dashboard.runtime",
 ]

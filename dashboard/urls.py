@@ -18,4 +18,8 @@ urlpatterns = [
     path("", include("dashboard.timeline.urls")),
     path("", include("dashboard.live.urls")),
     path("", include("dashboard.replay.urls")),
+    path("", include("dashboard.keeping.urls")),
+    path("", include("dashboard.commenting.urls")),
+    path("", include("dashboard.comparing.urls")),
+    path("", include("dashboard.sharing.urls")),
 ]

@@ -16,6 +16,7 @@ class Door(StrEnum):
 
     OPEN = "open"  #: as anyone else
     SIGN_IN = "sign_in"  #: with its form
+    SHARED = "shared"  #: with 404, unless the address itself holds a credential; no other counts there
     PROBLEM = "problem"  #: 401 and problem details
     GATEWAY = "gateway"  #: 401 and an error as the OpenAI API words it
     PAGE = "page"  #: with the sign-in page
@@ -26,6 +27,7 @@ EXACT = {"/healthz": Door.OPEN, SIGN_IN: Door.SIGN_IN}
 #: Addresses by prefix: the path itself without the last slash, and all below it. The first that fits counts.
 BELOW = (
     ("/static/", Door.OPEN),
+    ("/share/", Door.SHARED),
     ("/api/", Door.PROBLEM),
     ("/metrics/", Door.PROBLEM),
     ("/.well-known/", Door.PROBLEM),

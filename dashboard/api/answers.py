@@ -229,3 +229,18 @@ class Backtest(BaseModel):
     tokens_delta: int
     calls_delta: int
     flipped_turns: list[UUID]
+
+
+class Imported(BaseModel):
+    id: UUID = Field(description="Another than the file's, where that is taken by another turn.")
+    already_here: bool = Field(description="The very same turn was here; nothing was stored.")
+    verified: bool = Field(description="Whether its events, judged again here, gave the same history.")
+
+
+class Comment(BaseModel):
+    id: UUID
+    transition: int = Field(description="Its number, from 1; 0: the turn as a whole.")
+    author: str
+    text: str
+    created_at: datetime
+    edited_at: datetime | None

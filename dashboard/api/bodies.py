@@ -204,6 +204,13 @@ class Control(Body):
     breakpoints: list[Breakpoint] | None = Field(default=None, description="In place of those there are.")
 
 
+class Comment(Body):
+    """What is said about a transition of a turn."""
+
+    text: Text = Field(description="At most 4,000 characters.")
+    transition: int = Field(default=0, description="Its number, from 1; 0: the turn as a whole.")
+
+
 class Verify(Body):
     """Do the recorded events give the recorded transitions?"""
 

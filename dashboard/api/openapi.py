@@ -86,7 +86,7 @@ def _errors_of(path: str, method: str, operation: Mapping[str, Any]) -> dict[str
         errors |= WRITING
     if "requestBody" in operation:
         errors |= WITH_BODY
-    if path.endswith(("/cancel", "/control")):
+    if path.endswith(("/cancel", "/control", "/export")):
         errors |= CONFLICT
     if "/simulator/" in path:
         errors |= SEAM

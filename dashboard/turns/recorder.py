@@ -110,19 +110,20 @@ def record_row(entry: Entry, record: Record) -> models.Record:
 def outcome_rows(entry: Entry, record: Record) -> list[models.Outcome]:
     """The judgements of the step as rows, not yet stored."""
     judged = enumerate(record.transitions)
-    return [_outcome_row(entry, position, t) for position, t in judged if t["outcome"] is not None]
+    return [outcome_row(entry.turn_id, entry.seq, position, t) for position, t in judged if t["outcome"] is not None]
 
 
 def _insert_outcomes(entry: Entry, record: Record) -> None:
     models.Outcome.objects.bulk_create(outcome_rows(entry, record))
 
 
-def _outcome_row(entry: Entry, position: int, transition: Mapping[str, Any]) -> models.Outcome:
+def outcome_row(turn_id: UUID, seq: int, position: int, transition: Mapping[str, Any]) -> models.Outcome:
+    """What was judged at one transition of record `seq`, as a row; the transition has an outcome."""
     outcome = transition["outcome"]
     error = error_of(outcome)
     return models.Outcome(
-        turn_id=entry.turn_id,
-        seq=entry.seq,
+        turn_id=turn_id,
+        seq=seq,
         position=position,
         state=transition["from"],
         decision=outcome["decision"],

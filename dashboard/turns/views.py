@@ -12,6 +12,7 @@ from django.views.decorators.http import require_safe
 
 from dashboard.accounts.models import User
 from dashboard.agents.selectors import project_default
+from dashboard.commenting.selectors import remarks_of
 from dashboard.timeline.chips import chips_of
 from dashboard.timeline.opening import EVERYTHING, opening_view, view_id_of
 from dashboard.timeline.presets import presets
@@ -86,6 +87,7 @@ def turn_context(turn: Turn, *, step: int | None = None, attempts: int | None = 
         "turn": turn,
         "attempts": attempts_page(turn.id, number=attempts, attempt=moment.attempt if moment else 1),
         "children": list(turn.children.order_by("id")),
+        "remarks": remarks_of(turn),
     }
 
 

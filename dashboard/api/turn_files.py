@@ -1,0 +1,67 @@
+"""A turn as a file, out and in; and what people say about it."""
+
+# ruff: noqa: ARG001 - every view is given its request
+
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from ninja import Router, Status
+from ninja.errors import HttpError
+
+from dashboard.api import answers, bodies
+from dashboard.api.callers import caller
+from dashboard.commenting import selectors as comments
+from dashboard.commenting.services import comment_add
+from dashboard.keeping.exporting import file_text, turn_file
+from dashboard.keeping.reading import MAX_BYTES, TOO_LARGE
+from dashboard.keeping.services import turn_import as import_turn
+from dashboard.turns import selectors
+
+router = Router(tags=["turns"])
+
+FILE = {
+    "requestBody": {
+        "required": True,
+        "content": {"application/json": {"schema": {"type": "object", "description": "docs/turn-file.md"}}},
+    }
+}
+
+
+@router.get("/turns/{turn_id}/export", response=answers.Object, summary="Export a turn")
+def turn_export(request: HttpRequest, turn_id: UUID) -> HttpResponse:
+    """Everything of a turn that has ended, as one JSON file that imports elsewhere. 409 while it runs."""
+    text = file_text(turn_file(selectors.turn_get(turn_id)))
+    named = {"Content-Disposition": f'attachment; filename="turn-{turn_id}.json"', "Cache-Control": "no-store"}
+    return HttpResponse(text, content_type="application/json", headers=named)
+
+
+@router.post(
+    "/turns/import",
+    response={200: answers.Imported, 201: answers.Imported},
+    summary="Import a turn",
+    openapi_extra=FILE,
+)
+def turn_import(request: HttpRequest, unverified: bool = False) -> Status[dict[str, Any]]:
+    """A file of at most 64 MB that an export made. It is judged again; with `unverified=true` it is stored even where
+    its history does not verify. 200 where the very same turn is here already."""
+    content = request.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
+        raise HttpError(413, TOO_LARGE)
+    made = import_turn(content=content, by=caller(request), unverified=unverified)
+    said = {"id": made.turn.id, "already_here": not made.fresh, "verified": made.verified}
+    return Status(201 if made.fresh else 200, said)
+
+
+@router.get("/turns/{turn_id}/comments", response=list[answers.Comment], summary="List a turn's comments")
+def turn_comments(request: HttpRequest, turn_id: UUID) -> list[dict[str, Any]]:
+    """In the order of the transitions they are about."""
+    return [comments.comment_shown(comment) for comment in comments.comments_of(selectors.turn_get(turn_id))]
+
+
+@router.post("/turns/{turn_id}/comments", response={201: answers.Comment}, summary="Comment on a transition")
+def turn_comment(request: HttpRequest, turn_id: UUID, body: bodies.Comment) -> Status[dict[str, Any]]:
+    """`transition` is its number, from 1; 0: the turn as a whole."""
+    turn = selectors.turn_get(turn_id)
+    made = comment_add(turn=turn, transition=body.transition, text=body.text, author=caller(request))
+    return Status(201, comments.comment_shown(made))

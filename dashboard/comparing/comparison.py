@@ -1,0 +1,51 @@
+"""Two turns side by side: what they were asked with, what they did, what they said, and what it took."""
+
+from dataclasses import dataclass
+
+from dashboard.comparing.figures import Figure, Measured, figures_of
+from dashboard.comparing.paths import PathDiff, path_diff
+from dashboard.comparing.policies import Field, fields_of
+from dashboard.comparing.wording import WordDiff, word_diff
+from dashboard.turns.models import UNFINISHED, Turn
+from dashboard.turns.selectors import attempts_of
+from dashboard.turns.shown import TurnShown, turn_shown
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """`fields` that differ come first."""
+
+    left: TurnShown
+    right: TurnShown
+    fields: tuple[Field, ...]
+    path: PathDiff
+    answer: WordDiff
+    figures: tuple[Figure, ...]
+
+    @property
+    def different(self) -> tuple[Field, ...]:
+        return tuple(field for field in self.fields if not field.same)
+
+    @property
+    def alike(self) -> tuple[Field, ...]:
+        return tuple(field for field in self.fields if field.same)
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether one of them may still say more."""
+        return any(side.turn.status in UNFINISHED for side in (self.left, self.right))
+
+
+def comparison_of(left: Turn, right: Turn) -> Comparison:
+    """Both histories are read and judged again."""
+    one, other = turn_shown(left), turn_shown(right)
+    return Comparison(
+        left=one,
+        right=other,
+        fields=fields_of(left, one.shown, right, other.shown),
+        path=path_diff(one.shown.moments, other.shown.moments),
+        answer=word_diff(left.output_text, right.output_text),
+        figures=figures_of(
+            Measured(left, attempts_of(left.id).first()), Measured(right, attempts_of(right.id).first())
+        ),
+    )

@@ -1,0 +1,79 @@
+"""What two turns did, transition beside transition."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dashboard.comparing.alignment import Stretch, align
+from dashboard.turns.stepping import Moment
+
+KEPT = 1  #: transitions that are shown at each end of a run that is the same
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One row: what either turn did there; None where it did nothing of the kind."""
+
+    left: Moment | None
+    right: Moment | None
+
+    @property
+    def same(self) -> bool:
+        return self.left is not None and self.right is not None and _move(self.left) == _move(self.right)
+
+    @property
+    def otherwise(self) -> bool:
+        """The same move, for another reason or with other numbers in it."""
+        return self.left is not None and self.right is not None and self.left.reason != self.right.reason
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Rows in order. `folded`: they are the same, and more than need be seen. `first`: the two part here."""
+
+    pairs: tuple[Pair, ...]
+    same: bool
+    folded: bool = False
+    first: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PathDiff:
+    runs: tuple[Run, ...]
+    left: int
+    right: int
+
+    @property
+    def same(self) -> bool:
+        return all(run.same for run in self.runs)
+
+
+def path_diff(left: tuple[Moment, ...], right: tuple[Moment, ...]) -> PathDiff:
+    """Two paths aligned by what moved, not by when."""
+    stretches = align([_move(moment) for moment in left], [_move(moment) for moment in right])
+    return PathDiff(tuple(_runs(stretches, left, right)), len(left), len(right))
+
+
+def _move(moment: Moment) -> tuple[str, str, str]:
+    return moment.source, moment.trigger, moment.target
+
+
+def _runs(stretches: list[Stretch], left: tuple[Moment, ...], right: tuple[Moment, ...]) -> Iterator[Run]:
+    parted = False
+    for stretch in stretches:
+        if stretch.same:
+            pairs = tuple(map(Pair, left[stretch.i : stretch.j], right[stretch.k : stretch.l]))
+            yield from _with_fold(pairs)
+        else:
+            only_left = tuple(Pair(moment, None) for moment in left[stretch.i : stretch.j])
+            only_right = tuple(Pair(None, moment) for moment in right[stretch.k : stretch.l])
+            yield Run((*only_left, *only_right), same=False, first=not parted)
+            parted = True
+
+
+def _with_fold(pairs: tuple[Pair, ...]) -> Iterator[Run]:
+    if len(pairs) < 2 * KEPT + 2:
+        yield Run(pairs, same=True)
+        return
+    yield Run(pairs[:KEPT], same=True)
+    yield Run(pairs[KEPT:-KEPT], same=True, folded=True)
+    yield Run(pairs[-KEPT:], same=True)

@@ -1,0 +1,51 @@
+"""Whether a value of the core is what its annotations say. The core's readers trust who wrote a history; a file's
+writer is a stranger."""
+
+import types
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+
+def misfits(hint: Any, value: Any, place: str = "") -> Iterator[str]:
+    """The places in a value that are not as annotated, with dots between the parts."""
+    origin = get_origin(hint)
+    if origin in (Union, types.UnionType):
+        if not any(_fits(inner, value) for inner in get_args(hint)):
+            yield place
+    elif origin is tuple:
+        yield from _misfits_of_items(get_args(hint)[0], value, place) if isinstance(value, tuple) else (place,)
+    elif origin is frozenset:
+        inner = get_args(hint)[0]
+        if not isinstance(value, frozenset) or not all(_fits(inner, item) for item in value):
+            yield place
+    elif is_dataclass(hint):
+        yield from _misfits_of_fields(hint, value, place) if type(value) is hint else (place,)
+    elif not _plainly_fits(hint, origin, value):
+        yield place
+
+
+def _fits(hint: Any, value: Any) -> bool:
+    return next(misfits(hint, value), None) is None
+
+
+def _misfits_of_items(inner: Any, value: tuple[Any, ...], place: str) -> Iterator[str]:
+    for index, item in enumerate(value):
+        yield from misfits(inner, item, f"{place}.{index}")
+
+
+def _misfits_of_fields(cls: Any, value: Any, place: str) -> Iterator[str]:
+    hints = get_type_hints(cls)
+    for field in fields(cls):
+        if field.compare and field.name != "criteria":  # built here, not read
+            yield from misfits(hints[field.name], getattr(value, field.name), f"{place}.{field.name}".lstrip("."))
+
+
+def _plainly_fits(hint: Any, origin: Any, value: Any) -> bool:
+    if hint is Any:
+        return True
+    if origin is not None:  # Mapping[str, Any] and its like
+        return isinstance(value, Mapping)
+    if hint is float:
+        return type(value) in (int, float)
+    return type(value) is hint if hint in (int, str, bool) else isinstance(value, hint)

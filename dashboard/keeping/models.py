@@ -1,0 +1,26 @@
+"""What is remembered of a turn that came as a file."""
+
+from django.conf import settings
+from django.db import models
+
+from dashboard.turns.fields import ExactJSONField
+from dashboard.turns.models import Turn
+
+
+class Origin(models.Model):
+    """Where an imported turn came from; it goes when its turn goes (the database sees to that, migration 0001)."""
+
+    turn = models.OneToOneField(
+        Turn, on_delete=models.CASCADE, primary_key=True, db_constraint=False, related_name="origin"
+    )
+    original_id = models.UUIDField()  #: the turn's id in the file
+    sha256 = models.CharField(max_length=64, db_index=True)  #: of the file's `turn`
+    exported_at = models.DateTimeField()
+    core_version = models.TextField()  #: that wrote the file
+    imported_at = models.DateTimeField()
+    imported_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
+    #: What the file says and no row here can: `{parent_id, policy}`.
+    told = ExactJSONField(default=dict)
+
+    def __str__(self) -> str:
+        return f"{self.turn_id} from a file of {self.exported_at:%Y-%m-%d %H:%M}"

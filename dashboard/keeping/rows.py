@@ -1,0 +1,83 @@
+"""The rows of an imported turn. Outcomes are derived from its transitions, as when a turn is recorded."""
+
+import json
+from collections.abc import Iterator
+
+from django.core.exceptions import ValidationError
+
+from dashboard.commenting.models import Comment
+from dashboard.keeping import shapes
+from dashboard.keeping.judging import Judged
+from dashboard.tools.services import documents_add, documents_clean
+from dashboard.turns import models
+from dashboard.turns.history import request_body_of, sha256_of
+from dashboard.turns.recorder import outcome_row
+
+BATCH = 500
+
+
+def store_history(turn: models.Turn, file: shapes.TurnFile, judged: Judged) -> None:
+    """All rows but the turn's own, in the caller's transaction. Raises `ValidationError` by field."""
+    said = file.turn
+    models.Record.objects.bulk_create(_records(turn, said), batch_size=BATCH)
+    models.Outcome.objects.bulk_create(_outcomes(turn, judged), batch_size=BATCH)
+    models.TurnMessage.objects.bulk_create(_messages(turn, said), batch_size=BATCH)
+    models.Attempt.objects.bulk_create(_attempts(turn, said), batch_size=BATCH)
+    models.AttemptChunk.objects.bulk_create(_chunks(turn, said), batch_size=BATCH)
+    documents_add(turn=turn, documents=documents_clean([document.model_dump() for document in said.documents]))
+    Comment.objects.bulk_create(_comments(turn, file.notes.comments))
+
+
+def _records(turn: models.Turn, said: shapes.Turn) -> Iterator[models.Record]:
+    return (models.Record(turn_id=turn.id, **record.model_dump()) for record in said.records)
+
+
+def _outcomes(turn: models.Turn, judged: Judged) -> Iterator[models.Outcome]:
+    for record in judged.recording.records:
+        for position, transition in enumerate(record.transitions):
+            if transition["outcome"] is not None:
+                yield outcome_row(turn.id, record.seq, position, transition)
+
+
+def _messages(turn: models.Turn, said: shapes.Turn) -> Iterator[models.TurnMessage]:
+    for n, wire in enumerate(said.messages):
+        _read(wire, f"turn.messages.{n}")
+        yield models.TurnMessage(turn_id=turn.id, n=n, wire=wire)
+
+
+def _attempts(turn: models.Turn, said: shapes.Turn) -> Iterator[models.Attempt]:
+    first = said.attempts[0].index if said.attempts else 1  # a fork counts on from its parent's
+    for n, attempt in enumerate(said.attempts):
+        if attempt.index != first + n:
+            raise ValidationError({"turn.attempts": f"Attempt {attempt.index} stands where {first + n} belongs."})
+        row = models.Attempt(turn_id=turn.id, **attempt.model_dump(exclude={"chunks"}))
+        _check_request(row, said.messages, f"turn.attempts.{n}.request")
+        yield row
+
+
+def _check_request(row: models.Attempt, messages: list[str], place: str) -> None:
+    """The body that was sent is made again from its parts, and its digest says whether it is the one."""
+    _read(row.request, place)
+    try:
+        rebuilt = sha256_of(request_body_of(row, messages))
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise ValidationError({place: "The request cannot be put together again."}) from error
+    if rebuilt != row.request_sha256:
+        raise ValidationError({place: "The request is not the one that was sent: its digest is another."})
+
+
+def _read(text: str, place: str) -> None:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValidationError({place: "It is not JSON."}) from error
+
+
+def _chunks(turn: models.Turn, said: shapes.Turn) -> Iterator[models.AttemptChunk]:
+    for attempt in said.attempts:
+        for n, chunk in enumerate(attempt.chunks, start=1):
+            yield models.AttemptChunk(turn_id=turn.id, attempt=attempt.index, n=n, **chunk.model_dump())
+
+
+def _comments(turn: models.Turn, said: list[shapes.Comment]) -> list[Comment]:
+    return [Comment(turn=turn, author_name=one.author, **one.model_dump(exclude={"author"})) for one in said]

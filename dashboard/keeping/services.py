@@ -1,0 +1,126 @@
+"""Writes: a turn from a file."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from django.core.exceptions import ValidationError
+from django.db import DataError, connection, transaction
+from django.utils import timezone
+
+from dashboard.accounts.models import User
+from dashboard.agents.models import Agent
+from dashboard.agents.selectors import project_default
+from dashboard.keeping.exporting import turn_file
+from dashboard.keeping.judging import Judged, judge
+from dashboard.keeping.models import Origin
+from dashboard.keeping.reading import digest_of, read_file
+from dashboard.keeping.rows import store_history
+from dashboard.keeping.shapes import TurnFile
+from dashboard.live.announcing import announce_created
+from dashboard.turns import models
+from dashboard.turns.ids import first_id_at, new_id
+
+UUID_OF_TIME = 7
+INTO_THE_FUTURE = timedelta(days=1)  #: what clocks may differ by
+UNVERIFIED = "{doubt}. It can be imported all the same, and will be marked as one that does not replay true."
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """`fresh` is false where the very same turn was here already; then nothing was stored."""
+
+    turn: models.Turn
+    fresh: bool
+    verified: bool
+
+
+def turn_import(*, content: bytes, by: User | None = None, unverified: bool = False) -> Import:
+    """Store the turn of a file, judged again from its records; or find it, if it is here already.
+
+    Raises `ValidationError` by field and in words, and then nothing is stored: where this is no turn file, where its
+    history is none, and, unless `unverified`, where the history does not verify.
+    """
+    file = read_file(content)
+    judged = judge(file.turn)
+    if judged.doubt and not unverified:
+        raise ValidationError({"turn.records": UNVERIFIED.format(doubt=judged.doubt.rstrip("."))})
+    try:
+        with transaction.atomic():
+            return _found_or_stored(file, judged, by)
+    except (DataError, ValueError) as error:
+        raise ValidationError("This file holds a value that the database does not take.") from error
+
+
+def _found_or_stored(file: TurnFile, judged: Judged, by: User | None) -> Import:
+    with connection.cursor() as cursor:  # two imports of one file at once: the second finds the first
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [int(file.sha256[:15], 16)])
+    found = _found(file)
+    if found is not None:
+        return Import(found, False, not judged.doubt)
+    turn = _stored(file, judged, by)
+    transaction.on_commit(lambda: announce_created(turn.id))
+    return Import(turn, True, not judged.doubt)
+
+
+def _found(file: TurnFile) -> models.Turn | None:
+    origin = Origin.objects.filter(sha256=file.sha256).select_related("turn").first()
+    if origin is not None:
+        return origin.turn
+    same_id = models.Turn.objects.filter(id=file.id).exclude(status__in=models.UNFINISHED).first()
+    same = same_id is not None and digest_of(turn_file(same_id)["turn"]) == file.sha256
+    return same_id if same else None
+
+
+def _stored(file: TurnFile, judged: Judged, by: User | None) -> models.Turn:
+    said = file.turn
+    turn = models.Turn(
+        id=_id_for(file.id),
+        project=project_default(),
+        agent=Agent.objects.filter(name=said.agent, connection__provider=said.provider).first(),
+        agent_name=said.agent,
+        provider=said.provider,
+        input_text=said.input_text,
+        policy=said.policy,
+        overrides=said.overrides,
+        setup=said.setup,
+        breakpoints=said.breakpoints,
+        parent=models.Turn.objects.filter(id=said.parent_id).first() if said.parent_id else None,
+        forked_at=said.forked_at,
+        base_snapshot=said.base_snapshot,
+        created_by=by,
+        **{"model": said.model, "max_tokens": said.max_tokens, **judged.columns, **_tags(file)},
+    )
+    turn.save(force_insert=True)
+    models.Turn.objects.filter(id=turn.id).update(created_at=said.created_at)
+    store_history(turn, file, judged)
+    Origin.objects.create(
+        turn=turn,
+        original_id=file.id,
+        sha256=file.sha256,
+        exported_at=file.exported_at,
+        core_version=file.core_version,
+        imported_at=timezone.now(),
+        imported_by=by,
+        told=_told(file),
+    )
+    return turn
+
+
+def _told(file: TurnFile) -> dict[str, Any]:
+    parent, policy = file.turn.parent_id, file.notes.policy
+    return {"parent_id": str(parent) if parent else None, "policy": policy.model_dump() if policy else None}
+
+
+def _tags(file: TurnFile) -> dict[str, list[str]]:
+    """Where turns have tags."""
+    has_tags = any(field.name == "tags" for field in models.Turn._meta.fields)
+    return {"tags": list(file.notes.tags)} if has_tags else {}
+
+
+def _id_for(wanted: UUID) -> UUID:
+    """The file's id, where it is free and tells a time that has been; the timeline is ordered by ids."""
+    latest = first_id_at(timezone.now() + INTO_THE_FUTURE)
+    usable = wanted.version == UUID_OF_TIME and wanted < latest
+    return wanted if usable and not models.Turn.objects.filter(id=wanted).exists() else new_id()

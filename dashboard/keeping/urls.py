@@ -1,0 +1,8 @@
+"""`/import`."""
+
+from dashboard.keeping import views
+from dashboard.turns.urls import either
+
+app_name = "keeping"
+
+urlpatterns = either("import", views.page, "import")

@@ -1,0 +1,109 @@
+"""What is left out is left out everywhere: a word that was said is in no form on the page."""
+
+import re
+from dataclasses import fields
+from html import unescape
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from agentcore.errors import ErrorType, ProviderError
+from agentcore.events import ModelFailed
+from dashboard.accounts.models import User
+from dashboard.commenting.services import comment_add
+from dashboard.live.services import turn_start
+from dashboard.sharing.redaction import KEPT, SENTENCES, Redaction
+from dashboard.sharing.services import link_create
+from dashboard.turns.models import Turn
+from dashboard.turns.selectors import attempts_of
+from dashboard.turns.shown import TurnShown, shown_of, turn_shown
+from tests.dashboard.driving import AgentOf, drive
+from tests.dashboard.turns.histories import recorded, started, with_a_tool
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+WORD = "zanzibar"
+ENDINGS = ["sim-essay", "sim-tools", "sim-cut-tool", "sim-schema", "sim-malformed", "sim-500", "sim-html", "sim-odd", "sim-refusal", "sim-script"]  # fmt: skip
+
+
+def html_of(turn: Turn, *, redacted: bool = True) -> str:
+    user, _ = User.objects.get_or_create(username="ada")
+    _, token = link_create(turn=turn, lifetime="1h", redacted=redacted, by=user)
+    response = Client().get(f"/share/{token}")
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def phrases(text: str) -> set[tuple[str, ...]]:
+    """Every three words running: words of ours may be words of an answer, phrases are not."""
+    words = re.findall(r"\w+", unescape(re.sub(r"<[^>]*>", " ", text)).lower())
+    return {run for run in zip(words, words[1:], words[2:], strict=False) if len("".join(run)) > 10}
+
+
+@pytest.mark.parametrize("model", ENDINGS)
+def test_no_word_of_prompt_or_answer_is_on_the_page(agent_of: AgentOf, model: str):
+    tools = {"tools": ["calculator", "search_documents"]} if "tool" in model or model == "sim-malformed" else {}
+    schema = {"envelope_schema": {"type": "object", "required": ["title"]}} if model == "sim-schema" else {}
+    agent = agent_of(
+        model, name="agent", system_prompt=f"You are in {WORD} under a system.", max_tokens=60, **tools, **schema
+    )
+    documents = [{"name": f"{WORD}.md", "text": WORD}] if tools else []
+    turn = drive(turn_start(agent=agent, input_text=f"What of {WORD}?", documents=documents))
+    comment_add(turn=turn, transition=1, text=f"{WORD} again", author=User.objects.create(username="bob"))
+    html = html_of(turn)
+    assert WORD not in html.lower()
+    said = phrases(turn.output_text) | phrases(" ".join(attempt.text for attempt in attempts_of(turn.id)))
+    assert not said & phrases(html)
+    shown = html_of(turn, redacted=False)
+    assert WORD in shown
+    assert not turn.output_text or said & phrases(shown)
+
+
+def test_what_an_error_quotes_is_taken_out_of_reasons_verdict_and_notice():
+    error = ProviderError(ErrorType.MODEL, "invalid_request", f"bad request: “{WORD}” is not allowed here.", status=400)
+    recording = recorded(started(), ModelFailed(1.0, error))
+    redaction = Redaction.of(recording, Turn(max_tokens=1))
+    shown = redaction.value(shown_of(recording))
+    assert any("invalid_request" in moment.reason for moment in shown.moments)
+    assert WORD not in str(shown)
+    end = recording.final.end  # type: ignore[union-attr]
+    assert WORD not in redaction.sentence(end.error_message)  # type: ignore[union-attr]
+    assert WORD not in redaction.sentence(f"Failed: Bad request: “{WORD}” is not allowed here")
+
+
+def test_numbers_reasons_and_transitions_stay():
+    recording = with_a_tool()
+    before, after = shown_of(recording), Redaction.of(recording, Turn(max_tokens=1)).value(shown_of(recording))
+    assert [(m.number, m.source, m.trigger, m.target, m.at) for m in before.moments] == [
+        (m.number, m.source, m.trigger, m.target, m.at) for m in after.moments
+    ]
+    assert before.diagram == after.diagram
+    assert before.rail == after.rail
+    assert [m.reason for m in after.moments] == [m.reason for m in before.moments]
+    assert "[7 characters redacted]" in str(after.transcript)
+    assert "6 * 7" not in str(after)
+    assert "42" not in str(after.transcript)
+
+
+def test_every_class_that_is_let_through_is_named_by_its_own_name(agent_of: AgentOf):
+    """A class or field that is renamed falls out of the list, and is then left out rather than let through."""
+    from dashboard.turns import diagram, meters, shown, stepping, transcript, waterfall
+
+    known = {
+        name: cls
+        for module in (diagram, meters, shown, stepping, transcript, waterfall)
+        for name, cls in vars(module).items()
+    }
+    for table in (KEPT, SENTENCES):
+        for name, names in table.items():
+            assert names <= {field.name for field in fields(known[name])}, name
+
+
+def test_a_row_that_is_shown_was_made_anew(agent_of: AgentOf):
+    turn = drive(turn_start(agent=agent_of("sim-essay"), input_text=WORD))
+    page = turn_shown(turn)
+    redacted: TurnShown = Redaction.of(recorded(started()), turn).value(page)
+    assert redacted.turn is not turn
+    hidden: list[Any] = [redacted.turn.setup, redacted.turn.policy, redacted.turn.overrides, redacted.turn.output_text]
+    assert hidden == [{}, {}, {}, ""]
