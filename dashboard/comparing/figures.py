@@ -2,8 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-
-from django.utils.safestring import SafeString
+from typing import Any
 
 from dashboard.turns.models import Attempt, Turn
 from dashboard.turns.templatetags.shown import milliseconds, number
@@ -25,7 +24,7 @@ class Kind:
 
     name: str
     of: Callable[[Measured], Value]
-    written: Callable[[Value], str | SafeString] = number
+    written: Callable[[Any], str] = number
     less: bool | None = True
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import starmap, zip_longest
 
 from dashboard.comparing.alignment import Stretch, align
 from dashboard.turns.stepping import Moment
@@ -11,14 +12,10 @@ KEPT = 1  #: transitions that are shown at each end of a run that is the same
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """One row: what either turn did there; None where it did nothing of the kind."""
+    """One row: what either turn did there; None where it did no more. Where they part, a row is a place only."""
 
     left: Moment | None
     right: Moment | None
-
-    @property
-    def same(self) -> bool:
-        return self.left is not None and self.right is not None and _move(self.left) == _move(self.right)
 
     @property
     def otherwise(self) -> bool:
@@ -61,12 +58,10 @@ def _runs(stretches: list[Stretch], left: tuple[Moment, ...], right: tuple[Momen
     parted = False
     for stretch in stretches:
         if stretch.same:
-            pairs = tuple(map(Pair, left[stretch.i : stretch.j], right[stretch.k : stretch.l]))
-            yield from _with_fold(pairs)
+            yield from _with_fold(tuple(map(Pair, left[stretch.i : stretch.j], right[stretch.k : stretch.l])))
         else:
-            only_left = tuple(Pair(moment, None) for moment in left[stretch.i : stretch.j])
-            only_right = tuple(Pair(None, moment) for moment in right[stretch.k : stretch.l])
-            yield Run((*only_left, *only_right), same=False, first=not parted)
+            pairs = tuple(starmap(Pair, zip_longest(left[stretch.i : stretch.j], right[stretch.k : stretch.l])))
+            yield Run(pairs, same=False, first=not parted)
             parted = True
 
 

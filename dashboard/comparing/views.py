@@ -1,5 +1,6 @@
 """`/compare?left=&right=`: two turns side by side; with one of them, what to compare it with."""
 
+from typing import Any
 from uuid import UUID
 
 from django.http import Http404, HttpRequest, HttpResponse
@@ -23,7 +24,7 @@ def page(request: HttpRequest) -> HttpResponse:
     turns, faults = {}, {}
     for side, text in typed.items():
         turns[side], faults[side] = _turn(text)
-    context = {"typed": typed, "faults": faults, **turns}
+    context: dict[str, Any] = {"typed": typed, "faults": faults, **turns}
     if turns["left"] and turns["right"]:
         return render(request, "comparing/page.html", {**context, "both": comparison_of(turns["left"], turns["right"])})
     known = turns["left"] or turns["right"]

@@ -15,6 +15,7 @@ TONES = ("\U0001f3fb", "\U0001f3ff")  #: the colours of skin follow what they co
 SHOWN = 160  #: characters that are shown at each end of a long stretch that is the same
 FOLDED = 3 * SHOWN  #: characters from which such a stretch is folded
 ALIKE = 0.25  #: the share of common words below which two texts are shown apart
+VIRAMA = 9  #: the combining class of signs that bind two letters into one
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,7 @@ class Wording:
 
 @dataclass(frozen=True, slots=True)
 class WordDiff:
-    """`left` and `right` count characters that stand only there; `alike` is the share of the words they have in common."""
+    """`left` and `right` count characters that stand only there; `alike` is the share of words in common."""
 
     pieces: tuple[Wording, ...]
     left: int
@@ -50,7 +51,7 @@ def words_of(text: str) -> list[str]:
     """The text in pieces that are compared whole; joined, they are the text."""
     words: list[str] = []
     for piece in PIECES.findall(text):
-        if words and (_extends(piece[0]) or words[-1].endswith(JOINER)):
+        if words and (_extends(piece[0]) or _joins(words[-1][-1])):
             words[-1] += piece
         else:
             words.append(piece)
@@ -61,6 +62,11 @@ def _extends(character: str) -> bool:
     """Whether it belongs to the character before it."""
     marks = unicodedata.category(character)[0] == "M" or character in (JOINER, "\u200c")
     return marks or TONES[0] <= character <= TONES[1]
+
+
+def _joins(character: str) -> bool:
+    """Whether what follows it belongs to the same character."""
+    return character == JOINER or unicodedata.combining(character) == VIRAMA
 
 
 def word_diff(left: str, right: str) -> WordDiff:

@@ -35,7 +35,7 @@ MAX_RAW = MAX_BYTES // 2
 
 
 def turn_file(turn: Turn) -> Json:
-    """Everything of a turn that has ended. Raises `TurnConflict` while it runs, `ValidationError` if it is too large."""
+    """Everything of a turn that has ended. Raises `TurnConflict` while it runs, `ValidationError` if too large."""
     if turn.status in UNFINISHED:
         raise TurnConflict(f"This turn is {turn.status}; it can be exported once it has ended.")
     raw = AttemptChunk.objects.filter(turn_id=turn.id).aggregate(size=Sum(Length("raw")))["size"] or 0

@@ -28,7 +28,7 @@ UNREADABLE = "It cannot be read: {why}."
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """`columns`: those of the turn's row that its history tells; `doubt`: why it does not verify, empty where it does."""
+    """`columns`: what the history tells of the turn's row; `doubt`: why it does not verify, empty where it does."""
 
     recording: Recording
     columns: dict[str, Any]

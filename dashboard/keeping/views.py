@@ -34,7 +34,8 @@ def _content(request: HttpRequest) -> bytes:
         raise ValidationError("Choose a file first.")
     if (file.size or 0) > MAX_BYTES:
         raise ValidationError(TOO_LARGE)
-    return file.read()
+    content: bytes = file.read()
+    return content
 
 
 def _faults(error: ValidationError) -> list[tuple[str, str]]:

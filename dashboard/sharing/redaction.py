@@ -11,7 +11,16 @@ from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 from typing import Any, TypeVar
 
-from agentcore.events import Event, ModelFailed, ModelResponded, OperatorActed, Started, ToolsReturned
+from agentcore.events import (
+    CancelRequested,
+    Event,
+    Interrupted,
+    ModelFailed,
+    ModelResponded,
+    OperatorActed,
+    Started,
+    ToolsReturned,
+)
 from agentcore.machine.snapshot import Snapshot
 from agentcore.messages import ChatResponse
 from agentcore.replay import Recording
@@ -175,8 +184,8 @@ def _said(event: Event) -> Iterator[str]:
             yield from (result.content for result in results)
         case OperatorActed():
             yield from _texts((event.messages, event.tool_result, event.system_prompt))
-        case _:
-            yield from _answer(event.partial) if getattr(event, "partial", None) else ()  # type: ignore[union-attr]
+        case Interrupted(partial=ChatResponse() as partial) | CancelRequested(partial=ChatResponse() as partial):
+            yield from _answer(partial)
 
 
 def _answer(response: ChatResponse) -> Iterator[str]:

@@ -59,9 +59,7 @@ def manage(request: HttpRequest, turn_id: UUID) -> HttpResponse:
 def _page(request: HttpRequest, turn: Turn, *, status: int = HTTPStatus.OK, **context: object) -> HttpResponse:
     links = ShareLink.objects.filter(turn=turn).select_related("created_by", "revoked_by")
     whole = {"turn": turn, "links": list(links), "choices": CHOICES, "now": timezone.now(), **context}
-    response = render(request, "sharing/manage.html", whole, status=status)
-    response["Referrer-Policy"] = "no-referrer"
-    return response
+    return render(request, "sharing/manage.html", whole, status=status)
 
 
 @require_POST

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -31,8 +32,8 @@ PHONE = {"width": 390, "height": 844}
 NewPage = Callable[..., Page]
 
 
-@pytest.fixture(scope="package")
-def environment() -> Iterator[dict[str, str]]:
+@contextmanager
+def surroundings() -> Iterator[dict[str, str]]:
     """What the programs of an installation of its own are started with."""
     outside = Path(tempfile.mkdtemp(prefix="why-"))
     outside.chmod(0o755)
@@ -44,8 +45,8 @@ def environment() -> Iterator[dict[str, str]]:
     shutil.rmtree(outside)
 
 
-@pytest.fixture(scope="package")
-def link(environment: dict[str, str]) -> Iterator[str]:
+@contextmanager
+def installation(environment: dict[str, str]) -> Iterator[str]:
     """The sign-in link of an installation of its own, made from nothing."""
     command = [sys.executable, "manage.py", "up"]
     with subprocess.Popen(command, cwd=CHECKOUT, env=environment, stdout=subprocess.PIPE, text=True) as up:
@@ -55,6 +56,20 @@ def link(environment: dict[str, str]) -> Iterator[str]:
         yield found[0]
         up.terminate()
         up.wait(30)
+
+
+@pytest.fixture(scope="package")
+def environment() -> Iterator[dict[str, str]]:
+    """That of the installation which this package's tests share."""
+    with surroundings() as given:
+        yield given
+
+
+@pytest.fixture(scope="package")
+def link(environment: dict[str, str]) -> Iterator[str]:
+    """The sign-in link of the installation that this package's tests share."""
+    with installation(environment) as address:
+        yield address
 
 
 @pytest.fixture(scope="package")
@@ -69,6 +84,10 @@ def chrome(chromium: str) -> Iterator[Browser]:
 @pytest.fixture(scope="package")
 def signed_in(chrome: Browser, link: str) -> dict[str, object]:
     """The cookies of someone who followed the link."""
+    return cookies_of(chrome, link)
+
+
+def cookies_of(chrome: Browser, link: str) -> dict[str, object]:
     context = chrome.new_context()
     page = context.new_page()
     page.goto(link)

@@ -4,7 +4,6 @@ import django.db.models.deletion
 from django.conf import settings
 from django.db import migrations, models
 
-
 #: The database itself sees to it that they go with their turn, whoever deletes the turn.
 GO_WITH_THE_TURN = """
 ALTER TABLE sharing_sharelink ADD CONSTRAINT sharing_sharelink_turn

@@ -5,6 +5,7 @@ from django.test import Client, RequestFactory
 
 from dashboard.accounts.access import Door, door_of, next_url
 from dashboard.accounts.models import ApiToken, User
+from dashboard.sharing.views import WRONG_TOKENS
 
 MACHINE = [
     "/api/v1/turns",
@@ -21,6 +22,7 @@ MACHINE = [
     "/.well-known/never-heard-of",
     "/v1/traces",
 ]
+SHARED = ["/share", "/share/", "/share/never-heard-of", "/share/a/b", "/share/%00", "/share/a%0Ab"]
 GATEWAY = ["/v1/chat/completions", "/v1/models", "/v1/never-heard-of"]
 PAGES = [
     "/",
@@ -38,6 +40,12 @@ PAGES = [
     "/never-heard-of",
     "/healthz/deeper",
     "/sign-in/deeper",
+    "/compare",
+    "/import",
+    "/turns/0192f7c1-0000-7000-8000-000000000000/share",
+    "/turns/0192f7c1-0000-7000-8000-000000000000/comments",
+    "/shared",
+    "/sharex/token",
     "/staticky",
     "//healthz",
     "/%2e%2e/static/",
@@ -80,6 +88,20 @@ def test_a_page_answers_a_strangers_odd_method_with_401_and_the_form(stranger: C
     response = getattr(stranger, method)(path)
     assert response.status_code == 401
     assert b"<form" in response.content
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("path", SHARED)
+def test_a_share_link_that_opens_nothing_tells_everyone_the_same(
+    stranger: Client, browser: Client, token: str, path: str, method: str
+):
+    WRONG_TOKENS.forget("127.0.0.1")
+    headers = {"Authorization": f"Bearer {token}"}
+    answers = [getattr(stranger, method)(path), getattr(browser, method)(path)]
+    answers += [getattr(stranger, method)(path, headers=headers), getattr(stranger, method)("/share/none")]
+    assert {answer.status_code for answer in answers} == {404}
+    assert len({answer.content for answer in answers}) == 1
+    assert b'href="/"' not in answers[0].content
 
 
 def test_the_sign_in_page_has_a_form_and_no_link_into_the_application(stranger: Client):

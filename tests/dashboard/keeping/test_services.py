@@ -9,8 +9,8 @@ import pytest
 from django.core.exceptions import ValidationError
 from django.db import connection, transaction
 
-from dashboard.commenting.services import comment_add
 from dashboard.accounts.models import User
+from dashboard.commenting.services import comment_add
 from dashboard.keeping.exporting import file_text, turn_file
 from dashboard.keeping.reading import digest_of
 from dashboard.keeping.services import Import, turn_import
@@ -217,6 +217,9 @@ def test_a_history_that_does_not_verify_is_refused_unless_one_wants_it(cut: Turn
     assert brought(file, unverified=True).verified is False
 
 
+FOREIGN = {"path": "os.system", "kwargs": {"command": "id"}}
+TIME = "2026-01-01T00:00:00+00:00"
+EMPTY_COMMENT = {"transition": 1, "author": "a", "text": "", "created_at": TIME, "edited_at": None}
 HOSTILE = [
     ("format", ("format",), "zip", ""),
     ("version", ("version",), 2, "version"),
@@ -237,7 +240,7 @@ HOSTILE = [
     ("limits", ("turn", "policy"), {"limits": {"max_continuations": "<b>"}}, "turn.policy.limits.max_continuations"),
     ("limits unknown", ("turn", "policy"), {"limits": {"surprise": 1}}, "turn.policy"),
     ("error policy", ("turn", "policy"), {"error_policy": {"on_tool_error": "dance"}}, "turn.policy"),
-    ("criterion", ("turn", "policy"), {"criterion_specs": [{"path": "os.system", "kwargs": {"command": "id"}}]}, "turn.records"),
+    ("criterion", ("turn", "policy"), {"criterion_specs": [FOREIGN]}, "turn.records"),
     ("base snapshot", ("turn", "base_snapshot"), {"state": "nowhere"}, "turn.base_snapshot"),
     ("base numbers", ("turn", "base_snapshot"), {"spent": {"attempts": "many"}}, "turn.base_snapshot.spent.attempts"),
     ("setup", ("turn", "setup"), {"setup": {"turn_id": 1}, "messages": []}, "turn.setup"),
@@ -256,14 +259,14 @@ HOSTILE = [
     ("attempt kind", ("turn", "attempts", 0, "kind"), "<script>", "turn.attempts.0.kind"),
     ("attempt usage", ("turn", "attempts", 0, "usage"), {"output_tokens": {"a": 1}}, "turn.attempts.0.usage"),
     ("attempt error", ("turn", "attempts", 0, "error"), {"kind": 1}, "turn.attempts.0.error"),
-    ("request", ("turn", "attempts", 0, "request"), '{"messages":{"history":1,"tail":[]},"x":1}', "turn.attempts.0.request"),
+    ("request", ("turn", "attempts", 0, "request"), '{"messages":[],"x":1}', "turn.attempts.0.request"),
     ("request is no object", ("turn", "attempts", 0, "request"), "[]", "turn.attempts.0.request"),
     ("request is no JSON", ("turn", "attempts", 0, "request"), "{", "turn.attempts.0.request"),
     ("digest", ("turn", "attempts", 0, "request_sha256"), "0" * 64, "turn.attempts.0.request"),
     ("message", ("turn", "messages", 0), "no JSON", "turn.messages.0"),
     ("raw", ("turn", "attempts", 0, "chunks", 0, "raw"), "not base64!", "turn.attempts.0.chunks.0.raw"),
     ("document", ("turn", "documents"), [{"name": "a", "text": "b" * 1_000_001}], "documents"),
-    ("comment", ("notes", "comments"), [{"transition": 1, "author": "a", "text": "", "created_at": "2026-01-01T00:00:00+00:00", "edited_at": None}], "notes.comments.0.text"),
+    ("comment", ("notes", "comments"), [EMPTY_COMMENT], "notes.comments.0.text"),
     ("tags", ("notes", "tags"), ["a" * 400], "notes.tags.0"),
 ]  # fmt: skip
 

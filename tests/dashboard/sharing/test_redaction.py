@@ -24,7 +24,10 @@ from tests.dashboard.turns.histories import recorded, started, with_a_tool
 pytestmark = pytest.mark.django_db(transaction=True)
 
 WORD = "zanzibar"
-ENDINGS = ["sim-essay", "sim-tools", "sim-cut-tool", "sim-schema", "sim-malformed", "sim-500", "sim-html", "sim-odd", "sim-refusal", "sim-script"]  # fmt: skip
+ENDINGS = [
+    "sim-essay", "sim-tools", "sim-cut-tool", "sim-schema", "sim-malformed", "sim-500", "sim-html", "sim-odd",
+    "sim-refusal", "sim-script",
+]  # fmt: skip
 
 
 def html_of(turn: Turn, *, redacted: bool = True) -> str:

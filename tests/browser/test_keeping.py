@@ -1,0 +1,142 @@
+"""A turn is compared, talked about, shared, and taken elsewhere."""
+
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.conftest import DESK, PHONE, NewPage, cookies_of, installation
+from tests.browser.journeys import ask, ended, scrolls_sideways
+
+DROP = """([text, name]) => {
+  const files = new DataTransfer();
+  files.items.add(new File([text], name, { type: "application/json" }));
+  for (const kind of ["dragenter", "dragover", "drop"])
+    document.body.dispatchEvent(new DragEvent(kind, { dataTransfer: files, bubbles: true, cancelable: true }));
+}"""
+
+
+def exported(page: Page, turn: str, tmp_path: Path) -> Path:
+    page.goto(turn)
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Export").click()
+    file = tmp_path / download.value.suggested_filename
+    download.value.save_as(file)
+    return file
+
+
+def test_a_turn_is_exported_dropped_elsewhere_and_verifies_there(
+    page: Page, chrome: Browser, cut_turn: str, tmp_path: Path
+):
+    file = exported(page, cut_turn, tmp_path)
+    with installation() as link:
+        base = link.split("/sign-in", maxsplit=1)[0]
+        elsewhere = chrome.new_context(base_url=base, storage_state=cookies_of(chrome, link)).new_page()
+        elsewhere.goto("/")
+        expect(elsewhere.locator(".empty")).to_contain_text("No turn has been recorded yet")
+        elsewhere.evaluate(DROP, [file.read_text(), file.name])
+        expect(elsewhere).to_have_url(re.compile(f"{cut_turn}$"))
+        expect(elsewhere.locator("#messages")).to_contain_text("Imported; it replays true.")
+        expect(elsewhere.locator(".verdict")).to_contain_text("Cut off by max_tokens 4 times")
+        expect(elsewhere.locator("#turn-head")).to_contain_text("imported")
+        elsewhere.get_by_role("link", name="What if…").click()
+        elsewhere.get_by_role("button", name="Verify").click()
+        expect(elsewhere.locator("#verify")).to_contain_text("records were judged again")
+        elsewhere.context.close()
+
+
+def test_the_same_file_again_leads_to_the_turn_that_is_here(page: Page, cut_turn: str, tmp_path: Path):
+    file = exported(page, cut_turn, tmp_path)
+    page.goto("/import")
+    page.get_by_label("Turn file").set_input_files(file)
+    page.get_by_role("button", name="Import").click()
+    expect(page).to_have_url(re.compile(f"{cut_turn}$"))
+    expect(page.locator("#messages")).to_contain_text("here already")
+
+
+def test_a_link_shows_the_turn_to_a_stranger_until_it_is_revoked(
+    page: Page, chrome: Browser, cut_turn: str, tmp_path: Path
+):
+    page.goto(cut_turn)
+    page.get_by_role("link", name="Share").click()
+    page.get_by_label("Leave out prompt and answer").uncheck()
+    page.get_by_role("button", name="Make a link").click()
+    address = page.get_by_label("Address of the link").input_value()
+    stranger = chrome.new_context(viewport=DESK).new_page()
+    asked: list[str] = []
+    stranger.on("request", lambda request: asked.append(request.url))
+    stranger.goto(address)
+    expect(stranger.locator(".verdict")).to_contain_text("Cut off by max_tokens 4 times")
+    stranger.keyboard.press("Home")
+    stranger.keyboard.press("j")
+    expect(stranger.locator("[data-now-number]")).to_have_text("2")
+    assert all("/static/" in url for url in asked[1:])
+    assert stranger.context.cookies() == []
+    page.get_by_role("button", name="Revoke the link").first.click()
+    expect(page.locator("#messages")).to_contain_text("revoked")
+    gone = stranger.goto(address)
+    assert gone is not None
+    assert gone.status == 404
+    expect(stranger.locator("main")).to_contain_text("This link opens nothing")
+    stranger.context.close()
+
+
+def test_a_redacted_link_has_no_word_of_the_prompt_anywhere(page: Page, chrome: Browser, cut_turn: str):
+    page.goto(f"{cut_turn}/share")
+    page.get_by_role("button", name="Make a link").click()
+    stranger = chrome.new_context(viewport=PHONE).new_page()
+    stranger.goto(page.get_by_label("Address of the link").input_value())
+    expect(stranger.locator("h1")).to_have_text("[13 characters redacted]")
+    assert "Look at this" not in stranger.content()
+    assert not scrolls_sideways(stranger)
+    stranger.context.close()
+
+
+def test_two_turns_are_compared_from_the_page_of_one(page: Page, cut_turn: str):
+    ask(page, "sim-essay", "Look at this.", max_tokens=150)
+    other = ended(page)
+    page.goto(cut_turn)
+    page.get_by_role("link", name="Compare").click()
+    page.locator(".candidates a").first.click()
+    expect(page.locator("h1")).to_have_text("Two turns compared")
+    expect(page.locator(".path .parting")).to_contain_text("First divergence")
+    expect(page.locator(".answers ins").last).to_be_visible()
+    hidden = page.locator(".answers details")
+    hidden.locator("summary").focus()
+    page.keyboard.press("Enter")
+    assert hidden.get_attribute("open") is not None
+    page.goto(f"/compare?left={cut_turn.rsplit('/', 1)[1]}&right=http://somewhere{other}#t3")
+    expect(page.locator("h1")).to_have_text("Two turns compared")
+
+
+def test_a_comment_is_made_at_a_step_and_stands_there(page: Page, cut_turn: str):
+    page.goto(f"{cut_turn}#t3")
+    page.locator(".moment:visible").get_by_role("link", name="Comment on this transition").click()
+    expect(page.get_by_label("Your comment")).to_be_focused()
+    page.keyboard.type("Here it was cut.")
+    page.get_by_role("button", name="Comment", exact=True).click()
+    expect(page).to_have_url(re.compile("#t3$"))
+    expect(page.locator(".moment:visible")).to_contain_text("Here it was cut.")
+    page.keyboard.press("j")
+    expect(page.locator(".moment:visible")).not_to_contain_text("Here it was cut.")
+    expect(page.locator(".track .remarked")).to_have_count(1)
+    page.get_by_role("button", name="Delete").click()
+    expect(page.locator("#comments")).to_contain_text("Nobody has said anything")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("viewport", [DESK, PHONE], ids=["desk", "phone"])
+def test_no_page_of_these_scrolls_sideways(new_page: NewPage, cut_turn: str, scheme: str, viewport: dict[str, int]):
+    page = new_page(viewport=viewport, color_scheme=scheme)
+    turn = cut_turn.rsplit("/", 1)[1]
+    for address in (f"/compare?left={turn}&right={turn}", f"/compare?left={turn}", "/compare", "/import"):
+        page.goto(address)
+        expect(page.locator("main")).to_be_visible()
+        assert not scrolls_sideways(page), address
+    page.goto(f"{cut_turn}/share")
+    page.get_by_role("button", name="Make a link").click()
+    expect(page.locator("#address")).to_be_visible()
+    assert not scrolls_sideways(page)
+    page.goto(page.locator("#address").input_value())
+    assert not scrolls_sideways(page)

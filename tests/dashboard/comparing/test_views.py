@@ -1,0 +1,116 @@
+"""Any two turns, side by side."""
+
+import time
+from uuid import uuid4
+
+import pytest
+from django.test import Client
+
+from dashboard.comparing.selectors import named_turn
+from dashboard.live.services import turn_start
+from dashboard.replay.services import turn_rerun
+from dashboard.turns.models import Turn
+from tests.dashboard.driving import AgentOf, Play, drive
+from tests.dashboard.pages import page
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+SCRIPT = "<script>alert(1)</script>"
+
+
+@pytest.fixture
+def cut(play: Play) -> Turn:
+    return play("sim-essay", max_tokens=60)
+
+
+@pytest.fixture
+def whole(cut: Turn) -> Turn:
+    return drive(turn_rerun(turn=cut, overrides={"max_tokens": 400}))
+
+
+def section(html: str, name: str) -> str:
+    return html[html.index(f'id="{name}-title"') :].split("</section>", maxsplit=1)[0]
+
+
+def test_policy_path_answer_and_numbers_stand_side_by_side(browser: Client, cut: Turn, whole: Turn):
+    html = page(browser, f"/compare?left={cut.id}&right={whole.id}")
+    asked = section(html, "asked")
+    assert asked.index(">max_tokens<") < asked.index("fields</b>" if "fields</b>" in asked else "the same")
+    assert '<span class="value">60</span>' in asked
+    assert '<span class="value">400</span>' in asked
+    assert "First divergence" in section(html, "path")
+    assert "<ins>" in section(html, "answers")
+    assert "<del>" not in section(html, "answers").split("</h2>")[1]
+    assert "−3" in section(html, "figures")
+
+
+def test_a_turn_beside_itself_has_no_difference(browser: Client, cut: Turn):
+    html = page(browser, f"/compare?left={cut.id}&right={cut.id}")
+    assert "The same answer, word for word." in html
+    assert "Both went the same way" in html
+    assert "Both were asked the same" in html
+
+
+def test_the_others_to_choose_from_are_the_family_and_who_was_asked_the_same(browser: Client, cut: Turn, whole: Turn):
+    again = drive(turn_start(agent=cut.agent, input_text=cut.input_text))
+    unrelated = drive(turn_start(agent=cut.agent, input_text="Something else."))
+    html = page(browser, f"/compare?left={cut.id}")
+    assert (
+        html.index("Its re-runs") < html.index(str(whole.id)) < html.index("Asked the same") < html.index(str(again.id))
+    )
+    assert str(unrelated.id) not in html
+    assert "The turn it re-runs" in page(browser, f"/compare?left={whole.id}")
+    assert f"left={again.id}&amp;right={cut.id}" in page(browser, f"/compare?right={cut.id}")
+
+
+def test_a_turn_is_named_by_its_id_or_any_address_of_it(browser: Client, cut: Turn, whole: Turn):
+    for text in (
+        str(whole.id),
+        whole.id.hex,
+        f" http://elsewhere/turns/{whole.id}/replay?x=1#t3 ",
+        str(whole.id).upper(),
+    ):
+        assert named_turn(text) == whole.id
+        response = browser.get("/compare", {"left": str(cut.id), "right": text})
+        assert "Two turns compared" in response.content.decode()
+
+
+@pytest.mark.parametrize("text", [SCRIPT, "0", "x" * 10_000, "\x00", "-" * 36])
+def test_what_names_no_turn_is_said_beside_the_field(browser: Client, cut: Turn, text: str):
+    response = browser.get("/compare", {"left": str(cut.id), "right": text})
+    assert response.status_code == 404
+    html = response.content.decode()
+    assert "names no turn" in html
+    assert SCRIPT not in html
+
+
+def test_a_turn_that_is_gone_is_said_so(browser: Client, cut: Turn):
+    response = browser.get("/compare", {"left": str(cut.id), "right": str(uuid4())})
+    assert response.status_code == 404
+    assert "There is no turn" in response.content.decode()
+
+
+def test_without_any_turn_the_page_asks_for_two(browser: Client, db: None):
+    html = page(browser, "/compare")
+    assert 'name="left"' in html
+    assert 'name="right"' in html
+
+
+def test_markup_and_odd_letters_in_prompts_and_answers_are_text(browser: Client, agent_of: AgentOf):
+    agent = agent_of("sim-script")
+    one, other = (drive(turn_start(agent=agent, input_text=f"{SCRIPT} שלום 👩‍👩‍👧 {n} " * 20)) for n in range(2))
+    html = page(browser, f"/compare?left={one.id}&right={other.id}")
+    assert SCRIPT not in html
+    assert 'dir="auto"' in html
+    assert "👩‍👩‍👧" in html
+
+
+def test_the_longest_answers_are_compared_within_a_second(browser: Client, cut: Turn, whole: Turn):
+    text = " ".join(f"word{n % 700}" for n in range(16_000))[:120_000]
+    Turn.objects.filter(pk=cut.id).update(output_text=text)
+    Turn.objects.filter(pk=whole.id).update(output_text=text.replace("word69 ", "other "))
+    address = f"/compare?left={cut.id}&right={whole.id}"
+    page(browser, address)
+    begun = time.perf_counter()
+    page(browser, address)
+    assert time.perf_counter() - begun < 2  # it takes a third of a second; a slow machine is not a fault
