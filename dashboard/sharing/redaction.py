@@ -6,8 +6,9 @@ criterion of one's own said, a tool's name that the model made up. These are tak
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum
 from typing import Any, TypeVar
 
@@ -22,7 +23,7 @@ from agentcore.events import (
     ToolsReturned,
 )
 from agentcore.machine.snapshot import Snapshot
-from agentcore.messages import ChatResponse
+from agentcore.messages import ChatResponse, Message
 from agentcore.replay import Recording
 from dashboard.agents.criteria import BUILT_IN, RESERVED
 from dashboard.turns.fields import storable_text
@@ -77,6 +78,7 @@ class Redaction:
     """Leaves content out of what is shown of one recording. `quoted`: what sentences might repeat, longest first."""
 
     quoted: tuple[str, ...]
+    seen: dict[str, str] = field(default_factory=dict)  #: sentences that were looked through already
 
     @classmethod
     def of(cls, recording: Recording, turn: Turn) -> "Redaction":
@@ -86,7 +88,13 @@ class Redaction:
 
     def sentence(self, text: str) -> str:
         """A sentence of ours, without what it quotes."""
-        for quoted in self.quoted:
+        if text not in self.seen:
+            self.seen[text] = self._scrubbed(text)
+        return self.seen[text]
+
+    def _scrubbed(self, text: str) -> str:
+        first = bisect_left(self.quoted, -len(text), key=lambda quoted: -len(quoted))  # what is longer is not in it
+        for quoted in self.quoted[first:]:
             text = text.replace(quoted, GONE)
         return text
 
@@ -135,14 +143,14 @@ class Redaction:
         name = type(value).__name__
         kept, sentences = KEPT.get(name, frozenset()), SENTENCES.get(name, frozenset())
         looked_at = {}
-        for field in fields(value):
-            item = getattr(value, field.name)
-            if field.name in kept:
-                looked_at[field.name] = item
-            elif field.name in sentences:
-                looked_at[field.name] = self.sentence(item)
+        for part in fields(value):
+            item = getattr(value, part.name)
+            if part.name in kept:
+                looked_at[part.name] = item
+            elif part.name in sentences:
+                looked_at[part.name] = self.sentence(item)
             else:
-                looked_at[field.name] = self._value(item)
+                looked_at[part.name] = self._value(item)
         return type(value)(**looked_at)
 
 
@@ -154,14 +162,33 @@ def _forms(text: str) -> set[str]:
 
 def _content(recording: Recording) -> Iterator[str]:
     """Every text of a recording that is content, and that a sentence could repeat."""
-    yield from _texts(recording.base_snapshot)
-    known = {tool.name for tool in recording.base_snapshot.setup.tools} if recording.base_snapshot.setup else set()
+    base = recording.base_snapshot
+    yield from _known_before(base)
+    known = {tool.name for tool in base.setup.tools} if base.setup else set()
     for record in recording.records:
         if isinstance(record.event, Started):
             known |= {tool.name for tool in record.event.setup.tools}
         yield from (text for text in _said(record.event) if text not in known)
         for transition in record.transitions:
             yield from _of_guests(transition.get("outcome") or {})
+
+
+def _known_before(base: Snapshot) -> Iterator[str]:
+    """What a fork's parent had said by then."""
+    if base.setup is not None:
+        yield base.setup.system_prompt
+    yield from _conversation(base.messages)
+    yield from (answer.text for answer in (base.answer, *base.earlier))
+    yield from (result.content for result in (*base.rejected, *base.supplied))
+    yield from _answer(base.response) if base.response else ()
+    yield from (base.failure.message,) if base.failure else ()
+
+
+def _conversation(messages: tuple[Message, ...]) -> Iterator[str]:
+    """Without their echo: what it holds beside the text no sentence of ours repeats."""
+    for message in messages:
+        yield message.text
+        yield from _texts(message.tool_calls)
 
 
 def _of_guests(outcome: Mapping[str, Any]) -> Iterator[str]:
@@ -174,7 +201,7 @@ def _said(event: Event) -> Iterator[str]:
     match event:
         case Started(setup=setup, messages=messages):
             yield setup.system_prompt
-            yield from _texts(messages)
+            yield from _conversation(messages)
         case ModelResponded(response=response):
             yield from _answer(response)
         case ModelFailed(error=error):
@@ -182,8 +209,9 @@ def _said(event: Event) -> Iterator[str]:
             yield from _answer(event.partial) if event.partial else ()
         case ToolsReturned(results=results):
             yield from (result.content for result in results)
-        case OperatorActed():
-            yield from _texts((event.messages, event.tool_result, event.system_prompt))
+        case OperatorActed(messages=messages, tool_result=result, system_prompt=prompt):
+            yield from _conversation(messages or ())
+            yield from (prompt or "", result.content if result else "")
         case Interrupted(partial=ChatResponse() as partial) | CancelRequested(partial=ChatResponse() as partial):
             yield from _answer(partial)
 
@@ -213,5 +241,5 @@ def _texts(value: Any) -> Iterator[str]:
         for item in value:
             yield from _texts(item)
     elif is_dataclass(value):
-        for field in fields(value):
-            yield from _texts(getattr(value, field.name))
+        for part in fields(value):
+            yield from _texts(getattr(value, part.name))

@@ -13,6 +13,7 @@ from agentcore.events import ModelFailed
 from dashboard.accounts.models import User
 from dashboard.commenting.services import comment_add
 from dashboard.live.services import turn_start
+from dashboard.replay.services import turn_rerun
 from dashboard.sharing.redaction import KEPT, SENTENCES, Redaction
 from dashboard.sharing.services import link_create
 from dashboard.turns.models import Turn
@@ -73,6 +74,22 @@ def test_what_an_error_quotes_is_taken_out_of_reasons_verdict_and_notice():
     end = recording.final.end  # type: ignore[union-attr]
     assert WORD not in redaction.sentence(end.error_message)  # type: ignore[union-attr]
     assert WORD not in redaction.sentence(f"Failed: Bad request: “{WORD}” is not allowed here")
+
+
+def test_a_fork_hides_what_its_parent_said_and_keeps_the_reasons(agent_of: AgentOf):
+    agent = agent_of("sim-essay", name="agent", system_prompt=f"In {WORD}.", max_tokens=60)
+    parent = drive(turn_start(agent=agent, input_text=f"What of {WORD}?"))
+    html = html_of(drive(turn_rerun(turn=parent, overrides={"max_tokens": 70}, from_record=2)))
+    assert WORD not in html
+    assert not phrases(parent.output_text) & phrases(html)
+    assert "the provider said “length”: max_tokens" in unescape(html)
+
+
+def test_a_sentence_is_looked_through_for_what_is_short_enough_to_be_in_it():
+    redaction = Redaction(("a very long text that was said", "said so", "so?"))
+    assert redaction.sentence("he said so") == "he [redacted]"
+    assert redaction.sentence("so?") == "[redacted]"
+    assert redaction.sentence("said") == "said"
 
 
 def test_numbers_reasons_and_transitions_stay():
