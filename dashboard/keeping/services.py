@@ -9,9 +9,11 @@ from django.core.exceptions import ValidationError
 from django.db import DataError, connection, transaction
 from django.utils import timezone
 
+from agentcore.events import Started
 from dashboard.accounts.models import User
 from dashboard.agents.models import Agent
 from dashboard.agents.selectors import project_default
+from dashboard.keeping import shapes
 from dashboard.keeping.exporting import turn_file
 from dashboard.keeping.judging import Judged, judge
 from dashboard.keeping.models import Origin
@@ -19,6 +21,7 @@ from dashboard.keeping.reading import digest_of, read_file
 from dashboard.keeping.rows import store_history
 from dashboard.keeping.shapes import TurnFile
 from dashboard.live.announcing import announce_created
+from dashboard.tools.selectors import wire_name_of
 from dashboard.turns import models
 from dashboard.turns.ids import first_id_at, new_id
 
@@ -78,7 +81,7 @@ def _stored(file: TurnFile, judged: Judged, by: User | None) -> models.Turn:
     turn = models.Turn(
         id=_id_for(file.id),
         project=project_default(),
-        agent=Agent.objects.filter(name=said.agent, connection__provider=said.provider).first(),
+        agent=_agent(said, judged),
         agent_name=said.agent,
         provider=said.provider,
         input_text=said.input_text,
@@ -106,6 +109,23 @@ def _stored(file: TurnFile, judged: Judged, by: User | None) -> models.Turn:
         told=_told(file),
     )
     return turn
+
+
+def _agent(said: shapes.Turn, judged: Judged) -> Agent | None:
+    """The agent of this name and dialect. A re-run may call what its beginning names: so none that was not given all
+    of these tools here."""
+    agent = Agent.objects.filter(name=said.agent, connection__provider=said.provider).first()
+    if agent is None:
+        return None
+    given = {wire_name_of(name) for name in agent.tools}
+    return agent if _tools(said, judged) <= given else None
+
+
+def _tools(said: shapes.Turn, judged: Judged) -> set[str]:
+    started = (record.event.setup for record in judged.recording.records if isinstance(record.event, Started))
+    setups = (judged.recording.base_snapshot.setup, *started)
+    begun = {tool["name"] for tool in said.setup.get("setup", {}).get("tools", ())}
+    return begun | {tool.name for setup in setups if setup for tool in setup.tools}
 
 
 def _told(file: TurnFile) -> dict[str, Any]:

@@ -142,6 +142,20 @@ def test_an_agent_that_is_not_here_leaves_its_name(cut: Turn):
     assert exported(made.turn)["turn"]["agent"] == "somebody-elses"
 
 
+def test_an_agent_here_is_linked_unless_the_file_would_give_it_tools(agent_of: AgentOf):
+    turn = drive(turn_start(agent=agent_of("sim-tools", tools=["calculator"]), input_text="What is 6 * 7?"))
+    file = exported(turn)
+    erase(turn)
+    assert brought(file).turn.agent == turn.agent
+    for more in (("turn", "setup"), ("turn", "records", 0, "event")):
+        place = file
+        for step in more:
+            place = place[step]  # type: ignore[call-overload]
+        tools = [*place["setup"]["tools"], {"name": "read_file", "description": "", "schema": {}}]
+        made = brought(changed(file, *more, "setup", "tools", to=tools), unverified=True)
+        assert made.turn.agent is None
+
+
 def test_a_fork_keeps_its_parent_where_the_parent_is_and_its_name_where_not(cut: Turn):
     from dashboard.replay.services import turn_rerun
 
