@@ -56,4 +56,5 @@ def _own_or_404(request: HttpRequest, turn_id: UUID, comment_id: UUID) -> Commen
 
 
 def _back(turn_id: UUID, transition: int) -> HttpResponse:
-    return redirect(reverse("turns:detail", args=[turn_id]) + (f"#t{transition}" if transition else "#comments"))
+    place = f"?step={transition}#t{transition}" if transition else "#comments"
+    return redirect(reverse("turns:detail", args=[turn_id]) + place)

@@ -6,6 +6,7 @@ from dashboard.comparing.figures import Figure, Measured, figures_of
 from dashboard.comparing.paths import PathDiff, path_diff
 from dashboard.comparing.policies import Field, fields_of
 from dashboard.comparing.wording import WordDiff, word_diff
+from dashboard.prices.selectors import prices_of
 from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.selectors import attempts_of
 from dashboard.turns.shown import TurnShown, turn_shown
@@ -45,7 +46,11 @@ def comparison_of(left: Turn, right: Turn) -> Comparison:
         fields=fields_of(left, one.shown, right, other.shown),
         path=path_diff(one.shown.moments, other.shown.moments),
         answer=word_diff(left.output_text, right.output_text),
-        figures=figures_of(
-            Measured(left, attempts_of(left.id).first()), Measured(right, attempts_of(right.id).first())
-        ),
+        figures=figures_of(*_measured(left, right)),
     )
+
+
+def _measured(left: Turn, right: Turn) -> tuple[Measured, Measured]:
+    prices = prices_of([left, right])
+    one, other = (Measured(turn, attempts_of(turn.id).first(), prices[turn.id]) for turn in (left, right))
+    return one, other

@@ -2,8 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
+from dashboard.prices.rates import Price
+from dashboard.prices.templatetags.prices import dollars_in_words
 from dashboard.turns.models import Attempt, Turn
 from dashboard.turns.templatetags.shown import milliseconds, number
 
@@ -12,20 +15,31 @@ Value = float | None
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A turn with its first attempt, which knows when the first token came."""
+    """A turn with its first attempt, which knows when the first token came, and what its calls cost, where known."""
 
     turn: Turn
     first: Attempt | None
+    price: Price | None
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One number of a turn, and how it is written. `less`: whether less of it is better; None: neither is."""
+    """One number of a turn, and how it is written. `less`: whether less of it is better; None: neither is.
+    `estimated`: whether it is ours, not the provider's."""
 
     name: str
     of: Callable[[Measured], Value]
     written: Callable[[Any], str] = number
     less: bool | None = True
+    estimated: Callable[[Measured], bool] = lambda _: False
+
+    def told(self, measured: Measured) -> str:
+        """The number in words; `≈` says that it is an estimate."""
+        return f"{'≈ ' if self.estimated(measured) else ''}{self.written(self.of(measured))}"
+
+
+def _dollars(value: Value) -> str:
+    return "not known" if value is None else dollars_in_words(Decimal(str(value)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +56,14 @@ FIGURES: tuple[Kind, ...] = (
     Kind("continuations", lambda m: m.turn.continuations),
     Kind("tool repairs", lambda m: m.turn.tool_repairs),
     Kind("envelope retries", lambda m: m.turn.envelope_retries),
-    Kind("tokens in", lambda m: m.turn.input_tokens),
-    Kind("tokens out", lambda m: m.turn.output_tokens),
+    Kind("tokens in", lambda m: m.turn.input_tokens, estimated=lambda m: m.turn.tokens_estimated),
+    Kind("tokens out", lambda m: m.turn.output_tokens, estimated=lambda m: m.turn.tokens_estimated),
+    Kind(
+        "price",
+        lambda m: float(m.price.dollars) if m.price else None,
+        _dollars,
+        estimated=lambda m: m.price is not None and m.price.estimated,
+    ),
     Kind("characters of answer", lambda m: len(m.turn.output_text), less=None),
     Kind("first token", lambda m: m.first.first_token_ms if m.first else None, milliseconds),
     Kind("took", lambda m: m.turn.duration_ms, milliseconds),
@@ -52,14 +72,15 @@ FIGURES: tuple[Kind, ...] = (
 
 def figures_of(left: Measured, right: Measured) -> tuple[Figure, ...]:
     """Every number of both."""
-    return tuple(_figure(kind, kind.of(left), kind.of(right)) for kind in FIGURES)
+    return tuple(_figure(kind, left, right) for kind in FIGURES)
 
 
-def _figure(kind: Kind, left: Value, right: Value) -> Figure:
+def _figure(kind: Kind, left: Measured, right: Measured) -> Figure:
+    one, other = kind.of(left), kind.of(right)
     delta, tendency = "", ""
-    if left is not None and right is not None and left != right:
-        sign = "+" if right > left else "−"
-        delta = f"{sign}{kind.written(abs(right - left))}"
+    if one is not None and other is not None and one != other:
+        sign = "+" if other > one else "−"
+        delta = f"{sign}{kind.written(abs(other - one))}"
         if kind.less is not None:
-            tendency = "better" if (right < left) is kind.less else "worse"
-    return Figure(kind.name, str(kind.written(left)), str(kind.written(right)), delta, tendency)
+            tendency = "better" if (other < one) is kind.less else "worse"
+    return Figure(kind.name, kind.told(left), kind.told(right), delta, tendency)

@@ -51,7 +51,7 @@ def turn_file(turn: Turn) -> Json:
         "core_version": CORE_VERSION,
         "sha256": digest_of(happened),
         "turn": happened,
-        "notes": {"policy": _policy_name(turn, told), "tags": _tags(turn), "comments": _comments(turn)},
+        "notes": {"policy": _policy_name(turn, told), "tags": list(turn.tags), "comments": _comments(turn)},
     }
 
 
@@ -112,10 +112,6 @@ def _policy_name(turn: Turn, told: Json) -> Json | None:
         named: Json | None = told.get("policy")
         return named
     return {"name": version.policy.name, "version": version.version}
-
-
-def _tags(turn: Turn) -> list[str]:
-    return list(getattr(turn, "tags", ()))
 
 
 def _comments(turn: Turn) -> list[Json]:

@@ -92,8 +92,9 @@ def _stored(file: TurnFile, judged: Judged, by: User | None) -> models.Turn:
         parent=models.Turn.objects.filter(id=said.parent_id).first() if said.parent_id else None,
         forked_at=said.forked_at,
         base_snapshot=said.base_snapshot,
+        tags=list(dict.fromkeys(file.notes.tags)),
         created_by=by,
-        **{"model": said.model, "max_tokens": said.max_tokens, **judged.columns, **_tags(file)},
+        **{"model": said.model, "max_tokens": said.max_tokens, **judged.columns},
     )
     turn.save(force_insert=True)
     models.Turn.objects.filter(id=turn.id).update(created_at=said.created_at)
@@ -131,12 +132,6 @@ def _tools(said: shapes.Turn, judged: Judged) -> set[str]:
 def _told(file: TurnFile) -> dict[str, Any]:
     parent, policy = file.turn.parent_id, file.notes.policy
     return {"parent_id": str(parent) if parent else None, "policy": policy.model_dump() if policy else None}
-
-
-def _tags(file: TurnFile) -> dict[str, list[str]]:
-    """Where turns have tags."""
-    has_tags = any(field.name == "tags" for field in models.Turn._meta.fields)
-    return {"tags": list(file.notes.tags)} if has_tags else {}
 
 
 def _id_for(wanted: UUID) -> UUID:

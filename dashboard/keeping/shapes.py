@@ -16,9 +16,9 @@ from agentcore.providers import PROVIDERS
 from agentcore.reasons import AttemptKind
 from dashboard.commenting.models import MAX_CHARS
 from dashboard.turns.fields import UNSTORABLE
+from dashboard.turns.tags import MOST_CHARACTERS, MOST_TAGS, is_tag
 
 FORMAT, VERSION = "whystop.turn", 1
-TAG_CHARS, MAX_TAGS = 40, 50
 
 
 def _moment(given: Any) -> datetime:
@@ -51,6 +51,12 @@ def _storable(text: str) -> str:
     return text
 
 
+def _tag(given: str) -> str:
+    if not is_tag(given):
+        raise ValueError(f"A tag has 1 to {MOST_CHARACTERS} printable characters, and no space around it")
+    return given
+
+
 def _whole(given: Any) -> Any:
     """Numbers of tokens, or none."""
     if isinstance(given, dict) and all(type(value) is int or value is None for value in given.values()):
@@ -76,6 +82,7 @@ Milliseconds = Annotated[int, Field(ge=0, le=2**63 - 1)]
 Object = dict[Any, Any]
 Usage = Annotated[Any, AfterValidator(_whole)]
 Error = Annotated[Any, AfterValidator(_words)]
+Tag = Annotated[Text, Field(max_length=MOST_CHARACTERS), AfterValidator(_tag)]
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
@@ -169,7 +176,7 @@ class Notes(Shape):
     """What people added, and names that mean something only where the file was made."""
 
     policy: PolicyName | None
-    tags: Annotated[list[Annotated[Text, Field(min_length=1, max_length=TAG_CHARS)]], Field(max_length=MAX_TAGS)]
+    tags: Annotated[list[Tag], Field(max_length=MOST_TAGS)]
     comments: Annotated[list[Comment], Field(max_length=1_000)]
 
 

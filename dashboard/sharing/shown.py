@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from dashboard.prices.selectors import price_of
 from dashboard.sharing.models import ShareLink
 from dashboard.sharing.redaction import Redaction
 from dashboard.turns.history import recording_of
@@ -9,17 +10,15 @@ from dashboard.turns.selectors import attempts_of
 from dashboard.turns.shown import turn_shown
 
 
-def shared_context(link: ShareLink) -> dict[str, Any]:
-    """What the parts of the page are rendered from; redacted before any of them is."""
-    page = turn_shown(link.turn)
+def shared_context(link: ShareLink, *, step: int | None = None) -> dict[str, Any]:
+    """What the parts of the page are rendered from; redacted before any of them is, the steps as data too.
+
+    `sealed` keeps the parts from leading to pages that a stranger may not see.
+    """
+    page = turn_shown(link.turn, step=step)
     attempts = list(attempts_of(link.turn_id))
-    if not link.redacted:
-        return {"link": link, "page": page, "turn": page.turn, "attempts": attempts}
-    redaction = Redaction.of(recording_of(link.turn), link.turn)
-    redacted = redaction.value(page)
-    return {
-        "link": link,
-        "page": redacted,
-        "turn": redacted.turn,
-        "attempts": [redaction.attempt(attempt) for attempt in attempts],
-    }
+    if link.redacted:
+        redaction = Redaction.of(recording_of(link.turn), link.turn)
+        page, attempts = redaction.value(page), [redaction.attempt(attempt) for attempt in attempts]
+    shown = {"page": page, "turn": page.turn, "attempts": attempts, "price": price_of(link.turn)}
+    return {"link": link, "sealed": True, **shown}

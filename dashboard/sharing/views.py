@@ -18,7 +18,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from dashboard.accounts.models import User
 from dashboard.accounts.throttle import Failures
-from dashboard.sharing import services
+from dashboard.sharing import selectors, services
 from dashboard.sharing.models import ShareLink
 from dashboard.sharing.shown import shared_context
 from dashboard.turns.models import Turn
@@ -57,17 +57,23 @@ def manage(request: HttpRequest, turn_id: UUID) -> HttpResponse:
 
 
 def _page(request: HttpRequest, turn: Turn, *, status: int = HTTPStatus.OK, **context: object) -> HttpResponse:
-    links = ShareLink.objects.filter(turn=turn).select_related("created_by", "revoked_by")
-    whole = {"turn": turn, "links": list(links), "choices": CHOICES, "now": timezone.now(), **context}
+    whole = {
+        "turn": turn,
+        "links": list(selectors.links_of(turn)),
+        "choices": CHOICES,
+        "now": timezone.now(),
+        **context,
+    }
     return render(request, "sharing/manage.html", whole, status=status)
 
 
 @require_POST
 def revoke(request: HttpRequest, turn_id: UUID, link_id: int) -> HttpResponse:
     """Close one link; the next who follows it finds nothing."""
-    link = ShareLink.objects.filter(pk=link_id, turn_id=turn_id).first()
-    if link is None:
-        raise Http404("There is no such link.")
+    try:
+        link = selectors.link_get(link_id, turn_id=turn_id)
+    except ShareLink.DoesNotExist as error:
+        raise Http404("There is no such link.") from error
     if services.link_revoke(link=link, by=cast("User", request.user)):
         messages.success(request, "The link is revoked; it opens nothing any more.")
     else:
@@ -85,7 +91,9 @@ def shared(request: HttpRequest, token: str = "") -> HttpResponse:
     if link is None:
         WRONG_TOKENS.add(address, now=time.monotonic())
         return _closed(HTTPStatus.NOT_FOUND)
-    response = render(None, "sharing/shared.html", shared_context(link))
+    step = request.GET.get("step", "")
+    number = int(step) if step.isascii() and step.isdigit() and len(step) < 8 else None
+    response = render(None, "sharing/shared.html", shared_context(link, step=number))
     return _sealed(response)
 
 

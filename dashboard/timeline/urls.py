@@ -1,8 +1,8 @@
-"""`/timeline/…`: what belongs to the timeline beside its page, which is `/`."""
+"""`/timeline/…`: what belongs to the timeline beside its page, which is `/`; and the tags of one turn."""
 
 from django.urls import path
 
-from dashboard.timeline import backtest_pages, bulk_pages, view_pages, views
+from dashboard.timeline import backtest_pages, bulk_pages, tag_pages, view_pages, views
 
 app_name = "timeline"
 
@@ -15,6 +15,7 @@ urlpatterns = [
     path("timeline/views/<uuid:view_id>/delete", view_pages.delete, name="delete"),
     path("timeline/views/<uuid:view_id>/opens", view_pages.opens, name="opens"),
     path("timeline/tag", bulk_pages.tag, name="tag"),
+    path("turns/<uuid:turn_id>/tags", tag_pages.tags, name="tags"),
     path("timeline/erase", bulk_pages.erase, name="erase"),
     path("timeline/backtest", backtest_pages.start, name="backtest_start"),
     path("timeline/backtests/<uuid:backtest_id>", backtest_pages.show, name="backtest"),

@@ -12,8 +12,13 @@ def tags_clean(given: Iterable[str]) -> tuple[str, ...]:
     """Each tag once, trimmed, in the order given. Raises `ValidationError` in words."""
     tags = tuple(dict.fromkeys(tag.strip() for tag in given))
     for tag in tags:
-        if not tag or len(tag) > MOST_CHARACTERS or not tag.isprintable():
+        if not is_tag(tag):
             raise ValidationError(f"A tag has 1 to {MOST_CHARACTERS} printable characters; “{tag}” does not.")
     if len(tags) > MOST_TAGS:
         raise ValidationError(f"A turn has at most {MOST_TAGS} tags; these are {len(tags)}.")
     return tags
+
+
+def is_tag(text: str) -> bool:
+    """Whether a text can be a tag as it is."""
+    return bool(text) and text == text.strip() and len(text) <= MOST_CHARACTERS and text.isprintable()

@@ -111,7 +111,9 @@ export function togglePlaying() {
 }
 
 export function copyAddress(button) {
-  copy(`${location.origin}${turn().dataset.address}?step=${now}`, button);
+  clearTimeout(settling);
+  settle(); // now, or it would speak over what the copying says
+  copy(`${location.origin}${turn().dataset.address ?? location.pathname}?step=${now}`, button);
 }
 
 export const enter = (name) => go(machine.entry(steps, name, now));

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.conftest import DESK, PHONE, NewPage, cookies_of, installation
+from tests.browser.conftest import DESK, PHONE, NewPage, cookies_of, installation, surroundings
 from tests.browser.journeys import ask, ended, scrolls_sideways
 
 DROP = """([text, name]) => {
@@ -30,7 +30,7 @@ def test_a_turn_is_exported_dropped_elsewhere_and_verifies_there(
     page: Page, chrome: Browser, cut_turn: str, tmp_path: Path
 ):
     file = exported(page, cut_turn, tmp_path)
-    with installation() as link:
+    with surroundings() as environment, installation(environment) as link:
         base = link.split("/sign-in", maxsplit=1)[0]
         elsewhere = chrome.new_context(base_url=base, storage_state=cookies_of(chrome, link)).new_page()
         elsewhere.goto("/")
@@ -112,14 +112,18 @@ def test_two_turns_are_compared_from_the_page_of_one(page: Page, cut_turn: str):
 
 def test_a_comment_is_made_at_a_step_and_stands_there(page: Page, cut_turn: str):
     page.goto(f"{cut_turn}#t3")
-    page.locator(".moment:visible").get_by_role("link", name="Comment on this transition").click()
+    page.locator("#step").get_by_role("link", name="Comment on this transition").click()
     expect(page.get_by_label("Your comment")).to_be_focused()
     page.keyboard.type("Here it was cut.")
     page.get_by_role("button", name="Comment", exact=True).click()
     expect(page).to_have_url(re.compile("#t3$"))
-    expect(page.locator(".moment:visible")).to_contain_text("Here it was cut.")
+    said = page.locator("#step .remark")
+    expect(said).to_be_visible()
+    expect(said).to_contain_text("Here it was cut.")
     page.keyboard.press("j")
-    expect(page.locator(".moment:visible")).not_to_contain_text("Here it was cut.")
+    expect(said).to_be_hidden()
+    page.keyboard.press("k")
+    expect(said).to_be_visible()
     expect(page.locator(".track .remarked")).to_have_count(1)
     page.get_by_role("button", name="Delete").click()
     expect(page.locator("#comments")).to_contain_text("Nobody has said anything")

@@ -6,10 +6,11 @@ from django import template
 from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
-from dashboard.commenting.models import Comment
 from dashboard.commenting.selectors import Remarks
+from dashboard.turns.waterfall import Rail
 
 register = template.Library()
+MARKS_Y = 44  #: in the rail's own measure
 
 #: An address as people paste it; a last mark of a sentence is not part of it.
 LINK = re.compile(r"https?://[^\s<>\"'“”]+?(?=[.,;:!?)\]}]*(?:[\s<>\"'“”]|$))")
@@ -33,7 +34,7 @@ def _link(address: str) -> str:
     return format_html('<a href="{}" rel="noopener noreferrer nofollow ugc" target="_blank">{}</a>', address, address)
 
 
-@register.filter
-def at(remarks: Remarks | str, transition: int) -> tuple[Comment, ...]:
-    """Those of a transition; none where the page shows no comments."""
-    return () if isinstance(remarks, str) else remarks.at.get(transition, ())
+@register.simple_tag
+def marks(remarks: Remarks, rail: Rail) -> str:
+    """The transitions that something was said about, as one path under the rail's dots."""
+    return "".join(f"M{dot.x:g} {MARKS_Y}h.01" for dot in rail.dots if dot.number in remarks.at)

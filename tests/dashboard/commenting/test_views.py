@@ -29,12 +29,19 @@ def add(browser: Client, turn: Turn, text: str, transition: int | str = 3):
 
 def test_a_comment_stands_in_its_step_on_the_deck_and_in_the_list(browser: Client, cut: Turn):
     response = browser.post(f"/turns/{cut.id}/comments", {"text": "Too small.", "transition": "3"})
-    assert response["Location"] == f"/turns/{cut.id}#t3"
-    html = page(browser, f"/turns/{cut.id}")
+    assert response["Location"] == f"/turns/{cut.id}?step=3#t3"
+    html = page(browser, f"/turns/{cut.id}?step=3")
     assert html.count("Too small.") == 3  # step, list, and the form to edit it
     assert html.count('class="remarked"') == 1
-    step = re.findall(r'<div class="moment.*?(?=<div class="moment|id="attempts")', html, re.DOTALL)[2]
-    assert "Too small." in step
+    assert re.search(r'<div data-remarks-at="3"><blockquote.{1,200}Too small\.', html, re.DOTALL)
+    assert '<div data-remarks-at="3" hidden>' in page(browser, f"/turns/{cut.id}?step=2")
+
+
+def test_no_comment_is_among_the_steps_that_a_link_shows_as_data(browser: Client, cut: Turn):
+    add(browser, cut, "Too small.")
+    data = re.findall(r'<template id="steps">(.*?)</template>', page(browser, f"/turns/{cut.id}"), re.DOTALL)
+    assert len(data) == 1
+    assert "Too small." not in data[0]
 
 
 def test_a_comment_may_be_about_the_turn_as_a_whole(browser: Client, cut: Turn):

@@ -8,7 +8,7 @@ from django.test import Client
 
 from dashboard.comparing.selectors import named_turn
 from dashboard.live.services import turn_start
-from dashboard.replay.services import turn_rerun
+from dashboard.replay.rerunning import turn_rerun
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import AgentOf, Play, drive
 from tests.dashboard.pages import page

@@ -157,7 +157,7 @@ def test_an_agent_here_is_linked_unless_the_file_would_give_it_tools(agent_of: A
 
 
 def test_a_fork_keeps_its_parent_where_the_parent_is_and_its_name_where_not(cut: Turn):
-    from dashboard.replay.services import turn_rerun
+    from dashboard.replay.rerunning import turn_rerun
 
     child = drive(turn_rerun(turn=cut, overrides={"max_tokens": 400}, from_record=2))
     file = exported(child)
@@ -180,13 +180,33 @@ def test_comments_come_along_under_the_names_of_who_said_them(cut: Turn):
     assert exported(comment.turn)["notes"] == file["notes"]
 
 
+def test_tags_come_along_and_stay_apart_from_what_happened(cut: Turn):
+    untagged = exported(cut)
+    Turn.objects.filter(pk=cut.pk).update(tags=["odd", "later, perhaps"])
+    file = exported(cut)
+    assert file["notes"]["tags"] == ["odd", "later, perhaps"]
+    assert file["sha256"] == untagged["sha256"]
+    erase(cut)
+    back = brought(file).turn
+    assert Turn.objects.get(pk=back.pk).tags == ["odd", "later, perhaps"]
+    assert exported(back)["notes"] == file["notes"]
+
+
+def test_a_tag_that_stands_twice_in_a_file_is_put_on_once(cut: Turn):
+    file = changed(exported(cut), "notes", "tags", to=["odd", "odd"])
+    erase(cut)
+    assert brought(file).turn.tags == ["odd"]
+
+
 def test_a_turn_with_documents_and_tools_comes_back(agent_of: AgentOf):
     agent = agent_of("sim-tools", tools=["calculator", "search_documents"])
     documents = [{"name": "a.md", "text": "Rivers run."}]
     turn = drive(turn_start(agent=agent, input_text="What is 6 * 7?", documents=documents))
     file = exported(turn)
     erase(turn)
-    assert without_times(exported(brought(file).turn)) == without_times(file)
+    back = brought(file).turn
+    assert list(back.documents.values_list("name", "text")) == [("a.md", "Rivers run.")]
+    assert without_times(exported(back)) == without_times(file)
 
 
 def test_texts_no_database_takes_come_back_as_they_were(agent_of: AgentOf):
@@ -282,6 +302,9 @@ HOSTILE = [
     ("document", ("turn", "documents"), [{"name": "a", "text": "b" * 1_000_001}], "documents"),
     ("comment", ("notes", "comments"), [EMPTY_COMMENT], "notes.comments.0.text"),
     ("tags", ("notes", "tags"), ["a" * 400], "notes.tags.0"),
+    ("tag of nothing", ("notes", "tags"), ["fine", ""], "notes.tags.1"),
+    ("tag of two lines", ("notes", "tags"), ["a\nb"], "notes.tags.0"),
+    ("tags by the dozen", ("notes", "tags"), [f"t{n}" for n in range(21)], "notes.tags"),
 ]  # fmt: skip
 
 

@@ -1,7 +1,7 @@
 """What is left out is left out everywhere: a word that was said is in no form on the page."""
 
 import re
-from dataclasses import fields
+from dataclasses import fields, replace
 from html import unescape
 from typing import Any
 
@@ -13,12 +13,14 @@ from agentcore.events import ModelFailed
 from dashboard.accounts.models import User
 from dashboard.commenting.services import comment_add
 from dashboard.live.services import turn_start
-from dashboard.replay.services import turn_rerun
-from dashboard.sharing.redaction import KEPT, SENTENCES, Redaction
+from dashboard.replay.rerunning import turn_rerun
+from dashboard.sharing.redaction import CONTEXTS, KEPT, SENTENCES, Redaction
 from dashboard.sharing.services import link_create
+from dashboard.turns.island import island
 from dashboard.turns.models import Turn
 from dashboard.turns.selectors import attempts_of
 from dashboard.turns.shown import TurnShown, shown_of, turn_shown
+from dashboard.turns.told import told
 from tests.dashboard.driving import AgentOf, drive
 from tests.dashboard.turns.histories import recorded, started, with_a_tool
 
@@ -101,21 +103,54 @@ def test_numbers_reasons_and_transitions_stay():
     assert before.diagram == after.diagram
     assert before.rail == after.rail
     assert [m.reason for m in after.moments] == [m.reason for m in before.moments]
+    assert island(map(told, before.moments)) == island(map(told, after.moments))
     assert "[7 characters redacted]" in str(after.transcript)
     assert "6 * 7" not in str(after)
     assert "42" not in str(after.transcript)
 
 
+def test_of_what_the_error_policy_knew_words_and_numbers_of_ours_stay_and_a_made_up_tool_goes():
+    context = {
+        "errorType": "tool",
+        "handling": "retry",
+        "consecutiveFailures": 2,
+        "maxRetries": 3,
+        "totalFailures": 2,
+        "toolName": WORD,
+        "tomorrows": WORD,
+    }
+    (*_, moment) = shown_of(with_a_tool()).moments
+    shown = Redaction((WORD,)).value(replace(moment, error=context))
+    assert {fact.name: fact.value for fact in told(shown).facts} == {
+        "type": "tool",
+        "tool": "[redacted]",
+        "failures running": "2",
+        "retries stop at": "3",
+        "failures in all": "2",
+    }
+    assert told(shown).handling == "retry"
+    assert WORD not in str(shown)
+    assert Redaction(()).value(moment).error is None
+
+
+def test_a_document_that_a_reason_quotes_is_taken_out_of_it(agent_of: AgentOf):
+    documents = [{"name": f"{WORD}.md", "text": "Rivers run."}]
+    agent = agent_of("sim-essay", tools=["search_documents"])
+    turn = turn_start(agent=agent, input_text="What is here?", documents=documents)
+    redaction = Redaction.of(recorded(started()), turn)
+    assert redaction.sentence(f"{WORD}.md says: rivers run.") == "[redacted] says: [redacted]"
+
+
 def test_every_class_that_is_let_through_is_named_by_its_own_name(agent_of: AgentOf):
     """A class or field that is renamed falls out of the list, and is then left out rather than let through."""
-    from dashboard.turns import diagram, meters, shown, stepping, transcript, waterfall
+    from dashboard.turns import diagram, meters, shown, stepping, stretches, transcript, waterfall
 
     known = {
         name: cls
-        for module in (diagram, meters, shown, stepping, transcript, waterfall)
+        for module in (diagram, meters, shown, stepping, stretches, transcript, waterfall)
         for name, cls in vars(module).items()
     }
-    for table in (KEPT, SENTENCES):
+    for table in (KEPT, SENTENCES, CONTEXTS):
         for name, names in table.items():
             assert names <= {field.name for field in fields(known[name])}, name
 

@@ -53,8 +53,28 @@ def test_a_link_opens_the_turn_without_signing_in(browser: Client, cut: Turn):
 def test_the_page_leads_nowhere_and_asks_nothing(browser: Client, cut: Turn, form: dict[str, str]):
     html = Client().get(made(browser, cut, **form)).content.decode()
     links = set(re.findall(r'(?:href|src|action)="([^"]*)"', html))
-    assert all(link.startswith(("/static/", "#t")) for link in links), links
-    assert not re.search(r"hx-|ws-connect|csrf|<form|<input type=\"(?!range)", html)
+    assert all(link.startswith(("/static/", "#t", "#shape-", "?step=")) for link in links), links
+    assert not re.search(r"hx-|ws-connect|csrf|/turns/|<input type=\"(?!range)", html)
+    assert {re.sub(' (class|aria-label)="[^"]*"', "", form) for form in re.findall("<form[^>]*>", html)} == {
+        '<form method="get">',
+        '<form method="dialog">',
+    }
+
+
+def test_without_scripts_one_steps_by_the_address(browser: Client, cut: Turn):
+    path = made(browser, cut, redacted="on")
+    html = Client().get(f"{path}?step=2").content.decode()
+    assert 'data-now="2"' in html
+    assert '<a class="mono faint" href="#t2"' in html
+    assert Client().get(f"{path}?step=<b>").status_code == 200
+
+
+def test_a_link_tells_what_the_turn_cost_and_not_how_it_was_tagged(browser: Client, cut: Turn):
+    Turn.objects.filter(pk=cut.pk).update(tags=["zanzibar"])
+    for form in ({}, {"redacted": "on"}):
+        html = Client().get(made(browser, cut, **form)).content.decode()
+        assert 'class="price' in html
+        assert "zanzibar" not in html
 
 
 def test_a_redacted_link_shows_no_prompt_and_no_answer(browser: Client, cut: Turn):

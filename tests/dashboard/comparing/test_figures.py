@@ -1,0 +1,36 @@
+"""Numbers side by side say which way they went, and which of them are estimates."""
+
+from decimal import Decimal
+
+from dashboard.comparing.figures import Figure, Measured, figures_of
+from dashboard.prices.rates import Price
+from dashboard.turns.models import Turn
+
+
+def measured(price: Price | None = None, **columns: object) -> Measured:
+    return Measured(Turn(**{"max_tokens": 1, **columns}), None, price)
+
+
+def row(name: str, left: Measured, right: Measured) -> Figure:
+    return next(figure for figure in figures_of(left, right) if figure.name == name)
+
+
+def priced(dollars: str, *, estimated: bool = False) -> Measured:
+    return measured(Price(Decimal(dollars), estimated, "somebody’s list price"))
+
+
+def test_a_lower_price_is_better_and_the_difference_is_told():
+    assert row("price", priced("0.0035"), priced("0.001")) == Figure(
+        "price", "$0.00350", "$0.00100", "−$0.00250", "better"
+    )
+    assert row("price", priced("1"), priced("2.5")).tendency == "worse"
+
+
+def test_a_price_that_is_not_known_is_compared_with_nothing():
+    assert row("price", measured(), priced("0.5")) == Figure("price", "not known", "$0.500", "", "")
+
+
+def test_estimates_are_told_as_such():
+    assert row("price", priced("0.5", estimated=True), priced("0.5")).left == "≈ $0.500"
+    estimated = measured(tokens_estimated=True, output_tokens=7)
+    assert row("tokens out", estimated, measured(output_tokens=7)) == Figure("tokens out", "≈ 7", "7", "", "")
