@@ -29,6 +29,7 @@ def again(request: HttpRequest, turn_id: UUID) -> HttpResponse:
     place, fault = _place(places, given)
     try:
         form = AgainForm(asked.turn, place, given if sent and not fault else None)
+        form.initial["hold"] = given.getlist("breakpoint")
     except ValidationError as error:
         form, fault = None, " ".join(error.messages)
     if sent and form is not None and not fault and (made := _made(asked, form, cast("User", request.user))):

@@ -181,7 +181,8 @@ def test_a_breakpoint_on_an_ended_turn_is_offered_to_a_re_run(page: Page, turn: 
     page.keyboard.press("b")
     expect(page.get_by_label("Hold on entering")).to_have_value("evaluate_stop")
     page.get_by_role("button", name="Re-run with a breakpoint here…").click()
-    expect(page).to_have_url(re.compile(r"/replay\?breakpoint=evaluate_stop"))
+    expect(page).to_have_url(re.compile(r"/replay/again\?breakpoint=evaluate_stop"))
+    expect(page.get_by_role("checkbox", name="evaluate stop")).to_be_checked()
 
 
 STORE = """
