@@ -97,6 +97,10 @@ class PolicyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     def get_readonly_fields(self, request: HttpRequest, obj: Policy | None = None) -> tuple[str, ...]:
         return ("name",) if obj else ()
 
+    def get_inlines(self, request: HttpRequest, obj: Policy | None) -> tuple[type[VersionsInline], ...]:
+        """None before the first: on a phone their empty table would scroll where no key reaches."""
+        return self.inlines if obj else ()
+
     def has_delete_permission(self, request: HttpRequest, obj: Policy | None = None) -> bool:
         return False
 
