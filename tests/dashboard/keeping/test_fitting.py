@@ -1,6 +1,6 @@
 """Values are held to their annotations, all the way down."""
 
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Any
 
 import pytest
@@ -9,6 +9,7 @@ from agentcore.events import ModelResponded, Started
 from agentcore.machine.snapshot import Snapshot
 from agentcore.messages import ChatResponse, TokenUsage
 from agentcore.policy import Limits, Policy
+from agentcore.values import replace
 from dashboard.keeping.fitting import misfits
 from tests.dashboard.turns.histories import answered, cut_twice, started, with_a_tool
 
