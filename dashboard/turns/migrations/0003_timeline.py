@@ -77,7 +77,8 @@ CREATE TRIGGER cohort BEFORE INSERT OR UPDATE ON turns_turn FOR EACH ROW EXECUTE
 DROP_COHORT = "DROP TRIGGER cohort ON turns_turn; DROP FUNCTION whystop_cohort();"
 
 #: Any update lets the trigger fill the new column.
-FILL = "UPDATE turns_turn SET cohort = NULL"
+#: An index is not made while checks of changed rows are put off, so they are made at once.
+FILL = "SET CONSTRAINTS ALL IMMEDIATE; UPDATE turns_turn SET cohort = NULL"
 
 #: Turns are found by cohort now.
 REPLACED = (
