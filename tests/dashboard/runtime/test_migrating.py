@@ -1,0 +1,49 @@
+"""An installation of the version before, with turns in it, takes the migrations."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from psycopg import sql
+
+from dashboard.postgres import running_postgres
+
+CHECKOUT = Path(__file__).parents[3]
+BEFORE = ("turns", "0002_append_only")
+EMPTY: dict[str, Any] = {"text": "", "jsonb": "{}", "boolean": False, "uuid": "01a1ffc1-cd32-7036-aacf-1384ab66cefb"}
+NEEDED = """
+SELECT column_name, data_type FROM information_schema.columns
+WHERE table_name = 'turns_turn' AND is_nullable = 'NO' AND column_default IS NULL AND is_generated = 'NEVER'
+"""
+
+
+def migrate(url: str, *to: str) -> None:
+    environment = {**os.environ, "DATABASE_URL": url}
+    subprocess.run([sys.executable, "manage.py", "migrate", "-v", "0", *to], cwd=CHECKOUT, env=environment, check=True)
+
+
+def keep_a_turn(connection: psycopg.Connection[Any]) -> None:
+    """A row as that version kept it: what must be there, and nothing else."""
+    (project,) = connection.execute("SELECT id FROM agents_project").fetchone() or ()
+    row = {name: EMPTY.get(kind, "2026-01-01" if "time" in kind else 0) for name, kind in connection.execute(NEEDED)}
+    row["project_id"] = project
+    insert = sql.SQL("INSERT INTO turns_turn ({}) VALUES ({})").format(
+        sql.SQL(", ").join(map(sql.Identifier, row)), sql.SQL(", ").join(sql.Placeholder() * len(row))
+    )
+    connection.execute(insert, list(row.values()))
+
+
+def test_turns_that_are_here_already_are_found_and_counted(data_dir: Path):
+    with running_postgres(data_dir, on_message=lambda message: None) as url:
+        migrate(url, *BEFORE)
+        with psycopg.connect(url) as connection:
+            keep_a_turn(connection)
+        migrate(url)
+        with psycopg.connect(url) as connection:
+            found = connection.execute("SELECT cohort IS NOT NULL, search IS NOT NULL FROM turns_turn").fetchall()
+            counted = connection.execute("SELECT sum(count) FROM timeline_change").fetchone()
+    assert found == [(True, True)]
+    assert counted == (1,)
