@@ -47,7 +47,7 @@ class Figure:
     name: str
     left: str
     right: str
-    delta: str
+    delta: str  #: empty: as far as both are written out, they are the same
     tendency: str  #: better, worse or nothing: of the right one
 
 
@@ -78,7 +78,9 @@ def figures_of(left: Measured, right: Measured) -> tuple[Figure, ...]:
 def _figure(kind: Kind, left: Measured, right: Measured) -> Figure:
     one, other = kind.of(left), kind.of(right)
     delta, tendency = "", ""
-    if one is not None and other is not None and one != other:
+    if one is None or other is None:
+        delta = "–"
+    elif kind.written(one) != kind.written(other):
         sign = "+" if other > one else "−"
         delta = f"{sign}{kind.written(abs(other - one))}"
         if kind.less is not None:

@@ -27,7 +27,13 @@ def test_a_lower_price_is_better_and_the_difference_is_told():
 
 
 def test_a_price_that_is_not_known_is_compared_with_nothing():
-    assert row("price", measured(), priced("0.5")) == Figure("price", "not known", "$0.500", "", "")
+    assert row("price", measured(), priced("0.5")) == Figure("price", "not known", "$0.500", "–", "")
+    assert row("price", measured(), measured()).delta == "–"
+
+
+def test_what_reads_the_same_is_called_the_same():
+    assert row("took", measured(duration_ms=2981), measured(duration_ms=2983)).delta == ""
+    assert row("took", measured(duration_ms=2980), measured(duration_ms=3250)).delta == "+0.27\u202fs"
 
 
 def test_estimates_are_told_as_such():
