@@ -6,9 +6,12 @@ from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from dashboard.bench import core, loading, timeline, turn, what_if
+from dashboard.runtime.errors import StartError
+from dashboard.runtime.preparing import prepare
 
 SUITES: Mapping[str, tuple[Callable[[], Iterator[str]], str]] = {
     "core": (core.rows, "transitions, stream decoding, verify, what-if and import, beside plain Python"),
@@ -20,6 +23,7 @@ SUITES: Mapping[str, tuple[Callable[[], Iterator[str]], str]] = {
     "timeline": (timeline.lines, "pages, facets and histograms of the turns that are here, beside the bare SQL"),
 }
 LOAD = "load"
+WITHOUT_DATABASE = ("core",)
 WHAT = {name: what for name, (_, what) in SUITES.items()} | {LOAD: "fill this database with made turns, for trying out"}
 
 
@@ -36,6 +40,8 @@ class Command(BaseCommand):
         parser.add_argument("--days", type=float, default=30, help="over how many days, up to now, they are spread")
 
     def handle(self, *_args: Any, **options: Any) -> None:
+        if options["suite"] not in WITHOUT_DATABASE:
+            _prepare()
         if options["suite"] == LOAD:
             loading.load(turns=options["turns"], days=options["days"], say=self.stdout.write)
             return
@@ -45,3 +51,11 @@ class Command(BaseCommand):
         )
         for line in SUITES[options["suite"]][0]():
             self.stdout.write(line)
+
+
+def _prepare() -> None:
+    """A suite may be the first that is asked of a data folder."""
+    try:
+        prepare(settings.ENVIRONMENT, simulator_url=None)
+    except StartError as error:
+        raise CommandError(str(error)) from error
