@@ -1,6 +1,6 @@
 """The whole suite runs on one real PostgreSQL: that of DATABASE_URL, else an embedded one kept between sessions.
 
-Every session makes a database of its own in it, so sessions may run side by side.
+Every session, and with `-n` every worker of one, makes a database of its own in it, so they may run side by side.
 """
 
 import contextlib
@@ -41,7 +41,7 @@ os.environ["PGOPTIONS"] = "-c whystop.erasing=truncate"
 
 def pytest_configure(config: pytest.Config) -> None:
     """Before anything connects. Settings are loaded by now, so the address is put into them."""
-    if os.environ.get("DATABASE_URL"):
+    if os.environ.get("DATABASE_URL") or _only_hands_out(config):
         return
     share = start(_CLUSTER, on_message=print, settings=_FAST)
     _share.append(share)
@@ -53,6 +53,11 @@ def pytest_configure(config: pytest.Config) -> None:
     # Some import may have asked for the connection already, and it would keep the settings of before.
     with contextlib.suppress(AttributeError):
         del connections["default"]
+
+
+def _only_hands_out(config: pytest.Config) -> bool:
+    """Whether this process runs no test itself: with several workers each has a database of its own."""
+    return bool(config.getoption("numprocesses", None)) and not hasattr(config, "workerinput")
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
