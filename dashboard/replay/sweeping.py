@@ -94,6 +94,12 @@ class Sweep:
         return f"{self.least.value:,} is {smallest} {self.name} that completes"
 
     @property
+    def asks(self) -> int | None:
+        """The value to re-run with where the recording knows none that completes: the largest it cannot tell of."""
+        unknown = [point.value for point in self.points if point.undecidable]
+        return unknown[-1] if unknown and self.least is None else None
+
+    @property
     def proof(self) -> str:
         """How far that is known."""
         knows = "in what this recording knows"

@@ -161,3 +161,17 @@ def test_a_turn_whose_agent_is_gone_can_still_be_swept(browser: Client, whole: T
     Agent.objects.all().delete()
     html = page(browser, f"/turns/{whole.id}/replay/sweep")
     assert "is the smallest max_tokens" in html
+
+
+def test_where_the_recording_knows_no_value_that_completes_a_live_re_run_is_offered(
+    cut: Turn, browser: Client
+):
+    found = turn_sweep(turn=cut, name="max_tokens", values=range(20, 420, 20), overrides={})
+    assert (found.least, found.asks) == (None, 400)
+    html = page(browser, f"/turns/{cut.id}/replay/sweep?begin=20&end=400&step=20&max_continuations=2")
+    assert f'href="/turns/{cut.id}/replay/again?max_continuations=2&amp;max_tokens=400"' in html
+
+
+def test_where_more_of_a_limit_helps_nowhere_no_re_run_is_offered(cut: Turn):
+    found = turn_sweep(turn=cut, name="max_continuations", values=range(11), overrides={})
+    assert (found.least, found.asks) == (None, None)
