@@ -38,7 +38,7 @@ def make(*, project: Project, mix: Mix, turn: Turn, at: datetime) -> None:
     turn.setup = {"setup": serial.to_json(setup), "messages": [serial.to_json(prompt)]}
     turn.save(force_insert=True)
     Turn.objects.filter(id=turn.id).update(created_at=at)
-    _record(turn, policy, Started(0.0, setup, (prompt,)), _answers(mix, mix.chance.choice(CUTS)), at)
+    tell(turn, policy, Started(0.0, setup, (prompt,)), _answers(mix, mix.chance.choice(CUTS)), at)
 
 
 def _answers(mix: Mix, cuts: int) -> Iterator[ChatResponse]:
@@ -50,8 +50,8 @@ def _answers(mix: Mix, cuts: int) -> Iterator[ChatResponse]:
         yield ChatResponse(text, usage=usage, stop_reason=reason, raw_stop_reason="length" if cut else "stop")
 
 
-def _record(turn: Turn, policy: Policy, event: Event, answers: Iterator[ChatResponse], at: datetime) -> None:
-    """One step after another, until the machine makes no further call."""
+def tell(turn: Turn, policy: Policy, event: Event, answers: Iterator[ChatResponse], at: datetime) -> None:
+    """Records the stored turn's history as of `at`: one step after another, until the machine makes no further call."""
     step, seq, ended = advance(Snapshot(), event, policy), 1, None
     while True:
         call = _call(step)

@@ -1,8 +1,16 @@
 """What people do, in steps that tests are made of."""
 
+from pathlib import Path
+
 from playwright.sync_api import Page, expect
 
 LONG = 20_000  #: ms, for a turn to end
+DROP = """([text, name]) => {
+  const files = new DataTransfer();
+  files.items.add(new File([text], name, { type: "application/json" }));
+  for (const kind of ["dragenter", "dragover", "drop"])
+    document.body.dispatchEvent(new DragEvent(kind, { dataTransfer: files, bubbles: true, cancelable: true }));
+}"""
 
 
 def ask(page: Page, agent: str, prompt: str, *, max_tokens: int | None = None) -> None:
@@ -32,3 +40,18 @@ def words(page: Page, column: str) -> str:
 
 def scrolls_sideways(page: Page) -> bool:
     return bool(page.evaluate("document.documentElement.scrollWidth > innerWidth"))
+
+
+def exported(page: Page, turn: str, folder: Path) -> Path:
+    """The turn at this address as a file."""
+    page.goto(turn)
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Export").click()
+    file = folder / download.value.suggested_filename
+    download.value.save_as(file)
+    return file
+
+
+def drop(page: Page, file: Path) -> None:
+    """Drop a file on the page."""
+    page.evaluate(DROP, [file.read_text(), file.name])

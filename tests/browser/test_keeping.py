@@ -1,4 +1,4 @@
-"""A turn is compared, talked about, shared, and taken elsewhere."""
+"""A turn is compared, talked about, shared, and brought back."""
 
 import re
 from pathlib import Path
@@ -6,44 +6,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.conftest import DESK, PHONE, NewPage, cookies_of, installation, surroundings
-from tests.browser.journeys import ask, ended, scrolls_sideways
-
-DROP = """([text, name]) => {
-  const files = new DataTransfer();
-  files.items.add(new File([text], name, { type: "application/json" }));
-  for (const kind of ["dragenter", "dragover", "drop"])
-    document.body.dispatchEvent(new DragEvent(kind, { dataTransfer: files, bubbles: true, cancelable: true }));
-}"""
-
-
-def exported(page: Page, turn: str, tmp_path: Path) -> Path:
-    page.goto(turn)
-    with page.expect_download() as download:
-        page.get_by_role("link", name="Export").click()
-    file = tmp_path / download.value.suggested_filename
-    download.value.save_as(file)
-    return file
-
-
-def test_a_turn_is_exported_dropped_elsewhere_and_verifies_there(
-    page: Page, chrome: Browser, cut_turn: str, tmp_path: Path
-):
-    file = exported(page, cut_turn, tmp_path)
-    with surroundings() as environment, installation(environment) as link:
-        base = link.split("/sign-in", maxsplit=1)[0]
-        elsewhere = chrome.new_context(base_url=base, storage_state=cookies_of(chrome, link)).new_page()
-        elsewhere.goto("/")
-        expect(elsewhere.locator(".empty")).to_contain_text("No turn has been recorded yet")
-        elsewhere.evaluate(DROP, [file.read_text(), file.name])
-        expect(elsewhere).to_have_url(re.compile(f"{cut_turn}$"))
-        expect(elsewhere.locator("#messages")).to_contain_text("Imported; it replays true.")
-        expect(elsewhere.locator(".verdict")).to_contain_text("Cut off by max_tokens 4 times")
-        expect(elsewhere.locator("#turn-head")).to_contain_text("imported")
-        elsewhere.get_by_role("link", name="What if…").click()
-        elsewhere.get_by_role("button", name="Verify").click()
-        expect(elsewhere.locator("#verify")).to_contain_text("records were judged again")
-        elsewhere.context.close()
+from tests.browser.conftest import DESK, PHONE, NewPage
+from tests.browser.journeys import ask, ended, exported, scrolls_sideways
 
 
 def test_the_same_file_again_leads_to_the_turn_that_is_here(page: Page, cut_turn: str, tmp_path: Path):

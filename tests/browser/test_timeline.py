@@ -55,7 +55,7 @@ def prompts(page: Page) -> list[str]:
 
 
 def test_find_the_truncated_turns_of_one_model_yesterday(page: Page, new_page: NewPage, yesterday: None):
-    page.goto("/")
+    page.goto("/?agent=made")
     page.get_by_role("link", name="yesterday", exact=True).click()
     counted(page, "48 turns")
     facet(page, "model", "alpha").check()
@@ -77,7 +77,7 @@ def test_find_the_truncated_turns_of_one_model_yesterday(page: Page, new_page: N
     shared.goto(page.url)
     counted(shared, "4 turns")
     assert prompts(shared) == found
-    expect(shared.locator(".chip")).to_have_count(4)
+    expect(shared.locator(".chip")).to_have_count(5)
 
 
 def test_a_time_is_chosen_by_keys_alone(page: Page, yesterday: None):

@@ -1,0 +1,124 @@
+"""An investigation, from what was cut off yesterday to a colleague's installation: the story of issue 4."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.conftest import CHECKOUT, DESK, cookies_of, installation, surroundings
+from tests.browser.journeys import LONG, drop, exported
+
+FILL = "from tests.browser.yesterday import fill; fill()"
+PROMPT = "Why did the export stop at step seven?"
+
+
+@pytest.fixture(scope="module")
+def yesterday(link: str, environment: dict[str, str]) -> None:
+    subprocess.run([sys.executable, "manage.py", "shell", "-c", FILL], cwd=CHECKOUT, env=environment, check=True)
+
+
+@pytest.fixture
+def elsewhere(chrome: Browser) -> Iterator[Page]:
+    """The timeline of an installation that knows nothing of this one."""
+    with surroundings() as given, installation(given) as link:
+        base = link.split("/sign-in", maxsplit=1)[0]
+        context = chrome.new_context(base_url=base, storage_state=cookies_of(chrome, link))
+        page = context.new_page()
+        page.goto("/")
+        expect(page.locator(".empty")).to_contain_text("No turn has been recorded yet")
+        yield page
+        context.close()
+
+
+def find_the_truncated_turns_of_one_model_yesterday(page: Page) -> None:
+    total = page.locator("#chart .total")
+    page.goto("/")
+    page.get_by_role("link", name="yesterday", exact=True).click()
+    page.locator("#facet-model").get_by_label("sim-essay", exact=False).check()
+    expect(total).to_have_text("5 turns", timeout=LONG)
+    page.locator("#facet-model_stop_reason").get_by_label("max_tokens", exact=False).check()
+    expect(total).to_have_text("3 turns", timeout=LONG)
+    expect(page.locator("#rows tr")).to_have_count(3)
+
+
+def find_out_why_one_stopped(page: Page) -> str:
+    """The address of the turn."""
+    page.get_by_role("link", name=PROMPT).click()
+    expect(page.locator(".verdict")).to_contain_text("Cut off by max_tokens 4 times, then stopped at max_continuations")
+    page.wait_for_load_state()  # the keys are a module's, which comes after the words
+    page.keyboard.press("k")
+    expect(page.locator("#step .because [data-fill=trigger]")).to_have_text("retry_limit")
+    forbade = page.locator("#step .reasons tr").filter(has_text="forbid")
+    expect(forbade).to_contain_text("3 of 3 continuations used")
+    return urlsplit(page.url).path
+
+
+def find_the_limit_that_would_have_let_it_finish(page: Page) -> None:
+    page.get_by_role("link", name="What if…").click()
+    page.get_by_role("link", name="Sweep").click()
+    expect(page.locator("#sweep")).to_contain_text(
+        "From 80 on some of it is not in the recording: re-run live to know."
+    )
+    page.get_by_role("link", name="Re-run live with max_tokens 480").click()
+
+
+def run_it_again_from_the_second_attempt_with_that_limit(page: Page) -> None:
+    page.get_by_role("link", name="before call 2 (continuation)").click()
+    expect(page.locator("main")).to_contain_text("Begins after record 2")
+    page.get_by_role("button", name="Run it live").click()
+    expect(page.locator("#rerun")).to_contain_text("Completed after 1 continuation", timeout=LONG)
+    expect(page.locator("#lineage")).to_contain_text("from record 2 of the turn above: max_tokens 60 → 480")
+
+
+def compare(page: Page, turn: str) -> str:
+    """The address of the turn that completed."""
+    page.goto(turn)
+    page.get_by_role("link", name="Compare").click()
+    page.locator(".candidates a").first.click()
+    expect(page.locator(".path .parting")).to_contain_text("First divergence")
+    expect(page.locator(".asked .fields > div").filter(has_text="max_tokens").first).to_contain_text("480")
+    expect(page.locator(".answers ins").last).to_contain_text("has never fixed anything.")
+    other = page.get_by_label("Turn B").get_by_role("link").first.get_attribute("href")
+    assert other
+    return other
+
+
+def share(page: Page, turn: str, chrome: Browser) -> None:
+    page.goto(turn)
+    page.get_by_role("link", name="Share").click()
+    page.get_by_label("Leave out prompt and answer").uncheck()
+    page.get_by_role("button", name="Make a link").click()
+    stranger = chrome.new_context(viewport=DESK).new_page()
+    stranger.goto(page.get_by_label("Address of the link").input_value())
+    expect(stranger.locator("h1")).to_contain_text(PROMPT)
+    expect(stranger.locator(".verdict")).to_contain_text("Completed after 1 continuation")
+    stranger.context.close()
+
+
+def take_it_elsewhere(page: Page, turn: str, elsewhere: Page, folder: Path) -> None:
+    elsewhere.goto("/")
+    drop(elsewhere, exported(page, turn, folder))
+    expect(elsewhere).to_have_url(re.compile(f"{turn}$"))
+    expect(elsewhere.locator("#messages")).to_contain_text("Imported; it replays true.")
+    expect(elsewhere.locator("#turn-head")).to_contain_text("imported")
+    elsewhere.get_by_role("link", name="What if…").click()
+    elsewhere.get_by_role("button", name="Verify").click()
+    expect(elsewhere.locator("#verify")).to_contain_text("records were judged again")
+
+
+def test_what_was_cut_off_yesterday_is_understood_mended_and_told(
+    page: Page, chrome: Browser, yesterday: None, elsewhere: Page, tmp_path: Path
+):
+    find_the_truncated_turns_of_one_model_yesterday(page)
+    turn = find_out_why_one_stopped(page)
+    find_the_limit_that_would_have_let_it_finish(page)
+    run_it_again_from_the_second_attempt_with_that_limit(page)
+    completed = compare(page, turn)
+    share(page, completed, chrome)
+    take_it_elsewhere(page, completed, elsewhere, tmp_path)
+    take_it_elsewhere(page, turn, elsewhere, tmp_path)
