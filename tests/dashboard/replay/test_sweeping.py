@@ -163,9 +163,7 @@ def test_a_turn_whose_agent_is_gone_can_still_be_swept(browser: Client, whole: T
     assert "is the smallest max_tokens" in html
 
 
-def test_where_the_recording_knows_no_value_that_completes_a_live_re_run_is_offered(
-    cut: Turn, browser: Client
-):
+def test_where_the_recording_knows_no_value_that_completes_a_live_re_run_is_offered(cut: Turn, browser: Client):
     found = turn_sweep(turn=cut, name="max_tokens", values=range(20, 420, 20), overrides={})
     assert (found.least, found.asks) == (None, 400)
     html = page(browser, f"/turns/{cut.id}/replay/sweep?begin=20&end=400&step=20&max_continuations=2")
