@@ -15,6 +15,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from dashboard.postgres.processes import end_all
 from tests.browser.journeys import ask, ended
+from tests.browser.places import other_turn  # noqa: F401 - a fixture for all of them
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 ARGUMENTS = [
@@ -117,13 +118,15 @@ def new_page(chrome: Browser, signed_in: dict[str, object], link: str) -> Iterat
     contexts: list[BrowserContext] = []
     complaints: list[str] = []
 
-    def make(**options: object) -> Page:
+    def make(*, missing: bool = False, **options: object) -> Page:
+        """With `missing`, a page may answer that it is not there or that it refuses: that is a complaint too."""
         options.setdefault("viewport", DESK)
         base = link.split("/sign-in", maxsplit=1)[0]
         context = chrome.new_context(base_url=base, storage_state=signed_in, **options)
         contexts.append(context)
         page = context.new_page()
-        page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
+        said = [] if missing else complaints
+        page.on("console", lambda message: said.append(message.text) if message.type == "error" else None)
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("dialog", lambda dialog: (complaints.append(dialog.message), dialog.dismiss()))
         return page

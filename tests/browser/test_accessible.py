@@ -2,94 +2,73 @@
 
 import re
 from collections.abc import Callable
-from itertools import product
 from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import DESK, PHONE, NewPage
-from tests.browser.journeys import ask, ended
+from tests.browser.journeys import ask
+from tests.browser.places import PAGES, addressed
 
 #: Without `preload`: that copies style sheets into the page, which the page's policy refuses and reports.
-EVERY: dict[str, object] = {"resultTypes": ["violations"], "preload": False}
-ALL = {**EVERY, "runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}
-CONTRAST = {**EVERY, "runOnly": ["color-contrast", "link-in-text-block"]}  #: what a scheme can change
-AXE = Axe().axe_script
-#: Colours have arrived, also those that an element passes on to the next; what blinks for ever is not waited for.
-SETTLED = """async () => {
-  const ends = a => a.playState === "running" && a.effect.getTiming().iterations !== Infinity;
-  for (let still = 0, tries = 0; still < 2 && tries < 90; tries++) {
-    still = document.getAnimations().some(ends) ? 0 : still + 1;
-    await new Promise(done => setTimeout(done, 16));
-  }
-}"""
-
-PAGES = {
-    "the timeline": "/",
-    "a timeline without turns": "/?q=nothingatall",
-    "views": "/timeline/views",
-    "a turn": "{turn}",
-    "a turn at a step": "{turn}?step=3",
-    "what if": "{turn}/replay?max_tokens=400",
-    "what if with a refused number": "{turn}/replay?max_tokens=0",
-    "a sweep": "{turn}/replay/sweep",
-    "another try": "{turn}/replay/again?from_record=2",
-    "a choice to compare with": "/compare?left={id}",
-    "two turns compared": "/compare?left={id}&right={other}",
-    "import": "/import",
-    "a choice of agents": "/live/",
-    "an agent": "/agents/sim-essay/live",
-    "an agent and its turn": "/agents/sim-essay/live?turn={id}",
-    "the account": "/account/",
-    "the admin": "/admin/",
-    "policies": "/admin/agents/policy/",
-    "a new policy": "/admin/agents/policy/add/",
-    "agents": "/admin/agents/agent/",
-    "a new connection": "/admin/agents/connection/add/",
-    "a new tool server": "/admin/tools/mcpserver/add/",
-    "share links": "/admin/sharing/sharelink/",
+RULES: dict[str, object] = {
+    "resultTypes": ["violations"],
+    "preload": False,
+    "runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"],
 }
+AXE = Axe().axe_script
+#: Colours change at once, so that none is judged on its way.
+STILL = """() => {
+  const still = new CSSStyleSheet();
+  still.replaceSync("*, ::before, ::after { transition: none !important; animation: none !important }");
+  document.adoptedStyleSheets = [...document.adoptedStyleSheets, still];
+}"""
+#: What is looked at in turn; two neighbours differ in one thing, which is quicker to change.
+LOOKS = ((DESK, "light"), (DESK, "dark"), (PHONE, "dark"), (PHONE, "light"))
+FEW = "/?q=Look+at+this"  #: the timeline with few rows, where they are not what is looked at
 
 
-def violations(page: Page, rules: dict[str, object]) -> list[str]:
+def violations(page: Page, within: str) -> list[str]:
     """A sentence for each element that breaks a rule: the rule, where it is, what is wrong."""
-    page.evaluate(SETTLED)
-    found: list[dict[str, Any]] = page.evaluate("rules => axe.run(document, rules)", rules)["violations"]
+    judged = page.evaluate("([within, rules]) => axe.run(within, rules)", [within, RULES])
+    found: list[dict[str, Any]] = judged["violations"]
     return [f"{rule['id']} at {at['target']}: {at['failureSummary']}" for rule in found for at in rule["nodes"]]
 
 
-def check(page: Page, prepare: Callable[[Page], None] = lambda page: None) -> None:
-    """Hold the page that is open to the rules in every look, each after `prepare`."""
+def check(page: Page, prepare: Callable[[Page], None] = lambda page: None, *, within: str = "html") -> None:
+    """Hold what is open to the rules in every look, each after `prepare`."""
     expect(page.locator("main")).to_be_visible()
     expect(page.locator('[aria-busy="true"]')).to_have_count(0)
     page.evaluate(AXE)
+    page.evaluate(STILL)
     wrong = []
-    for width, (scheme, rules) in product((DESK, PHONE), (("light", ALL), ("dark", CONTRAST))):
-        page.set_viewport_size({"width": width["width"], "height": width["height"]})
+    for size, scheme in LOOKS:
+        page.set_viewport_size({"width": size["width"], "height": size["height"]})
         page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
         prepare(page)
-        wrong += [f"{scheme}, {width['width']}: {sentence}" for sentence in violations(page, rules)]
+        wrong += [f"{scheme}, {size['width']}: {sentence}" for sentence in violations(page, within)]
     assert not wrong, "\n".join(wrong)
 
 
-@pytest.fixture(scope="package")
-def other_turn(chrome: Browser, signed_in: dict[str, object], link: str) -> str:
-    """The address of a turn that was cut otherwise."""
-    context = chrome.new_context(base_url=link.split("/sign-in", maxsplit=1)[0], storage_state=signed_in)
-    page = context.new_page()
-    ask(page, "sim-essay", "Look at this.", max_tokens=150)
-    address = ended(page)
-    context.close()
-    return address
-
-
 @pytest.mark.parametrize("name", PAGES)
-def test_axe_has_nothing_to_say_of(page: Page, cut_turn: str, other_turn: str, name: str):
-    ids = {"id": cut_turn.rsplit("/", 1)[1], "other": other_turn.rsplit("/", 1)[1]}
-    page.goto(PAGES[name].format(turn=cut_turn, **ids))
+def test_axe_has_nothing_to_say_of(new_page: NewPage, cut_turn: str, other_turn: str, name: str):
+    page = new_page(missing=name == "what is not there")
+    page.goto(addressed(name, cut_turn, other_turn))
     check(page)
+
+
+def test_nor_of_a_turn_while_it_streams(page: Page):
+    ask(page, "sim-endless", "Go on and on.", max_tokens=4_000)
+    page.goto("/?q=Go+on+and+on")
+    page.get_by_role("link", name="Go on and on.").first.click()
+    cancel = page.get_by_role("button", name="Cancel", exact=True)
+    expect(cancel).to_be_visible()
+    check(page)
+    expect(cancel).to_be_visible()
+    cancel.click()
+    expect(cancel).to_be_hidden()
 
 
 def test_nor_of_the_filters_when_they_are_open(page: Page, cut_turn: str):
@@ -99,25 +78,45 @@ def test_nor_of_the_filters_when_they_are_open(page: Page, cut_turn: str):
             toggle.click()
         expect(page.locator("#facets legend").first).to_be_visible()
 
-    page.goto("/")
-    check(page, opened)
+    page.goto(FEW)
+    check(page, opened, within="#facet-panel")
 
 
 @pytest.mark.parametrize("menu", ["Columns", "Views"])
 def test_nor_of_a_menu_when_it_is_open(page: Page, cut_turn: str, menu: str):
-    page.goto("/")
+    page.goto(FEW)
     page.locator("summary", has_text=menu).click()
     check(page)
 
 
-def test_nor_of_the_keys_told_and_turns_chosen(page: Page, cut_turn: str):
-    page.goto("/")
+def test_nor_of_turns_chosen_nor_of_what_is_asked_of_them(page: Page, cut_turn: str):
+    page.goto(FEW)
     page.locator("#rows tr").first.wait_for()
     page.keyboard.press("j")
     page.keyboard.press("x")
     check(page)
-    page.keyboard.press("?")
+    page.set_viewport_size({"width": 1280, "height": 900})
+    for button, words in (("Tag…", "Put on"), ("Erase…", "for good?")):
+        page.get_by_role("button", name=button).click()
+        expect(page.get_by_role("dialog")).to_contain_text(words)
+        check(page, within="dialog[open]")
+        page.keyboard.press("Escape")
+        expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+@pytest.mark.parametrize(("place", "key"), [("timeline", "?"), ("turn", "?"), ("turn", "b")])
+def test_nor_of_a_dialog_that_a_key_opens(page: Page, cut_turn: str, place: str, key: str):
+    page.goto(FEW if place == "timeline" else cut_turn)
+    page.wait_for_load_state()
+    page.keyboard.press(key)
     expect(page.get_by_role("dialog")).to_be_visible()
+    check(page, within="dialog[open]")
+
+
+def test_nor_of_a_backtest_and_what_came_of_it(page: Page, cut_turn: str):
+    page.goto("/timeline/backtest?q=Look+at+this")
+    page.get_by_role("button", name="Start").click()
+    expect(page.locator("#backtest")).to_contain_text("done")
     check(page)
 
 
@@ -125,14 +124,23 @@ def test_nor_of_what_was_sent_and_received_when_it_is_shown(page: Page, cut_turn
     page.goto(cut_turn)
     page.locator("#attempt-2 summary").click()
     expect(page.locator("#attempt-2 pre").first).to_be_visible()
+    check(page, within="#attempt-2")
+
+
+def test_nor_of_a_file_that_is_refused(new_page: NewPage):
+    page = new_page(missing=True)
+    page.goto("/import")
+    page.get_by_label("Turn file").set_input_files({"name": "a.json", "mimeType": "text/plain", "buffer": b"{}"})
+    page.get_by_role("button", name="Import").click()
+    expect(page.get_by_role("alert")).to_be_visible()
     check(page)
 
 
-def test_nor_of_sharing_nor_of_what_is_shared(page: Page, cut_turn: str):
+def test_nor_of_what_is_shared(page: Page, cut_turn: str):
     page.goto(f"{cut_turn}/share")
     page.get_by_role("button", name="Make a link").click()
     address = page.get_by_label("Address of the link").input_value()
-    check(page)
+    check(page, within=".made")
     page.goto(address)
     check(page)
 
@@ -144,8 +152,7 @@ def test_nor_of_a_policy_and_its_versions(page: Page):
     check(page)
 
 
-def test_nor_of_signing_in(new_page: NewPage):
-    page = new_page()
+def test_nor_of_signing_in(page: Page):
     page.context.clear_cookies()
     page.goto("/sign-in/")
     expect(page.get_by_role("button", name="Sign in")).to_be_visible()

@@ -1,0 +1,53 @@
+"""Every page there is, for what holds of all: `{turn}` is a turn's address, `{id}` and `{other}` are ids of two."""
+
+from collections.abc import Mapping
+
+import pytest
+from playwright.sync_api import Browser
+
+from tests.browser.journeys import ask, ended
+
+PAGES: Mapping[str, str] = {
+    "the timeline": "/",
+    "a timeline without turns": "/?q=nothingatall",
+    "views": "/timeline/views",
+    "a backtest to start": "/timeline/backtest?stop_reason=retry_limit",
+    "a turn": "{turn}",
+    "a turn at a step": "{turn}?step=3",
+    "what if": "{turn}/replay?max_tokens=400",
+    "what if with a refused number": "{turn}/replay?max_tokens=0",
+    "a sweep": "{turn}/replay/sweep",
+    "another try": "{turn}/replay/again?from_record=2",
+    "links to share": "{turn}/share",
+    "a choice to compare with": "/compare?left={id}",
+    "two turns compared": "/compare?left={id}&right={other}",
+    "import": "/import",
+    "a choice of agents": "/live/",
+    "an agent": "/agents/sim-essay/live",
+    "an agent and its turn": "/agents/sim-essay/live?turn={id}",
+    "the account": "/account/",
+    "what is not there": "/nowhere",
+    "the admin": "/admin/",
+    "policies": "/admin/agents/policy/",
+    "a new policy": "/admin/agents/policy/add/",
+    "agents": "/admin/agents/agent/",
+    "a new connection": "/admin/agents/connection/add/",
+    "a new tool server": "/admin/tools/mcpserver/add/",
+    "share links": "/admin/sharing/sharelink/",
+}
+
+
+def addressed(name: str, turn: str, other: str) -> str:
+    """The address of a page of this turn."""
+    return PAGES[name].format(turn=turn, id=turn.rsplit("/", 1)[1], other=other.rsplit("/", 1)[1])
+
+
+@pytest.fixture(scope="package")
+def other_turn(chrome: Browser, signed_in: dict[str, object], link: str) -> str:
+    """The address of a turn that was cut otherwise than `cut_turn`."""
+    context = chrome.new_context(base_url=link.split("/sign-in", maxsplit=1)[0], storage_state=signed_in)
+    page = context.new_page()
+    ask(page, "sim-essay", "Look at this.", max_tokens=150)
+    address = ended(page)
+    context.close()
+    return address
