@@ -46,10 +46,3 @@ def test_names_of_states_fit_their_boxes_and_labels_never_collide(new_page: NewP
       .filter(n => n.querySelector('text').getBBox().width > n.querySelector('rect').getBBox().width - 6)
       .map(n => n.dataset.state)""")
     assert wide == []
-
-
-def test_motion_is_off_for_who_wants_none(new_page: NewPage, addresses: dict[str, str]):
-    page = new_page(reduced_motion="reduce")
-    page.goto(addresses["turn"])
-    duration = page.locator(".machine .node rect").first.evaluate("e => getComputedStyle(e).transitionDuration")
-    assert set(duration.split(", ")) <= {"1e-05s", "0.00001s"}

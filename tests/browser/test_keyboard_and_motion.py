@@ -1,0 +1,70 @@
+"""What holds of every page for who wants no motion, and for who has a keyboard alone."""
+
+from itertools import groupby
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import NewPage
+from tests.browser.places import PAGES, addressed
+
+STOPS = 40  #: of a page, that are tabbed through
+#: Elements, with their ::before and ::after, that would move for longer than a frame, or for ever.
+MOVING = """() => {
+  const seconds = words => Math.max(...words.split(",").map(parseFloat));
+  const moves = style => seconds(style.transitionDuration) > 0.01
+    || (style.animationName !== "none"
+      && (seconds(style.animationDuration) > 0.01 || style.animationIterationCount === "infinite"));
+  return [...document.querySelectorAll("body *")]
+    .filter(each => [null, "::before", "::after"].some(part => moves(getComputedStyle(each, part))))
+    .map(each => each.outerHTML.slice(0, 80));
+}"""
+#: Where the focus is, and whether what had it before looks otherwise without it. A focus may be drawn on a child, on
+#: what stands beside or around the element, or on its row.
+FOCUSED = """() => {
+  const drawn = each => {
+    const style = getComputedStyle(each);
+    return [style.outlineStyle, style.outlineWidth, style.boxShadow, style.borderColor, style.stroke, style.strokeWidth,
+      style.backgroundColor, style.clipPath, style.translate, style.transform, style.top].join(" ");
+  };
+  const look = each => [...[...each.querySelectorAll("*")].slice(0, 12), each, each.parentElement,
+    each.parentElement.parentElement, each.closest("tr"), each.nextElementSibling].filter(Boolean).map(drawn).join("|");
+  const each = document.activeElement, left = window.left;
+  const seen = !left || left.each === each || look(left.each) !== left.look;
+  const there = each && each !== document.body;
+  // Within a control of several parts the browser draws the later ones itself.
+  if (!there || left?.each !== each) window.left = there ? { each, look: look(each) } : null;
+  const unseen = seen ? null : left.each.outerHTML.slice(0, 120);
+  return { unseen, place: there ? [...document.querySelectorAll("*")].indexOf(each) : null };
+}"""
+PARTS = 10  #: of one control, such as a date's day, month and year
+
+
+def walk(page: Page) -> tuple[list[int], list[str]]:
+    """The first stops of the Tab key until it leaves the page or comes round, and what does not show its focus."""
+    stops: list[int] = []
+    unseen: list[str] = []
+    for _ in range(STOPS):
+        page.keyboard.press("Tab")
+        found = page.evaluate(FOCUSED)
+        unseen += [found["unseen"]] if found["unseen"] else []
+        if found["place"] is None or (found["place"] in stops[:1] and len(stops) > 1):
+            break
+        stops.append(found["place"])
+    return stops, unseen
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_nothing_moves_for_who_wants_no_motion_and_every_stop_of_tab_is_seen(
+    new_page: NewPage, cut_turn: str, other_turn: str, name: str
+):
+    page = new_page(reduced_motion="reduce", missing=name == "what is not there")
+    page.goto(addressed(name, cut_turn, other_turn))
+    expect(page.locator('[aria-busy="true"]')).to_have_count(0)
+    assert page.evaluate(MOVING) == []
+    stops, unseen = walk(page)
+    assert unseen == []
+    visits = [list(parts) for _, parts in groupby(stops)]
+    assert max(map(len, visits)) <= PARTS, "Tab is trapped in a control"
+    assert len(visits) == len(set(stops)), "Tab is trapped between some"
+    assert len(visits) > 2, "Tab reaches nothing"
