@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agentcore.messages import ChatRequest, ToolCall
+from agentcore.messages import ChatRequest, ChatResponse, ToolCall
 from agentcore.reasons import AttemptKind, StopReason, TurnStatus
 
 
@@ -12,13 +12,15 @@ from agentcore.reasons import AttemptKind, StopReason, TurnStatus
 class CallModel:
     """Call the model; answer with ModelResponded or ModelFailed. `attempt` counts from 1.
 
-    The call ends with a timeout error after `seconds_left` seconds, where that is set.
+    The call ends with a timeout error after `seconds_left` seconds, where that is set. Where there is an `answer`, the
+    model is not called: that is what it responded, and a call in flight is ended.
     """
 
     kind: AttemptKind  #: why the model is called
     attempt: int
     request: ChatRequest  #: for the dialect's codec
     seconds_left: float | None = None
+    answer: ChatResponse | None = None  #: an operator's, in place of the model's
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,9 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """Do nothing until an operator acts."""
+    """Do nothing until an operator acts, or until the `deadline`: then what `Approvals.otherwise` says."""
+
+    deadline: float | None = None  #: seconds since the turn started; None: for ever
 
 
 @dataclass(frozen=True, slots=True)

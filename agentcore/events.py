@@ -14,13 +14,34 @@ from agentcore.values import replace, settle
 class Breakpoint:
     """Where to hold: on entering `state`, by `trigger`, on a normalized `stop_reason`, on a call of `tool`.
 
-    All that is set must match.
+    Or once when less than `budget_below` of any budget is left (a fraction, 0 to 1). All that is set must match.
     """
 
     state: str | None = None
     trigger: str | None = None
     stop_reason: str | None = None
     tool: str | None = None
+    budget_below: float | None = None
+
+
+class Otherwise(StrEnum):
+    """What becomes of calls that nobody has approved in time."""
+
+    REFUSE = "refuse"  #: each comes to an error result
+    RUN = "run"  #: they run
+    CANCEL = "cancel"  #: the turn is cancelled
+
+
+@dataclass(frozen=True, slots=True)
+class Approvals:
+    """The tools that run only once a person has approved their calls, and how long that is waited for."""
+
+    tools: tuple[str, ...]  #: names, as the model calls them
+    seconds: float | None = None  #: None: for ever
+    otherwise: Otherwise = Otherwise.REFUSE  #: after that time
+
+    def __post_init__(self) -> None:
+        settle(self, tools=tuple, otherwise=Otherwise)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +59,7 @@ class Setup:
     context_window: int | None = None  #: input and output together; None: not known
     output_floor: int = 1  #: the smallest output limit the dialect takes
     extra: Mapping[str, Any] = field(default_factory=dict)  #: settings of the connection, and fields for the body
+    approvals: Approvals | None = None  #: None: every tool may run
 
     def __post_init__(self) -> None:
         settle(self, tools=tuple)
@@ -129,7 +151,16 @@ class OperatorAction(StrEnum):
     HOLD = "hold"  #: stop at the next deciding state
     RELEASE = "release"  #: go on from where it is held
     STEP = "step"  #: release, and hold again at the next deciding state
+    REFUSE = "refuse"  #: release, and let the calls that wait for approval come to errors
     CHANGE = "change"  #: only what the other fields say
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedCall:
+    """Other arguments for a tool call that has not run; a broken one becomes whole by them."""
+
+    call_id: str  #: `ToolCall.id`
+    arguments: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +178,9 @@ class OperatorActed:
     messages: tuple[Message, ...] | None = None  #: the whole conversation in place of the turn's own
     tool_result: ToolResult | None = None  #: given in place of running the tool
     breakpoints: tuple[Breakpoint, ...] | None = None  #: in place of those there are
+    run_to: str | None = None  #: released, and held once more on entering this deciding state
+    tool_call: ChangedCall | None = None  #: of the answer that is held, or about to run
+    answer: ChatResponse | None = None  #: to the next call of the model, or the one in flight, in the model's place
 
     def __post_init__(self) -> None:
         settle(self, action=OperatorAction, messages=tuple)

@@ -167,6 +167,7 @@ class ChatResponse:
     error: ProviderError | None = None
     resume_token: str | None = None  #: sent back to go on where the provider stopped
     echo: Any = None  #: the assistant content exactly as the dialect wants it back; opaque
+    answered_by: str = ""  #: who answered in the model's place; empty: the model did
 
     def __post_init__(self) -> None:
         settle(self, tool_calls=tuple, broken_tool_calls=tuple, reason_trail=tuple, diagnostics=tuple)

@@ -111,6 +111,7 @@ def command_to_json(command: Command) -> Json:
         "max_tokens": request.max_tokens,
         "seconds_left": command.seconds_left,
         "request": written,
+        **({} if command.answer is None else {"answered_by": command.answer.answered_by}),
     }
 
 

@@ -10,7 +10,8 @@ intake, operating      how events enter; what an operator's changes
 accounting             tokens, text and failures of an attempt, added to the snapshot
 classify, reading      what an answer is; what a structured one came to
 judges, judgement      one module per deciding state, and what all of them share
-breakpoints            why the machine holds on entering a deciding state
+breakpoints, budgets   why the machine holds on entering a deciding state; what of each limit is used
+pending                tool calls that have not run: changed, approved of, refused
 requests               the command of a state
 ending                 status, reasons and notice of a turn that ends; what operators are told on the way
 advance                all of it together

@@ -13,7 +13,7 @@ from agentcore.criteria.outcome import ContinuationOutcome
 from agentcore.errors import IllegalEvent
 from agentcore.events import Event
 from agentcore.machine import ending
-from agentcore.machine.breakpoints import hold_here
+from agentcore.machine.breakpoints import Holding, approval_here, hold_here
 from agentcore.machine.intake import take_in
 from agentcore.machine.judgement import Judgement
 from agentcore.machine.judges import (
@@ -104,14 +104,21 @@ def _moves(snapshot: Snapshot, event: Event, policy: Policy) -> Iterator[_Moved]
     released = trigger in _RELEASED
     while (judge := JUDGES.get(after.state)) is not None:
         source = after.state
-        if not released and (why := hold_here(after, trigger)):
-            held = _move(after, Trigger.BREAKPOINT, held_state=source, hold_requested=False)
-            yield held, source, Trigger.BREAKPOINT, why, None, ()
+        holding = hold_here(after, trigger, policy) if not released else _unapproved(snapshot, after, policy)
+        if holding is not None:
+            also = {"held_state": source, "hold_requested": False, "run_to": None, **holding.also}
+            held = _move(after, Trigger.BREAKPOINT, **also)
+            yield held, source, Trigger.BREAKPOINT, holding.why, None, ()
             return
         released = False
         trigger, reason, judged, outcome, observed = judge(after, policy)
         after = _move(judged, trigger, outcome=outcome)
         yield after, source, trigger, reason, outcome, observed
+
+
+def _unapproved(before: Snapshot, after: Snapshot, policy: Policy) -> Holding | None:
+    """Who releases a turn that was held for anything else has approved of nothing yet."""
+    return None if before.approving else approval_here(after, policy)
 
 
 def _move(snapshot: Snapshot, trigger: Trigger, **also: Any) -> Snapshot:

@@ -1,22 +1,85 @@
-"""Where the machine holds: an operator asked for it, or a breakpoint matches the deciding state that is entered."""
+"""Where the machine holds: calls need approval, an operator asked for it, or a breakpoint matches the deciding state
+that is entered."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 from agentcore.events import Breakpoint
+from agentcore.machine.budgets import budgets_of
+from agentcore.machine.pending import tools_to_approve
 from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import State, Trigger
+from agentcore.policy import Policy
 
 
-def hold_here(snapshot: Snapshot, trigger: Trigger) -> str | None:
-    """Why the machine holds on entering this state; None where it goes on."""
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """Why the machine holds, in words, and the fields of the snapshot that change by it."""
+
+    why: str
+    also: Mapping[str, Any] = field(default_factory=dict)
+
+
+def hold_here(snapshot: Snapshot, trigger: Trigger, policy: Policy) -> Holding | None:
+    """Why the machine holds on entering this state; None where it goes on.
+
+    An approval is named before all else: whoever releases must know what they approve.
+    """
+    approval = approval_here(snapshot, policy)
+    if approval is not None:
+        return approval
     if snapshot.hold_requested:
-        return "an operator asked to hold"
-    if not snapshot.breakpoints:
-        return None
-    matched = next((b for b in snapshot.breakpoints if _matches(b, snapshot, trigger)), None)
-    return None if matched is None else f"breakpoint on {_words(matched)}"
+        return Holding("an operator asked to hold")
+    if snapshot.run_to == snapshot.state.value:
+        return Holding(f"an operator asked to run to {snapshot.run_to}")
+    for breakpoint_ in snapshot.breakpoints:
+        if _matches(breakpoint_, snapshot, trigger):
+            holding = _held_by(breakpoint_, snapshot)
+            if holding is not None:
+                return holding
+    return None
+
+
+def approval_here(snapshot: Snapshot, policy: Policy) -> Holding | None:
+    """That of calls which may not run before a person has approved them."""
+    tools = tools_to_approve(snapshot, policy)
+    also = {"approving": tools, "held_until": _deadline(snapshot)}
+    return Holding(f"approval of {', '.join(tools)}", also) if tools else None
+
+
+def _deadline(snapshot: Snapshot) -> float | None:
+    approvals = snapshot.asked.approvals
+    return None if approvals is None or approvals.seconds is None else snapshot.at + approvals.seconds
+
+
+def _held_by(breakpoint_: Breakpoint, snapshot: Snapshot) -> Holding | None:
+    """That of a breakpoint whose place matches. One on budgets holds once for each that has come under it."""
+    words = f"breakpoint on {_words(breakpoint_)}"
+    if breakpoint_.budget_below is None:
+        return Holding(words)
+    low = low_budgets(breakpoint_, snapshot)
+    fresh = {f"{_words(breakpoint_)}: {name}": name for name in low}
+    named = [name for key, name in fresh.items() if key not in snapshot.low]
+    return Holding(f"{words}: {', '.join(named)}", {"low": snapshot.low | set(fresh)}) if named else None
+
+
+def low_budgets(breakpoint_: Breakpoint, snapshot: Snapshot) -> tuple[str, ...]:
+    """The names of the budgets that are under it."""
+    below = breakpoint_.budget_below
+    return () if below is None else tuple(one.name for one in budgets_of(snapshot) if one.left < below)
+
+
+def still_low(snapshot: Snapshot) -> frozenset[str]:
+    """Of the budgets that have held already, those that are still under: the others may come under once more."""
+    now = {f"{_words(b)}: {name}" for b in snapshot.breakpoints for name in low_budgets(b, snapshot)}
+    return snapshot.low & now
 
 
 def _matches(breakpoint_: Breakpoint, snapshot: Snapshot, trigger: Trigger) -> bool:
-    if breakpoint_.state is None and breakpoint_.trigger is None and not _just_came(snapshot):
+    """Whether its place, reason and tool are those of the state that is entered."""
+    answer = breakpoint_.stop_reason or breakpoint_.tool
+    if answer and breakpoint_.state is None and breakpoint_.trigger is None and not _just_came(snapshot):
         return False
     response = snapshot.response
     called = {call.name for call in (*response.tool_calls, *response.broken_tool_calls)} if response else set()
@@ -27,7 +90,7 @@ def _matches(breakpoint_: Breakpoint, snapshot: Snapshot, trigger: Trigger) -> b
         (breakpoint_.tool, called),
     )
     asked = [wanted in found for wanted, found in conditions if wanted is not None]
-    return bool(asked) and all(asked)
+    return all(asked) and (bool(asked) or breakpoint_.budget_below is not None)
 
 
 def _just_came(snapshot: Snapshot) -> bool:
@@ -46,5 +109,10 @@ def _reason(snapshot: Snapshot) -> str | None:
 
 
 def _words(breakpoint_: Breakpoint) -> str:
-    parts = ("state", "trigger", "stop_reason", "tool")
-    return ", ".join(f"{part} {value}" for part in parts if (value := getattr(breakpoint_, part)))
+    parts = [
+        f"{part} {value}"
+        for part in ("state", "trigger", "stop_reason", "tool")
+        if (value := getattr(breakpoint_, part))
+    ]
+    below = breakpoint_.budget_below
+    return ", ".join([*parts, *([] if below is None else [f"a budget under {below * 100:g} %"])])

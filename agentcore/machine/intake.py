@@ -28,7 +28,7 @@ from agentcore.machine.accounting import (
     spend_seconds,
 )
 from agentcore.machine.judges.evaluate_error import retry_call
-from agentcore.machine.operating import operator_changes
+from agentcore.machine.operating import RELEASING, operator_changes, told
 from agentcore.machine.snapshot import Call, Failure, Snapshot
 from agentcore.machine.states import CALLS, RELEASES, RETRIES, TERMINAL, State, Trigger
 from agentcore.messages import ChatResponse, Message, Role
@@ -55,7 +55,7 @@ def take_in(snapshot: Snapshot, event: Event, policy: Policy) -> Intake:
         case WokeUp():
             return _woke_up(snapshot)
         case OperatorActed():
-            return _operator_acted(snapshot, event)
+            return _operator_acted(snapshot, event, policy)
         case CancelRequested():
             return _cancelled(snapshot, event, policy)
         case _:
@@ -100,6 +100,7 @@ def _responded(snapshot: Snapshot, event: ModelResponded) -> Intake:
         calls=(),
         rejected=(),
         supplied=(),
+        stand_in=None,
         flagged=snapshot.flagged + signs,
     )
     observed = ending.reason_observed(counted, response.stop_reason, response.raw_stop_reason)
@@ -184,23 +185,24 @@ def _woke_up(snapshot: Snapshot) -> Intake:
     return trigger, replace(snapshot, failure=None), f"waited {snapshot.wait_seconds:.1f} s", ()
 
 
-def _operator_acted(snapshot: Snapshot, event: OperatorActed) -> Intake:
+def _operator_acted(snapshot: Snapshot, event: OperatorActed, policy: Policy) -> Intake:
     _require(snapshot.state is not State.IDLE and snapshot.state not in TERMINAL, snapshot, "operator_acted")
     busy = snapshot.state in (*CALLS, State.EXECUTE_TOOLS)
-    changed = operator_changes(spend_seconds(snapshot, event.at) if busy else snapshot, event)
-    releasing = event.action in (OperatorAction.RELEASE, OperatorAction.STEP)
+    changed = operator_changes(spend_seconds(snapshot, event.at) if busy else snapshot, event, policy)
+    releasing = event.action in RELEASING
     _require(not releasing or snapshot.state is State.HELD, snapshot, event.action)
     hold = event.action in (OperatorAction.HOLD, OperatorAction.STEP)
     if releasing:
         assert snapshot.held_state is not None, "held remembers where it was entered"
         trigger = RELEASES[snapshot.held_state]
-        changed = replace(changed, hold_requested=hold, held_state=None)
+        changed = replace(changed, hold_requested=hold, held_state=None, run_to=event.run_to)
+        changed = replace(changed, approving=(), held_until=None)
     else:
         trigger = Trigger.OPERATOR_ACTED
         changed = replace(changed, hold_requested=hold or snapshot.hold_requested)
     fields = {"by": event.by, "action": event.action.value, "turn_id": snapshot.asked.turn_id}
     observed = Observation("operator_acted", {**fields, "iteration": snapshot.iteration})
-    return trigger, changed, f"{event.by}: {event.action}", (observed,)
+    return trigger, changed, told(event), (observed,)
 
 
 def _cancelled(snapshot: Snapshot, event: CancelRequested, policy: Policy) -> Intake:

@@ -5,18 +5,62 @@ from typing import Any
 
 from agentcore.error_policy import ErrorHandlingDecision, ErrorPolicy
 from agentcore.errors import IllegalEvent
-from agentcore.events import OperatorActed
+from agentcore.events import OperatorActed, OperatorAction
+from agentcore.machine.breakpoints import still_low
+from agentcore.machine.pending import refusals, with_changed_call
 from agentcore.machine.snapshot import Snapshot
-from agentcore.machine.states import State
-from agentcore.messages import Message
-from agentcore.policy import Limits
+from agentcore.machine.states import DECIDING, State
+from agentcore.messages import ChatResponse, Message, TokenUsage
+from agentcore.policy import Limits, Policy
 from agentcore.values import replace
+
+#: What a held turn goes on by.
+RELEASING = frozenset({OperatorAction.RELEASE, OperatorAction.STEP, OperatorAction.REFUSE})
 
 _UNLIMITED = Limits()  # what is None here may be None
 
 
-def operator_changes(snapshot: Snapshot, event: OperatorActed) -> Snapshot:
+def told(event: OperatorActed) -> str:
+    """What was done, in words, by whom. What is changed beside it stands in the event."""
+    words = [f"{event.by}: {event.action}"]
+    words += [f"run to {event.run_to}"] if event.run_to is not None else []
+    words += [f"other arguments for call {event.tool_call.call_id}"] if event.tool_call is not None else []
+    words += ["an answer in the model's place"] if event.answer is not None else []
+    return ", ".join(words)
+
+
+def operator_changes(snapshot: Snapshot, event: OperatorActed, policy: Policy) -> Snapshot:
     """The snapshot with what the operator changed; it counts from the next judgement and the next call on."""
+    _check(snapshot, event)
+    changed = _with_numbers(snapshot, event)
+    if event.tool_call is not None:
+        changed = with_changed_call(changed, event.tool_call, policy)
+    if event.answer is not None:
+        changed = replace(changed, stand_in=_stand_in(changed, event.answer, event.by))
+    if event.action is OperatorAction.REFUSE:
+        changed = replace(changed, supplied=(*changed.supplied, *refusals(changed, event.by)))
+    return replace(changed, low=still_low(changed)) if changed.low else changed
+
+
+def _check(snapshot: Snapshot, event: OperatorActed) -> None:
+    """What no operator may do here. Raises `IllegalEvent`."""
+    if event.run_to is not None:
+        if event.action is not OperatorAction.RELEASE:
+            raise IllegalEvent(f"run_to goes with release, not with {event.action}; nothing has changed.")
+        if event.run_to not in DECIDING:
+            raise IllegalEvent(f"A turn cannot be run to {event.run_to}; nothing has changed.")
+    if event.action is OperatorAction.REFUSE and not snapshot.approving:
+        raise IllegalEvent("No call waits for approval here; nothing has changed.")
+
+
+def _stand_in(snapshot: Snapshot, answer: ChatResponse, by: str) -> ChatResponse:
+    """The answer as if the model had given it, marked as somebody's, and for nothing."""
+    given = ChatResponse(answer.text, answer.tool_calls, stop_reason=answer.stop_reason, usage=TokenUsage())
+    return replace(given, provider=snapshot.asked.provider, model=snapshot.asked.model, answered_by=by)
+
+
+def _with_numbers(snapshot: Snapshot, event: OperatorActed) -> Snapshot:
+    """Limits, policy, the next request, breakpoints, and results in place of tools."""
     if event.max_tokens is not None and not (_is_limit(event.max_tokens) and event.max_tokens >= 1):
         raise IllegalEvent(f"max_tokens cannot be {event.max_tokens!r}; nothing has changed.")
     asked = snapshot.asked.asking(max_tokens=event.max_tokens, model=event.model, system_prompt=event.system_prompt)

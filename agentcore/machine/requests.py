@@ -17,7 +17,7 @@ def command_of(snapshot: Snapshot) -> Command:
     if snapshot.state is State.BACKOFF:
         return Wait(snapshot.wait_seconds)
     if snapshot.state is State.HELD:
-        return Hold()
+        return Hold(snapshot.held_until)
     assert snapshot.end is not None, "a terminal state has an end"
     return snapshot.end
 
@@ -41,4 +41,4 @@ def _call_model(snapshot: Snapshot) -> CallModel:
         extra=asked.extra,
         resume_token=call.resume_token,
     )
-    return CallModel(call.kind, snapshot.spent.attempts, request, snapshot.seconds_left)
+    return CallModel(call.kind, snapshot.spent.attempts, request, snapshot.seconds_left, snapshot.stand_in)

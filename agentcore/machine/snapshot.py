@@ -112,6 +112,11 @@ class Snapshot:
     held_state: State | None = None  #: where a release goes on
     hold_requested: bool = False  #: hold at the next deciding state
     breakpoints: tuple[Breakpoint, ...] = ()  #: where to hold
+    low: frozenset[str] = frozenset()  #: budgets under a breakpoint that has held for them, with its words
+    run_to: str | None = None  #: a state to hold at, once
+    approving: tuple[str, ...] = ()  #: tools whose calls wait for a person's approval
+    held_until: float | None = None  #: seconds since the turn started, of an approval with a time limit
+    stand_in: ChatResponse | None = None  #: an operator's answer to the next call, or the one in flight
     trigger: Trigger | None = None  #: the last move
     outcome: ContinuationOutcome | None = None  #: of the last deciding state
     model_stop_reason: str | None = None  #: of the last attempt

@@ -121,6 +121,8 @@ class _Run:
 
     def _answer(self, command: Command) -> Event | None:
         match command:
+            case CallModel(answer=ChatResponse() as said):
+                return ModelResponded(self.snapshot.at, said)
             case CallModel():
                 return self._answer_call(command)
             case RunTools():

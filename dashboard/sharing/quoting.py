@@ -61,7 +61,8 @@ def _known_before(base: Snapshot) -> Iterator[str]:
     yield from _conversation(base.messages)
     yield from (answer.text for answer in (base.answer, *base.earlier))
     yield from (result.content for result in (*base.rejected, *base.supplied))
-    yield from _answer(base.response) if base.response else ()
+    for said in (base.response, base.stand_in):
+        yield from _answer(said) if said else ()
     yield from (base.failure.message,) if base.failure else ()
 
 
@@ -99,6 +100,8 @@ def _said(event: Event) -> Iterator[str]:
         case OperatorActed(messages=messages, tool_result=result, system_prompt=prompt):
             yield from _conversation(messages or ())
             yield from (prompt or "", result.content if result else "")
+            yield from _texts(event.tool_call.arguments) if event.tool_call else ()
+            yield from _answer(event.answer) if event.answer else ()
         case Interrupted(partial=ChatResponse() as partial) | CancelRequested(partial=ChatResponse() as partial):
             yield from _answer(partial)
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from agentcore.machine.budgets import Budget, budgets_of
 from agentcore.machine.snapshot import Snapshot
 
 HOT = 0.75  #: of a limit, from where a meter warns
@@ -36,18 +37,10 @@ class Meter:
 
 def meters_of(snapshot: Snapshot) -> tuple[Meter, ...]:
     """The budgets of a turn that has started; those without a limit, and unused ones of special kinds, are left out."""
-    spent, limits = snapshot.spent, snapshot.limits
-    meters = [
-        Meter("continuations", spent.continuations, limits.max_continuations),
-        Meter("completion tokens", spent.output_tokens, snapshot.completion_budget, estimated=spent.estimated),
-        Meter("output characters", spent.output_chars, limits.max_total_output_chars),
-        Meter("tool repairs", spent.tool_repairs, limits.max_tool_repair_attempts),
-        Meter("steps", snapshot.iteration, limits.max_steps),
-    ]
-    if limits.max_total_tokens is not None:
-        meters.append(Meter("all tokens", spent.total_tokens, limits.max_total_tokens, estimated=spent.estimated))
-    if limits.max_seconds is not None:
-        meters.append(Meter("seconds", round(spent.seconds, 1), limits.max_seconds, unit="s"))
-    if snapshot.asked.envelope_schema is not None:
-        meters.append(Meter("envelope retries", spent.envelope_retries, limits.schema_rounds))
-    return tuple(meters)
+    return tuple(map(_meter, budgets_of(snapshot)))
+
+
+def _meter(budget: Budget) -> Meter:
+    if budget.name == "seconds":
+        return Meter(budget.name, round(budget.used, 1), budget.limit, unit="s")
+    return Meter(budget.name, budget.used, budget.limit, estimated=budget.estimated)

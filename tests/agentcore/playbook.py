@@ -154,6 +154,12 @@ class Playbook:
 # What happens ---------------------------------------------------------------------------------------------------------
 
 
+def said(text: str = "", *calls: ToolCall, reason: NormalizedStopReason | None = None) -> ChatResponse:
+    """What an operator answers in the model's place."""
+    natural = NormalizedStopReason.TOOL_CALL if calls else NormalizedStopReason.END_TURN
+    return ChatResponse(text, calls, stop_reason=reason or natural)
+
+
 def started(text: str = "tell me", *, breakpoints: tuple[Breakpoint, ...] = ()) -> Move:
     return lambda book: Started(0.0, book.setup, (Message(Role.USER, text),), breakpoints)
 
@@ -296,9 +302,16 @@ def wait(seconds: float) -> Expectation:
     return check
 
 
-def hold(state: State | None = None) -> Expectation:
+def stand_in(book: Playbook) -> Event:
+    """What a driver answers a call with that an operator has answered already."""
+    assert isinstance(book.command, CallModel)
+    assert book.command.answer is not None, "nobody has answered in the model's place"
+    return responded(book.command.answer)
+
+
+def hold(state: State | None = None, deadline: float | None = None) -> Expectation:
     def check(book: Playbook) -> None:
-        assert book.command == Hold()
+        assert book.command == Hold(deadline)
         assert state in (None, book.snapshot.held_state)
 
     return check

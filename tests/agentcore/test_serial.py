@@ -27,13 +27,16 @@ from agentcore import (
     ToolSpec,
 )
 from agentcore.events import (
+    Approvals,
     Breakpoint,
     CancelRequested,
+    ChangedCall,
     Interrupted,
     ModelFailed,
     ModelResponded,
     OperatorActed,
     OperatorAction,
+    Otherwise,
     Setup,
     Started,
     ToolResult,
@@ -100,6 +103,7 @@ responses = st.builds(
     error=st.none() | errors,
     resume_token=maybe_word,
     echo=json_values,
+    answered_by=words,
 )
 messages = st.builds(Message, st.sampled_from(Role), words, tuples_of_calls, maybe_word, json_values)
 tuples_of_messages = st.lists(messages, max_size=2).map(tuple)
@@ -117,8 +121,12 @@ setups = st.builds(
     context_window=st.none() | numbers,
     output_floor=numbers,
     extra=mappings,
+    approvals=st.none()
+    | st.builds(
+        Approvals, st.lists(words, max_size=2).map(tuple), st.none() | st.floats(0, 1e6), st.sampled_from(Otherwise)
+    ),
 )
-breakpoints = st.builds(Breakpoint, maybe_word, maybe_word, maybe_word, maybe_word)
+breakpoints = st.builds(Breakpoint, maybe_word, maybe_word, maybe_word, maybe_word, st.none() | st.floats(0, 1))
 results = st.builds(ToolResult, words, words, words, st.none() | st.sampled_from(ErrorType))
 moments = st.floats(0, 1e9)
 draws = st.floats(0, 1, exclude_max=True)
@@ -141,6 +149,10 @@ events = st.one_of(
         system_prompt=maybe_word,
         messages=st.none() | tuples_of_messages,
         tool_result=st.none() | results,
+        breakpoints=st.none() | st.lists(breakpoints, max_size=2).map(tuple),
+        run_to=maybe_word,
+        tool_call=st.none() | st.builds(ChangedCall, words, mappings),
+        answer=st.none() | responses,
     ),
     st.builds(CancelRequested, moments, words, st.none() | responses),
 )

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from agentcore import ErrorPolicy, ErrorType, Policy, Recording, recording_from_json, recording_to_json
-from agentcore.events import Breakpoint
+from agentcore.events import Approvals, Breakpoint, ChangedCall, OperatorAction
 from tests.agentcore.playbook import (
     Playbook,
     call,
@@ -25,6 +25,8 @@ from tests.agentcore.playbook import (
     paused,
     released,
     requires,
+    said,
+    stand_in,
     started,
     tool_failed,
     tools_returned,
@@ -80,6 +82,27 @@ GOLDEN: Mapping[str, Callable[[], Playbook]] = {
         >> operator(error_policy={"on_model_error": "retry", "max_retries": 2})
         >> released(limits={"max_continuations": 1})
         >> ended("two")
+    ),
+    "operated": lambda: (
+        Playbook(max_continuations=1)
+        >> started(breakpoints=(Breakpoint(state="continue_pending", budget_below=0.5),))
+        >> truncated("one ")
+        >> truncated("two ")
+        >> operator(answer=said("three"))
+        >> released(limits={"max_continuations": 2}, run_to="evaluate_stop")
+        >> stand_in
+        >> released()
+    ),
+    "approved": lambda: (
+        Playbook(error_policy=ErrorPolicy.ignore_tool_errors(), approvals=Approvals(("calculator",), 30.0))
+        >> started()
+        >> called(call(), call("clock", "b"))
+        >> released(tool_call=ChangedCall("a", {"expression": "2+2"}))
+        >> tools_returned()
+        >> called(call(id="c"))
+        >> operator(OperatorAction.REFUSE)
+        >> tools_returned()
+        >> ended("four")
     ),
     "envelope_truncated": lambda: (
         Playbook(envelope_schema=SCHEMA) >> started() >> truncated('{"ans') >> ended('{"answer": 1}')

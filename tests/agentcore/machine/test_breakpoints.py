@@ -167,3 +167,62 @@ def test_a_cap_changed_while_a_failed_continuation_is_held_counts_for_its_retry(
     story = told(Breakpoint(state="evaluate_error"), truncated("a "), error()) << hold(State.EVALUATE_ERROR)
     story = story >> operator(max_tokens=7) >> released() >> woke_up()
     assert story << call_model(AttemptKind.ERROR_RETRY, continues="a ", max_tokens=7)
+
+
+# Budgets --------------------------------------------------------------------------------------------------------------
+
+LOW = Breakpoint(budget_below=0.34)
+
+
+def test_a_budget_holds_once_when_it_comes_under_and_not_again():
+    story = told(LOW, truncated("a "), truncated("b "), truncated("c "), max_continuations=3, max_tokens=900)
+    assert story << hold(State.EVALUATE_STOP)
+    assert story.step.transitions[-1].reason == "breakpoint on a budget under 34 %: continuations"
+    story = story >> released() << call_model(AttemptKind.CONTINUATION)
+    assert story >> ended("d") << finish("a b c d")
+
+
+def test_each_budget_holds_for_itself():
+    story = told(LOW, truncated("a ", tokens=70), truncated("b ", tokens=70), max_total_completion_tokens=200)
+    assert story << hold(State.EVALUATE_STOP)
+    story = story >> released(limits={"max_continuations": 10}) >> truncated("c ", tokens=1)
+    assert story << call_model(AttemptKind.CONTINUATION)
+
+
+def test_a_budget_that_was_raised_holds_when_it_comes_under_once_more():
+    story = told(LOW, truncated("a "), truncated("b "), truncated("c "), max_continuations=3, max_tokens=900)
+    story = (
+        story >> released(limits={"max_continuations": 6}) >> truncated("d ") << call_model(AttemptKind.CONTINUATION)
+    )
+    story = story >> truncated("e ") << hold()
+    assert story.step.transitions[-1].reason.endswith(": continuations")
+
+
+def test_a_budget_and_a_place_hold_at_that_place():
+    both = Breakpoint(state="continue_pending", budget_below=0.34)
+    story = told(both, truncated("a "), truncated("b "), truncated("c "), max_continuations=3, max_tokens=900)
+    assert story << hold(State.CONTINUE_PENDING) >> released() << call_model(AttemptKind.CONTINUATION)
+
+
+def test_what_is_not_allowed_at_all_cannot_run_low():
+    assert told(Breakpoint(budget_below=0.5), ended("a"), max_continuations=0, max_tool_repair_attempts=0) << finish(
+        "a"
+    )
+
+
+@pytest.mark.parametrize("limits", [{"max_seconds": 1.5}, {"max_total_tokens": 20}, {"max_steps": 1}])
+def test_every_budget_the_pages_show_is_watched(limits):
+    story = told(Breakpoint(budget_below=0.4), ended("a"), **limits) << hold(State.EVALUATE_STOP)
+    assert story >> released() << finish("a")
+
+
+def test_two_breakpoints_on_budgets_hold_each_at_its_own():
+    stops = (Breakpoint(budget_below=0.7), Breakpoint(budget_below=0.3))
+    story = Playbook(max_continuations=10, max_tokens=900, max_steps=100) >> started(breakpoints=stops)
+    held_at = []
+    for count in range(11):
+        story = story >> truncated(f"{count} ", tokens=1)
+        if story.snapshot.held_state:
+            held_at.append(story.snapshot.spent.continuations)
+            story = story >> released()
+    assert held_at == [4, 8]

@@ -24,8 +24,9 @@ from agentcore import (
 from agentcore.commands import CallModel, Finish, Hold, RunTools, Wait
 from agentcore.criteria.outcome import resolve
 from agentcore.error_policy import PRESETS
-from agentcore.events import Breakpoint, Event, OperatorAction
+from agentcore.events import Approvals, Breakpoint, ChangedCall, Event, OperatorAction
 from agentcore.machine.advance import settle
+from agentcore.machine.pending import pending_calls
 from agentcore.messages import CallIssue
 from tests.agentcore.playbook import (
     Playbook,
@@ -41,6 +42,8 @@ from tests.agentcore.playbook import (
     operator,
     paused,
     released,
+    said,
+    stand_in,
     started,
     stopped,
     tool_failed,
@@ -79,11 +82,19 @@ ANSWERS: dict[str, Happening] = {
     "taken over, with text": interrupted,
     "hold": lambda word: operator(OperatorAction.HOLD),
     "change": lambda word: operator(max_tokens=30, limits={"max_seconds": 9999.0}),
+    "answered for": lambda word: operator(answer=said(word)),
+    "called for": lambda word: operator(answer=said("", call(id=""))),
     "cancel": cancelled,
+}
+ANSWERED: dict[str, Happening] = {
+    "stand in": lambda word: stand_in,
+    "taken over": lambda word: interrupted(),
+    "cancelled": lambda word: cancelled(),
 }
 RETURNS: dict[str, Happening] = {
     "returned": lambda word: tools_returned(),
     "failed": lambda word: tools_returned(tool_failed("same")),
+    "other call": lambda word: other_call,
     "taken over": lambda word: interrupted(),
     "cancel": lambda word: cancelled(),
 }
@@ -95,13 +106,34 @@ WAITS: dict[str, Happening] = {
 HOLDS: dict[str, Happening] = {
     "release": lambda word: released(),
     "step": lambda word: operator(OperatorAction.STEP),
+    "run to": lambda word: released(run_to="abort_partial"),
+    "refuse": lambda word: refused,
+    "other call": lambda word: other_call,
+    "call for": lambda word: operator(answer=said("", call(id=""))),
     "change": lambda word: operator(limits={"max_seconds": 9999.0}),
     "cancel": lambda word: cancelled(),
 }
 SAID_FOR_GOOD = {name for name in ANSWERS if "empty" not in name} - {
-    "blocked", "rate limit", "hopeless", "cut by error", "taken over", "hold", "change",
+    "blocked", "rate limit", "hopeless", "cut by error", "taken over", "hold", "change", "answered for", "called for",
 }  # fmt: skip
 PARTIALS = {"broke off", "timeout", "taken over, with text", "cancel", "error word"}
+
+
+def other_call(story: Playbook) -> Event:
+    """Other arguments for the last call that waits, where one does."""
+    calls = pending_calls(story.snapshot)
+    changed = ChangedCall(calls[-1].id, {"expression": f"{len(story.records)}"}) if calls else None
+    return operator(tool_call=changed)
+
+
+def refused(story: Playbook) -> Event:
+    return operator(OperatorAction.REFUSE if story.snapshot.approving else OperatorAction.RELEASE)
+
+
+def menu_of(command: object) -> dict[str, Happening]:
+    """What may happen to a command; a call that somebody has answered already is answered so."""
+    return ANSWERED if isinstance(command, CallModel) and command.answer else MENUS[type(command)]
+
 
 MENUS: dict[type, dict[str, Happening]] = {CallModel: ANSWERS, RunTools: RETURNS, Wait: WAITS, Hold: HOLDS}
 
@@ -126,11 +158,17 @@ policies = st.fixed_dictionaries(
         "error_policy": st.sampled_from([*PRESETS.values(), ErrorPolicy.retry_all(1)]),
         "envelope_schema": st.none() | st.just({"type": "object", "required": ["answer"]}),
         "ceiling": st.none() | st.just(100),
+        "approvals": st.none() | st.sampled_from([Approvals(("calculator",), 5.0), Approvals(("clock",))]),
     }
 )
 breakpoints = st.lists(
     st.sampled_from(
-        [Breakpoint(state="evaluate_stop"), Breakpoint(trigger="max_tokens"), Breakpoint(stop_reason="end_turn")]
+        [
+            Breakpoint(state="evaluate_stop"),
+            Breakpoint(trigger="max_tokens"),
+            Breakpoint(stop_reason="end_turn"),
+            Breakpoint(budget_below=0.5),
+        ]
     ),
     max_size=2,
 ).map(tuple)
@@ -144,8 +182,9 @@ def walk(data, asked, stops) -> tuple[Playbook, list[str], int]:
         command = story.command
         if isinstance(command, Finish):
             return story, kept, interruptions
-        menu = MENUS[type(command)]
-        name = data.draw(st.sampled_from([*menu, *LIKELY.get(type(command), ())])) if step < 25 else next(iter(menu))
+        menu = menu_of(command)
+        likely = [name for name in LIKELY.get(type(command), ()) if name in menu]
+        name = data.draw(st.sampled_from([*menu, *likely])) if step < 25 else next(iter(menu))
         word = f"<{next(words):04d}>"
         repairing = story.snapshot.state is State.REQUEST_TOOL_REPAIR
         if isinstance(command, CallModel) and name in SAID_FOR_GOOD and not (repairing and name in PARTIALS):

@@ -19,7 +19,7 @@ from agentcore import (
     what_if,
 )
 from agentcore.commands import Finish
-from agentcore.events import Breakpoint, ToolResult
+from agentcore.events import Approvals, Breakpoint, OperatorAction, ToolResult
 from agentcore.replay import Provenance, first_divergence
 from agentcore.values import replace as slot_copy
 from tests.agentcore.machine.stories import STORIES
@@ -34,6 +34,8 @@ from tests.agentcore.playbook import (
     finish,
     operator,
     released,
+    said,
+    stand_in,
     started,
     tools_returned,
     truncated,
@@ -340,3 +342,28 @@ def test_a_recording_that_was_asked_before_answers_the_same_and_a_copy_of_it_ans
     cut_short = slot_copy(told, records=told.records[:2])
     assert what_if(cut_short, larger).undecidable
     assert what_if(told, larger) == first
+
+
+def test_what_an_operator_answered_is_on_the_tape_as_it_was_recorded():
+    story = Playbook(max_tokens=20) >> started(breakpoints=(Breakpoint(state="continue_pending"),))
+    story = story >> truncated("one two ", tokens=20) >> released(answer=said("three")) >> stand_in
+    imagined = what_if(story.recording, replace(story.policy, max_tokens=10))
+    assert (imagined.final.output_text, imagined.undecidable) == ("one two three", False)
+    assert imagined.final.spent.output_tokens == story.snapshot.spent.output_tokens
+
+
+def test_an_answer_that_waited_when_the_runs_parted_is_given_to_the_next_call():
+    story = Playbook(max_continuations=0) >> started(breakpoints=(Breakpoint(state="continue_pending"),))
+    story = story >> truncated("one ") >> released(answer=said("three"))
+    assert story.end.output_text == "one "
+    imagined = under(story, max_continuations=1)
+    assert (imagined.final.output_text, imagined.final.stand_in) == ("one three", None)
+
+
+def test_a_call_that_was_refused_is_refused_in_a_what_if_too():
+    asked = {"approvals": Approvals(("calculator",)), "error_policy": ErrorPolicy.ignore_tool_errors()}
+    story = Playbook(max_tokens=40, **asked) >> started() >> truncated("one ", tokens=40) >> called(call(), text="two")
+    story = story >> operator(OperatorAction.REFUSE) >> tools_returned() >> ended("three")
+    imagined = what_if(story.recording, replace(story.policy, max_tokens=400))
+    told = [m.text for m in imagined.final.messages if m.tool_call_id]
+    assert told == ["This call was not approved: refused by ada."]

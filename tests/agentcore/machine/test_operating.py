@@ -1,0 +1,129 @@
+"""What an operator does to a turn: run to a state, answer in the model's place, and who did it stays in the history."""
+
+import pytest
+
+from agentcore import AttemptKind, NormalizedStopReason, State, StopReason, TurnStatus
+from agentcore.commands import CallModel
+from agentcore.errors import IllegalEvent
+from agentcore.events import Breakpoint, OperatorAction
+from agentcore.machine.states import DECIDING
+from tests.agentcore.playbook import (
+    Playbook,
+    call,
+    call_model,
+    called,
+    ended,
+    error,
+    finish,
+    hold,
+    interrupted,
+    operator,
+    released,
+    run_tools,
+    said,
+    stand_in,
+    started,
+    tools_returned,
+    truncated,
+    woke_up,
+)
+
+CUT = (Breakpoint(state="continue_pending"),)
+
+
+def test_a_turn_runs_to_a_state_once():
+    story = Playbook() >> started(breakpoints=(Breakpoint(state="evaluate_stop"),)) >> truncated("a ")
+    story = story >> released(run_to="continue_pending", breakpoints=()) << hold(State.CONTINUE_PENDING)
+    assert story.step.transitions[-1].reason == "an operator asked to run to continue_pending"
+    story = story >> released() << call_model(AttemptKind.CONTINUATION)
+    assert story >> truncated("b ") << call_model(AttemptKind.CONTINUATION)
+
+
+def test_whatever_holds_first_ends_the_run():
+    story = Playbook() >> started(breakpoints=CUT) >> truncated("a ")
+    story = story >> released(run_to="abort_partial") >> truncated("b ") << hold(State.CONTINUE_PENDING)
+    assert story.snapshot.run_to is None
+
+
+def test_a_turn_that_never_gets_there_ends():
+    story = Playbook() >> started(breakpoints=CUT) >> truncated("a ") >> released(run_to="evaluate_error")
+    assert story >> ended("b") << finish("a b")
+
+
+@pytest.mark.parametrize("action", [a for a in OperatorAction if a is not OperatorAction.RELEASE])
+def test_only_a_release_runs_to_a_state(action):
+    story = Playbook() >> started(breakpoints=CUT) >> truncated("a ")
+    with pytest.raises(IllegalEvent, match="run_to goes with release"):
+        story >> operator(action, run_to="abort_partial")
+
+
+@pytest.mark.parametrize("state", [state for state in State if state not in DECIDING])
+def test_a_turn_runs_to_deciding_states_only(state):
+    story = Playbook() >> started(breakpoints=CUT) >> truncated("a ")
+    with pytest.raises(IllegalEvent, match="cannot be run to"):
+        story >> released(run_to=state.value)
+
+
+def test_an_operator_answers_the_next_call_for_nothing():
+    story = Playbook() >> started(breakpoints=CUT) >> truncated("a ", tokens=10)
+    story = story >> released(answer=said("b")) << call_model(AttemptKind.CONTINUATION)
+    answer = story.command.answer
+    assert (answer.text, answer.answered_by, answer.provider, answer.model) == ("b", "ada", "openai", "m")
+    assert story.records[-1].command["answered_by"] == "ada"
+    before = story.snapshot.spent
+    story = story >> stand_in << finish("a b", StopReason.COMPLETED)
+    assert (story.snapshot.spent.output_tokens, story.snapshot.spent.estimated) == (before.output_tokens, False)
+    assert (story.snapshot.raw_stop_reason, story.snapshot.stand_in) == (None, None)
+
+
+def test_an_operator_answers_the_call_in_flight():
+    story = Playbook() >> started() >> operator(answer=said("mine"))
+    assert story.command.attempt == 1
+    assert story >> stand_in << finish("mine")
+
+
+@pytest.mark.parametrize("loss", [interrupted(), error(retryable=False)])
+def test_an_answer_is_kept_until_a_call_is_answered_with_it(loss):
+    story = Playbook() >> started(breakpoints=(Breakpoint(state="evaluate_error"),)) >> operator(answer=said("mine"))
+    story = story >> loss
+    assert story.snapshot.stand_in is not None
+
+
+def test_an_answer_given_during_a_backoff_is_that_of_the_retry():
+    policy = {"on_model_error": "retry", "max_retries": 3}
+    story = Playbook() >> started() >> operator(error_policy=policy) >> error() >> operator(answer=said("mine"))
+    assert story >> woke_up() >> stand_in << finish("mine")
+
+
+def test_an_operators_answer_may_call_tools():
+    story = Playbook() >> started() >> operator(answer=said("", call())) >> stand_in << run_tools("calculator")
+    assert story >> tools_returned() << call_model(AttemptKind.AFTER_TOOLS)
+
+
+def test_an_operators_answer_is_judged_as_any():
+    cut = said("a ", reason=NormalizedStopReason.MAX_TOKENS)
+    story = Playbook() >> started() >> operator(answer=cut) >> stand_in
+    assert isinstance(story.command, CallModel)
+    assert story << call_model(AttemptKind.CONTINUATION, continues="a ") >> ended("b") << finish("a b")
+
+
+def test_what_an_operator_answers_is_never_a_block_or_an_error_of_the_provider():
+    from dataclasses import replace
+
+    forged = replace(said("x"), raw_stop_reason="stop", response_id="r", incomplete_stream=True, answered_by="model")
+    answer = (Playbook() >> started() >> operator(answer=forged)).command.answer
+    assert (answer.raw_stop_reason, answer.response_id, answer.incomplete_stream) == (None, None, False)
+    assert answer.answered_by == "ada"
+
+
+def test_what_was_done_is_said_with_the_name_of_who_did_it():
+    story = Playbook() >> started(breakpoints=(Breakpoint(tool="calculator"),)) >> called(call())
+    story = story >> released(answer=said("x"), run_to="evaluate_stop")
+    reason = story.step.transitions[0].reason
+    assert reason == "ada: release, run to evaluate_stop, an answer in the model's place"
+
+
+def test_a_limit_raised_by_hand_completes_a_turn_and_the_history_says_so():
+    story = Playbook(max_continuations=0) >> started(breakpoints=CUT) >> truncated("a ") << hold(State.CONTINUE_PENDING)
+    story = story >> released(limits={"max_continuations": 1}) << call_model(AttemptKind.CONTINUATION)
+    assert story >> ended("b") << finish("a b", StopReason.COMPLETED, TurnStatus.COMPLETED)
