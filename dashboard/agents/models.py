@@ -5,6 +5,7 @@ Project ─┬─ Connection ── Agent        a connection's key stays in the
 """
 
 import os
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -14,6 +15,8 @@ from django.db import models
 
 from dashboard.agents import policy_validation, validation
 from dashboard.agents.criteria import criteria_valid
+from dashboard.turns.approvals import approvals_clean
+from dashboard.turns.breakpoints import breakpoints_clean
 from dashboard.turns.ids import new_id
 
 NOT_A_CHOICE = {"invalid_choice": "“%(value)s” is not one of the choices."}
@@ -185,10 +188,27 @@ class Agent(Named):
         error_messages=NOT_A_CHOICE,
         help_text="Whether the gateway only watches this agent's calls, or continues their truncated answers.",
     )
+    breakpoints = models.JSONField(
+        default=list,
+        blank=True,
+        help_text="Where each of its turns holds: a list of objects with state, trigger, stop_reason, tool or "
+        'budget_below, such as [{"state": "continue_pending"}, {"budget_below": 0.1}].',
+    )
+    approvals = models.JSONField(
+        null=True,
+        blank=True,
+        help_text='Tools that run only once a person has approved: {"tools": […], "seconds": 300, "otherwise": '
+        '"refuse"}; otherwise is refuse, run or cancel.',
+    )
 
     def clean(self) -> None:
         super().clean()
-        faults = {"tools": self._tools_fault(), "max_tokens": self._max_tokens_fault()}
+        faults = {
+            "tools": self._tools_fault(),
+            "max_tokens": self._max_tokens_fault(),
+            "breakpoints": self._breakpoints_fault(),
+            "approvals": self._approvals_fault(),
+        }
         errors = {field: fault for field, fault in faults.items() if fault is not None}
         if errors:
             raise ValidationError(errors)
@@ -196,6 +216,20 @@ class Agent(Named):
     def _tools_fault(self) -> ValidationError | None:
         try:
             validation.tools_valid(self.tools, known_tools(self.project_id) if self.tools else ())
+        except ValidationError as error:
+            return error
+        return None
+
+    def _breakpoints_fault(self) -> ValidationError | None:
+        try:
+            self.breakpoints = breakpoints_clean(self.breakpoints or [], tools=_names(self.tools))
+        except ValidationError as error:
+            return error
+        return None
+
+    def _approvals_fault(self) -> ValidationError | None:
+        try:
+            self.approvals = approvals_clean(self.approvals, tools=_names(self.tools))
         except ValidationError as error:
             return error
         return None
@@ -209,6 +243,11 @@ class Agent(Named):
         except ValidationError as error:
             return error
         return None
+
+
+def _names(tools: Any) -> tuple[str, ...]:
+    """The tools, as far as they are names; what else is wrong with them is said of them."""
+    return tuple(name for name in tools if isinstance(name, str)) if isinstance(tools, list | tuple) else ()
 
 
 def known_tools(project_id: UUID | None) -> tuple[str, ...]:

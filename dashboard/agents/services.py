@@ -68,7 +68,10 @@ def agent_create(
     envelope_schema: Mapping[str, Any] | None = None,
     policy: Policy | None = None,
     gateway_mode: str = "continue",
+    breakpoints: Sequence[Mapping[str, Any]] = (),
+    approvals: Mapping[str, Any] | None = None,
 ) -> Agent:
+    """`breakpoints`: where its turns hold; `approvals`: `{tools, seconds?, otherwise?}`."""
     agent = Agent(
         project=project,
         name=name,
@@ -80,6 +83,8 @@ def agent_create(
         envelope_schema=envelope_schema,
         policy=policy,
         gateway_mode=gateway_mode,
+        breakpoints=_as_list(breakpoints),
+        approvals=approvals,
     )
     _save(agent)
     return agent

@@ -14,6 +14,10 @@ from dashboard.api import answers, bodies
 from dashboard.api.named import asked_for, named
 
 router = Router(tags=["agents"])
+AS_STORED = (
+    "id", "name", "model", "system_prompt", "max_tokens", "tools", "envelope_schema", "gateway_mode", "breakpoints",
+    "approvals",
+)  # fmt: skip
 
 
 @router.post("/agents", response={201: answers.Agent}, summary="Make an agent")
@@ -48,9 +52,8 @@ def agent_get(request: HttpRequest, name: str) -> dict[str, Any]:
 
 
 def shown(agent: models.Agent) -> dict[str, Any]:
-    as_stored = ("id", "name", "model", "system_prompt", "max_tokens", "tools", "envelope_schema", "gateway_mode")
     return {
-        **{key: getattr(agent, key) for key in as_stored},
+        **{key: getattr(agent, key) for key in AS_STORED},
         "connection": agent.connection.name,
         "policy": agent.policy.name if agent.policy else None,
         "created_at": agent.created_at,

@@ -75,6 +75,8 @@ class Agent(BaseModel):
     envelope_schema: MaybeObject
     policy: str | None
     gateway_mode: str
+    breakpoints: list[dict[str, Any]] = Field(description="Where its turns hold.")
+    approvals: MaybeObject = Field(description="The tools that run only once a person has approved of their calls.")
     created_at: datetime
 
 

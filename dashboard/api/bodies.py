@@ -1,68 +1,15 @@
 """What callers send. Types are strict, and an unknown field is refused with the names of the known ones."""
 
-from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field, WithJsonSchema, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import AliasChoices, Field
 
 from agentcore.policy import OnTruncation
 from agentcore.reasons import NormalizedStopReason
 from dashboard.agents.policy_validation import listed
-from dashboard.api import policy_schemas
+from dashboard.api.body import Body, Criterion, Envelope, ErrorPolicy, Limits, Object, Text
 from dashboard.replay.sweeping import SWEPT
 from dashboard.turns.breakpoints import ENTERING, KNOWN
-
-
-def _storable(value: Any) -> Any:
-    """Postgres keeps no U+0000, which no name, prompt or schema needs."""
-    if "\x00" in _text_of(value):
-        raise PydanticCustomError("nul", "It holds the character U+0000; take that out.")
-    return value
-
-
-def _text_of(value: Any) -> str:
-    """All the text in a value, keys included."""
-    if isinstance(value, Mapping):
-        return "".join(_text_of(part) for item in value.items() for part in item)
-    return "".join(map(_text_of, value)) if isinstance(value, list) else value if isinstance(value, str) else ""
-
-
-Text = Annotated[str, AfterValidator(_storable)]
-Object = Annotated[dict[str, Any], AfterValidator(_storable), WithJsonSchema({"type": "object"})]
-Limits = Annotated[dict[str, Any], AfterValidator(_storable), WithJsonSchema(policy_schemas.limits_schema())]
-ErrorPolicy = Annotated[dict[str, Any], AfterValidator(_storable), WithJsonSchema(policy_schemas.error_policy_schema())]
-Envelope = Annotated[dict[str, Any], AfterValidator(_storable), WithJsonSchema(policy_schemas.envelope_schema())]
-Criterion = Annotated[dict[str, Any], AfterValidator(_storable), WithJsonSchema(policy_schemas.criterion_schema())]
-
-
-class Body(BaseModel):
-    """What all bodies have in common."""
-
-    model_config = ConfigDict(strict=True, extra="forbid")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _known(cls, given: Any) -> Any:
-        if isinstance(given, Mapping):
-            unknown = next((name for name in given if name not in cls.known_names()), None)
-            if unknown is not None:
-                known = ", ".join(cls.model_fields)
-                context = {"field": str(unknown), "known": known}
-                raise PydanticCustomError(
-                    "unknown_field", "There is no field “{field}”; the fields are {known}.", context
-                )
-        return given
-
-    @classmethod
-    def known_names(cls) -> set[str]:
-        aliases = (field.validation_alias for field in cls.model_fields.values())
-        choices = {str(name) for alias in aliases if isinstance(alias, AliasChoices) for name in alias.choices}
-        return {*cls.model_fields, *choices}
-
-    def given(self) -> dict[str, Any]:
-        """The fields that were sent and are not null, by name."""
-        return self.model_dump(exclude_unset=True, exclude_none=True)
 
 
 class Connection(Body):
@@ -113,6 +60,28 @@ class Policy(PolicyDraft):
     name: Text = Field(examples=["patient"])
 
 
+class Breakpoint(Body):
+    """Where a turn shall hold. All that is set must match."""
+
+    state: str | None = Field(default=None, description="Entering a deciding state: " + ", ".join(KNOWN["state"]) + ".")
+    trigger: str | None = Field(default=None, description="Entering one by: " + ", ".join(ENTERING) + ".")
+    stop_reason: str | None = Field(
+        default=None, description="Why the model stopped: " + ", ".join(KNOWN["stop_reason"]) + "."
+    )
+    tool: str | None = Field(default=None, description="The model calls this tool.")
+    budget_below: float | None = Field(
+        default=None, description="Once when less than this part of any budget is left, above 0 and at most 1."
+    )
+
+
+class Approvals(Body):
+    """Tools that run only once a person has approved of their calls."""
+
+    tools: list[Text] = Field(description="Names of tools of the agent.", examples=[["calculator"]])
+    seconds: float | None = Field(default=None, description="How long that is waited for; left out: for ever.")
+    otherwise: Literal["refuse", "run", "cancel"] | None = Field(default=None, description="What happens then.")
+
+
 class Agent(Body):
     """A model behind a connection, with what it is told and given."""
 
@@ -127,6 +96,8 @@ class Agent(Body):
     envelope_schema: Object | None = Field(default=None, description="A JSON Schema the answer must satisfy.")
     policy: Text | None = Field(default=None, description="A policy's name; its latest version counts.")
     gateway_mode: Literal["observe", "continue"] | None = None
+    breakpoints: list[Breakpoint] | None = Field(default=None, description="Where each of its turns holds.")
+    approvals: Approvals | None = None
 
 
 class Overrides(Body):
@@ -138,17 +109,6 @@ class Overrides(Body):
     tool_calls_on_truncation: Text | None = None
     system_prompt: str | None = None
     model: str | None = None
-
-
-class Breakpoint(Body):
-    """Where the turn shall hold. All that is set must match."""
-
-    state: str | None = Field(default=None, description="Entering a deciding state: " + ", ".join(KNOWN["state"]) + ".")
-    trigger: str | None = Field(default=None, description="Entering one by: " + ", ".join(ENTERING) + ".")
-    stop_reason: str | None = Field(
-        default=None, description="Why the model stopped: " + ", ".join(KNOWN["stop_reason"]) + "."
-    )
-    tool: str | None = Field(default=None, description="The model calls this tool.")
 
 
 class Document(Body):
@@ -192,16 +152,51 @@ class SuppliedResult(Body):
     result: Any = Field(description="Text, or JSON that the model reads as text.")
 
 
+class ChangedCall(Body):
+    """Other arguments for a tool call that has not run; a broken one becomes whole by them."""
+
+    call_id: str
+    arguments: Object
+
+
+class GivenCall(Body):
+    """A tool call of an answer that is given in the model's place."""
+
+    name: Text
+    arguments: Object = {}
+
+
+class GivenAnswer(Body):
+    """An answer in the model's place, to its next call or the one in flight; it costs nothing and is marked."""
+
+    text: Text = ""
+    tool_calls: list[GivenCall] = []
+    stop_reason: Text | None = Field(
+        default=None, description="Left out: tool_call where there are calls, else end_turn.", examples=["end_turn"]
+    )
+
+
 class Control(Body):
     """What an operator does to a running or held turn; the changes count from the next judgement and request on."""
 
-    action: Literal["hold", "release", "step"]
+    action: Literal["hold", "release", "step", "refuse", "change"] = Field(
+        description="refuse: release, with an error in place of each call that waits for approval."
+    )
     limits: Limits | None = None
     max_tokens: int | None = None
     error_policy: ErrorPolicy | None = None
     request: ChangedRequest | None = None
     tool_result: SuppliedResult | None = None
+    tool_call: ChangedCall | None = None
+    answer: GivenAnswer | None = None
+    run_to: str | None = Field(
+        default=None, description="With release: hold once more on entering this state: " + listed(KNOWN["state"]) + "."
+    )
     breakpoints: list[Breakpoint] | None = Field(default=None, description="In place of those there are.")
+    expected_seq: int | None = Field(
+        default=None,
+        description="The last record you have seen. 409, with who did what, where the turn has moved on since.",
+    )
 
 
 class Comment(Body):

@@ -24,6 +24,9 @@ from dashboard.turns.recorder import Call, CallEnd
 FLUSH_SECONDS = 0.2  #: what a crash may cost at most: 250 ms of stream
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
+#: Beside an answer's headers: who answered in the model's place.
+ANSWERED_BY = "x-whystop-answered-by"
+
 Keep = Callable[[int, bytes, str], Awaitable[None]]  #: (n, raw bytes, text decoded from them)
 
 
@@ -208,6 +211,8 @@ def _answer_columns(ending: Ending) -> dict[str, Any]:
     columns: dict[str, Any] = {"error": None if error is None else serial.to_json(error)}
     if response is not None:
         columns |= answer_columns(response)
+    if response is not None and response.answered_by:
+        columns["response_headers"] = {ANSWERED_BY: response.answered_by}
     return columns
 
 

@@ -8,10 +8,14 @@ from typing import Any
 from django.core.exceptions import ValidationError
 
 from agentcore import serial
-from agentcore.messages import Message, Role
+from agentcore.machine.states import DECIDING
+from agentcore.messages import ChatResponse, Message, Role, ToolCall
+from agentcore.reasons import NormalizedStopReason
 from dashboard.agents.policies import error_policy_of
-from dashboard.agents.policy_validation import error_policy_clean, limits_clean
+from dashboard.agents.policy_validation import error_policy_clean, limits_clean, listed
 from dashboard.agents.validation import max_tokens_within
+from dashboard.live.overriding import model_clean
+from dashboard.tools.selectors import wire_name_of
 from dashboard.turns.fields import storable_text
 from dashboard.turns.models import Turn
 
@@ -22,9 +26,10 @@ def operator_changes(
     max_tokens: int | None,
     error_policy: Mapping[str, Any] | None,
     request: Mapping[str, Any] | None,
-    tool_result: Mapping[str, Any] | None,
+    answer: Mapping[str, Any] | None,
+    run_to: str | None,
 ) -> dict[str, Any]:
-    """Fields of the `operator_acted` event. Raises `ValidationError`."""
+    """Fields of the `operator_acted` event. Raises `ValidationError`, by field."""
     payload: dict[str, Any] = {}
     if limits:
         payload["limits"] = limits_clean(limits)
@@ -36,12 +41,34 @@ def operator_changes(
     if error_policy:
         error_policy_clean(error_policy)
         payload["error_policy"] = _error_policy_fields(error_policy)
-    payload |= {key: value for key, value in (request or {}).items() if key in ("system_prompt", "model") and value}
-    if request and request.get("messages"):
-        payload["messages"] = [_message(message) for message in request["messages"]]
-    if tool_result:
-        payload["tool_result"] = _tool_result(tool_result)
+    payload |= _request(request or {})
+    if answer is not None:
+        payload["answer"] = _answer(answer)
+    if run_to is not None:
+        payload["run_to"] = _run_to(run_to)
     return payload
+
+
+def _request(given: Mapping[str, Any]) -> dict[str, Any]:
+    """What the next request asks with. An empty model or prompt leaves what there is."""
+    changed: dict[str, Any] = {}
+    if given.get("system_prompt"):
+        changed["system_prompt"] = storable_text(given["system_prompt"])
+    if given.get("model"):
+        try:
+            changed["model"] = model_clean(given["model"])
+        except ValidationError as error:
+            raise ValidationError({"model": error.messages}) from error
+    if given.get("messages"):
+        changed["messages"] = [_message(message) for message in given["messages"]]
+    return changed
+
+
+def _run_to(state: str) -> str:
+    if state not in DECIDING:
+        known = listed(one.value for one in DECIDING)
+        raise ValidationError({"run_to": f"A turn cannot be run to “{state}”; choose from {known}."})
+    return state
 
 
 def _error_policy_fields(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -61,9 +88,50 @@ def _message(given: Mapping[str, Any]) -> dict[str, Any]:
     return written
 
 
-def _tool_result(given: Mapping[str, Any]) -> dict[str, Any]:
+def tool_result_clean(given: Mapping[str, Any]) -> dict[str, Any]:
+    """`{call_id, result}` as the event's `tool_result`."""
     call_id, result = given.get("call_id"), given.get("result")
     if not isinstance(call_id, str) or result is None:
         raise ValidationError({"tool_result": "A tool result needs the call_id of the call and a result."})
     content = result if isinstance(result, str) else json.dumps(result)
     return {"call_id": call_id, "name": str(given.get("name", "")), "content": storable_text(content)}
+
+
+def tool_call_clean(given: Mapping[str, Any]) -> dict[str, Any]:
+    """`{call_id, arguments}` as the event's `tool_call`."""
+    call_id, arguments = given.get("call_id"), given.get("arguments")
+    if not isinstance(call_id, str) or not isinstance(arguments, Mapping):
+        raise ValidationError({"tool_call": "A changed call needs its call_id, and its arguments as an object."})
+    return {"call_id": call_id, "arguments": dict(arguments)}
+
+
+#: Why an answer of an operator's may stop. A pause needs what only its provider knows.
+ANSWERING = tuple(
+    reason.value
+    for reason in NormalizedStopReason
+    if reason not in (NormalizedStopReason.PAUSED, NormalizedStopReason.UNKNOWN)
+)
+
+
+def _answer(given: Mapping[str, Any]) -> dict[str, Any]:
+    """`{text?, tool_calls?: [{name, arguments}], stop_reason?}` as a `ChatResponse`; the machine marks whose it is."""
+    text, calls, reason = given.get("text") or "", given.get("tool_calls") or [], given.get("stop_reason")
+    if not text and not calls and reason is None:
+        raise ValidationError({"answer": "Say something in the model’s place: a text, a tool call, or why it stops."})
+    if reason is not None and reason not in ANSWERING:
+        raise ValidationError({"answer": f"An answer cannot stop by “{reason}”; choose from {listed(ANSWERING)}."})
+    natural = NormalizedStopReason.TOOL_CALL if calls else NormalizedStopReason.END_TURN
+    response = ChatResponse(
+        storable_text(text),
+        tuple(map(_given_call, calls)),
+        stop_reason=natural if reason is None else NormalizedStopReason(reason),
+    )
+    written: dict[str, Any] = serial.to_json(response)
+    return written
+
+
+def _given_call(given: Mapping[str, Any]) -> ToolCall:
+    name, arguments = given.get("name"), given.get("arguments", {})
+    if not isinstance(name, str) or not name or not isinstance(arguments, Mapping):
+        raise ValidationError({"answer": "Each call of an answer needs a tool’s name, and arguments as an object."})
+    return ToolCall("", wire_name_of(name), dict(arguments), json.dumps(dict(arguments), ensure_ascii=False))

@@ -1,26 +1,40 @@
-"""What a person does to a turn that runs: its driver is told by a signal, and writes the history alone."""
+"""What a person does to a turn that runs: its driver is told by a signal, and writes the history alone.
+
+Two who act at once are told apart in the database: whoever comes second finds the turn moved on, or the first one's
+signal waiting, under the lock of the turn's row.
+"""
 
 from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 from typing import Any
 
 from django.db import transaction
 
+from agentcore import serial
+from agentcore.machine.pending import pending_calls
+from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import State
 from agentcore.reasons import TurnStatus
-from dashboard.live.changes import operator_changes
+from agentcore.values import replace
+from dashboard.live.changes import operator_changes, tool_call_clean, tool_result_clean
 from dashboard.live.models import Signal
 from dashboard.live.starting import breakpoint_stored
+from dashboard.turns.fields import storable_text
 from dashboard.turns.history import standing_of
-from dashboard.turns.models import UNFINISHED, Turn
+from dashboard.turns.models import UNFINISHED, Record, Turn
+
+RELEASING = ("release", "step", "refuse")
+BY_PEOPLE = ("operator_acted", "cancel_requested")  #: events
 
 
 class TurnConflict(Exception):
     """The turn is not where this makes sense; the message says where it is."""
 
 
-def turn_cancel(*, turn: Turn, by: str) -> None:
+@transaction.atomic
+def turn_cancel(*, turn: Turn, by: str, expected_seq: int | None = None) -> None:
     """Ask the turn's driver to end it; a turn that has ended already is a conflict."""
-    _require_unfinished(turn)
+    _locked(turn, expected_seq)
     _signal(turn, "cancel", by, {})
 
 
@@ -33,49 +47,111 @@ def turn_control(
     max_tokens: int | None = None,
     error_policy: Mapping[str, Any] | None = None,
     request: Mapping[str, Any] | None = None,
+    answer: Mapping[str, Any] | None = None,
+    run_to: str | None = None,
     tool_result: Mapping[str, Any] | None = None,
+    tool_call: Mapping[str, Any] | None = None,
+    tool_results: Sequence[Mapping[str, Any]] = (),
+    tool_calls: Sequence[Mapping[str, Any]] = (),
+    rewritten: Mapping[int, str] | None = None,
     breakpoints: Sequence[Mapping[str, Any]] | None = None,
+    expected_seq: int | None = None,
 ) -> None:
-    """Hold, release, step or change a turn, with changes that count from its next judgement on.
+    """Hold, release, step, refuse or change a turn, with changes that count from its next judgement on.
 
-    `breakpoints` (clean ones) take the place of those there are; None leaves them.
+    `breakpoints` (clean ones) take the place of those there are; None leaves them. `rewritten`: other texts for
+    messages of the conversation, by place from 1. `expected_seq`: the last record that whoever acts has seen.
+    Raises `ValidationError` by field, and `TurnConflict`.
     """
-    _require_unfinished(turn)
+    payload = operator_changes(turn, limits, max_tokens, error_policy, request, answer, run_to)
+    results = [tool_result_clean(one) for one in (*tool_results, *filter(None, [tool_result]))]
+    calls = [tool_call_clean(one) for one in (*tool_calls, *filter(None, [tool_call]))]
+    if breakpoints is not None:
+        payload["breakpoints"] = [breakpoint_stored(b) for b in breakpoints]
+    with transaction.atomic():
+        now = _locked(turn, expected_seq)
+        _require_place(now, action, run_to)
+        if results or calls or rewritten or action == "refuse":
+            snapshot = standing_of(now).snapshot
+            _require_calls(snapshot, [*results, *calls])
+            _require_approval(snapshot, action)
+            if rewritten:
+                payload["messages"] = _rewritten(snapshot, rewritten)
+        for also in _one_by_one(results, calls)[:-1]:
+            _signal(turn, "change", by, also)
+        _signal(turn, action, by, {**payload, **_one_by_one(results, calls)[-1]})
+
+
+def _one_by_one(results: Sequence[Any], calls: Sequence[Any]) -> list[dict[str, Any]]:
+    """An event holds one result and one call; the last of these goes along with the action itself."""
+    pairs = [{"tool_result": result, "tool_call": call} for result, call in zip_longest(results, calls)]
+    return [{key: value for key, value in pair.items() if value} for pair in pairs] or [{}]
+
+
+def _locked(turn: Turn, expected_seq: int | None) -> Turn:
+    """The turn as it is and stays until the transaction ends: not ended, nor moved on from what was seen."""
+    now = Turn.objects.select_for_update().get(id=turn.id)
+    if expected_seq is not None and (waiting := _waiting(turn)) is not None:
+        when = f"{waiting.created_at:%H:%M:%S} UTC"
+        raise TurnConflict(f"{waiting.by} asked for {waiting.action} at {when}, which is being done; look again.")
+    if expected_seq is not None and now.last_seq != expected_seq:
+        raise TurnConflict(_moved_on(now, expected_seq))
+    if now.status not in UNFINISHED:
+        raise TurnConflict(f"This turn has ended already: it is {now.status}.")
+    return now
+
+
+def _waiting(turn: Turn) -> Signal | None:
+    return Signal.objects.filter(turn_id=turn.id, handled_at=None).first()
+
+
+def _moved_on(turn: Turn, seen: int) -> str:
+    """Who did what since record `seen`; else only that something happened."""
+    since = Record.objects.filter(turn_id=turn.id, seq__gt=seen).order_by("-seq")[:50]
+    acted = next((record for record in since if record.event["type"] in BY_PEOPLE), None)
+    if acted is None:
+        return f"The turn has moved on from record {seen}, which you saw, to record {turn.last_seq}; look again."
+    what = acted.event.get("action", "change") if acted.event["type"] == "operator_acted" else "cancel"
+    by, when = acted.event.get("by") or "someone", f"{acted.at:%H:%M:%S} UTC"
+    return f"{by} was first: {what} at {when} (record {acted.seq}); look again before you act."
+
+
+def _require_place(turn: Turn, action: str, run_to: str | None) -> None:
     held = turn.status == TurnStatus.HELD
-    if action in ("release", "step") and not held:
+    if action in RELEASING and not held:
         raise TurnConflict(f"Only a held turn can be told to {action}; this one is {turn.status}.")
     if action == "hold" and held:
         raise TurnConflict("This turn is held already; release it, or take a step.")
-    payload = operator_changes(turn, limits, max_tokens, error_policy, request, tool_result)
-    if tool_result:
-        _require_call(turn, payload["tool_result"]["call_id"])
-    if breakpoints is not None:
-        payload["breakpoints"] = [breakpoint_stored(b) for b in breakpoints]
-    _signal(turn, action, by, payload)
+    if run_to is not None and action != "release":
+        raise TurnConflict(f"run_to goes with release, not with {action}.")
 
 
-def _require_call(turn: Turn, call_id: str) -> None:
-    """A result given for a call nobody waits for would be dropped in silence."""
-    snapshot = standing_of(turn).snapshot
-    if snapshot.state is State.EXECUTE_TOOLS:
-        waiting = [call.id for call in snapshot.calls]
-    elif snapshot.held_state is State.EVALUATE_STOP and snapshot.response is not None:
-        waiting = [call.id for call in snapshot.response.tool_calls]
-    else:
-        waiting = []
-    if call_id not in waiting:
-        named = ", ".join(waiting) or "none"
-        raise TurnConflict(f"No tool call “{call_id}” waits for its result; those that do: {named}.")
+def _require_approval(snapshot: Snapshot, action: str) -> None:
+    if action == "refuse" and not snapshot.approving:
+        raise TurnConflict("No call waits for approval here, so there is none to refuse.")
 
 
-def _require_unfinished(turn: Turn) -> None:
-    if turn.status not in UNFINISHED:
-        raise TurnConflict(f"This turn has ended already: it is {turn.status}.")
+def _require_calls(snapshot: Snapshot, given: Sequence[Mapping[str, Any]]) -> None:
+    """A result or arguments for a call nobody waits for would be dropped in silence."""
+    waiting = [call.id for call in pending_calls(snapshot)]
+    for one in given:
+        if one["call_id"] not in waiting:
+            named = ", ".join(waiting) or "none"
+            raise TurnConflict(f"No tool call “{one['call_id']}” waits for its result; those that do: {named}.")
+        if "arguments" in one and snapshot.state is State.EXECUTE_TOOLS:
+            raise TurnConflict("The tools run already, with the arguments they were called with; hold before they do.")
+
+
+def _rewritten(snapshot: Snapshot, texts: Mapping[int, str]) -> list[dict[str, Any]]:
+    """The conversation with these texts in it. What a dialect has kept of a changed message says the old ones."""
+    return [
+        serial.to_json(replace(message, text=storable_text(texts[place]), echo=None) if place in texts else message)
+        for place, message in enumerate(snapshot.messages, start=1)
+    ]
 
 
 def _signal(turn: Turn, action: str, by: str, payload: Mapping[str, Any]) -> None:
     from dashboard.live.tasks import defer_drive
 
-    with transaction.atomic():
-        Signal.objects.create(turn_id=turn.id, action=action, by=by, payload=dict(payload))
-        defer_drive(turn.id)
+    Signal.objects.create(turn_id=turn.id, action=action, by=by, payload=dict(payload))
+    defer_drive(turn.id)

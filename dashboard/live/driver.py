@@ -31,44 +31,22 @@ from agentcore.events import (
 from agentcore.machine.advance import Step, advance
 from agentcore.machine.requests import command_of
 from agentcore.machine.states import State
+from agentcore.messages import ChatResponse
 from agentcore.providers import get_provider
-from dashboard.agents.models import Connection
 from dashboard.live import claims
 from dashboard.live.announcing import announce_change, announce_draft
 from dashboard.live.calling import Ending, Exchange, answer_columns, milliseconds_between, prepared_call
 from dashboard.live.inbox import Inbox, signal_handled
+from dashboard.live.loading import Loaded, load
 from dashboard.live.models import Signal
 from dashboard.live.offload import in_database
 from dashboard.live.transport import Transport
 from dashboard.metrics.counters import count_step
 from dashboard.turns import models
-from dashboard.turns.history import Standing, body_text, partial_of, standing_of
+from dashboard.turns.history import Standing, body_text, partial_of
 from dashboard.turns.recorder import Call, CallEnd, Entry, append_chunk, record_step
 
 log = structlog.get_logger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Loaded:
-    """A turn as a driver finds it."""
-
-    turn: models.Turn
-    connection: Connection
-    standing: Standing
-
-
-def load(turn_id: UUID) -> Loaded:
-    turn = models.Turn.objects.select_related("agent__connection").get(id=turn_id)
-    return Loaded(turn, _connection_of(turn), standing_of(turn))
-
-
-def _connection_of(turn: models.Turn) -> Connection:
-    """The agent's, or the one that this turn asks in its place (a re-run may)."""
-    assert turn.agent is not None, "an agent with turns under way is not deleted"
-    other = turn.overrides.get("connection")
-    if other is None or other == turn.agent.connection.name:
-        return turn.agent.connection
-    return Connection.objects.get(project=turn.project_id, name=other)
 
 
 @dataclass(slots=True)
@@ -156,20 +134,24 @@ class Driver:
             self.arrival = None
 
     async def _apply(self, event: Event, signal: Signal | None) -> Command | None:
-        """Record an event; a signal that comes too late for its state is put away without effect."""
+        """Record an event; a signal that comes too late for its state is put away without effect, and says why."""
         try:
             return await self._record(event, signal)
         except IllegalEvent as error:
             if signal is None:
                 raise
             log.info("signal_too_late", turn=str(self.turn_id), action=signal.action, why=str(error))
-            await in_database(signal_handled, signal, _now())
+            await in_database(signal_handled, signal, _now(), str(error))
+            await announce_change(self.turn_id, self.standing.seq)
             return None
 
     async def _record(self, event: Event, signal: Signal | None = None) -> Command:
         """Advance the machine and commit the step, then tell the pages."""
         now = _now()
+        self._require_unstarted(event)
         step = advance(self.standing.snapshot, event, self.standing.policy)
+        if isinstance(step.command, CallModel) and step.command.answer is not None:
+            await self._drop_work()
         entry = Entry(
             turn_id=self.turn_id,
             seq=self.standing.seq + 1,
@@ -188,10 +170,16 @@ class Driver:
         await announce_change(self.turn_id, entry.seq)
         return step.command
 
+    def _require_unstarted(self, event: Event) -> None:
+        """Tools that run keep the arguments they were called with; a history that said otherwise would be wrong."""
+        running = self.work is not None and self.standing.snapshot.state is State.EXECUTE_TOOLS
+        if running and isinstance(event, OperatorActed) and event.tool_call is not None:
+            raise IllegalEvent("The tools run already, with the arguments they were called with.")
+
     def _begun(self, step: Step) -> Call | None:
         """The call that this step begins; none where its command is the call in flight given again."""
         command = step.command
-        in_flight = self.exchange.call.index if self.exchange and self.work else None
+        in_flight = self.exchange.call.index if self.exchange else None
         if not isinstance(command, CallModel) or command.attempt == in_flight:
             return None
         provider = get_provider(self.loaded.turn.provider)
@@ -220,6 +208,8 @@ class Driver:
 
     async def _perform(self, command: Command) -> Event:
         match command:
+            case CallModel(answer=ChatResponse() as answer):
+                return self._stand_in(answer)
             case CallModel():
                 return await self._call_model()
             case RunTools():
@@ -236,6 +226,12 @@ class Driver:
         ending = await self.exchange.run()
         self.ended = self.exchange.end(ending)
         return _event_of(ending, self._at(_now()))
+
+    def _stand_in(self, answer: ChatResponse) -> Event:
+        """What an operator answered in the model's place: nobody is called."""
+        assert self.exchange is not None, "a call is prepared when its step is recorded"
+        self.ended = self.exchange.end(Ending(response=answer))
+        return _event_of(Ending(response=answer), self._at(_now()))
 
     async def _drop_work(self) -> None:
         """End the command in flight; what it still returns is dropped, what had arrived is kept."""

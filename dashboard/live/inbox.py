@@ -56,5 +56,6 @@ def _waiting(turn_ids: Iterable[UUID]) -> list[Signal]:
     return list(Signal.objects.filter(turn_id__in=turn_ids, handled_at=None).order_by("id"))
 
 
-def signal_handled(signal: Signal, at: datetime) -> None:
-    Signal.objects.filter(id=signal.id).update(handled_at=at)
+def signal_handled(signal: Signal, at: datetime, refused: str = "") -> None:
+    """It is in the history, or `refused` says why it is not."""
+    Signal.objects.filter(id=signal.id).update(handled_at=at, refused=refused)

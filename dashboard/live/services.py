@@ -1,10 +1,11 @@
-"""Writes around a running turn: start, cancel, hold, release. Its history is written by its driver alone."""
+"""Writes around a running turn: start, cancel, hold, release, approve. Its history is written by its driver alone."""
 
 from uuid import UUID
 
 from django.db import connection
 
 from agentcore.reasons import StopReason, TurnStatus
+from dashboard.live.approving import approvals_expire
 from dashboard.live.controlling import TurnConflict, turn_cancel, turn_control
 from dashboard.live.overriding import OVERRIDES, overrides_clean
 from dashboard.live.starting import MAX_INPUT_CHARS, settings_of, setup_of, turn_queue, turn_start
@@ -15,6 +16,7 @@ __all__ = [
     "MAX_INPUT_CHARS",
     "OVERRIDES",
     "TurnConflict",
+    "approvals_expire",
     "orphans_requeue",
     "overrides_clean",
     "settings_of",

@@ -7,7 +7,7 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from agentcore import serial
-from agentcore.events import Breakpoint, Setup
+from agentcore.events import Approvals, Breakpoint, Setup
 from agentcore.messages import Message, Role
 from agentcore.providers import get_provider
 from dashboard.accounts.models import User
@@ -41,7 +41,7 @@ def turn_start(
     wanted, text = overrides_clean(overrides or {}, agent.connection), _input_clean(input_text)
     texts = documents_clean(documents)
     turn = _turn_asked(agent, wanted, text)
-    turn.breakpoints = [breakpoint_stored(b) for b in breakpoints or ()]
+    turn.breakpoints = [breakpoint_stored(b) for b in (*agent.breakpoints, *(breakpoints or ()))]
     turn.created_by = created_by
     with transaction.atomic():
         turn_queue(turn, queue)
@@ -99,7 +99,14 @@ def setup_of(agent: Agent, turn_id: str) -> Setup:
         context_window=connection_.context_window,
         output_floor=get_provider(connection_.provider).output_floor,
         extra=settings_of(connection_),
+        approvals=_approvals_of(agent),
     )
+
+
+def _approvals_of(agent: Agent) -> Approvals | None:
+    """The tools a person must approve of, by the names the model knows."""
+    given = agent.approvals
+    return None if not given else Approvals(**{**given, "tools": tuple(map(wire_name_of, given["tools"]))})
 
 
 def settings_of(connection_: Connection) -> dict[str, Any]:

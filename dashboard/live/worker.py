@@ -10,7 +10,7 @@ from procrastinate.worker import Worker
 
 from dashboard.live.engine import engine
 from dashboard.live.offload import in_database
-from dashboard.live.services import orphans_requeue
+from dashboard.live.services import approvals_expire, orphans_requeue
 from dashboard.live.tasks import QUEUE
 from dashboard.timeline import rollups
 from dashboard.turns import partitions
@@ -21,6 +21,7 @@ QUEUES = (QUEUE, "backtests")
 CONCURRENCY = 200  #: turns at once; they wait for providers most of the time
 HEARTBEAT_SECONDS = 1.0
 GONE_SECONDS = 4.0  #: without a heartbeat, after which a worker's jobs are taken back
+APPROVAL_SECONDS = 1.0  #: between two looks for approvals whose time is over
 PARTITION_SECONDS = 3600.0
 
 
@@ -33,6 +34,7 @@ async def run(stop: asyncio.Event, queues: tuple[str, ...] = QUEUES) -> None:
         side = [
             asyncio.create_task(engine.inbox.run()),
             asyncio.create_task(_regularly(HEARTBEAT_SECONDS, lambda: _take_back(app, worker))),
+            asyncio.create_task(_regularly(APPROVAL_SECONDS, lambda: in_database(approvals_expire))),
             asyncio.create_task(_regularly(PARTITION_SECONDS, lambda: in_database(partitions.ensure))),
             asyncio.create_task(_regularly(rollups.FOLD_SECONDS, lambda: in_database(rollups.fold_all))),
         ]

@@ -26,19 +26,21 @@ KNOWN: Mapping[str, Collection[str]] = {
     "trigger": tuple(ENTERING),
     "stop_reason": tuple(NormalizedStopReason),
 }
-KEYS = (*KNOWN, "tool")
+KEYS = (*KNOWN, "tool", "budget_below")
 MOST = 100
 
 
-def breakpoints_clean(given: Sequence[Mapping[str, Any]], *, tools: Collection[str]) -> list[dict[str, str]]:
+def breakpoints_clean(given: Sequence[Mapping[str, Any]], *, tools: Collection[str]) -> list[dict[str, Any]]:
     """Breakpoints with the keys that are set. Raises `ValidationError` with a sentence for each that is wrong.
 
     `tools`: those of the agent.
     """
+    if not isinstance(given, list | tuple) or not all(isinstance(one, Mapping) for one in given):
+        raise ValidationError("Breakpoints are a list of objects such as {“state”: “continue_pending”}.")
     if len(given) > MOST:
         raise ValidationError(f"There are {len(given)} breakpoints; at most {MOST} are looked at.")
     errors: list[str] = []
-    clean: list[dict[str, str]] = []
+    clean: list[dict[str, Any]] = []
     for number, breakpoint_ in enumerate(given, start=1):
         asked = {key: value for key, value in breakpoint_.items() if value is not None}
         fault = _fault(asked, tools)
@@ -54,14 +56,21 @@ def _fault(asked: Mapping[str, Any], tools: Collection[str]) -> str | None:
     if not asked or not set(asked) <= set(KEYS):
         return f"it says where to hold by at least one of {listed(KEYS)}, and by nothing else."
     known = {**KNOWN, "tool": tuple(tools)}
-    wrong = next((key for key in asked if asked[key] not in known[key]), None)
+    wrong = next((key for key in known if key in asked and asked[key] not in known[key]), None)
     if wrong is None:
-        return _never(asked)
+        return _never(asked) or _budget_fault(asked.get("budget_below"))
     choice = f"choose from {listed(known[wrong])}." if known[wrong] else "this agent has none."
     return f"there is no {wrong} “{asked[wrong]}” to hold at; {choice}"
 
 
-def _never(asked: Mapping[str, str]) -> str | None:
+def _budget_fault(below: Any) -> str | None:
+    number = below if isinstance(below, int | float) and not isinstance(below, bool) else None
+    if below is None or (number is not None and 0 < number <= 1):
+        return None
+    return f"budget_below is the part of a limit that is left, above 0 and at most 1 such as 0.1, not {below!r}."
+
+
+def _never(asked: Mapping[str, Any]) -> str | None:
     """Why this combination matches nothing; None where it may match."""
     state, trigger = asked.get("state"), asked.get("trigger")
     if state and trigger and state not in ENTERING[trigger]:

@@ -1,0 +1,47 @@
+"""Approvals nobody gave in time: what is to happen then is asked for in the name of the time limit."""
+
+from django.db import connection
+
+from agentcore.events import Otherwise
+from dashboard.live.controlling import TurnConflict, turn_cancel, turn_control
+from dashboard.turns.history import standing_of
+from dashboard.turns.models import Turn
+
+TIME_LIMIT = "time limit of the approval"
+ACTIONS = {Otherwise.REFUSE: "refuse", Otherwise.RUN: "release"}
+
+
+def approvals_expire() -> int:
+    """Act for each turn whose approval's time is over. Returns how many; a person who was faster is left alone."""
+    with connection.cursor() as cursor:
+        cursor.execute(OVERDUE)
+        overdue = dict(cursor.fetchall())
+    return sum(_expire(turn, overdue[turn.id]) for turn in Turn.objects.filter(id__in=overdue))
+
+
+def _expire(turn: Turn, seq: int) -> bool:
+    snapshot = standing_of(turn).snapshot
+    approvals = snapshot.setup.approvals if snapshot.setup else None
+    if approvals is None or not snapshot.approving:
+        return False
+    try:
+        if approvals.otherwise is Otherwise.CANCEL:
+            turn_cancel(turn=turn, by=TIME_LIMIT, expected_seq=seq)
+        else:
+            turn_control(turn=turn, by=TIME_LIMIT, action=ACTIONS[approvals.otherwise], expected_seq=seq)
+    except TurnConflict:
+        return False
+    return True
+
+
+#: Held turns whose last command names a deadline that is over, and that nobody has done anything to since.
+OVERDUE = """
+    SELECT turn.id, turn.last_seq
+      FROM turns_turn turn
+      JOIN turns_record record ON record.turn_id = turn.id AND record.seq = turn.last_seq
+     WHERE turn.status = 'held'
+       AND turn.started_at + (record.command->>'deadline')::float * interval '1 second' <= now()
+       AND NOT EXISTS (
+             SELECT 1 FROM live_signal signal WHERE signal.turn_id = turn.id AND signal.handled_at IS NULL)
+     LIMIT 100
+"""
