@@ -7,7 +7,10 @@ driver        performs commands, makes events of what happens, records every ste
 calling       one call of the model; `transport` is its HTTP, `authorizing` and `signing` what it is sent with
 claims        one run of the tools, none of them twice
 inbox         signals of people on their way to drivers (`models.Signal`)
-announcing    ids to whoever watches; `consumers` render the pages' own parts from the database
+announcing    ids to whoever watches
+rooms         the sockets that watch the same, and the one task that looks for all of them; `scenes` are what they look
+              at, `viewers` one socket each, `entering` the way in; `consumers` render the pages' own parts
+watching      a socket that looks for itself alone, where what it shows is its own
 narration     a turn told in lines, for the terminal
 offload       the database, from an event loop
 """

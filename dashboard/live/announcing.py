@@ -1,5 +1,8 @@
 """Telling pages that something changed: ids only, for the layer may drop anything and pages read the database."""
 
+import asyncio
+import time
+from dataclasses import dataclass
 from uuid import UUID
 
 import structlog
@@ -9,6 +12,16 @@ from channels.layers import get_channel_layer
 log = structlog.get_logger(__name__)
 
 TIMELINE_GROUP = "timeline"
+PATIENCE = 1.0  #: seconds a turn waits for the layer
+SILENCE = 1.0  #: seconds in which nothing is said to a layer that failed; pages look by themselves each second
+
+
+@dataclass(slots=True)
+class _Layer:
+    silent_until: float = 0.0  #: by `time.monotonic`
+
+
+_layer = _Layer()
 
 
 def turn_group(turn_id: UUID) -> str:
@@ -33,8 +46,12 @@ def announce_created(turn_id: UUID) -> None:
 
 
 async def _send(group: str, message: dict[str, object]) -> None:
-    """A page that misses a message catches up by itself, so a broken layer must not stop a turn."""
+    """A page that misses a message catches up by itself, so a broken layer must neither stop a turn nor slow it."""
+    if time.monotonic() < _layer.silent_until:
+        return
     try:
-        await get_channel_layer().group_send(group, message)
+        async with asyncio.timeout(PATIENCE):
+            await get_channel_layer().group_send(group, message)
     except Exception as error:
-        log.warning("announcement_failed", group=group, error=str(error))
+        _layer.silent_until = time.monotonic() + SILENCE
+        log.warning("announcement_failed", group=group, error=str(error) or "no answer in time")

@@ -1,6 +1,7 @@
-"""The live sockets: they read the database and push the very parts the pages were made of."""
+"""What the live sockets show: scenes that read the database and push the very parts the pages were made of."""
 
-from typing import Any
+from collections.abc import Hashable, Mapping
+from typing import NamedTuple, cast
 from uuid import UUID
 
 from django.http import QueryDict
@@ -9,10 +10,10 @@ from django.template.loader import render_to_string
 from agentcore.machine.snapshot import Snapshot
 from dashboard.live.announcing import TIMELINE_GROUP, turn_group
 from dashboard.live.recent import recent_turns
-from dashboard.live.watching import Watcher
+from dashboard.live.scenes import PACE, OnePart, Scene
 from dashboard.turns import history, selectors
 from dashboard.turns.models import UNFINISHED, Turn
-from dashboard.turns.shown import draft_shown
+from dashboard.turns.shown import Draft, draft_shown
 from dashboard.turns.views import turn_context
 
 #: The parts of a turn's page that change while it runs.
@@ -20,18 +21,36 @@ TURN_PARTS = ("_head", "_machine", "_answer", "_moments", "_attempts", "_deck", 
 SLOW_DRAFT = 60_000  #: characters of a draft that are pushed in one `PACE`; longer ones are pushed less often
 
 
-class TurnConsumer(Watcher):
-    """One turn. The page says with `seq` up to which record it is made."""
+class TurnShows(NamedTuple):
+    """What a page shows of a turn: up to which record, and how many characters of a draft."""
 
-    def begin(self, given: QueryDict, /, **route: Any) -> None:
-        self.turn_id: UUID = route["turn_id"]
-        self.group = turn_group(self.turn_id)
-        seq = str(given.get("seq", ""))
-        self.seq = int(seq) if seq.isascii() and seq.isdigit() else -1
-        self.sent: dict[str, str] = {}
-        self.draft_sent = 0
+    seq: int
+    draft: int = 0
+    pushed: bool = False  #: its parts were pushed, so of the next it needs only those that differ
+
+
+class Pushed(NamedTuple):
+    """The parts of a turn's page by their names, as of one record."""
+
+    seq: int
+    parts: Mapping[str, str]
+    draft: int  #: characters of the draft that the answer among them shows
+
+
+NOTHING_PUSHED = Pushed(-1, {}, 0)
+
+
+class TurnScene(Scene):
+    """One turn."""
+
+    def __init__(self, turn_id: UUID) -> None:
+        self.subject: UUID = turn_id
+        self.group = turn_group(turn_id)
+        self.turn: Turn | None = None  #: None: it is not there, or was not looked at
         self.unfinished = True
         self.snapshot: Snapshot | None = None
+        self.now = self.before = NOTHING_PUSHED
+        self.streamed: tuple[int, str] | None = None  #: the draft's length and fragment, once read
 
     def is_waiting(self) -> bool:
         return self.unfinished
@@ -39,60 +58,87 @@ class TurnConsumer(Watcher):
     def is_over(self) -> bool:
         return not self.unfinished
 
-    def news(self) -> list[str]:
+    def look(self) -> None:
+        known, self.streamed = self.turn, None
         try:
-            turn = selectors.turn_get(self.turn_id)
+            self.turn = selectors.turn_get(self.subject)
         except Turn.DoesNotExist:
-            self.unfinished = False
-            return []
-        self.unfinished = turn.status in UNFINISHED
-        return [self.grown(turn) if turn.last_seq != self.seq else self.streamed(turn)]
+            self.turn, self.unfinished = None, False
+            return
+        self.unfinished = self.turn.status in UNFINISHED
+        if known is None or known.last_seq != self.turn.last_seq:
+            self.snapshot = None
 
-    def grown(self, turn: Turn) -> str:
-        """There are new records: the parts that changed by them."""
-        self.seq = turn.last_seq
+    def since(self, shows: Hashable) -> tuple[list[str], Hashable]:
+        if self.turn is None:
+            return [], shows
+        page = cast("TurnShows | None", shows)
+        texts: list[str] = []
+        if page is None or page.seq != self.turn.last_seq:
+            texts, page = self._grown(self.turn, page)
+        length, fragment = self._draft(self.turn) if self.unfinished else (0, "")
+        # Under one record a draft only grows; a shorter one was read before the parts were.
+        if length > page.draft:
+            texts, page = [*texts, fragment], page._replace(draft=length)
+        return texts, page
+
+    def _grown(self, turn: Turn, page: TurnShows | None) -> tuple[list[str], TurnShows]:
+        """There are new records: the parts that changed by them, or all."""
+        if self.now.seq != turn.last_seq:
+            self.before, self.now = self.now, self._parts(turn)
+        is_known = page is not None and page.pushed and page.seq == self.before.seq
+        known = self.before.parts if is_known else {}
+        changed = "".join(html for name, html in self.now.parts.items() if known.get(name) != html)
+        return [changed], TurnShows(self.now.seq, self.now.draft, pushed=True)
+
+    def _parts(self, turn: Turn) -> Pushed:
         context = {**turn_context(turn), "oob": True}
         page = context["page"]
         self.snapshot = page.shown.snapshot
-        self.draft_sent = page.draft.length if page.draft else 0
         both = {**context, "shown": page.shown}
-        return self.changed_parts({part: render_to_string(f"turns/{part}.html", both) for part in TURN_PARTS})
+        parts = {part: render_to_string(f"turns/{part}.html", both) for part in TURN_PARTS}
+        return Pushed(turn.last_seq, parts, page.draft.length if page.draft else 0)
 
-    def changed_parts(self, parts: dict[str, str]) -> str:
-        """Those that differ from what was sent."""
-        changed = [html for name, html in parts.items() if self.sent.get(name) != html]
-        self.sent = parts
-        return "".join(changed)
-
-    def streamed(self, turn: Turn) -> str:
-        """There is no new record: what has streamed since the last one."""
-        if not self.unfinished:
-            return ""
-        if self.snapshot is None:
-            self.snapshot = history.standing_of(turn).snapshot
-        draft = draft_shown(turn, self.snapshot)
-        length = draft.length if draft else 0
-        if length == self.draft_sent:
-            return ""
-        self.draft_sent = length
-        self.pace = Watcher.pace * (1 + length // SLOW_DRAFT)
-        return render_to_string("turns/_draft.html", {"draft": draft, "oob_draft": True})
+    def _draft(self, turn: Turn) -> tuple[int, str]:
+        """What has streamed since the last record."""
+        if self.streamed is None:
+            if self.snapshot is None:
+                self.snapshot = history.standing_of(turn).snapshot
+            draft = draft_shown(turn, self.snapshot)
+            length = draft.length if draft else 0
+            self.pace = PACE * (1 + length // SLOW_DRAFT)
+            self.streamed = (length, _draft_fragment(draft) if draft else "")
+        return self.streamed
 
 
-class AgentConsumer(Watcher):
+def _draft_fragment(draft: Draft) -> str:
+    return render_to_string("turns/_draft.html", {"draft": draft, "oob_draft": True})
+
+
+def seq_of(given: QueryDict) -> int:
+    """Up to which record a page says it is made; -1 where it does not."""
+    seq = str(given.get("seq", ""))
+    return int(seq) if seq.isascii() and seq.isdigit() and len(seq) < 10 else -1
+
+
+def watch_turn(given: QueryDict, /, *, turn_id: UUID) -> tuple[Scene, Hashable]:
+    """A turn's page says with `seq` up to which record it is made."""
+    return TurnScene(turn_id), TurnShows(seq_of(given))
+
+
+class AgentScene(OnePart):
     """The turns of one agent, newest first."""
 
     group = TIMELINE_GROUP
     pace = 0.5
 
-    def begin(self, _given: QueryDict, /, **route: Any) -> None:
-        self.name: str = route["name"]
-        self.sent = ""
+    def __init__(self, name: str) -> None:
+        self.subject: str = name
 
-    def is_waiting(self) -> bool:
-        return True
+    def render(self) -> str:
+        return render_to_string("live/_recent.html", {"recent": recent_turns(self.subject), "oob": True})
 
-    def news(self) -> list[str]:
-        html = render_to_string("live/_recent.html", {"recent": recent_turns(self.name), "oob": True})
-        changed, self.sent = html != self.sent, html
-        return [html] if changed else []
+
+def watch_agent(_given: QueryDict, /, *, name: str) -> tuple[Scene, Hashable]:
+    """The list beside an agent's conversation; the first push is the whole of it."""
+    return AgentScene(name), ""

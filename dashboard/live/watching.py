@@ -1,4 +1,4 @@
-"""What all live sockets have in common: when to look at the database, and how often to push.
+"""A socket that looks for itself alone, where what it shows is its own; what many show alike has a room (`rooms`).
 
 A message of the layer says only that something changed. It may be dropped, so a page that waits for something looks by
 itself each second; it may come a thousand times, so a page looks at most every `PACE` seconds.
@@ -13,14 +13,12 @@ import structlog
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.http import QueryDict
 
+from dashboard.live.entering import REFUSED
 from dashboard.live.offload import in_database
+from dashboard.live.rooms import TRY_AGAIN
+from dashboard.live.scenes import PACE, PATIENCE
 
 log = structlog.get_logger(__name__)
-
-PACE = 0.15  #: seconds between two looks
-PATIENCE = 1.0  #: seconds until a look that nothing announced
-TRY_AGAIN = 1011  #: the close code after which a page connects again
-REFUSED = 4401
 
 
 class Watcher(AsyncWebsocketConsumer, ABC):  # type: ignore[misc] # channels is untyped

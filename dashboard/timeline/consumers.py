@@ -1,14 +1,16 @@
 """The timeline's socket: rows that come, change and go, and how many wait while the page is held still."""
 
 import json
-from typing import Any
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Self
 from uuid import UUID
 
 from django.http import QueryDict
 from django.template.loader import render_to_string
 
 from dashboard.live.announcing import TIMELINE_GROUP
-from dashboard.live.watching import Watcher
+from dashboard.live.scenes import Scene
 from dashboard.turns import listing
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.models import Turn
@@ -16,80 +18,97 @@ from dashboard.turns.models import Turn
 NOTHING = UUID(int=0)
 
 
-class TimelineConsumer(Watcher):
-    """One page of the timeline, by the filters and the cursor of its address.
+@dataclass(frozen=True, slots=True, eq=False)
+class Listed:
+    """What a page shows: its rows from the top, and how many turns it says are waiting above them."""
+
+    rows: Mapping[UUID, Turn] | None  #: None: a page that was just opened, whose rows may be older than the socket
+    waiting: int
+
+
+OPENED = Listed(None, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """One page of the timeline, by the filters and the cursor of its address."""
+
+    filters: TimelineFilters
+    cursor: str = ""
+    newest: UUID | None = None  #: of a later page: the newest turn there was when it was opened
+    held_at: UUID | None = None  #: of a paused page: the newest turn it shows
+
+
+class TimelineScene(Scene):
+    """One page of the timeline.
 
     The first page gets new turns as rows, until it says `{"tail": "pause"}` and from `{"tail": "resume"}` on; a paused
-    or a later one is told how many there are. What a page shows already is kept true in either case.
+    or a later one is told how many there are. What a page shows already is kept true in either case. Who pauses goes
+    over to the room of those who paused at the same turn.
     """
 
     group = TIMELINE_GROUP
     pace = 0.3
 
-    def begin(self, given: QueryDict, /, **_: Any) -> None:
-        self.filters, _errors = TimelineFilters.parse(given)
-        self.cursor = given.get("cursor", "")
-        self.newest = _id(given.get("newest", ""))
-        self.rows: dict[UUID, Turn] | None = None
-        self.news_count = 0
-        self.paused = False
-        self.held_at: UUID | None = None  #: the newest turn a paused page shows
+    def __init__(self, subject: Subject) -> None:
+        self.subject: Subject = subject
+        self.listed = OPENED
 
-    async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:  # noqa: ARG002
-        """The page pauses or resumes; anything else is not for us."""
+    def heard(self, text: str, shows: Hashable) -> Self | None:
         try:
-            wanted = json.loads(text_data or "")["tail"]
+            wanted = json.loads(text)["tail"]
         except (ValueError, TypeError, KeyError):
-            return
-        if wanted in ("pause", "resume"):
-            self.paused = wanted == "pause"
-            self._changed.set()
+            return None
+        if wanted == "resume" and self.subject.held_at is not None:
+            return type(self)(replace(self.subject, held_at=None))
+        if wanted == "pause" and self.subject.held_at is None and not self.subject.cursor and isinstance(shows, Listed):
+            return type(self)(replace(self.subject, held_at=max(shows.rows or (), default=NOTHING)))
+        return None
 
-    def is_waiting(self) -> bool:
-        return True
+    def look(self) -> None:
+        asked = self.subject
+        rows = {turn.id: turn for turn in listing.page_again(asked.filters, asked.cursor, held_at=asked.held_at)}
+        still = asked.newest if asked.cursor else asked.held_at
+        is_still = asked.cursor or still is not None
+        self.listed = Listed(rows, listing.newer_than(asked.filters, still) if is_still else 0)
 
-    def news(self) -> list[str]:
-        self._hold()
-        rows = {turn.id: turn for turn in listing.page_again(self.filters, self.cursor, held_at=self.held_at)}
-        known, self.rows = self.rows, rows
-        messages = self._differences(known, rows) if known is not None else [self._all(rows)]
-        return [*messages, self._count()]
+    def since(self, shows: Hashable) -> tuple[list[str], Hashable]:
+        now = self.listed
+        known = shows if isinstance(shows, Listed) else None
+        rows = now.rows or {}
+        texts = [_all(rows)] if known is None or known.rows is None else _differences(known.rows, rows)
+        if known is None or known.waiting != now.waiting:
+            texts.append(self._count(now.waiting))
+        return texts, now
 
-    def _hold(self) -> None:
-        """A page that has shown nothing yet takes its rows first and is paused then."""
-        if not self.paused:
-            self.held_at = None
-        elif self.held_at is None and self.rows is not None and not self.cursor:
-            self.held_at = max(self.rows, default=NOTHING)
-
-    def _all(self, rows: dict[UUID, Turn]) -> str:
-        """The page may be older than the socket, so the first push is the whole list."""
-        return render_to_string("turns/_rows.html", {"turns": list(rows.values()), "oob": True})
-
-    def _differences(self, known: dict[UUID, Turn], rows: dict[UUID, Turn]) -> list[str]:
-        """Rows that went or changed, then rows that came: a body and rows of a table do not parse side by side."""
-        fresh = [turn_id for turn_id in rows if turn_id not in known]
-        top = max(known, default=None)
-        if any(top is not None and turn_id < top for turn_id in fresh):
-            return [self._all(rows)]  # a row in the middle: a filter lets an old turn through again
-        gone = [f'<tr id="row-{turn_id}" hx-swap-oob="delete"></tr>' for turn_id in known.keys() - rows.keys()]
-        changed = [_row(turn, "hx-swap-oob") for turn_id, turn in rows.items() if _differs(known.get(turn_id), turn)]
-        added = "".join(_row(rows[turn_id], "class", "fresh") for turn_id in fresh)
-        return ["".join(gone + changed), f'<tbody hx-swap-oob="afterbegin:#rows">{added}</tbody>' if added else ""]
-
-    def _count(self) -> str:
-        """How many turns wait above those that are shown, where that has changed."""
-        still = self.newest if self.cursor else self.held_at
-        count = listing.newer_than(self.filters, still) if self.cursor or still is not None else 0
-        if count == self.news_count:
-            return ""
-        self.news_count = count
-        context = {"count": count, "most": listing.MOST_COUNTED, "address": self._address, "oob": True}
+    def _count(self, count: int) -> str:
+        """How many turns wait above those that are shown."""
+        address = listing.address_of(listing.query_of(self.subject.filters))
+        context = {"count": count, "most": listing.MOST_COUNTED, "address": address, "oob": True}
         return render_to_string("turns/_new_turns.html", context)
 
-    @property
-    def _address(self) -> str:
-        return listing.address_of(listing.query_of(self.filters))
+
+def watch_timeline(given: QueryDict, /, **_: Any) -> tuple[Scene, Hashable]:
+    """The first push is the whole list."""
+    filters, _errors = TimelineFilters.parse(given)
+    cursor = given.get("cursor", "")
+    return TimelineScene(Subject(filters, cursor, _id(given.get("newest", "")) if cursor else None)), OPENED
+
+
+def _all(rows: Mapping[UUID, Turn]) -> str:
+    return render_to_string("turns/_rows.html", {"turns": list(rows.values()), "oob": True})
+
+
+def _differences(known: Mapping[UUID, Turn], rows: Mapping[UUID, Turn]) -> list[str]:
+    """Rows that went or changed, then rows that came: a body and rows of a table do not parse side by side."""
+    fresh = [turn_id for turn_id in rows if turn_id not in known]
+    top = max(known, default=None)
+    if any(top is not None and turn_id < top for turn_id in fresh):
+        return [_all(rows)]  # a row in the middle: a filter lets an old turn through again
+    gone = [f'<tr id="row-{turn_id}" hx-swap-oob="delete"></tr>' for turn_id in known.keys() - rows.keys()]
+    changed = [_row(turn, "hx-swap-oob") for turn_id, turn in rows.items() if _differs(known.get(turn_id), turn)]
+    added = "".join(_row(rows[turn_id], "class", "fresh") for turn_id in fresh)
+    return ["".join(gone + changed), f'<tbody hx-swap-oob="afterbegin:#rows">{added}</tbody>' if added else ""]
 
 
 def _id(text: str) -> UUID | None:

@@ -12,8 +12,9 @@ from django.test import Client
 
 from dashboard.accounts.services import one_time_code_create
 from dashboard.agents.models import Agent, Connection
+from dashboard.live.scenes import Scene
 from dashboard.live.services import turn_start
-from dashboard.timeline.consumers import TimelineConsumer
+from dashboard.timeline.consumers import watch_timeline
 from dashboard.turns.models import Turn
 from tests.dashboard.dialling import dialled, everything
 from tests.dashboard.driving import AgentOf, driven
@@ -81,6 +82,12 @@ def opened(address: str = "/") -> Shown:
 def begun(text: str) -> Turn:
     agent = Agent.objects.select_related("connection", "policy", "project").get()
     return turn_start(agent=agent, input_text=text)
+
+
+@database_sync_to_async
+def news_of(scene: Scene, shown: object) -> tuple[list[str], object]:
+    scene.look()
+    return scene.since(shown)
 
 
 async def follow(socket: WebsocketCommunicator, page: Shown, *, until: str) -> None:
@@ -185,13 +192,12 @@ async def test_new_turns_appear_at_the_top_of_the_timeline_and_change_in_place(q
 
 async def test_rows_that_change_and_rows_that_come_are_messages_of_their_own(queued: Turn):
     """A table's body after a bare row is dropped by the parser, and the new turn with it."""
-    consumer = TimelineConsumer()
-    consumer.begin(QueryDict(""))
-    await database_sync_to_async(consumer.news)()
+    scene, opened = watch_timeline(QueryDict(""))
+    _, shown = await news_of(scene, opened)
     await driven(queued)
     agent = await Agent.objects.select_related("connection", "policy", "project").aget()
     other = await database_sync_to_async(turn_start)(agent=agent, input_text="One more.")
-    changed, added, _ = await database_sync_to_async(consumer.news)()
+    (changed, added), _ = await news_of(scene, shown)
     assert changed.startswith(f'<tr hx-swap-oob="true" id="row-{queued.id}">')
     assert added.startswith(f'<tbody hx-swap-oob="afterbegin:#rows"><tr class="fresh" id="row-{other.id}">')
 
