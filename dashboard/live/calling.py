@@ -16,6 +16,7 @@ from agentcore.providers.base import Provider, StreamDecoder
 from agentcore.reasons import NormalizedStopReason
 from dashboard.agents.models import Connection
 from dashboard.live.authorizing import headers_for
+from dashboard.live.offload import AWAY, PATIENCE_SECONDS, PAUSE_SECONDS
 from dashboard.live.transport import Head, Transport, TransportError
 from dashboard.turns.fields import storable_text
 from dashboard.turns.history import MESSAGE_KEYS
@@ -59,7 +60,10 @@ class Ending:
 
 @dataclass(slots=True)
 class Exchange:
-    """One call under way. `partial()` may be asked at any moment; `run()` is awaited once."""
+    """One call under way. `partial()` may be asked at any moment; `run()` is awaited once.
+
+    `keep` raises one of `AWAY` while the database is away, and then is given the same piece again.
+    """
 
     call: Call
     body: bytes
@@ -68,7 +72,7 @@ class Exchange:
     transport: Transport
     keep: Keep
     seconds: float | None
-    begun: float = field(default_factory=time.monotonic)
+    begun: float = field(default_factory=time.monotonic)  #: when it was made, from `run()` on
     head: Head | None = None
     first_token: float | None = None
     received: int = 0
@@ -77,7 +81,8 @@ class Exchange:
     _raw: bytearray = field(default_factory=bytearray)
     _error_body: bytearray = field(default_factory=bytearray)
     _text: list[str] = field(default_factory=list)
-    _chunks: int = 0
+    _pieces: int = 0
+    _piece: tuple[int, bytes, str] | None = None  #: the last one, until it is known to be kept
     _flushing: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def __post_init__(self) -> None:
@@ -88,14 +93,23 @@ class Exchange:
         headers = headers_for(self.call, self.body, self.provider, self.connection)
         if isinstance(headers, ProviderError):
             return Ending(error=headers)
-        flusher = asyncio.create_task(self._flush_regularly())
+        self.begun = time.monotonic()
+        exchanging = asyncio.create_task(self._exchange(headers))
+        flushing = asyncio.create_task(self._flush_regularly())
         try:
-            return await self._exchange(headers)
+            await asyncio.wait({exchanging, flushing}, return_when=asyncio.FIRST_COMPLETED)
+            if not exchanging.done():
+                # What has arrived cannot be kept: the turn is another worker's, and so is the call.
+                flushing.result()
+            ending = exchanging.result()
+            await self._keep_all()
+            return ending
         finally:
-            flusher.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await flusher
-            await asyncio.shield(self.flush())
+            for task in (exchanging, flushing):
+                task.cancel()
+            await asyncio.gather(exchanging, flushing, return_exceptions=True)
+            with contextlib.suppress(*AWAY):
+                await asyncio.shield(self.flush())
 
     async def _exchange(self, headers: dict[str, str]) -> Ending:
         try:
@@ -175,18 +189,31 @@ class Exchange:
     async def _flush_regularly(self) -> None:
         while True:
             await asyncio.sleep(FLUSH_SECONDS)
-            await self.flush()
+            with contextlib.suppress(*AWAY):
+                await self.flush()
+
+    async def _keep_all(self) -> None:
+        """Keep what is left, and wait for a database that is away: the answer is recorded after its bytes."""
+        until = time.monotonic() + PATIENCE_SECONDS
+        while self._raw or self._piece:
+            try:
+                await self.flush()
+            except AWAY:
+                if time.monotonic() > until:
+                    raise
+                await asyncio.sleep(PAUSE_SECONDS)
 
     async def flush(self) -> None:
-        """Keep what has arrived since the last time."""
+        """Keep what has arrived since the last time. A piece that could not be kept stays as it is for the next."""
         async with self._flushing:
-            if not self._raw:
-                return
-            raw, text = bytes(self._raw), "".join(self._text)
-            self._raw.clear()
-            self._text.clear()
-            self._chunks += 1
-            await self.keep(self._chunks, raw, storable_text(text))
+            if self._piece is None and self._raw:
+                self._pieces += 1
+                self._piece = (self._pieces, bytes(self._raw), storable_text("".join(self._text)))
+                self._raw.clear()
+                self._text.clear()
+            if self._piece is not None:
+                await self.keep(*self._piece)
+                self._piece = None
 
     def end(self, ending: Ending) -> CallEnd:
         """The attempt's columns, now that it is over."""

@@ -36,17 +36,28 @@ from agentcore.providers import get_provider
 from dashboard.live import claims
 from dashboard.live.announcing import announce_change, announce_draft
 from dashboard.live.calling import Ending, Exchange, answer_columns, milliseconds_between, prepared_call
-from dashboard.live.inbox import Inbox, signal_handled
-from dashboard.live.loading import Loaded, load
+from dashboard.live.finding import Loaded, left_behind, load, waiting_since
+from dashboard.live.inbox import Inbox, signal_handled, signal_put_away
 from dashboard.live.models import Signal
-from dashboard.live.offload import in_database
+from dashboard.live.offload import in_database, patiently
 from dashboard.live.transport import Transport
 from dashboard.metrics.counters import count_step
 from dashboard.turns import models
-from dashboard.turns.history import Standing, body_text, partial_of
-from dashboard.turns.recorder import Call, CallEnd, Entry, append_chunk, record_step
+from dashboard.turns.history import Standing, body_text
+from dashboard.turns.recorder import (
+    Call,
+    CallEnd,
+    Entry,
+    LateArrivalError,
+    LostTurnError,
+    append_chunk,
+    is_recorded,
+    record_step,
+)
 
 log = structlog.get_logger(__name__)
+
+TOOLS_GRACE_SECONDS = 3.0  #: that tools have left when their worker stops
 
 
 @dataclass(slots=True)
@@ -61,12 +72,13 @@ class Driver:
     exchange: Exchange | None = None
     work: "asyncio.Task[Event] | None" = None
     arrival: "asyncio.Task[Signal] | None" = None  #: of the next signal
+    waiting_since: datetime | None = None  #: when the backoff began
     ended: CallEnd | None = None  #: of the call whose event is recorded next
 
     async def drive(self) -> None:
         signals = self.inbox.open(self.turn_id)
         try:
-            self.loaded = await in_database(load, self.turn_id)
+            self.loaded = await patiently(load, self.turn_id)
             self.standing = self.loaded.standing
             await self.inbox.look()
             command = await self._begin()
@@ -75,9 +87,12 @@ class Driver:
                 if event is None:
                     return
                 command = await self._apply(event, signal) or command
+        except asyncio.CancelledError:
+            await self._let_tools_finish()
+            raise
         finally:
             self._stop_listening()
-            self.inbox.close(self.turn_id)
+            self.inbox.close(self.turn_id, signals)
             await self._drop_work()
 
     async def _begin(self) -> Command:
@@ -87,14 +102,21 @@ class Driver:
             return await self._record(_first_event(turn))
         if standing.snapshot.state in (State.COMPLETE, State.ABORT, State.HELD):
             return command_of(standing.snapshot)
-        attempt = standing.snapshot.spent.attempts
-        running = await in_database(_running_attempt, self.turn_id, attempt)
-        partial = await in_database(partial_of, turn, running) if running else None
+        self.waiting_since = await patiently(waiting_since, self.turn_id)
+        while True:
+            with contextlib.suppress(LateArrivalError):
+                return await self._take_over()
+
+    async def _take_over(self) -> Command:
+        """Record what had arrived of the call in flight; the machine gives its command again."""
+        attempt = self.standing.snapshot.spent.attempts
+        running = await patiently(left_behind, self.loaded.turn, attempt)
         if running is not None:
-            columns = answer_columns(partial) if partial else {}
+            columns = answer_columns(running.partial) if running.partial else {}
             columns["error"] = {"type": "model", "kind": "interrupted", "message": "The worker of this call is gone."}
-            self.ended = CallEnd(attempt, milliseconds_between(running.started_at, _now()), None, columns)
-        return await self._record(Interrupted(self._at(_now()), partial))
+            lasted = milliseconds_between(running.started_at, _now())
+            self.ended = CallEnd(attempt, lasted, None, columns, running.pieces)
+        return await self._record(Interrupted(self._at(_now()), running.partial if running else None))
 
     def _at(self, now: datetime) -> float:
         """Seconds since the turn started, never running backwards."""
@@ -141,7 +163,7 @@ class Driver:
             if signal is None:
                 raise
             log.info("signal_too_late", turn=str(self.turn_id), action=signal.action, why=str(error))
-            await in_database(signal_handled, signal, _now(), str(error))
+            await patiently(signal_put_away, signal, self.standing.seq, _now(), str(error))
             await announce_change(self.turn_id, self.standing.seq)
             return None
 
@@ -162,7 +184,7 @@ class Driver:
             ended=self.ended,
             begun=self._begun(step),
         )
-        await in_database(_commit, entry, signal)
+        await patiently(_commit, entry, signal)
         count_step(step)
         self.ended = None
         self.standing = Standing(self.standing.policy, step.snapshot, entry.seq, step, entry.started_at, now)
@@ -187,6 +209,8 @@ class Driver:
 
     def _prepare(self, step: Step, begun: Call | None) -> None:
         command = step.command
+        if isinstance(command, Wait) and self.waiting_since is None:
+            self.waiting_since = _now()
         if begun is None or not isinstance(command, CallModel):
             return
         self.exchange = Exchange(
@@ -213,13 +237,19 @@ class Driver:
             case CallModel():
                 return await self._call_model()
             case RunTools():
-                results = await claims.run_all(self.turn_id, command)
+                results = await claims.run_all(self.turn_id, command, self.standing.snapshot.spent.attempts)
                 return ToolsReturned(self._at(_now()), results)
             case Wait(seconds=seconds):
-                await asyncio.sleep(seconds)
+                await self._wait(seconds)
                 return WokeUp(self._at(_now()))
             case Hold() | Finish():
                 raise AssertionError("held and ended turns are not performed")
+
+    async def _wait(self, seconds: float) -> None:
+        """Wait for what is left: a worker before this one may have waited for a part."""
+        waited = (_now() - self.waiting_since).total_seconds() if self.waiting_since else 0.0
+        await asyncio.sleep(min(seconds, max(0.0, seconds - waited)))
+        self.waiting_since = None
 
     async def _call_model(self) -> Event:
         assert self.exchange is not None, "a call is prepared when its step is recorded"
@@ -232,6 +262,11 @@ class Driver:
         assert self.exchange is not None, "a call is prepared when its step is recorded"
         self.ended = self.exchange.end(Ending(response=answer))
         return _event_of(Ending(response=answer), self._at(_now()))
+
+    async def _let_tools_finish(self) -> None:
+        """A worker that stops gives its tools a moment: their results are kept, and the next worker finds them."""
+        if self.work is not None and isinstance(self._command, RunTools):
+            await asyncio.wait({self.work}, timeout=TOOLS_GRACE_SECONDS)
 
     async def _drop_work(self) -> None:
         """End the command in flight; what it still returns is dropped, what had arrived is kept."""
@@ -273,15 +308,15 @@ def _event_of(ending: Ending, at: float) -> Event:
     return ModelResponded(at, ending.response, draw)
 
 
-@transaction.atomic
 def _commit(entry: Entry, signal: Signal | None) -> None:
-    record_step(entry)
-    if signal is not None:
-        signal_handled(signal, entry.at)
-
-
-def _running_attempt(turn_id: UUID, index: int) -> models.Attempt | None:
-    return models.Attempt.objects.filter(turn_id=turn_id, index=index, duration_ms=None).first()
+    try:
+        with transaction.atomic():
+            record_step(entry)
+            if signal is not None:
+                signal_handled(signal, entry.at)
+    except LostTurnError:
+        if not is_recorded(entry):
+            raise
 
 
 def _now() -> datetime:

@@ -6,9 +6,12 @@ from datetime import datetime
 from uuid import UUID
 
 import structlog
+from django.db import transaction
 
 from dashboard.live.models import Signal
-from dashboard.live.offload import in_database
+from dashboard.live.offload import patiently
+from dashboard.turns.models import Turn
+from dashboard.turns.recorder import LostTurnError
 
 log = structlog.get_logger(__name__)
 
@@ -23,12 +26,19 @@ class Inbox:
         self._handed: dict[UUID, set[int]] = {}
 
     def open(self, turn_id: UUID) -> asyncio.Queue[Signal]:
-        return self._queues.setdefault(turn_id, asyncio.Queue())
-
-    def close(self, turn_id: UUID) -> None:
-        """The driver is gone. A signal it was handed and did not record is handed to the next one again."""
-        self._queues.pop(turn_id, None)
+        """A queue for the driver that begins; one that is not gone yet, having lost the turn, hears no more."""
         self._handed.pop(turn_id, None)
+        self._queues[turn_id] = asyncio.Queue()
+        return self._queues[turn_id]
+
+    def close(self, turn_id: UUID, queue: "asyncio.Queue[Signal] | None" = None) -> None:
+        """The driver of this queue is gone. A signal it was handed and did not record is handed to the next one again.
+
+        None: whichever there is.
+        """
+        if queue is None or self._queues.get(turn_id) is queue:
+            self._queues.pop(turn_id, None)
+            self._handed.pop(turn_id, None)
 
     async def run(self) -> None:
         """Poll until cancelled."""
@@ -42,7 +52,7 @@ class Inbox:
     async def look(self) -> None:
         if not self._queues:
             return
-        for signal in await in_database(_waiting, list(self._queues)):
+        for signal in await patiently(_waiting, list(self._queues)):
             queue = self._queues.get(signal.turn_id)
             if queue is None:
                 continue
@@ -54,6 +64,17 @@ class Inbox:
 
 def _waiting(turn_ids: Iterable[UUID]) -> list[Signal]:
     return list(Signal.objects.filter(turn_id__in=turn_ids, handled_at=None).order_by("id"))
+
+
+@transaction.atomic
+def signal_put_away(signal: Signal, seq: int, at: datetime, refused: str) -> None:
+    """A signal that the machine refuses, of a turn whose last record is `seq`. Raises `LostTurnError` where it is not.
+
+    To a driver that has lost the turn everything seems to come at the wrong time; it has no say in it.
+    """
+    if not Turn.objects.select_for_update().filter(id=signal.turn_id, last_seq=seq).exists():
+        raise LostTurnError(f"Turn {signal.turn_id} has gone on since record {seq}.")
+    signal_handled(signal, at, refused)
 
 
 def signal_handled(signal: Signal, at: datetime, refused: str = "") -> None:

@@ -1,14 +1,23 @@
 """The database from an event loop: the ORM is synchronous, and faster in threads than its asynchronous form."""
 
 import asyncio
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import ParamSpec, TypeVar
 
-from django.db import connections
+import structlog
+from django.db import InterfaceError, OperationalError, connections
+
+log = structlog.get_logger(__name__)
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+PATIENCE_SECONDS = 60.0  #: how long a database may be away before a turn's job fails, and is tried again later
+PAUSE_SECONDS = 0.5  #: between two tries
+#: What is raised while the database is away, restarts, or has ended our connection.
+AWAY = (OperationalError, InterfaceError)
 
 #: Fewer threads than the pool has connections, so that a busy worker leaves some to the web.
 _THREADS = ThreadPoolExecutor(max_workers=12, thread_name_prefix="database")
@@ -24,3 +33,19 @@ async def in_database(function: Callable[P, T], *args: P.args, **kwargs: P.kwarg
             connections.close_all()
 
     return await asyncio.get_running_loop().run_in_executor(_THREADS, work)
+
+
+async def patiently(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """As `in_database`, and again while the database is away.
+
+    The function is one transaction that may be done twice: the word that it was committed may be what got lost.
+    """
+    until = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        try:
+            return await in_database(function, *args, **kwargs)
+        except AWAY as error:
+            if time.monotonic() > until:
+                raise
+            log.info("database_away", error=str(error).partition("\n")[0])
+            await asyncio.sleep(PAUSE_SECONDS)

@@ -1,45 +1,54 @@
-"""The durable job behind every turn. A worker that dies leaves its job to another."""
+"""The durable job behind every turn. A worker that dies, or stops, leaves its job to another."""
 
+import asyncio
 from typing import Any
 from uuid import UUID
 
+import structlog
 from django.db import transaction
-from procrastinate import BaseRetryStrategy, JobContext, RetryDecision, exceptions
+from procrastinate import JobContext, exceptions
 from procrastinate.contrib.django import app
-from procrastinate.jobs import Job
 
 from dashboard.live.driver import Driver
 from dashboard.live.engine import engine
-from dashboard.live.offload import in_database
+from dashboard.live.jobs import job_hasten, job_is_ours, job_renew
+from dashboard.live.offload import in_database, patiently
 from dashboard.live.services import turn_give_up
 from dashboard.turns.recorder import LostTurnError
 
+log = structlog.get_logger(__name__)
+
 QUEUE = "turns"
-MAX_ATTEMPTS = 8
+QUEUES = (QUEUE, "backtests")
+MAX_FAILURES = 8  #: of one turn's job, running; to be taken over by another worker is none
 
 
-class KeepTrying(BaseRetryStrategy):
-    """A job that was ended by its worker's stop is taken up at once; one that failed, after a while."""
-
-    def get_retry_decision(self, *, exception: BaseException, job: Job) -> RetryDecision | None:
-        if isinstance(exception, LostTurnError):
-            return None
-        if not isinstance(exception, Exception) or isinstance(exception, exceptions.JobAborted):
-            return RetryDecision(retry_in={"seconds": 0})
-        return RetryDecision(retry_in={"seconds": 2**job.attempts}) if job.attempts < MAX_ATTEMPTS else None
-
-
-@app.task(queue=QUEUE, pass_context=True, retry=KeepTrying(), name="drive_turn")
-async def drive_turn(context: JobContext, turn_id: str) -> None:
-    """Drive a turn until it has ended or is held."""
+@app.task(queue=QUEUE, pass_context=True, name="drive_turn")
+async def drive_turn(context: JobContext, turn_id: str, failures: int = 0) -> None:
+    """Drive a turn until it has ended or is held. `failures`: how often its driver has failed already."""
+    job = context.job.id
+    assert job is not None, "a job that runs has an id"
     try:
         await Driver(UUID(turn_id), engine.transport, engine.inbox).drive()
-    except LostTurnError:
-        return
+    except LostTurnError as error:
+        log.info("turn_lost", turn=turn_id, why=str(error))
+    except asyncio.CancelledError:
+        # The worker stops: whoever works on takes the turn up at once.
+        await asyncio.shield(in_database(job_renew, job, queues=QUEUES, queue=QUEUE))
     except Exception as error:
-        if context.job is not None and context.job.attempts + 1 >= MAX_ATTEMPTS:
-            await in_database(turn_give_up, turn_id=UUID(turn_id), why=f"{type(error).__name__}: {error}")
-        raise
+        log.exception("driver_failed", turn=turn_id, failures=failures + 1)
+        await patiently(_failed, job, UUID(turn_id), failures + 1, f"{type(error).__name__}: {error}")
+
+
+@transaction.atomic
+def _failed(job: int, turn_id: UUID, failures: int, why: str) -> None:
+    """Another try after a while, or none any more; nothing where another worker has the turn by now."""
+    if not job_is_ours(job):
+        return
+    if failures >= MAX_FAILURES:
+        turn_give_up(turn_id=turn_id, why=why)
+        return
+    job_renew(job, queues=QUEUES, queue=QUEUE, delay=2.0**failures, args={"failures": failures})
 
 
 def defer_drive(turn_id: UUID, queue: str = QUEUE) -> None:
@@ -51,4 +60,5 @@ def defer_drive(turn_id: UUID, queue: str = QUEUE) -> None:
         with transaction.atomic():
             deferrer.defer(turn_id=key)
     except exceptions.AlreadyEnqueued:
-        return
+        # It may wait for another try, while a person waits for it.
+        job_hasten(key)

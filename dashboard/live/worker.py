@@ -2,22 +2,23 @@
 
 import asyncio
 import contextlib
+from collections.abc import Awaitable, Callable
 
 import structlog
 from procrastinate import App
 from procrastinate.contrib.django import app as django_app
-from procrastinate.worker import Worker
 
+from dashboard.live.enduring import EnduringWorker
 from dashboard.live.engine import engine
+from dashboard.live.jobs import jobs_done_by, jobs_take_back
 from dashboard.live.offload import in_database
 from dashboard.live.services import approvals_expire, orphans_requeue
-from dashboard.live.tasks import QUEUE
+from dashboard.live.tasks import QUEUE, QUEUES
 from dashboard.timeline import rollups
 from dashboard.turns import partitions
 
 log = structlog.get_logger(__name__)
 
-QUEUES = (QUEUE, "backtests")
 CONCURRENCY = 200  #: turns at once; they wait for providers most of the time
 HEARTBEAT_SECONDS = 1.0
 GONE_SECONDS = 4.0  #: without a heartbeat, after which a worker's jobs are taken back
@@ -30,10 +31,12 @@ async def run(stop: asyncio.Event, queues: tuple[str, ...] = QUEUES) -> None:
     app = django_app.with_connector(django_app.connector.get_worker_connector())  # type: ignore[attr-defined]
     async with app.open_async(), engine.transport:
         worker = _worker(app, queues)
-        await _take_back(app, worker)
+        keeper = Keeper(worker)
+        await keeper.take_back()
         side = [
             asyncio.create_task(engine.inbox.run()),
-            asyncio.create_task(_regularly(HEARTBEAT_SECONDS, lambda: _take_back(app, worker))),
+            asyncio.create_task(worker.listen()),
+            asyncio.create_task(_regularly(HEARTBEAT_SECONDS, keeper.take_back)),
             asyncio.create_task(_regularly(APPROVAL_SECONDS, lambda: in_database(approvals_expire))),
             asyncio.create_task(_regularly(PARTITION_SECONDS, lambda: in_database(partitions.ensure))),
             asyncio.create_task(_regularly(rollups.FOLD_SECONDS, lambda: in_database(rollups.fold_all))),
@@ -48,12 +51,13 @@ async def run(stop: asyncio.Event, queues: tuple[str, ...] = QUEUES) -> None:
             raise error
 
 
-def _worker(app: App, queues: tuple[str, ...]) -> Worker:
-    return Worker(
+def _worker(app: App, queues: tuple[str, ...]) -> EnduringWorker:
+    return EnduringWorker(
         app,
         queues=list(queues),
         concurrency=CONCURRENCY,
         install_signal_handlers=False,
+        listen_notify=False,
         fetch_job_polling_interval=1.0,
         update_heartbeat_interval=HEARTBEAT_SECONDS,
         stalled_worker_timeout=GONE_SECONDS * 4,
@@ -62,24 +66,35 @@ def _worker(app: App, queues: tuple[str, ...]) -> Worker:
     )
 
 
-async def _take_back(app: App, worker: Worker) -> None:
-    """Give the jobs of workers without a heartbeat to whoever is alive; a terminal's own queue died with it.
+class Keeper:
+    """Sees to it that every turn that should be running is."""
 
-    Never this worker's own: on a machine so busy that its heartbeat is late, it is alive all the same.
-    """
-    for job in await app.job_manager.get_stalled_jobs(seconds_since_heartbeat=GONE_SECONDS):
-        if job.worker_id is not None and job.worker_id == worker.worker_id:
-            continue
-        log.info("job_taken_back", job=job.id, turn=job.lock)
-        await app.job_manager.retry_job(job, queue=job.queue if job.queue in QUEUES else QUEUE)
-    await in_database(orphans_requeue)
+    def __init__(self, worker: EnduringWorker) -> None:
+        self._worker = worker
+        self._missing: set[int] = set()  #: jobs the queue says are ours, and which we are not doing
+
+    async def take_back(self) -> None:
+        """Queue again what nobody is doing: of workers that are gone, of this one, and turns without any job."""
+        await self._take_back()
+        await in_database(orphans_requeue)
+
+    async def _take_back(self) -> None:
+        own = self._worker.worker_id
+        missing = await in_database(jobs_done_by, own) - self._worker.running
+        # Twice running: what has been fetched this moment is not being done yet.
+        lost, self._missing = missing & self._missing, missing
+        taken = await in_database(
+            jobs_take_back, own=own, lost=lost, gone_seconds=GONE_SECONDS, queues=QUEUES, queue=QUEUE
+        )
+        for job, turn in taken:
+            log.info("job_taken_back", job=job, turn=turn)
 
 
-async def _regularly(seconds: float, action: "object") -> None:
+async def _regularly(seconds: float, action: Callable[[], Awaitable[object]]) -> None:
     while True:
         await asyncio.sleep(seconds)
         with contextlib.suppress(asyncio.TimeoutError):
             try:
-                await action()  # type: ignore[operator]
+                await action()
             except Exception as error:
                 log.warning("worker_chore_failed", error=str(error))

@@ -7,13 +7,14 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 
 from agentcore import VERSION, serial
 from agentcore.events import Event
 from agentcore.machine.advance import Step
 from agentcore.replay import Record
 from dashboard.turns import models
+from dashboard.turns.fields import storable_text
 from dashboard.turns.history import MESSAGE_KEYS, body_text, messages_of, sha256_of
 from dashboard.turns.projection import error_of, failed_by, project
 
@@ -22,7 +23,11 @@ UNIQUE_VIOLATION = "23505"
 
 
 class LostTurnError(Exception):
-    """Another worker has written this record already; whoever gets this stops, for the turn is no longer its own."""
+    """Another worker has taken the turn over; whoever gets this stops, for the turn is no longer its own."""
+
+
+class LateArrivalError(Exception):
+    """More of an answer has been kept than what its end was made of: read it again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +47,16 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class CallEnd:
-    """How a call ended. Milliseconds since it began; `columns` are those of the attempt that its answer fills."""
+    """How a call ended. Milliseconds since it began; `columns` are those of the attempt that its answer fills.
+
+    `pieces`: of how many stored pieces the answer was made, by one who did not store them; None: by who did.
+    """
 
     index: int
     duration_ms: int
     first_token_ms: int | None = None
     columns: Mapping[str, Any] = field(default_factory=dict)
+    pieces: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +75,11 @@ class Entry:
 
 @transaction.atomic
 def record_step(entry: Entry) -> None:
-    """Commit the step: record, outcomes, attempt, checkpoint and the turn's row, all or nothing."""
+    """Commit the step: record, outcomes, attempt, checkpoint and the turn's row, all or nothing.
+
+    Raises `LostTurnError` where another worker was first, `LateArrivalError` where more has been kept of the call that
+    ends than was read.
+    """
     record = Record.of(entry.seq, entry.event, entry.step)
     _insert_record(entry, record)
     _insert_outcomes(entry, record)
@@ -91,6 +104,13 @@ def _insert_record(entry: Entry, record: Record) -> None:
         if getattr(error.__cause__, "sqlstate", None) != UNIQUE_VIOLATION:
             raise
         raise LostTurnError(f"Record {entry.seq} of turn {entry.turn_id} was written by another worker.") from error
+
+
+def is_recorded(entry: Entry) -> bool:
+    """Whether this very step is stored: it was committed, and the word of that got lost."""
+    event = serial.event_to_json(entry.event)
+    row = models.Record.objects.filter(turn_id=entry.turn_id, seq=entry.seq, at=entry.at).first()
+    return row is not None and row.event == event
 
 
 def record_row(entry: Entry, record: Record) -> models.Record:
@@ -138,6 +158,9 @@ def outcome_row(turn_id: UUID, seq: int, position: int, transition: Mapping[str,
 def _end_attempt(turn_id: UUID, ended: CallEnd) -> None:
     open_attempt = models.Attempt.objects.filter(turn_id=turn_id, index=ended.index, duration_ms=None)
     open_attempt.update(duration_ms=ended.duration_ms, first_token_ms=ended.first_token_ms, **ended.columns)
+    # From here on nothing is appended any more: who tries waits for this transaction and finds the attempt ended.
+    if ended.pieces is not None and pieces_kept(turn_id, ended.index) != ended.pieces:
+        raise LateArrivalError(f"More has come of attempt {ended.index} of turn {turn_id}.")
 
 
 def _begin_attempt(turn_id: UUID, call: Call, at: datetime) -> None:
@@ -177,6 +200,33 @@ def _shared_prefix(left: Sequence[str], right: Sequence[str]) -> int:
     return next((n for n, (one, other) in enumerate(pairs) if one != other), min(len(left), len(right)))
 
 
+def pieces_kept(turn_id: UUID, attempt: int) -> int:
+    """How many pieces of an answer are stored."""
+    return models.AttemptChunk.objects.filter(turn_id=turn_id, attempt=attempt).count()
+
+
+#: A piece of an attempt that is open. Its row is held meanwhile, so that it does not end in between; a piece that is
+#: there already was sent twice, because the word that it was kept got lost.
+APPEND = """
+    WITH open AS (
+        SELECT 1 FROM turns_attempt WHERE turn_id = %(turn)s AND index = %(attempt)s AND duration_ms IS NULL FOR SHARE
+    ), kept AS (
+        INSERT INTO turns_attemptchunk (turn_id, attempt, n, raw, text, at)
+        SELECT %(turn)s, %(attempt)s, %(n)s, %(raw)s, %(text)s, %(at)s FROM open
+        ON CONFLICT DO NOTHING
+    )
+    SELECT count(*) FROM open
+"""
+
+
 def append_chunk(*, turn_id: UUID, attempt: int, n: int, raw: bytes, text: str, at: datetime) -> None:
-    """Keep a piece of an answer that is still streaming."""
-    models.AttemptChunk.objects.create(turn_id=turn_id, attempt=attempt, n=n, raw=raw, text=text, at=at)
+    """Keep a piece of an answer that is still streaming; the same piece twice is kept once.
+
+    Raises `LostTurnError` where the attempt has been ended by a worker that took the turn over.
+    """
+    piece = {"turn": turn_id, "attempt": attempt, "n": n, "raw": raw, "text": storable_text(text), "at": at}
+    with connection.cursor() as cursor:
+        cursor.execute(APPEND, piece)
+        (found,) = cursor.fetchone()
+    if not found:
+        raise LostTurnError(f"Attempt {attempt} of turn {turn_id} was ended by another worker.")

@@ -14,6 +14,7 @@ from dashboard.live.services import turn_start
 from dashboard.tools import selectors
 from dashboard.tools.registry import Registry
 from dashboard.turns.models import ToolClaim, Turn
+from dashboard.turns.recorder import LostTurnError
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -39,12 +40,15 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.fixture
 def turn(agent_of) -> Turn:
-    return turn_start(agent=agent_of("sim-tools"), input_text="Run.")
+    """A turn that waits for the tools its first attempt called."""
+    turn = turn_start(agent=agent_of("sim-tools"), input_text="Run.")
+    Turn.objects.filter(id=turn.id).update(state="execute_tools", attempts=1)
+    return turn
 
 
 def run(turn: Turn, *names: str) -> tuple[ToolResult, ...]:
     calls = tuple(ToolCall(f"c-{name}", name) for name in names)
-    return asyncio.run(claims.run_all(turn.id, RunTools(calls)))
+    return asyncio.run(claims.run_all(turn.id, RunTools(calls), attempt=1))
 
 
 def test_what_has_run_is_not_run_again_and_gives_the_same_result(turn, runs):
@@ -68,3 +72,20 @@ def test_a_tool_that_is_gone_is_claimed_and_answered(turn, runs):
     (result,) = run(turn, "gone")
     assert result.error is ErrorType.TOOL
     assert ToolClaim.objects.filter(turn_id=turn.id, finished_at__lte=datetime.now(UTC)).count() == 1
+
+
+@pytest.mark.parametrize("gone_on", [{"state": "request", "attempts": 2}, {"attempts": 2}, {"state": "abort"}])
+def test_no_tool_starts_for_a_turn_that_has_gone_on(turn, runs, gone_on):
+    Turn.objects.filter(id=turn.id).update(**gone_on)
+    with pytest.raises(LostTurnError):
+        run(turn, "once", "again")
+    assert runs == []
+    assert not ToolClaim.objects.exists()
+
+
+def test_what_was_told_of_a_call_stands_whatever_its_tool_still_says(turn, runs):
+    ToolClaim.objects.create(turn_id=turn.id, call_id="c-once", name="once", idempotent=False)
+    (interrupted,) = run(turn, "once")
+    assert claims._finish(turn.id, ToolResult("c-once", "once", "late")) == interrupted
+    assert run(turn, "once") == (interrupted,)
+    assert runs == []

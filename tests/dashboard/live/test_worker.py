@@ -1,40 +1,48 @@
-"""Jobs of workers that are gone are taken back; a worker that is only late keeps its own."""
+"""The keeper of a worker: its own jobs are its own however late its heart beats, unless it does not do them."""
 
 import asyncio
-import datetime
 
 import pytest
 from procrastinate import App
 from procrastinate.testing import InMemoryConnector
-from procrastinate.worker import Worker
 
-from dashboard.live import worker as live_worker
-from dashboard.live.tasks import QUEUE
+from dashboard.live.enduring import EnduringWorker
+from dashboard.live.worker import GONE_SECONDS, Keeper
+from tests.dashboard.live.test_jobs import taken, worker
 
-LATE = datetime.timedelta(seconds=live_worker.GONE_SECONDS * 2)
-
-
-async def taken_back(ours: bool) -> str:
-    """The status of a job whose worker's heartbeat is late, after the chore: of this worker's job, or another's."""
-    app = App(connector=InMemoryConnector())
-
-    @app.task(queue=QUEUE, name="work")
-    def work() -> None:
-        """Never run here."""
-
-    async with app.open_async():
-        worker = Worker(app, queues=[QUEUE])
-        other = await app.job_manager.register_worker()
-        worker.worker_id = await app.job_manager.register_worker()
-        job_id = await work.defer_async()
-        await app.job_manager.fetch_job(queues=[QUEUE], worker_id=worker.worker_id if ours else other)
-        for late in app.connector.workers:
-            app.connector.workers[late] -= LATE
-        await live_worker._take_back(app, worker)
-        return app.connector.jobs[job_id]["status"]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("empty_queue")]
 
 
-@pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize(("ours", "status"), [(True, "doing"), (False, "todo")])
-def test_a_late_heartbeat_costs_a_worker_no_job_of_its_own(ours, status):
-    assert asyncio.run(taken_back(ours)) == status
+class Doing(EnduringWorker):
+    """A worker that is doing these jobs."""
+
+    doing: frozenset[int] = frozenset()
+
+    @property
+    def running(self) -> set[int]:
+        return set(self.doing)
+
+
+def looks(job: int, by: int, *, doing: bool) -> list[bool]:
+    """Whether the job is still the worker's, after one look and after two."""
+    from dashboard.live.jobs import job_is_ours
+
+    own = Doing(App(connector=InMemoryConnector()), queues=[])
+    own.worker_id, own.doing = by, frozenset({job} if doing else ())
+    keeper, seen = Keeper(own), []
+    for _ in range(2):
+        asyncio.run(keeper.take_back())
+        seen.append(job_is_ours(job))
+    return seen
+
+
+def test_a_late_heartbeat_costs_a_worker_no_job_of_its_own():
+    by = worker(silent=GONE_SECONDS * 2)
+    job, _ = taken(by)
+    assert looks(job, by, doing=True) == [True, True]
+
+
+def test_a_job_that_a_worker_was_given_and_never_heard_of_is_queued_again_at_the_second_look():
+    by = worker()
+    job, _ = taken(by)
+    assert looks(job, by, doing=False) == [True, False]

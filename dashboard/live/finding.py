@@ -1,0 +1,60 @@
+"""A turn as a driver finds it: where it stands, and what a worker that is gone has left of it."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from agentcore.messages import ChatResponse
+from dashboard.agents.models import Connection
+from dashboard.turns import models
+from dashboard.turns.history import Standing, partial_of, standing_of
+from dashboard.turns.recorder import pieces_kept
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """The turn, whom it asks, and where it stands."""
+
+    turn: models.Turn
+    connection: Connection
+    standing: Standing
+
+
+def load(turn_id: UUID) -> Loaded:
+    turn = models.Turn.objects.select_related("agent__connection").get(id=turn_id)
+    return Loaded(turn, _connection_of(turn), standing_of(turn))
+
+
+def _connection_of(turn: models.Turn) -> Connection:
+    """The agent's, or the one that this turn asks in its place (a re-run may)."""
+    assert turn.agent is not None, "an agent with turns under way is not deleted"
+    other = turn.overrides.get("connection")
+    if other is None or other == turn.agent.connection.name:
+        return turn.agent.connection
+    return Connection.objects.get(project=turn.project_id, name=other)
+
+
+@dataclass(frozen=True, slots=True)
+class LeftBehind:
+    """A call whose worker is gone: when it began, and what had been kept of its answer, in how many pieces."""
+
+    started_at: datetime
+    pieces: int
+    partial: ChatResponse | None
+
+
+def left_behind(turn: models.Turn, index: int) -> LeftBehind | None:
+    """What there is of attempt `index`; None where it has ended."""
+    attempt = models.Attempt.objects.filter(turn_id=turn.id, index=index, duration_ms=None).first()
+    if attempt is None:
+        return None
+    # Counted before they are read: what comes in between is noticed when the attempt is ended.
+    pieces = pieces_kept(turn.id, index)
+    return LeftBehind(attempt.started_at, pieces, partial_of(turn, attempt))
+
+
+def waiting_since(turn_id: UUID) -> datetime | None:
+    """When the backoff began that the turn is in; None where it is in none."""
+    records = models.Record.objects.filter(turn_id=turn_id).order_by("-seq")
+    began = records.exclude(event__type__in=("interrupted", "operator_acted")).first()
+    return began.at if began is not None and began.command["type"] == "wait" else None
