@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from channels.auth import AuthMiddlewareStack
@@ -13,6 +13,9 @@ from django.utils import timezone
 from dashboard.accounts import services
 from dashboard.accounts.credentials import bearer_of
 from dashboard.accounts.selectors import api_token_find, session_is_valid
+
+if TYPE_CHECKING:
+    from dashboard.accounts.models import ApiToken
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -24,7 +27,8 @@ DENIAL = "websocket.http.response"  #: the ASGI extension by which it can
 
 
 class AccessStack:
-    """Wraps the socket router: strangers get 401 before it sees them; others come with `scope["user"]`."""
+    """Wraps the socket router: strangers get 401 before it sees them; others come with `scope["user"]`, and with
+    `scope["auth_token"]` where a token let them in."""
 
     def __init__(self, inner: Application) -> None:
         self._inner = inner
@@ -37,22 +41,21 @@ class AccessStack:
     async def _guarded(self, scope: Scope, receive: Receive, send: Send) -> None:
         secret = bearer_of(_header(scope, b"authorization"))
         if secret is not None:
-            user = await database_sync_to_async(_user_of_token)(secret)
-            if user is None:
+            token = await database_sync_to_async(_token_of)(secret)
+            if token is None:
                 return await _deny(scope, receive, send)
-            scope["user"] = user
+            scope["user"], scope["auth_token"] = token.user, token
         elif not (_is_same_origin(scope) and await database_sync_to_async(_has_session)(scope)):
             return await _deny(scope, receive, send)
         return await self._inner(scope, receive, send)
 
 
-def _user_of_token(secret: str) -> object | None:
+def _token_of(secret: str) -> ApiToken | None:
     now = timezone.now()
     token = api_token_find(secret, now=now)
-    if token is None:
-        return None
-    services.api_token_used(token, now=now)
-    return token.user
+    if token is not None:
+        services.api_token_used(token, now=now)
+    return token
 
 
 def _has_session(scope: Scope) -> bool:

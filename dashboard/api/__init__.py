@@ -5,6 +5,8 @@ callers     who may call, and who may write
 reading     request bodies: bounded, strict JSON
 bodies      what callers send
 answers     what they are given
+streaming   a turn's events, server-sent
+sockets     the same over a socket, which takes actions too; formats chooses it
 problems    every error, as problem details
 openapi     what the schema says beside what the routers know
 """

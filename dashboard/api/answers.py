@@ -152,6 +152,14 @@ class Record(BaseModel):
     observed: Objects
 
 
+class Draft(BaseModel):
+    """What was added to an answer that streams; the record that brings the answer takes its place."""
+
+    attempt: int
+    offset: int = Field(description="Unicode code points of the answer before this text.")
+    text: str
+
+
 class Evaluation(BaseModel):
     """What all criteria together said at one moment; `evaluations` is what each said."""
 

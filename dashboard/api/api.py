@@ -5,9 +5,9 @@ from typing import Any
 from ninja import NinjaAPI, Swagger
 from ninja.openapi.schema import OpenAPISchema
 
-from dashboard.api import agents, connections, policies, replays, turn_files, turns
+from dashboard.api import agents, connections, policies, replays, streaming, turn_files, turns
 from dashboard.api.callers import Caller
-from dashboard.api.openapi import ABOUT, with_problems
+from dashboard.api.openapi import ABOUT, with_events, with_problems
 from dashboard.api.problems import answer_with_problems
 from dashboard.api.reading import StrictParser
 from dashboard.conformance import routes as conformance
@@ -19,6 +19,7 @@ class Api(NinjaAPI):
     def get_openapi_schema(self, **kwargs: Any) -> OpenAPISchema:
         schema = super().get_openapi_schema(**kwargs)
         with_problems(schema)
+        with_events(schema)
         return schema
 
     def get_openapi_operation_id(self, operation: Any) -> str:
@@ -35,7 +36,7 @@ api = Api(
     docs=Swagger({"tryItOutEnabled": True, "defaultModelsExpandDepth": 0}),
 )
 answer_with_problems(api)
-for module in (connections, policies, agents, turn_files, turns, replays):
+for module in (connections, policies, agents, turn_files, turns, streaming, replays):
     api.add_router("", module.router)
 api.add_router("", conformance.router)
 api.add_router("", conformance.seam)

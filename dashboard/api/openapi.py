@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from dashboard.api.answers import Problem
+from dashboard.api.answers import Draft, Problem
 from dashboard.turns.filters import FILTER_NAMES, NUMBERS, WORDS
 from dashboard.turns.selectors import DEFAULT_LIMIT, MAX_LIMIT
 
@@ -13,6 +13,12 @@ Send `Authorization: Bearer <token>`; a session works too, and needs the `X-CSRF
 Bodies are JSON of at most 2 MB; an unknown field is refused. Times are ISO 8601 in UTC. Errors are problem details
 (RFC 9457): 422 where a body is not of the shape asked for, 400 where a value in it is not allowed, each with a sentence
 by field.
+
+A turn can be watched in two ways that tell the same. `GET /api/v1/turns/{turn_id}/events` sends server-sent events.
+The socket `/ws/turns/{turn_id}/?format=json&after={seq}`, opened with the same token, sends frames
+`{type: record | draft | end, id?, data}` and takes actions: `{type: "control", ref?, …}` with the body of the control
+call, and `{type: "cancel", ref?}`; it answers `{type: "accepted", ref?, data: the turn}` or
+`{type: "refused", ref?, data: the problem}`.
 """
 MEANINGS: Mapping[str, str] = {
     "stop_reason": "Why the agent stopped.",
@@ -59,6 +65,40 @@ TIMELINE_PARAMETERS: list[dict[str, Any]] = [
     },
 ]
 
+EVENTS_PARAMETERS: list[dict[str, Any]] = [
+    {
+        "name": "after",
+        "in": "query",
+        "required": False,
+        "schema": {"type": "integer", "minimum": 0, "default": 0},
+        "description": "The `seq` of the last record you have; what came after it is sent.",
+    },
+    {
+        "name": "Last-Event-ID",
+        "in": "header",
+        "required": False,
+        "schema": {"type": "integer", "minimum": 0},
+        "description": "The same, as clients of server-sent events send it when they come back; it wins.",
+    },
+]
+#: OpenAPI has no words for the events of a stream, so they stand beside the schema of the whole.
+EVENTS_ANSWER: dict[str, Any] = {
+    "description": (
+        "Events: `record` with its `seq` as `id`; `draft`, the text that was added to the answer that streams, from "
+        "`offset` on, until the record tells the whole; `end` with the turn. A comment every 15 seconds of silence."
+    ),
+    "content": {
+        "text/event-stream": {
+            "schema": {"type": "string"},
+            "x-events": {
+                "record": {"$ref": "#/components/schemas/Record"},
+                "draft": {"$ref": "#/components/schemas/Draft"},
+                "end": {"$ref": "#/components/schemas/Turn"},
+            },
+        }
+    },
+}
+
 #: The errors of each operation, by what it does.
 ALWAYS = {"401": "No valid credentials.", "500": "Our fault; the log says why."}
 WITH_ID = {"404": "There is nothing by this name or id."}
@@ -73,6 +113,7 @@ SEAM = {
     "404": "The test seam is closed, or there is no script of this name.",
     "409": "No simulator answers in the process of this web server.",
 }
+STREAM = {"400": "`after` is not the number of a record.", "429": "This caller has too many streams open."}
 CONFLICT = {"409": "The turn is not where this makes sense."}
 
 
@@ -88,6 +129,8 @@ def _errors_of(path: str, method: str, operation: Mapping[str, Any]) -> dict[str
         errors |= WITH_BODY
     if path.endswith(("/cancel", "/control", "/export")):
         errors |= CONFLICT
+    if path.endswith("/events"):
+        errors |= STREAM
     if "/simulator/" in path:
         errors |= SEAM
     return dict(sorted(errors.items()))
@@ -102,4 +145,10 @@ def with_problems(schema: dict[str, Any]) -> dict[str, Any]:
         for method, operation in operations.items():
             said = _errors_of(path, method, operation).items()
             operation["responses"] |= {status: {"description": words, "content": content} for status, words in said}
+    return schema
+
+
+def with_events(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema with the events of a stream put in, where no operation answers with them alone."""
+    schema["components"]["schemas"]["Draft"] = Draft.model_json_schema()
     return schema

@@ -2,6 +2,7 @@
 
 400  words: malformed JSON, a value that is not allowed, a cursor of no timeline
 404  nothing there · 409 not where the action makes sense · 413 too large
+429  as many streams open as one caller may have
 422  the body is not of the shape asked for: a field missing, unknown or of another type
 """
 
@@ -21,6 +22,7 @@ from ninja.errors import ValidationError as ShapeError
 
 from dashboard.api.reading import TOO_LARGE
 from dashboard.live.services import TurnConflict
+from dashboard.live.streams import TooManyStreamsError
 from dashboard.turns.selectors import BadCursorError
 
 logger = logging.getLogger(__name__)
@@ -146,6 +148,10 @@ def of_conflict(_: HttpRequest, error: TurnConflict) -> HttpResponse:
     return problem(409, str(error))
 
 
+def of_streams(_: HttpRequest, error: TooManyStreamsError) -> HttpResponse:
+    return problem(429, str(error))
+
+
 def of_cursor(_: HttpRequest, error: BadCursorError) -> HttpResponse:
     return problem(400, str(error), [{"field": "cursor", "message": str(error)}])
 
@@ -164,6 +170,7 @@ HANDLERS: Mapping[type[Exception], Any] = {
     RequestDataTooBig: of_size,
     Http404: of_unknown_address,
     TurnConflict: of_conflict,
+    TooManyStreamsError: of_streams,
     BadCursorError: of_cursor,
     Exception: of_surprise,
 }

@@ -2,12 +2,12 @@
 
 # ruff: noqa: ARG001 - every view is given its request
 
-from typing import Any
+from typing import Annotated, Any
 from uuid import UUID
 
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, QueryDict
-from ninja import Router, Status
+from ninja import Query, Router, Status
 
 from dashboard.agents.selectors import agent_list, project_default
 from dashboard.api import answers, bodies
@@ -16,6 +16,7 @@ from dashboard.api.named import asked_for
 from dashboard.api.openapi import TIMELINE_PARAMETERS
 from dashboard.api.problems import about, about_parts_of
 from dashboard.live import services
+from dashboard.live.following import MAX_SEQ
 from dashboard.turns import presenting, selectors
 from dashboard.turns.breakpoints import breakpoints_clean
 from dashboard.turns.filters import TimelineFilters, unknown_filters
@@ -27,7 +28,7 @@ PAGING = ("cursor", "limit")
 
 @router.post("/turns", response={201: answers.Turn}, summary="Start a turn")
 def turn_start(request: HttpRequest, body: bodies.Turn) -> Status[dict[str, Any]]:
-    """It runs in the background: read it again, or watch it at `/ws/turns/<id>/`."""
+    """It runs in the background: read it again, or watch it at `/turns/{turn_id}/events`."""
     agent = asked_for(agent_list(project=project_default()), body.agent, "agent")
     asked = body.given()
     with about("breakpoints"):
@@ -92,9 +93,12 @@ def turn_attempts(request: HttpRequest, turn_id: UUID) -> list[dict[str, Any]]:
 
 
 @router.get("/turns/{turn_id}/records", response=list[answers.Record], summary="List a turn's records")
-def turn_records(request: HttpRequest, turn_id: UUID) -> list[dict[str, Any]]:
-    """Its history: event, transitions, command, and what was observed."""
-    return [presenting.record_shown(record) for record in selectors.records_of(selectors.turn_get(turn_id).id)]
+def turn_records(
+    request: HttpRequest, turn_id: UUID, after: Annotated[int, Query(ge=0, le=MAX_SEQ)] = 0
+) -> list[dict[str, Any]]:
+    """Its history: event, transitions, command, and what was observed. `after`: the `seq` of the last one you have."""
+    records = selectors.records_of(selectors.turn_get(turn_id).id).filter(seq__gt=after)
+    return [presenting.record_shown(record) for record in records]
 
 
 @router.get("/turns/{turn_id}/evaluations", response=list[answers.Evaluation], summary="List a turn's evaluations")

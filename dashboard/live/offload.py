@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import ParamSpec, TypeVar
 
 import structlog
+from asgiref.sync import sync_to_async
 from django.db import InterfaceError, OperationalError, connections
 
 log = structlog.get_logger(__name__)
@@ -49,3 +50,8 @@ async def patiently(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs)
                 raise
             log.info("database_away", error=str(error).partition("\n")[0])
             await asyncio.sleep(PAUSE_SECONDS)
+
+
+async def request_connection_returned() -> None:
+    """Give back the connection that the request under way took to its own thread: a stream would keep it for hours."""
+    await sync_to_async(connections.close_all)()

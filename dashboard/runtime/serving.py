@@ -49,6 +49,7 @@ class Parts:
     work: Callable[[asyncio.Event], Awaitable[None]]  #: the worker; returns soon after the event is set
     database: Share | None  #: the embedded one, to be kept running
     announce: Callable[[], None]  #: called once, when the web server answers
+    hang_up: Callable[[], None]  #: ends the streams that are open; called once, when all of it stops
 
 
 def serve(parts: Parts) -> None:
@@ -74,6 +75,7 @@ async def _serve(parts: Parts) -> None:
     ended = [name for name, task in tasks.items() if task.done() and not stop.is_set()]
     stop.set()
     announcing.cancel()
+    parts.hang_up()
     await _end(web, simulator, tasks)
     if ended:
         raise StartError(f"The {ended[0]} ended by itself, so everything was stopped: the log says why.")

@@ -102,10 +102,10 @@ def test_a_signal_is_not_put_away_by_who_has_lost_the_turn(agent_of):
     turn_cancel(turn=turn, by="a tester")
     signal = Signal.objects.get(turn_id=turn.id)
     with pytest.raises(LostTurnError):
-        signal_put_away(signal, 1, datetime.now(UTC))
+        signal_put_away(signal, 1, datetime.now(UTC), "too late")
     signal.refresh_from_db()
     assert signal.handled_at is None
-    signal_put_away(signal, 0, datetime.now(UTC))
+    signal_put_away(signal, 0, datetime.now(UTC), "too late")
     signal.refresh_from_db()
     assert signal.handled_at is not None
 

@@ -55,9 +55,13 @@ def _parts(web: socket.socket, simulator: socket.socket, database: Share | None,
     # These build the application from settings, which is slow and worth nothing before the database is there.
     from dashboard.asgi import application
     from dashboard.live import worker
+    from dashboard.live.streams import streams
     from dashboard.simulator.app import app
 
-    return Parts(application, web, app, simulator, worker.run, database, lambda: print(line, flush=True))  # noqa: T201
+    def announce() -> None:
+        print(line, flush=True)  # noqa: T201
+
+    return Parts(application, web, app, simulator, worker.run, database, announce, streams.end_all)
 
 
 def _welcome(web: socket.socket) -> str:

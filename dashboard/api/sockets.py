@@ -1,0 +1,143 @@
+"""A turn watched and controlled by a program over one socket: `/ws/turns/<id>/?format=json&after=<seq>`.
+
+Frames are JSON objects. Sent: `{type: record | draft | end, id?, data}`, the data as in the server-sent events.
+Taken: `{type: "control" | "cancel", ref?, …}`, all else as in the API's call of that name; the answer is
+`{type: "accepted", ref?, data: the turn}` or `{type: "refused", ref?, data: problem details}`.
+"""
+
+import asyncio
+import json
+from contextlib import aclosing, suppress
+from io import BytesIO
+from typing import Any
+from uuid import UUID
+
+import structlog
+from channels.generic.websocket import AsyncWebsocketConsumer
+from django.core.exceptions import ValidationError
+from django.core.handlers.asgi import ASGIRequest
+from django.http import HttpResponse, QueryDict
+from django.urls import resolve
+from pydantic_core import from_json
+
+from dashboard.api.problems import problem
+from dashboard.api.reading import MAX_BODY, TOO_LARGE
+from dashboard.api.streaming import key_of, seq_asked
+from dashboard.live.following import Follower, Message, followed
+from dashboard.live.offload import in_database
+from dashboard.live.streams import TooManyStreamsError
+
+log = structlog.get_logger(__name__)
+
+ACTIONS = ("control", "cancel")
+NOT_AN_ACTION = f"Send a JSON object whose type is one of {', '.join(ACTIONS)}."
+STRANGER = 4401
+COME_BACK = 1012  #: the close code after which a program connects again, with `after`
+DONE = 1000
+MAX_REF = 200  #: characters
+
+
+class TurnSocket(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is untyped
+    """One program at one turn."""
+
+    async def connect(self) -> None:
+        user = self.scope.get("user")
+        if user is None or not user.is_authenticated:
+            await self.close(code=STRANGER)
+            return
+        self.turn_id: UUID = self.scope["url_route"]["kwargs"]["turn_id"]
+        await self.accept()
+        refusal, follower = await self._begun()
+        if refusal is not None:
+            await self._turned_away(refusal)
+            return
+        self._task = asyncio.create_task(self._follow(follower))
+
+    async def disconnect(self, _code: int) -> None:
+        task: asyncio.Task[None] | None = getattr(self, "_task", None)
+        if task is not None:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+    async def receive(self, text_data: str | None = None, **_: Any) -> None:
+        """One frame of the program's. They are answered in order."""
+        if text_data is None or len(text_data) > MAX_BODY:
+            await self._refuse(None, problem(413, TOO_LARGE) if text_data else problem(400, NOT_AN_ACTION))
+            return
+        asked = _object_of(text_data)
+        action, ref = asked.pop("type", None), asked.pop("ref", None)
+        if action not in ACTIONS or not (ref is None or (isinstance(ref, str) and len(ref) <= MAX_REF)):
+            await self._refuse(None, problem(400, f"{NOT_AN_ACTION} A ref is text of at most {MAX_REF} characters."))
+            return
+        answer = await in_database(self._ask, "POST", f"/{action}", asked)
+        if answer.status_code < 400:
+            await self._tell("accepted", answer.content.decode(), ref=ref)
+        else:
+            await self._refuse(ref, answer)
+
+    async def _begun(self) -> tuple[HttpResponse | None, Follower]:
+        """Why the program cannot watch, if so; and where it is."""
+        given = QueryDict(self.scope.get("query_string", b"").decode("latin1"))
+        follower = Follower(self.turn_id)
+        try:
+            follower.seq = seq_asked(given.get("after") or "0")
+        except ValidationError as error:
+            return problem(400, " ".join(error.messages)), follower
+        there = await in_database(self._ask, "GET", "")
+        return None if there.status_code < 400 else there, follower
+
+    def _ask(self, method: str, part: str, body: Any = None) -> HttpResponse:
+        """The API's own answer, so that rights, bodies and errors are the same. Called in a thread."""
+        path = f"/api/v1/turns/{self.turn_id}{part}"
+        sent = b"" if body is None else json.dumps(body).encode()
+        headers = [(b"content-type", b"application/json"), (b"content-length", str(len(sent)).encode())]
+        scope = {"type": "http", "method": method, "path": path, "query_string": b"", "headers": headers}
+        request = ASGIRequest(scope, BytesIO(sent))
+        request.user = self.scope["user"]
+        request.auth_token = self.scope.get("auth_token")  # type: ignore[attr-defined]
+        # The door has seen that no other site's page opened the socket.
+        request._dont_enforce_csrf_checks = True  # type: ignore[attr-defined]
+        found = resolve(path)
+        answer: HttpResponse = found.func(request, *found.args, **found.kwargs)
+        return answer
+
+    async def _follow(self, follower: Follower) -> None:
+        who = key_of(self.scope["user"], self.scope.get("auth_token"))
+        try:
+            async with aclosing(followed(follower, who)) as looks:
+                async for messages in looks:
+                    for message in messages:
+                        await self._told(message)
+            await self.close(code=DONE if follower.over else COME_BACK)
+        except TooManyStreamsError as error:
+            await self._turned_away(problem(429, str(error)))
+        except Exception as error:
+            # Whatever it was, the program connects again and misses nothing.
+            log.warning("stream_failed", error=str(error), turn=str(self.turn_id))
+            await self.close(code=COME_BACK)
+
+    async def _told(self, message: Message) -> None:
+        mark = "" if message.seq is None else f'"id":{message.seq},'
+        await self.send(text_data=f'{{"type":"{message.kind}",{mark}"data":{message.data}}}')
+
+    async def _tell(self, kind: str, data: str, *, ref: str | None) -> None:
+        mark = "" if ref is None else f'"ref":{json.dumps(ref)},'
+        await self.send(text_data=f'{{"type":"{kind}",{mark}"data":{data}}}')
+
+    async def _refuse(self, ref: str | None, answer: HttpResponse) -> None:
+        await self._tell("refused", answer.content.decode(), ref=ref)
+
+    async def _turned_away(self, answer: HttpResponse) -> None:
+        """Close codes of ours are 4000 and the status."""
+        await self._refuse(None, answer)
+        await self.close(code=4000 + answer.status_code)
+
+
+def _object_of(text: str) -> dict[str, Any]:
+    """Empty where it is no JSON object."""
+    try:
+        value = from_json(text, allow_inf_nan=False)
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}

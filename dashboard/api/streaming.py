@@ -1,0 +1,77 @@
+"""A turn watched by a program: its events as they happen, server-sent. `/ws/turns/<id>/?format=json` tells the same."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import aclosing, suppress
+from typing import Any
+from uuid import UUID
+
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, StreamingHttpResponse
+from ninja import Router
+
+from dashboard.api.callers import caller
+from dashboard.api.openapi import EVENTS_ANSWER, EVENTS_PARAMETERS
+from dashboard.live.following import MAX_SEQ, Follower, Message, followed
+from dashboard.live.offload import request_connection_returned
+from dashboard.live.streams import TooManyStreamsError, streams
+from dashboard.turns import selectors
+
+router = Router(tags=["turns"])
+
+KEEP_ALIVE = 15.0  #: seconds of silence after which a comment says that the stream is there still
+COME_BACK = 1000  #: milliseconds after which a client of its own accord comes back
+HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # a proxy that buffered would tell nothing live
+
+
+@router.get(
+    "/turns/{turn_id}/events",
+    response={200: None},
+    summary="Watch a turn",
+    openapi_extra={"parameters": EVENTS_PARAMETERS, "responses": {200: EVENTS_ANSWER}},
+)
+def turn_events(request: HttpRequest, turn_id: UUID) -> StreamingHttpResponse:
+    """Server-sent events: what has happened, then what happens. It may end at any moment; who comes back with
+    `Last-Event-ID` misses nothing and is told nothing twice. After `end` there is nothing more to come."""
+    turn = selectors.turn_get(turn_id)
+    seq = seq_asked(request.headers.get("Last-Event-ID") or request.GET.get("after") or "0")
+    who = key_of(caller(request), getattr(request, "auth_token", None))
+    streams.require_room(who)
+    return StreamingHttpResponse(
+        _events(Follower(turn.id, seq), who), content_type="text/event-stream", headers=HEADERS
+    )
+
+
+def seq_asked(text: str) -> int:
+    """The number of the last record a caller has. Raises `ValidationError`."""
+    if not (text.isascii() and text.isdigit() and len(text) <= len(str(MAX_SEQ)) and int(text) <= MAX_SEQ):
+        raise ValidationError({"after": f"It must be the seq of a record, or 0, not “{text[:40]}”."})
+    return int(text)
+
+
+def key_of(user: Any, token: Any) -> str:
+    """Whose streams are counted together."""
+    return f"token {token.pk}" if token is not None else f"user {user.pk}"
+
+
+async def _events(follower: Follower, who: str) -> AsyncIterator[bytes]:
+    await request_connection_returned()
+    clock = asyncio.get_running_loop().time
+    yield f"retry: {COME_BACK}\n\n".encode()
+    told = clock()
+    # Others may have come in between; the caller comes back to a 429.
+    with suppress(TooManyStreamsError):
+        async with aclosing(followed(follower, who)) as looks:
+            async for messages in looks:
+                if messages:
+                    yield b"".join(map(framed, messages))
+                    told = clock()
+                elif clock() - told > KEEP_ALIVE:
+                    yield b": still here\n\n"
+                    told = clock()
+
+
+def framed(message: Message) -> bytes:
+    """One event. Its data is one line, for it is JSON of ASCII; only a record has an id to come back with."""
+    mark = "" if message.seq is None else f"id: {message.seq}\n"
+    return f"{mark}event: {message.kind}\ndata: {message.data}\n\n".encode()

@@ -1,0 +1,243 @@
+"""A turn over a program's socket: the same messages as the events, and actions with the API's own answers."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from channels.db import aclose_old_connections, database_sync_to_async
+from channels.testing import WebsocketCommunicator
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from dashboard.accounts.models import User
+from dashboard.accounts.services import api_token_create, bootstrap_token_ensure
+from dashboard.accounts.websocket import AccessStack
+from dashboard.live import streams as counting
+from dashboard.live.following import Follower
+from dashboard.live.models import Signal
+from dashboard.live.services import turn_start
+from dashboard.runtime.sockets import router
+from dashboard.turns.models import Turn
+from tests.dashboard.api.conftest import Program
+from tests.dashboard.driving import AgentOf, Play, drive
+from tests.dashboard.live.test_following import everything
+from tests.dashboard.website import TOKEN
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+NOWHERE = "01890000-0000-7000-8000-000000000000"
+
+
+class Socket:
+    """A program's socket, through the real door."""
+
+    def __init__(self, wire: WebsocketCommunicator) -> None:
+        self.wire = wire
+
+    async def next(self) -> dict[str, Any]:
+        return json.loads(await self.wire.receive_from(timeout=20))
+
+    async def rest(self) -> tuple[list[dict[str, Any]], int]:
+        """What is sent until the server closes, and the code it closes with."""
+        frames = []
+        while (said := await self.wire.receive_output(timeout=20))["type"] == "websocket.send":
+            frames.append(json.loads(said["text"]))
+        return frames, said["code"]
+
+    async def ask(self, frame: Any) -> dict[str, Any]:
+        """The answer to a frame, past whatever the turn tells meanwhile."""
+        await self.wire.send_to(text_data=frame if isinstance(frame, str) else json.dumps(frame))
+        while (answer := await self.next())["type"] not in ("accepted", "refused"):
+            pass
+        return answer
+
+
+@asynccontextmanager
+async def dialled(turn: object, query: str = "", token: str = TOKEN) -> AsyncIterator[Socket]:
+    path = f"/ws/turns/{turn}/?format=json{query}"
+    headers = [(b"host", b"testserver"), (b"authorization", f"Bearer {token}".encode())]
+    wire = WebsocketCommunicator(AccessStack(router()), path, headers=headers)
+    accepted, code = await wire.connect(timeout=10)
+    assert accepted, code
+    try:
+        yield Socket(wire)
+    finally:
+        await wire.disconnect()
+        await aclose_old_connections()
+
+
+@pytest.fixture(autouse=True)
+def bootstrap(db: None) -> None:
+    bootstrap_token_ensure(TOKEN)
+
+
+@pytest.fixture
+def ended(play: Play) -> Turn:
+    return play("sim-essay", max_tokens=60)
+
+
+@pytest.fixture
+def held(agent_of: AgentOf) -> Turn:
+    agent = agent_of("sim-essay", max_tokens=60)
+    return drive(turn_start(agent=agent, input_text="hello", breakpoints=[{"state": "continue_pending"}]))
+
+
+async def test_the_frames_are_the_events_from_any_record_on(ended: Turn):
+    for seq in range(ended.last_seq + 1):
+        told = await database_sync_to_async(everything)(Follower(ended.id, seq))
+        async with dialled(ended.id, f"&after={seq}") as socket:
+            frames, code = await socket.rest()
+        assert code == 1000
+        assert [(frame["type"], frame.get("id"), frame["data"]) for frame in frames] == [
+            (message.kind, message.seq, json.loads(message.data)) for message in told
+        ]
+
+
+async def test_a_held_turn_is_changed_and_released_over_the_socket_and_told_to_its_end(held: Turn):
+    async with dialled(held.id) as socket:
+        assert [(await socket.next())["id"] for _ in range(held.last_seq)] == list(range(1, held.last_seq + 1))
+        changed = {"type": "control", "ref": "one", "action": "step", "max_tokens": 400, "breakpoints": []}
+        answer = await socket.ask(changed)
+        assert (answer["type"], answer["ref"], answer["data"]["id"]) == ("accepted", "one", str(held.id))
+        await database_sync_to_async(drive)(held)
+        answer = await socket.ask({"type": "control", "action": "release"})
+        assert (answer["type"], "ref" in answer) == ("accepted", False)
+        driving = asyncio.create_task(database_sync_to_async(drive)(held))
+        frames, code = await socket.rest()
+        await driving
+    assert (frames[-1]["type"], frames[-1]["data"]["status"], code) == ("end", "completed", 1000)
+    signals = await database_sync_to_async(lambda: list(Signal.objects.order_by("id")))()
+    assert [(signal.action, signal.by) for signal in signals] == [("step", "bootstrap"), ("release", "bootstrap")]
+
+
+async def test_a_turn_is_cancelled_over_the_socket(held: Turn):
+    async with dialled(held.id, f"&after={held.last_seq}") as socket:
+        assert (await socket.ask({"type": "cancel", "ref": "x"}))["ref"] == "x"
+        await database_sync_to_async(drive)(held)
+        frames, _ = await socket.rest()
+    assert frames[-1]["data"]["status"] == "cancelled"
+
+
+BODIES = [
+    {},
+    {"action": "jump"},
+    {"action": "hold"},
+    {"action": "hold", "limits": {"max_steps": 0}},
+    {"action": "release", "limit": {}},
+    {"action": "release", "max_tokens": 0},
+    {"action": "release", "tool_result": {"call_id": "call_9", "result": 42}},
+    {"action": "release", "request": {"messages": [{"role": "system", "text": "no"}]}},
+    {"action": "release", "breakpoints": [{"state": "nowhere"}]},
+]
+
+
+@pytest.mark.parametrize("body", BODIES, ids=str)
+async def test_a_refusal_is_the_same_problem_that_the_api_answers(api: Program, held: Turn, body: dict[str, Any]):
+    answer = await database_sync_to_async(api.post)(f"/turns/{held.id}/control", body)
+    assert answer.status_code >= 400
+    # The program of these tests has made its own token the one that counts.
+    await database_sync_to_async(bootstrap_token_ensure)(TOKEN)
+    async with dialled(held.id) as socket:
+        refused = await socket.ask({"type": "control", "ref": "r", **body})
+    assert refused == {"type": "refused", "ref": "r", "data": answer.json()}
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=10), inner, max_size=3),
+    max_leaves=8,
+)
+FRAMES = st.one_of(
+    st.text(min_size=1, max_size=50),
+    JSON.map(json.dumps),
+    st.fixed_dictionaries(
+        {"type": st.sampled_from(["control", "cancel", "record", "", None])},
+        optional={
+            "action": st.sampled_from(["hold", "release", "step", "x"]) | JSON,
+            "ref": JSON,
+            "limits": JSON,
+            "max_tokens": JSON,
+            "request": JSON,
+            "tool_result": JSON,
+            "breakpoints": JSON,
+            "x": JSON,
+        },
+    ).map(json.dumps),
+)
+
+
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(frames=st.lists(FRAMES, min_size=1, max_size=5))
+def test_whatever_a_program_sends_is_answered_in_words_and_the_socket_stays(held: Turn, frames: list[str]):
+    async def sent() -> None:
+        async with dialled(held.id) as socket:
+            for frame in frames:
+                answer = await socket.ask(frame)
+                if answer["type"] == "refused":
+                    assert 400 <= answer["data"]["status"] < 500, answer
+                    assert answer["data"]["detail"]
+
+    asyncio.run(sent())
+
+
+async def test_bytes_and_frames_too_large_are_refused(held: Turn):
+    async with dialled(held.id, f"&after={held.last_seq}") as socket:
+        await socket.wire.send_to(bytes_data=b"\x00\xff")
+        assert (await socket.next())["data"]["status"] == 400
+        assert (await socket.ask('"' + "x" * 2_000_001 + '"'))["data"]["status"] == 413
+        assert (await socket.ask({"type": "cancel", "ref": "r" * 201}))["data"]["status"] == 400
+        assert (await socket.ask({"type": "cancel"}))["type"] == "accepted"
+
+
+@pytest.mark.parametrize(
+    ("turn", "query", "status"), [(NOWHERE, "", 404), (None, "&after=x", 400), (None, f"&after={2**31}", 400)]
+)
+async def test_who_asks_for_nothing_that_is_there_is_told_and_closed(ended: Turn, turn: str, query: str, status: int):
+    async with dialled(turn or ended.id, query) as socket:
+        frames, code = await socket.rest()
+    assert [(frame["type"], frame["data"]["status"]) for frame in frames] == [("refused", status)]
+    assert code == 4000 + status
+
+
+async def test_one_stream_too_many_is_told_and_closed(held: Turn, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(counting, "MOST", 1)
+    async with dialled(held.id) as first, dialled(held.id) as second:
+        assert (await first.next())["type"] == "record"
+        frames, code = await second.rest()
+    assert (frames[0]["data"]["status"], code) == (429, 4429)
+    async with dialled(held.id) as again:
+        assert (await again.next())["type"] == "record"
+
+
+async def test_a_stranger_is_closed_before_anything_is_looked_at():
+    for turn in (NOWHERE, "x"):
+        wire = WebsocketCommunicator(
+            AccessStack(router()), f"/ws/turns/{turn}/?format=json", headers=[(b"host", b"testserver")]
+        )
+        assert await wire.connect() == (False, 4401)
+    await aclose_old_connections()
+
+
+@pytest.fixture
+def clerk(held: Turn) -> tuple[User, str]:
+    user = User.objects.create_user("clerk")
+    return user, api_token_create("clerk's", user=user)[1]
+
+
+async def test_a_token_may_act_as_it_may_at_the_api(held: Turn, clerk: tuple[User, str]):
+    async with dialled(held.id, token=clerk[1]) as socket:
+        assert (await socket.ask({"type": "control", "action": "release"}))["type"] == "accepted"
+    assert (await database_sync_to_async(Signal.objects.get)()).by == "clerk"
+
+
+async def test_a_session_without_the_right_to_write_may_watch_and_not_act(held: Turn, clerk: tuple[User, str]):
+    wire = WebsocketCommunicator(router(), f"/ws/turns/{held.id}/?format=json")
+    wire.scope["user"] = clerk[0]
+    assert (await wire.connect())[0]
+    socket = Socket(wire)
+    assert (await socket.next())["type"] == "record"
+    assert (await socket.ask({"type": "cancel"}))["data"]["status"] == 403
+    await wire.disconnect()

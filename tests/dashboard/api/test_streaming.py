@@ -1,0 +1,242 @@
+"""Server-sent events over a real port: resumed at every record, bounded, and gone when their reader is."""
+
+import http.client
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from urllib.parse import urlsplit
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from dashboard.accounts.services import bootstrap_token_ensure
+from dashboard.agents.models import Connection
+from dashboard.api import streaming
+from dashboard.live import streams as counting
+from dashboard.live.following import Message
+from dashboard.live.services import turn_start
+from dashboard.live.streams import streams
+from dashboard.turns.models import Record, Turn
+from tests.dashboard.driving import AgentOf, Play, drive
+from tests.dashboard.website import TOKEN, until, website
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+#: What a header may hold.
+HEADER = st.characters(min_codepoint=0x20, max_codepoint=0xFF, exclude_categories=["Cc"])
+NOWHERE = "01a1fbc5-27eb-74dc-9e07-332dcdb1f422"
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    with website() as at:
+        yield at
+
+
+@pytest.fixture(autouse=True)
+def token(db: None) -> None:
+    bootstrap_token_ensure(TOKEN)
+
+
+class Reader:
+    """A plain HTTP client at a turn's events."""
+
+    def __init__(self, address: str, turn: object, *, query: str = "", **headers: str) -> None:
+        self.connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=30)
+        given = {"Authorization": f"Bearer {TOKEN}", **{name.replace("_", "-"): text for name, text in headers.items()}}
+        self.connection.request("GET", f"/api/v1/turns/{turn}/events{query}", headers=given)
+        self.answer = self.connection.getresponse()
+
+    def events(self) -> list[dict[str, str]]:
+        """All of them, to the end of the stream."""
+        blocks = self.answer.read().decode().split("\n\n")
+        return [dict(line.split(": ", 1) for line in block.split("\n")) for block in blocks if block]
+
+    def problem(self) -> dict:
+        with self:
+            assert self.answer.headers["Content-Type"] == "application/problem+json"
+            return {"status": self.answer.status, **json.loads(self.answer.read())}
+
+    def __enter__(self) -> "Reader":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.answer.close()
+        self.connection.close()
+
+
+def test_records_are_told_as_the_list_of_records_has_them_and_then_the_turn(address: str, play: Play):
+    turn = play("sim-essay", max_tokens=60)
+    with Reader(address, turn.id) as reader:
+        assert reader.answer.headers["Content-Type"] == "text/event-stream"
+        assert reader.answer.headers["Cache-Control"] == "no-store"
+        assert reader.answer.headers["Content-Encoding"] is None
+        first, *told, end = reader.events()
+    assert first == {"retry": "1000"}
+    assert [event["event"] for event in told] == ["record"] * turn.last_seq
+    assert [json.loads(event["data"]) for event in told] == asked(address, f"/turns/{turn.id}/records")
+    assert [event["id"] for event in told] == [str(seq) for seq in range(1, turn.last_seq + 1)]
+    assert (end["event"], json.loads(end["data"])) == ("end", asked(address, f"/turns/{turn.id}"))
+    assert "id" not in end
+
+
+def asked(address: str, path: str) -> object:
+    connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=30)
+    connection.request("GET", f"/api/v1{path}", headers={"Authorization": f"Bearer {TOKEN}"})
+    try:
+        return json.loads(connection.getresponse().read())
+    finally:
+        connection.close()
+
+
+def test_who_comes_back_at_any_record_is_told_the_rest(address: str, play: Play):
+    turn = play("sim-essay", max_tokens=60)
+    for seq in range(turn.last_seq + 1):
+        rest = [str(n) for n in range(seq + 1, turn.last_seq + 1)]
+        with Reader(address, turn.id, Last_Event_ID=str(seq)) as by_header:
+            assert [event["id"] for event in by_header.events() if "id" in event] == rest
+        with Reader(address, turn.id, query=f"?after={seq}") as by_query:
+            assert [event["id"] for event in by_query.events() if "id" in event] == rest
+
+
+def test_the_header_of_who_comes_back_wins_over_the_address(address: str, play: Play):
+    turn = play("sim-essay")
+    with Reader(address, turn.id, query="?after=0", Last_Event_ID=str(turn.last_seq)) as reader:
+        assert [event.get("event") for event in reader.events()] == [None, "end"]
+
+
+def test_the_list_of_records_goes_on_after_a_record_too(address: str, play: Play):
+    turn = play("sim-essay", max_tokens=60)
+    assert [record["seq"] for record in asked(address, f"/turns/{turn.id}/records?after=3")] == [4, 5]
+    assert asked(address, f"/turns/{turn.id}/records?after=-1")["status"] == 422
+    assert asked(address, f"/turns/{turn.id}/records?after=99999999999999999999")["status"] == 422
+
+
+def test_readers_of_a_running_turn_are_told_the_same(address: str, agent_of: AgentOf, slow: Connection):
+    turn = turn_start(agent=agent_of("sim-essay", connection=slow, max_tokens=60), input_text="Slowly, please.")
+    readers = [Reader(address, turn.id) for _ in range(3)]
+    with ThreadPoolExecutor(3) as threads:
+        reading = [threads.submit(reader.events) for reader in readers]
+        drive(turn)
+        told = [done.result(30) for done in reading]
+    for reader in readers:
+        reader.connection.close()
+    kept = [[event for event in events if event.get("event") != "draft"] for events in told]
+    assert kept[0] == kept[1] == kept[2]
+    assert all(any(event.get("event") == "draft" for event in events) for events in told)
+
+
+@pytest.mark.parametrize("headers", [{"Authorization": ""}, {"Authorization": "Bearer wrong"}])
+def test_strangers_are_told_nothing(address: str, headers: dict[str, str]):
+    for turn in (NOWHERE, "nonsense"):
+        assert Reader(address, turn, **headers).problem()["status"] == 401
+
+
+@pytest.mark.parametrize("turn", [NOWHERE, "nonsense"])
+def test_a_turn_that_is_not_there_is_404(address: str, turn: str):
+    assert Reader(address, turn).problem()["status"] == 404
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(seq=st.text(HEADER, max_size=30) | st.integers().map(str))
+def test_any_last_event_id_is_a_record_or_refused_in_words(address: str, ended: Turn, seq: str):
+    text = seq.strip() or "0"
+    fine = text.isascii() and text.isdigit() and len(text) <= 10 and int(text) < 2**31
+    reader = Reader(address, ended.id, Last_Event_ID=text)
+    if fine:
+        with reader:
+            assert reader.answer.status == 200
+            assert reader.events()[-1]["event"] == "end"
+    else:
+        assert "must be the seq of a record" in reader.problem()["detail"]
+
+
+@pytest.fixture
+def ended(play: Play) -> Turn:
+    return play("sim-essay")
+
+
+@pytest.fixture
+def waiting(agent_of: AgentOf) -> Turn:
+    """A turn nobody drives."""
+    return turn_start(agent=agent_of("sim-essay"), input_text="Later.")
+
+
+def test_a_reader_who_goes_away_leaves_nothing_behind(address: str, waiting: Turn):
+    before = len(streams)
+    readers = [Reader(address, waiting.id) for _ in range(4)]
+    until(lambda: len(streams) == before + 4)
+    for reader in readers:
+        reader.__exit__()
+    until(lambda: len(streams) == before)
+
+
+def test_silence_is_broken_by_comments(address: str, waiting: Turn, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(streaming, "KEEP_ALIVE", 0.1)
+    with Reader(address, waiting.id) as reader:
+        assert [reader.answer.readline() for _ in range(4)] == [b"retry: 1000\n", b"\n", b": still here\n", b"\n"]
+
+
+def test_a_caller_with_too_many_streams_is_told_so_until_one_is_closed(
+    address: str, waiting: Turn, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(counting, "MOST", 2)
+    with Reader(address, waiting.id), Reader(address, waiting.id):
+        until(lambda: len(streams) == 2)
+        refused = Reader(address, waiting.id).problem()
+        assert (refused["status"], refused["detail"]) == (
+            429,
+            "2 streams of this caller are open already; close one first.",
+        )
+    until(lambda: len(streams) == 0)
+    with Reader(address, waiting.id) as again:
+        assert again.answer.status == 200
+    until(lambda: len(streams) == 0)
+
+
+def test_a_reader_that_does_not_read_holds_up_nobody_and_misses_nothing(address: str, ended: Turn):
+    long = {"at": 1, "type": "long", "text": "x" * 400_000}
+    rows = range(ended.last_seq + 1, ended.last_seq + 61)
+    Record.objects.bulk_create(
+        Record(turn_id=ended.id, seq=seq, at=ended.created_at, event=long, command={}) for seq in rows
+    )
+    Turn.objects.filter(pk=ended.pk).update(last_seq=rows[-1])
+    with Reader(address, ended.id) as lazy:
+        until(lambda: len(streams) == 1)
+        with Reader(address, ended.id) as quick:
+            assert quick.events()[-1]["event"] == "end"
+        until(lambda: len(streams) == 1)
+        ids = [event["id"] for event in lazy.events() if "id" in event]
+    assert ids == [str(seq) for seq in range(1, rows[-1] + 1)]
+
+
+def test_an_event_is_one_block_of_lines():
+    assert streaming.framed(Message("record", "{}", 7)) == b"id: 7\nevent: record\ndata: {}\n\n"
+    assert streaming.framed(Message("draft", "{}")) == b"event: draft\ndata: {}\n\n"
+
+
+def test_many_open_streams_leave_the_database_to_others(address: str, waiting: Turn):
+    """More of them than the pool has connections: a stream keeps none."""
+    readers: list[Reader] = []
+    threads = [threading.Thread(target=lambda: readers.append(Reader(address, waiting.id))) for _ in range(40)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    until(lambda: len(streams) == 40)
+    assert asked(address, f"/turns/{waiting.id}")["status"] == "queued"
+    for reader in readers:
+        reader.__exit__()
+    until(lambda: len(streams) == 0)
+
+
+def test_a_connection_that_is_cut_in_the_middle_frees_its_stream(address: str, waiting: Turn):
+    place = urlsplit(address)
+    with socket.create_connection((place.hostname, place.port)) as wire:
+        lines = [f"GET /api/v1/turns/{waiting.id}/events HTTP/1.1", "Host: localhost", f"Authorization: Bearer {TOKEN}"]
+        wire.sendall("\r\n".join([*lines, "", ""]).encode())
+        until(lambda: len(streams) == 1)
+    until(lambda: len(streams) == 0)

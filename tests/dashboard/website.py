@@ -1,0 +1,39 @@
+"""The whole web application behind a real port, in a thread, on the test's own database."""
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import uvicorn
+
+TOKEN = "a-token-for-programs-that-watch"
+
+
+@contextmanager
+def website() -> Iterator[str]:
+    """Its address while it serves."""
+    from dashboard.asgi import application
+
+    with socket.create_server(("127.0.0.1", 0), backlog=512) as listener:
+        config = uvicorn.Config(
+            application, lifespan="off", log_config=None, access_log=False, timeout_graceful_shutdown=1
+        )
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+        thread.start()
+        until(lambda: server.started)
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join(20)
+
+
+def until(it_is_so: Callable[[], bool], seconds: float = 30) -> None:
+    """Wait for what another thread or program does."""
+    deadline = time.monotonic() + seconds
+    while not it_is_so():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.01)
