@@ -38,6 +38,7 @@ INSTALLED_APPS = [
     "dashboard.accounts",
     "dashboard.agents",
     "dashboard.tools",
+    "dashboard.conversations",
     "dashboard.turns",
     "dashboard.timeline",
     "dashboard.live",

@@ -17,6 +17,7 @@ urlpatterns = [
     path("", include("dashboard.turns.urls")),
     path("", include("dashboard.timeline.urls")),
     path("", include("dashboard.live.urls")),
+    path("", include("dashboard.conversations.urls")),
     path("", include("dashboard.replay.urls")),
     path("", include("dashboard.keeping.urls")),
     path("", include("dashboard.commenting.urls")),

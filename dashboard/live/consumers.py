@@ -8,9 +8,8 @@ from django.http import QueryDict
 from django.template.loader import render_to_string
 
 from agentcore.machine.snapshot import Snapshot
-from dashboard.live.announcing import TIMELINE_GROUP, turn_group
-from dashboard.live.recent import recent_turns
-from dashboard.live.scenes import PACE, OnePart, Scene
+from dashboard.live.announcing import turn_group
+from dashboard.live.scenes import PACE, Scene
 from dashboard.turns import history, selectors
 from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.shown import Draft, draft_shown
@@ -124,21 +123,3 @@ def seq_of(given: QueryDict) -> int:
 def watch_turn(given: QueryDict, /, *, turn_id: UUID) -> tuple[Scene, Hashable]:
     """A turn's page says with `seq` up to which record it is made."""
     return TurnScene(turn_id), TurnShows(seq_of(given))
-
-
-class AgentScene(OnePart):
-    """The turns of one agent, newest first."""
-
-    group = TIMELINE_GROUP
-    pace = 0.5
-
-    def __init__(self, name: str) -> None:
-        self.subject: str = name
-
-    def render(self) -> str:
-        return render_to_string("live/_recent.html", {"recent": recent_turns(self.subject), "oob": True})
-
-
-def watch_agent(_given: QueryDict, /, *, name: str) -> tuple[Scene, Hashable]:
-    """The list beside an agent's conversation; the first push is the whole of it."""
-    return AgentScene(name), ""

@@ -16,6 +16,7 @@ from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import State
 from agentcore.reasons import TurnStatus
 from agentcore.values import replace
+from dashboard.conversations import line
 from dashboard.live.changes import operator_changes, tool_call_clean, tool_result_clean
 from dashboard.live.models import Signal
 from dashboard.live.starting import breakpoint_stored
@@ -31,11 +32,14 @@ class TurnConflict(Exception):
     """The turn is not where this makes sense; the message says where it is."""
 
 
-@transaction.atomic
 def turn_cancel(*, turn: Turn, by: str, expected_seq: int | None = None) -> None:
-    """Ask the turn's driver to end it; a turn that has ended already is a conflict."""
-    _locked(turn, expected_seq)
-    _signal(turn, "cancel", by, {})
+    """Ask the turn's driver to end it, or take it out of its line; one that has ended already is a conflict."""
+    # The line is locked before the turn, here as where a turn ends.
+    if line.withdraw(turn, by):
+        return
+    with transaction.atomic():
+        _locked(turn, expected_seq)
+        _signal(turn, "cancel", by, {})
 
 
 def turn_control(

@@ -33,6 +33,7 @@ from agentcore.machine.requests import command_of
 from agentcore.machine.states import State
 from agentcore.messages import ChatResponse
 from agentcore.providers import get_provider
+from dashboard.conversations import line
 from dashboard.live import claims
 from dashboard.live.announcing import announce_change, announce_draft
 from dashboard.live.calling import Ending, Exchange, answer_columns, milliseconds_between, prepared_call
@@ -78,6 +79,8 @@ class Driver:
     async def drive(self) -> None:
         signals = self.inbox.open(self.turn_id)
         try:
+            if not await patiently(line.admit, self.turn_id):
+                return
             self.loaded = await patiently(load, self.turn_id)
             self.standing = self.loaded.standing
             await self.inbox.look()
@@ -311,7 +314,10 @@ def _event_of(ending: Ending, at: float) -> Event:
 def _commit(entry: Entry, signal: Signal | None) -> None:
     try:
         with transaction.atomic():
+            ends = isinstance(entry.step.command, Finish) and line.hold(entry.turn_id)
             record_step(entry)
+            if ends:
+                line.hand_on(entry.turn_id)
             if signal is not None:
                 signal_handled(signal, entry.at)
     except LostTurnError:

@@ -14,6 +14,8 @@ from dashboard.accounts.models import User
 from dashboard.agents.models import Agent, Connection
 from dashboard.agents.policies import policy_for
 from dashboard.agents.selectors import policy_version_latest
+from dashboard.conversations import line
+from dashboard.conversations.models import Conversation
 from dashboard.live.announcing import announce_created
 from dashboard.live.overriding import overrides_clean
 from dashboard.tools.selectors import specs_of, wire_name_of
@@ -33,8 +35,9 @@ def turn_start(
     documents: Sequence[Mapping[str, str]] = (),
     created_by: User | None = None,
     queue: str = "turns",
+    conversation: Conversation | None = None,
 ) -> Turn:
-    """Store a turn with its documents `{name, text}`, and queue it.
+    """Store a turn with its documents `{name, text}`, and queue it; one of a conversation begins in its turn.
 
     Raises `ValidationError`, by field and in words, before anything is stored.
     """
@@ -44,6 +47,8 @@ def turn_start(
     turn.breakpoints = [breakpoint_stored(b) for b in (*agent.breakpoints, *(breakpoints or ()))]
     turn.created_by = created_by
     with transaction.atomic():
+        if conversation is not None:
+            line.join(turn, conversation)
         turn_queue(turn, queue)
         documents_add(turn=turn, documents=texts)
     return turn
@@ -73,13 +78,14 @@ def _turn_asked(agent: Agent, overrides: Mapping[str, Any], text: str) -> Turn:
 
 
 def turn_queue(turn: Turn, queue: str = "turns") -> Turn:
-    """Save a new turn and queue its job in one transaction."""
+    """Save a new turn and queue its job in one transaction; who waits in line is queued by who goes before."""
     from dashboard.live.tasks import defer_drive
 
     with transaction.atomic():
         turn.save(force_insert=True)
         documents_inherit(turn=turn)
-        defer_drive(turn.id, queue)
+        if not line.waits(turn):
+            defer_drive(turn.id, queue)
         transaction.on_commit(lambda: announce_created(turn.id))
     return turn
 

@@ -2,15 +2,16 @@
 
 from django.urls import path
 
+from dashboard.conversations import views as conversations
 from dashboard.live import views
 from dashboard.turns.urls import either
 
 app_name = "live"
 
 urlpatterns = [
-    path("live/", views.choose, name="choose"),
-    path("live", views.choose),
-    *either("agents/<str:name>/live", views.agent, "agent"),
+    path("live/", conversations.choose, name="choose"),
+    path("live", conversations.choose),
+    *either("agents/<str:name>/live", conversations.agent, "agent"),
     *either("turns/<uuid:turn_id>/control", views.control, "control"),
     *either("turns/<uuid:turn_id>/cancel", views.cancel, "cancel"),
 ]

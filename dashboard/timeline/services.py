@@ -13,6 +13,7 @@ from django.db import connection, transaction
 
 from dashboard.accounts.models import User
 from dashboard.agents.models import Project
+from dashboard.conversations import line
 from dashboard.live.models import Signal
 from dashboard.timeline.models import BulkAction
 from dashboard.turns.filters import TimelineFilters
@@ -110,7 +111,8 @@ def _tag(project: Project, ids: Sequence[UUID], add: Sequence[str], remove: Sequ
 
 def _erase(project: Project, ids: Sequence[UUID]) -> list[UUID]:
     ended = Turn.objects.filter(project=project, id__in=ids).exclude(status__in=UNFINISHED)
-    erased = list(ended.select_for_update().order_by("id").values_list("id", flat=True))
+    found = list(ended.select_for_update().order_by("id").values_list("id", "conversation"))
+    erased = [turn_id for turn_id, _ in found]
     with connection.cursor() as cursor:
         cursor.execute(ERASING)
         (before,) = cursor.fetchone() or ("",)
@@ -119,4 +121,5 @@ def _erase(project: Project, ids: Sequence[UUID]) -> list[UUID]:
             model.objects.filter(turn_id__in=erased).delete()
         Turn.objects.filter(id__in=erased).delete()
         cursor.execute(SET_ERASING, [before])
+    line.mend(conversation for _, conversation in found if conversation is not None)
     return erased

@@ -26,6 +26,7 @@ from django.db import models
 from django.db.models import F
 
 from agentcore.reasons import TurnStatus
+from dashboard.accounts.roles import TURN_PERMISSIONS
 from dashboard.turns.fields import ExactJSONField, ShownTextField
 from dashboard.turns.ids import new_id
 
@@ -105,6 +106,10 @@ class Turn(models.Model):
     core_version = models.TextField(default="")
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
     tags = ArrayField(models.TextField(), default=list, blank=True)  #: the operator's; see `tags`
+    conversation = models.ForeignKey(
+        "conversations.Conversation", null=True, on_delete=models.SET_NULL, related_name="turns", db_index=False
+    )
+    position = models.IntegerField(null=True)  #: in the conversation, from 1
     tokens = models.GeneratedField(
         expression=F("input_tokens") + F("output_tokens"), output_field=models.BigIntegerField(), db_persist=True
     )
@@ -132,6 +137,14 @@ class Turn(models.Model):
             # Its pending list is read by every search, so it is kept short.
             GinIndex(fields=["search"], gin_pending_list_limit=512, name="turns_turn_search"),
         ]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["conversation", "position"],
+                condition=models.Q(conversation__isnull=False),
+                name="turns_turn_in_conversation",
+            )
+        ]
+        permissions = TURN_PERMISSIONS
 
     def __str__(self) -> str:
         return f"{self.agent_name} {self.id}"

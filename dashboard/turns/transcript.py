@@ -120,6 +120,17 @@ class Transcript:
     question: tuple[Message, ...]
     passages: tuple[Passage, ...]
 
+    @property
+    def earlier(self) -> tuple[Message, ...]:
+        """What was said before the question was asked: of a conversation, its turns so far."""
+        asked = bool(self.question) and self.question[-1].role is Role.USER
+        return self.question[:-1] if asked else ()
+
+    @property
+    def asked(self) -> tuple[Message, ...]:
+        """The question itself."""
+        return self.question[len(self.earlier) :]
+
 
 def transcript_of(base: Snapshot, spans: tuple[Span, ...]) -> Transcript:
     """The transcript of the turn whose records these are; of a fork, what its parent had said comes first."""

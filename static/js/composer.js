@@ -1,13 +1,17 @@
-/* Ctrl+Enter (or ⌘+Enter) sends; a prompt that was sent empties the form, one that was refused stays in it. */
+/* Ctrl+Enter (or ⌘+Enter) sends; a prompt that was sent empties the form and shows its turn, one that was refused stays. */
 document.addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) event.target.closest("#composer")?.requestSubmit();
 });
-document.addEventListener("htmx:afterSwap", (event) => {
-  if (event.detail.target.id !== "conversation") return;
+document.addEventListener("htmx:afterRequest", (event) => {
+  const sent = event.detail.elt.id === "composer" && event.detail.successful;
+  if (!sent || event.detail.xhr.getResponseHeader("HX-Retarget")) return;
   const prompt = document.getElementById("prompt_input");
   prompt.value = "";
   for (const wrong of document.querySelectorAll("#composer .wrong")) wrong.classList.remove("wrong");
   for (const error of document.querySelectorAll("#composer .error")) error.remove();
+  const waiting = document.querySelector("#line li:last-child");
+  if (waiting) waiting.scrollIntoView({ block: "nearest", behavior: "instant" });
+  else document.getElementById("newest").scrollIntoView({ block: "start", behavior: "instant" });
 });
 document.addEventListener("htmx:afterSettle", () => {
   document.querySelector("#composer .wrong :is(textarea, input)")?.focus();

@@ -107,14 +107,6 @@ async def test_a_turn_that_is_not_there_closes_the_socket():
         assert (await socket.receive_output(timeout=5))["type"] == "websocket.close"
 
 
-async def test_the_turns_of_an_agent_are_kept_up_to_date(queued: Turn):
-    async with dialled("/ws/agents/sim-essay/") as socket:
-        assert str(queued.id) in await socket.receive_from(timeout=5)
-        driving = asyncio.create_task(driven(queued))
-        await everything(socket, until='data-reason="retry_limit"')
-        await driving
-
-
 async def test_a_rerun_is_pushed_as_its_column(queued: Turn):
     async with dialled(f"/ws/turns/{queued.id}/rerun/?seq=0") as socket:
         driving = asyncio.create_task(driven(queued))

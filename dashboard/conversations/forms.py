@@ -8,6 +8,7 @@ from django.core.exceptions import ValidationError
 
 from dashboard.agents.models import Agent
 from dashboard.agents.validation import max_tokens_within
+from dashboard.conversations.models import Conversation
 
 
 class PromptForm(forms.Form):
@@ -17,7 +18,7 @@ class PromptForm(forms.Form):
         label="Say something",
         strip=False,
         error_messages={"required": "Say what the agent is to do; an empty prompt is not sent."},
-        widget=forms.Textarea(attrs={"rows": 3, "placeholder": "What should it do?", "enterkeyhint": "send"}),
+        widget=forms.Textarea(attrs={"rows": 2, "placeholder": "What should it do?", "enterkeyhint": "send"}),
     )
     max_tokens = forms.IntegerField(
         label="max_tokens",
@@ -26,10 +27,17 @@ class PromptForm(forms.Form):
         widget=forms.NumberInput(attrs={"inputmode": "numeric", "step": 1}),
     )
 
+    token_budget = forms.IntegerField(
+        label="Conversation budget",
+        required=False,
+        error_messages={"invalid": "The budget must be a whole number of tokens."},
+        widget=forms.NumberInput(attrs={"inputmode": "numeric", "step": 1, "placeholder": "none"}),
+    )
+
     def __init__(self, agent: Agent, data: Mapping[str, Any] | None = None) -> None:
         super().__init__(data, auto_id="prompt_%s")
         self.agent = agent
-        self.fields["max_tokens"].widget.attrs["placeholder"] = f"{agent.max_tokens}, as the agent has it"
+        self.fields["max_tokens"].widget.attrs["placeholder"] = str(agent.max_tokens)
 
     def clean_max_tokens(self) -> int | None:
         value: int | None = self.cleaned_data["max_tokens"]
@@ -37,6 +45,11 @@ class PromptForm(forms.Form):
             connection = self.agent.connection
             max_tokens_within(value, ceiling=connection.ceiling, connection=connection.name)
         return value
+
+    @property
+    def numbers(self) -> list[forms.BoundField]:
+        """The fields that hold a number; both may be left empty."""
+        return [self["max_tokens"], self["token_budget"]]
 
     @property
     def overrides(self) -> dict[str, Any]:
@@ -50,3 +63,18 @@ class PromptForm(forms.Form):
         for name, messages in by_field.items():
             for message in messages:
                 self.add_error(name if name in self.fields else None, message)
+
+
+class BudgetForm(forms.Form):
+    """The token budget of a conversation; empty: none."""
+
+    token_budget = forms.IntegerField(
+        label="Token budget",
+        required=False,
+        error_messages={"invalid": "The budget must be a whole number of tokens."},
+        widget=forms.NumberInput(attrs={"inputmode": "numeric", "step": 1, "placeholder": "none"}),
+    )
+
+    def __init__(self, conversation: Conversation | None, data: Mapping[str, Any] | None = None) -> None:
+        initial = {"token_budget": conversation.token_budget if conversation else None}
+        super().__init__(data, auto_id="budget_%s", initial=initial)

@@ -1,0 +1,67 @@
+"""Conversations as they stand. What is not there raises the model's `DoesNotExist`."""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+from uuid import UUID
+
+from django.contrib.postgres.aggregates import ArrayAgg
+from django.db.models import F, Q, QuerySet, Sum
+from django.db.models.functions import Coalesce
+
+from dashboard.agents.models import Project
+from dashboard.conversations.models import Conversation
+from dashboard.turns.models import Turn
+from dashboard.turns.selectors import UNLISTED
+
+DEFAULT_LIMIT, MAX_LIMIT = 50, 200
+
+
+def conversation_get(conversation_id: UUID, *, project: Project) -> Conversation:
+    return Conversation.objects.get(pk=conversation_id, project=project)
+
+
+def conversation_list(
+    *, project: Project, agent_name: str | None = None, limit: int = DEFAULT_LIMIT
+) -> QuerySet[Conversation]:
+    """Newest first, each with its `used` tokens and the ids of its turns in order, `turn_ids` (None: no turn yet)."""
+    named = Q() if agent_name is None else Q(agent_name=agent_name)
+    found = Conversation.objects.filter(named, project=project).order_by("-id")[:limit]
+    return told(Conversation.objects.filter(pk__in=found.values("pk")))
+
+
+def told(conversations: QuerySet[Conversation]) -> QuerySet[Conversation]:
+    in_turn = ArrayAgg("turns__id", filter=Q(turns__isnull=False), order_by="turns__position")
+    return conversations.annotate(used=Coalesce(Sum("turns__tokens"), 0), turn_ids=in_turn).order_by("-id")
+
+
+def conversation_shown(conversation_id: UUID, *, project: Project) -> Conversation:
+    """One, as `conversation_list` has it."""
+    return told(Conversation.objects.filter(project=project)).get(pk=conversation_id)
+
+
+def titled(*, agent_id: UUID, limit: int) -> Sequence[Conversation]:
+    """The agent's conversations that have begun, newest first."""
+    begun = Conversation.objects.filter(agent=agent_id).exclude(title="")
+    return list(begun.annotate(used=Coalesce(Sum("turns__tokens"), 0), last=F("id")).order_by("-id")[:limit])
+
+
+class Place(NamedTuple):
+    """A turn in its conversation: what tells whether anything about it has changed."""
+
+    id: UUID
+    position: int
+    seq: int
+    status: str
+    tokens: int
+
+
+def places_of(conversation: Conversation) -> list[Place]:
+    """All its turns in order, by what is cheap to read."""
+    turns = Turn.objects.filter(conversation=conversation).order_by("position")
+    return [Place(*row) for row in turns.values_list("id", "position", "last_seq", "status", "tokens")]
+
+
+def turns_at(places: Iterable[Place]) -> list[Turn]:
+    """The turns there, in order, without what may be large and no list shows."""
+    turns = Turn.objects.filter(pk__in=[place.id for place in places])
+    return list(turns.defer(*UNLISTED).order_by("position"))
