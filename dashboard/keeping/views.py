@@ -1,9 +1,10 @@
-"""Turns in and out by page: a form that takes a file, also one dropped on the timeline; a ZIP of chosen turns."""
+"""Turns in and out by page: a form that takes a file or a ZIP of them, also dropped on the timeline; chosen turns as a
+ZIP."""
 
 from typing import cast
 
 from django.contrib import messages
-from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
+from django.core.exceptions import ValidationError
 from django.core.files.uploadedfile import UploadedFile
 from django.http import FileResponse, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
@@ -15,20 +16,24 @@ from dashboard.agents.selectors import project_default
 from dashboard.keeping.bundling import turns_bundle
 from dashboard.keeping.reading import MAX_BYTES, TOO_LARGE
 from dashboard.keeping.services import Import, turn_import
+from dashboard.keeping.unbundling import Outcome, bundle_import, faults_of, is_bundle
 from dashboard.timeline.choosing import choice_of
 from dashboard.turns.listing import address_of
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def page(request: HttpRequest) -> HttpResponse:
-    """The form; a file that was sent becomes a turn, and its page is where one goes on."""
+    """The form; a file that was sent becomes a turn, and its page is where one goes on. Of a ZIP each file is told."""
     if request.method != "POST":
         return render(request, "keeping/import.html")
-    unverified = request.POST.get("unverified") == "on"
+    unverified, by = request.POST.get("unverified") == "on", cast("User", request.user)
     try:
-        made = turn_import(content=_content(request), by=cast("User", request.user), unverified=unverified)
+        content = _content(request)
+        if is_bundle(content):
+            return _told(request, bundle_import(content=content, by=by, unverified=unverified))
+        made = turn_import(content=content, by=by, unverified=unverified)
     except ValidationError as error:
-        return render(request, "keeping/import.html", {"faults": _faults(error)}, status=422)
+        return render(request, "keeping/import.html", {"faults": faults_of(error)}, status=422)
     messages.success(request, _words(made))
     return redirect("turns:detail", made.turn.id)
 
@@ -55,10 +60,11 @@ def _content(request: HttpRequest) -> bytes:
     return content
 
 
-def _faults(error: ValidationError) -> list[tuple[str, str]]:
-    """Where and what, for people."""
-    by_field = error.message_dict if hasattr(error, "error_dict") else {NON_FIELD_ERRORS: error.messages}
-    return [("" if f == NON_FIELD_ERRORS else f, words) for f, messages_ in by_field.items() for words in messages_]
+def _told(request: HttpRequest, outcomes: tuple[Outcome, ...]) -> HttpResponse:
+    imported = sum(outcome.made is not None and outcome.made.fresh for outcome in outcomes)
+    refused = all(outcome.made is None for outcome in outcomes)
+    context = {"outcomes": outcomes, "imported": imported}
+    return render(request, "keeping/import.html", context, status=422 if refused else 200)
 
 
 def _words(made: Import) -> str:
