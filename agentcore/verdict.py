@@ -53,7 +53,7 @@ def _completed(snapshot: Snapshot, _end: Finish) -> str:
         if snapshot.iteration > 1 or AttemptKind.RESUME in (segment.kind for segment in snapshot.answer.segments):
             return told  # which call would have needed how much does not follow from a sum
         about = "about " if spent.estimated else ""
-        return f"{told} With max_tokens ≥ {about}{_number(spent.output_tokens)} it would have taken one call: try it."
+        return f"{told} With max_tokens ≥ {about}{_number(spent.output_tokens)} it would have taken one call."
     if spent.envelope_retries:
         return f"Completed with a valid envelope after {_count(spent.envelope_retries + 1, 'call')}."
     if spent.tool_repairs:

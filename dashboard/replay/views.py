@@ -21,6 +21,7 @@ from dashboard.replay.selectors import agent_changes
 from dashboard.replay.verifying import verified
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Turn
+from dashboard.turns.verified import cores
 from dashboard.turns.views import turn_or_404
 
 
@@ -89,6 +90,11 @@ def verify(request: HttpRequest, turn_id: UUID) -> HttpResponse:
     """Judge the recorded events again and say whether everything agrees."""
     turn = turn_or_404(turn_id)
     found = services.turn_verify(turn=turn)
-    context = {"turn": turn, "found": verified(recording_of(turn), found), "how": parting_words(found.divergence)}
+    context = {
+        "turn": turn,
+        "found": verified(recording_of(turn), found),
+        "how": parting_words(found.divergence),
+        "cores": "" if found.verified else cores(turn),
+    }
     template = "replay/_verify.html" if request.headers.get("HX-Request") else "replay/verified.html"
     return render(request, template, context)

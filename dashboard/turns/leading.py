@@ -20,6 +20,10 @@ BEGINNINGS = (
 )
 #: What a verdict offers, and the numbers of the what-if that shows it.
 OFFERS: Mapping[str, Callable[[re.Match[str]], str]] = {
+    r"With (?P<link>max_tokens ≥ (?P<number>[\d\u202f]+)) it would have taken one call\.": lambda found: (
+        f"max_tokens={_plain(found)}"
+    ),
+    # As verdicts were written before, and are stored.
     r"With max_tokens ≥ (?P<number>[\d\u202f]+) .*?: (?P<link>try it)": lambda found: f"max_tokens={_plain(found)}",
     r"With (?P<number>[\d\u202f]+) continuations? it would .*?: (?P<link>re-run) to know": lambda found: (
         f"max_continuations={_plain(found)}"

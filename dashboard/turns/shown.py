@@ -20,7 +20,7 @@ from dashboard.turns.stepping import Moment, fold, moments_of
 from dashboard.turns.stretches import stretches_of
 from dashboard.turns.told import Told, told
 from dashboard.turns.transcript import TINTS, Transcript, transcript_of
-from dashboard.turns.verified import is_verified
+from dashboard.turns.verified import cores, is_verified
 from dashboard.turns.waterfall import NO_WAITS, Rail, bars_of, dots_path, rail_of
 from dashboard.turns.windowing import Window, whole, window_of
 
@@ -111,6 +111,7 @@ class TurnShown:
     draft: Draft | None
     verdict: str
     verified: bool | None  #: whether the history replays true; None while the turn runs
+    cores: str  #: which cores judged and verify it, where it does not replay true and they are not the same
 
     @property
     def unfinished(self) -> bool:
@@ -199,12 +200,14 @@ def turn_shown(turn: Turn, *, step: int | None = None) -> TurnShown:
     recording = history.recording_of(turn)
     shown = shown_of(recording, step=step, waits=_waits(turn))
     unfinished = turn.status in UNFINISHED
+    verified = None if unfinished or not recording.records else is_verified(turn, recording)
     return TurnShown(
         turn=turn,
         shown=shown,
         draft=draft_shown(turn, shown.snapshot) if unfinished else None,
         verdict=turn.verdict or standing_words(turn, shown.snapshot),
-        verified=None if unfinished or not recording.records else is_verified(turn, recording),
+        verified=verified,
+        cores=cores(turn) if verified is False else "",
     )
 
 

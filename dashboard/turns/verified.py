@@ -7,7 +7,7 @@ from django.core.cache import cache
 
 from agentcore import VERSION
 from agentcore.replay import Recording, verify
-from dashboard.turns.models import Turn
+from dashboard.turns.models import Record, Turn
 
 KEPT_SECONDS = 24 * 3600
 
@@ -19,6 +19,13 @@ def is_verified(turn: Turn, recording: Recording) -> bool:
         known = verify(recording).verified
         cache.set(_key(turn), known, KEPT_SECONDS)
     return known
+
+
+def cores(turn: Turn) -> str:
+    """Which core judged a history and which one verifies it, in a sentence; empty where they are the same."""
+    said = Record.objects.filter(turn_id=turn.id).order_by("core_version").values_list("core_version", flat=True)
+    judged = [version for version in said.distinct() if version != VERSION]
+    return f"Judged by core {', '.join(judged)}, verified by core {VERSION}." if judged else ""
 
 
 def forget(turn: Turn) -> None:

@@ -30,7 +30,7 @@ def test_a_turn_that_runs_has_none():
         (ended("completed"), "Completed in 1 call."),
         (
             ended("completed", spent=Spent(attempts=3, continuations=2, output_tokens=150)),
-            "Completed after 2 continuations. With max_tokens ≥ 150 it would have taken one call: try it.",
+            "Completed after 2 continuations. With max_tokens ≥ 150 it would have taken one call.",
         ),
         (ended("completed", flagged=("unknown_reason",)), "Completed in 1 call. The provider gave no stop reason."),
         (

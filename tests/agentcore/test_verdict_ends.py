@@ -50,17 +50,17 @@ ENDS = [
     (
         play(*cut(400, 400), ended("c", tokens=12), max_tokens=400),
         "completed completed completed",
-        "Completed after 2 continuations. With max_tokens ≥ 812 it would have taken one call: try it.",
+        "Completed after 2 continuations. With max_tokens ≥ 812 it would have taken one call.",
     ),
     (
         play(*cut(1600), ended("c", tokens=414), max_tokens=1600),
         "completed completed completed",
-        "Completed after 1 continuation. With max_tokens ≥ 2\u202f014 it would have taken one call: try it.",
+        "Completed after 1 continuation. With max_tokens ≥ 2\u202f014 it would have taken one call.",
     ),
     (
         play(truncated("a", tokens=None), ended("b", tokens=20)),
         "completed completed completed",
-        "Completed after 1 continuation. With max_tokens ≥ about 80 it would have taken one call: try it.",
+        "Completed after 1 continuation. With max_tokens ≥ about 80 it would have taken one call.",
     ),
     (play(ended('{"a":1}'), envelope_schema=SCHEMA), "completed completed completed", "Completed in 1 call."),
     (

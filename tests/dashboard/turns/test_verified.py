@@ -1,9 +1,12 @@
 import pytest
+from django.test import Client
 
+from agentcore import VERSION
 from dashboard.turns import verified
 from dashboard.turns.history import recording_of
 from dashboard.turns.verified import forget, is_verified
 from tests.dashboard.driving import Play
+from tests.dashboard.pages import page
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -28,3 +31,13 @@ def test_another_version_of_the_core_judges_anew(play: Play, monkeypatch: pytest
     monkeypatch.setattr(verified, "VERSION", "another")
     monkeypatch.setattr(verified, "verify", lambda _: type("No", (), {"verified": False}))
     assert not is_verified(turn, recording)
+
+
+def test_what_another_core_judged_and_this_one_does_not_verify_says_which_cores_these_are(
+    play: Play, browser: Client, monkeypatch: pytest.MonkeyPatch
+):
+    turn = play("sim-essay")
+    assert "verified by core" not in page(browser, f"/turns/{turn.id}")
+    monkeypatch.setattr(verified, "VERSION", "99")
+    monkeypatch.setattr(verified, "verify", lambda _: type("No", (), {"verified": False}))
+    assert f"Judged by core {VERSION}, verified by core 99." in page(browser, f"/turns/{turn.id}")

@@ -114,12 +114,12 @@ def test_the_page_is_sent_compressed_to_who_takes_it(browser: Client, cut: Turn)
 def test_what_a_verdict_offers_leads_to_the_what_if_that_shows_it(browser: Client, play: Play):
     whole = play("sim-essay", max_tokens=150)
     found = re.search(
-        r"With max_tokens ≥ (\d+) it would have taken one call: <a href=\"([^\"]+)\">try it</a>",
+        r"With <a href=\"([^\"]+)\">max_tokens ≥ (\d+)</a> it would have taken one call",
         page(browser, f"/turns/{whole.id}"),
     )
     assert found
-    assert found[2] == f"/turns/{whole.id}/replay?max_tokens={found[1]}"
-    assert "Completed in 1 call" in " ".join(re.sub("<[^>]+>", "", page(browser, found[2])).split())
+    assert found[1] == f"/turns/{whole.id}/replay?max_tokens={found[2]}"
+    assert "Completed in 1 call" in " ".join(re.sub("<[^>]+>", "", page(browser, found[1])).split())
 
 
 def test_dropped_overlap_and_seams_are_shown(browser: Client, cut: Turn):
