@@ -1,42 +1,194 @@
-"""Signs that a stop reason does not tell the whole truth. Evidence beside the provider's word, never instead of it."""
+"""Signs that a stop reason does not tell the whole truth. Evidence beside the provider's word, never instead of it.
 
-from pydantic_core import from_json
+An answer says that it ended by itself, and its numbers or its text say that it was cut. What is found is a sign with
+its evidence in words; the reason stays as the provider gave it.
+"""
 
-from agentcore.messages import ChatResponse
-from agentcore.reasons import NormalizedStopReason
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 
-_NATURAL = (NormalizedStopReason.END_TURN, NormalizedStopReason.TOOL_CALL)
+from agentcore import unclosed
+from agentcore.merging import merge_continuation
+from agentcore.messages import ChatResponse, ReasonSighting
+from agentcore.reasons import CALL_WORDS, ERROR_WORDS, MALFORMED_CALL_WORDS
+from agentcore.reasons import NormalizedStopReason as Reason
+
+#: The codes, in the order in which they are shown, each with what it says.
+CODES: Mapping[str, str] = {
+    "output_at_cap": "Said to have ended, with every output token used",
+    "unclosed_json": "Said to have ended, inside JSON",
+    "unclosed_fence": "Said to have ended, inside a code block",
+    "unclosed_bracket": "Said to have ended at the cap, inside a bracket",
+    "unclosed_sentence": "Said to have ended at the cap, in the middle of a sentence",
+    "reasoning_ate_budget": "Reasoning used the output tokens; no text came",
+    "relabelled": "Truncation under another name",
+}
+
+_NATURAL = (Reason.END_TURN, Reason.TOOL_CALL)
+_CUTS = (Reason.MAX_TOKENS, Reason.CONTEXT_WINDOW_EXCEEDED)
+_JUDGED = frozenset(ERROR_WORDS | CALL_WORDS | MALFORMED_CALL_WORDS)  #: unknown words that mean something else
+_NEAR = 0.98  #: of the cap: some servers do not count the token that ended the answer
+_BEYOND = 1.05  #: of the cap: an answer that used more was not held to it
+_GUESSED = (0.8, 1.6)  #: of the cap, where only the text tells how much was used
+_BYTES = 4  #: of UTF-8 text, about as many as a token
+_SHOWN = 80  #: characters of evidence
+_THINKING = "<think>"
 
 
-def lint(response: ChatResponse, max_tokens: int) -> tuple[str, ...]:
-    """The codes that apply to one answer: `output_at_cap`, `unclosed_json`, `unclosed_fence`, `reasoning_ate_budget`,
-    `relabelled`."""
-    codes = _signs_of_a_cut(response, max_tokens) if response.stop_reason in _NATURAL else []
-    cut = response.stop_reason is NormalizedStopReason.MAX_TOKENS and max_tokens > 0
-    if cut and not response.text.strip() and not response.tool_calls:
-        codes.append("reasoning_ate_budget")
-    if "relabelled" in response.diagnostics:
-        codes.append("relabelled")
-    return tuple(codes)
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """One sign of one answer. `text`: the characters that show it, a few; `at`: where they begin in the merged answer,
+    None where a number is the evidence."""
+
+    code: str  #: one of CODES
+    words: str  #: the evidence, as a sentence
+    text: str = ""
+    at: int | None = None
 
 
-def _signs_of_a_cut(response: ChatResponse, max_tokens: int) -> list[str]:
-    """What in an answer with a natural reason looks cut."""
-    used = response.usage.output_tokens if response.usage else None
-    found = {
-        "output_at_cap": used is not None and 0 < max_tokens <= used,
-        "unclosed_json": _unclosed_json(response.text),
-        "unclosed_fence": response.text.count("```") % 2 == 1,
-    }
-    return [code for code, applies in found.items() if applies]
+def lint(response: ChatResponse, max_tokens: int, before: str = "") -> tuple[str, ...]:
+    """The codes of `signs`."""
+    return tuple(sign.code for sign in signs(response, max_tokens, before))
 
 
-def _unclosed_json(text: str) -> bool:
-    """Whether the text begins as JSON and ends before the JSON does."""
-    if text.lstrip()[:1] not in ("{", "["):
+def signs(response: ChatResponse, max_tokens: int, before: str = "") -> tuple[Sign, ...]:
+    """What of one answer to a call of `max_tokens` contradicts its reason. `before`: the text that it continues."""
+    return tuple(_signs(response, max_tokens, before))
+
+
+def _signs(response: ChatResponse, cap: int, before: str) -> Iterator[Sign]:
+    if _claims_an_end(response):
+        if _at_cap(response, cap):
+            words = f"{_used(response)} of {cap} output tokens were used, and the provider says {_word(response)}."
+            yield Sign("output_at_cap", words)
+        yield from _unclosed(response, cap, before)
+    if cap > 0 and _reasoning_ate(response, cap):
+        yield Sign("reasoning_ate_budget", _eaten(response, cap), response.reasoning_content[-_SHOWN:])
+    if words := _renamed(response, cap):
+        yield Sign("relabelled", words)
+
+
+def _claims_an_end(response: ChatResponse) -> bool:
+    """Whether the provider says that nothing was cut: by a natural end, or by a word that says nothing of a cut."""
+    if response.error is not None or response.incomplete_stream:
         return False
-    try:
-        from_json(text.strip())
-    except ValueError as error:
-        return "EOF while parsing" in str(error)
-    return False
+    if response.stop_reason is Reason.UNKNOWN:
+        return _folded(response) not in _JUDGED
+    return response.stop_reason in _NATURAL or (response.stop_reason in _CUTS and _label(response) is not None)
+
+
+def _folded(response: ChatResponse) -> str:
+    return (response.raw_stop_reason or "").strip().casefold()
+
+
+def _label(response: ChatResponse) -> ReasonSighting | None:
+    """The word for a natural end, where something else in the answer outweighed it."""
+    if "relabelled" not in response.diagnostics:
+        return None
+    return next((seen for seen in response.reason_trail if seen.raw and seen.normalized in _NATURAL), None)
+
+
+def _used(response: ChatResponse) -> int:
+    """Output tokens as the provider counts them; 0 where it did not."""
+    return response.usage.output_tokens if response.usage else 0
+
+
+def _word(response: ChatResponse) -> str:
+    return f"“{response.raw_stop_reason}”" if response.raw_stop_reason else "no stop reason"
+
+
+def _at_cap(response: ChatResponse, cap: int) -> bool:
+    """Whether all output tokens were used, with reasoning or, where a server does not count that, without."""
+    reasoning = response.usage.reasoning_tokens if response.usage else 0
+    return cap > 0 and any(cap <= used <= cap * _BEYOND + 1 for used in (_used(response), _used(response) - reasoning))
+
+
+def _near_cap(response: ChatResponse, cap: int) -> bool:
+    """Whether the answer ends about where the cap would have cut it."""
+    used, (least, most) = _used(response), _GUESSED
+    if used:
+        return cap * _NEAR <= used <= cap * _BEYOND + 1
+    return least * cap <= len(response.text.encode("utf-8", "replace")) / _BYTES <= most * cap
+
+
+def _unclosed(response: ChatResponse, cap: int, before: str) -> Iterator[Sign]:
+    """What the answer has open at its end. What stands before calls may end anywhere."""
+    for call in response.broken_tool_calls:
+        if unclosed.json_at(call.raw) is not None:
+            words = f"The arguments of the call of “{call.name}” end before their JSON does."
+            yield Sign("unclosed_json", words, call.raw[-_SHOWN:])
+    if response.tool_calls or response.broken_tool_calls or _met_stop_sequence(response) or not response.text.strip():
+        return
+    text = merge_continuation(before, response.text).text if before else response.text
+    for code, find, what in _SHAPES if _near_cap(response, cap) else _SHAPES[:2]:
+        at = find(text)
+        if at is not None:
+            shown = text.rstrip()[-_SHOWN:]
+            words = (
+                f"{what} at character {at + 1} and the answer ends at character {len(text.rstrip())} without its end."
+            )
+            yield Sign(code, words, shown, len(text.rstrip()) - len(shown))
+            return
+
+
+#: Code, where it begins, and the words; the last ones are believed only where the cap is near.
+_SHAPES: tuple[tuple[str, Callable[[str], int | None], str], ...] = (
+    ("unclosed_json", unclosed.json_at, "JSON begins"),
+    ("unclosed_fence", unclosed.fence_at, "A code block begins"),
+    ("unclosed_bracket", unclosed.bracket_at, "A bracket opens"),
+    ("unclosed_sentence", unclosed.sentence_at, "A sentence begins"),
+)
+
+
+def _met_stop_sequence(response: ChatResponse) -> bool:
+    """Whether the caller's own stop string ended the answer: then it ends wherever that stood."""
+    return _folded(response) == "stop_sequence" or any(
+        seen.source == "stop_reason" and seen.raw and seen.normalized is Reason.UNKNOWN
+        for seen in response.reason_trail
+    )
+
+
+def _reasoning_ate(response: ChatResponse, cap: int) -> bool:
+    if response.tool_calls or response.broken_tool_calls or response.refusal or response.error is not None:
+        return False
+    if response.text.strip() and not _only_thinks(response.text):
+        return False
+    if response.stop_reason is Reason.MAX_TOKENS:
+        reasoned = response.reasoning_content or _used(response) or response.usage is None
+        return bool(reasoned or response.text)
+    reasoned = response.reasoning_content or response.text or (response.usage and response.usage.reasoning_tokens)
+    return _claims_an_end(response) and bool(reasoned) and (_near_cap(response, cap) or bool(response.text))
+
+
+def _only_thinks(text: str) -> bool:
+    """Whether all of a text is reasoning that was never closed."""
+    return text.lstrip().startswith(_THINKING) and "</think>" not in text
+
+
+def _eaten(response: ChatResponse, cap: int) -> str:
+    """The evidence: counts, or the reasoning itself."""
+    usage, shown = response.usage, len(response.reasoning_content or response.text)
+    spent = f"{usage.output_tokens} of {cap} output tokens were used" if usage else "No tokens were counted"
+    thought = f", {usage.reasoning_tokens} of them for reasoning" if usage and usage.reasoning_tokens else ""
+    seen = f"; {shown} characters of reasoning came" if shown else ""
+    return f"{spent}{thought}{seen}, and no text."
+
+
+def _renamed(response: ChatResponse, cap: int) -> str:
+    """Which word stands for a truncation, and what says that it is one; empty where none does."""
+    if response.stop_reason is Reason.UNKNOWN and response.raw_stop_reason and _claims_an_end(response):
+        return _unheard_of(response, cap)
+    if response.stop_reason not in _CUTS:
+        return ""
+    label, cut = _label(response), next((seen for seen in response.reason_trail if seen.normalized in _CUTS), None)
+    return "" if label is None or cut is None else f"{_said(label)}, and {_said(cut)}: the answer was cut."
+
+
+def _unheard_of(response: ChatResponse, cap: int) -> str:
+    if not _at_cap(response, cap):
+        return ""
+    return f"{_word(response)} is no provider's word, and {_used(response)} of {cap} output tokens were used."
+
+
+def _said(seen: ReasonSighting) -> str:
+    return f"{seen.source} says “{seen.raw}”" if seen.raw else f"{seen.source} shows {seen.normalized}"

@@ -5,13 +5,12 @@ from datetime import datetime
 from typing import Any
 
 from agentcore import VERSION
+from agentcore.lint import CODES
 from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import State
 from agentcore.reasons import StopReason, TurnStatus
 from agentcore.verdict import verdict
 from dashboard.turns.fields import storable_text
-
-LINT_CODES = ("output_at_cap", "unclosed_json", "unclosed_fence", "reasoning_ate_budget", "relabelled")
 
 
 def project(snapshot: Snapshot, *, seq: int, started_at: datetime | None, at: datetime | None) -> dict[str, Any]:
@@ -41,7 +40,7 @@ def project(snapshot: Snapshot, *, seq: int, started_at: datetime | None, at: da
         "finished_at": at if ended else None,
         "duration_ms": round(snapshot.at * 1000) if ended else None,
         "envelope": end.envelope if end else None,
-        "lint": [code for code in LINT_CODES if code in snapshot.flagged],
+        "lint": [code for code in CODES if code in snapshot.flagged],
         "last_seq": seq,
         "core_version": VERSION,
         **_asked(snapshot),

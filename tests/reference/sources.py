@@ -28,6 +28,7 @@ MODULES = (
     "agentcore.merging",
     "agentcore.envelope",
     "agentcore.lint",
+    "agentcore.unclosed",
     "agentcore.verdict",
     "agentcore.providers",
     "agentcore.providers.base",

@@ -1,0 +1,110 @@
+"""Whether a text ends before what it began does: JSON, a code fence, a bracket, a sentence.
+
+Each reader gives the place where what is still open begins, or None. They would rather miss a cut than see one where an
+author ended in an odd way: poems, lists, headings, scripts without full stops, fences inside fences.
+"""
+
+import re
+
+from pydantic_core import from_json
+
+_FENCE = re.compile(r"(?m)^[ \t>]*(?:(?:[-*+]|\d+[.)])[ \t]+)?(`{3,}|~{3,})([^\n]*)$")
+_OPENERS, _CLOSERS = "([{（［｛「『", ")]}）］｝」』"
+_EMOTICON = re.compile(r"[:;=]['’]?-?[(\[{]")
+_CODE = re.compile(r"`[^`\n]*`")
+_MARKER = re.compile(r"^(?:[-*+•–]|\d+[.)]|[a-zA-Z][.)])\s+")  #: begins an item of a list
+_NOT_PROSE = re.compile(r"^(?:#|\||>|https?://|\[\d+\]|\s{4,}|\t|[^\w\s]*$)")
+_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_ENDS = re.compile(r"[.!?…。！？।؟։።｡]")  #: the sentences of a text with any of these are closed by them
+_LETTER = re.compile(r"[^\W\d_\u2100-\u214f]")  #: not one that mathematics makes a symbol of
+_MARKUP = "*_~ \t\n\r"
+_WORDS = 6  #: a shorter line may be a title, a name, a signature
+_SIGNS = 15  #: the same, in characters of a script that does not part words
+
+
+def json_at(text: str) -> int | None:
+    """Where JSON begins that is the whole text and does not end."""
+    said = text.strip()
+    if said[:1] not in ("{", "[") or len(said) == 1:
+        return None
+    try:
+        from_json(said)
+    except ValueError as error:
+        return len(text) - len(text.lstrip()) if "EOF while parsing" in str(error) else None
+    return None
+
+
+def fence_at(text: str) -> int | None:
+    """Where a code fence begins that is not closed, neither as CommonMark closes one nor as one inside another."""
+    if "```" not in text and "~~~" not in text:
+        return None
+    nested: list[tuple[str, int]] = []
+    plain: tuple[str, int] | None = None
+    for found in _FENCE.finditer(text):
+        mark, said = found[1], found[2].strip()
+        if mark[0] in said:
+            continue  # code within a line
+        closes = not said
+        if closes and nested and _closes(mark, nested[-1][0]):
+            nested.pop()
+        else:
+            nested.append((mark, found.start(1)))
+        if plain is None:
+            plain = (mark, found.start(1))
+        elif closes and _closes(mark, plain[0]):
+            plain = None
+    return plain[1] if plain is not None and nested else None
+
+
+def _closes(mark: str, opened: str) -> bool:
+    return mark[0] == opened[0] and len(mark) >= len(opened)
+
+
+def bracket_at(text: str) -> int | None:
+    """Where a bracket of the last paragraph begins that is not closed; kinds may differ, as in [0, 1)."""
+    start = text.rfind("\n\n", 0, len(text.rstrip())) + 1
+    paragraph = text[start:]
+    for odd in (_EMOTICON, _CODE):
+        paragraph = odd.sub(lambda found: "\0" * len(found[0]), paragraph)
+    opened: list[int] = []
+    for place, character in enumerate(paragraph):
+        if character in _OPENERS:
+            opened.append(place)
+        elif character in _CLOSERS and opened:
+            opened.pop()
+    return start + opened[0] if opened else None
+
+
+def sentence_at(text: str) -> int | None:
+    """Where a sentence begins that is not ended, in a text that ends all its others."""
+    lines = _without_fences(text).rstrip().split("\n")
+    last, item = lines[-1].strip().rstrip(_MARKUP), bool(_MARKER.match(lines[-1].strip()))
+    if not _is_prose(lines[-1]) or _is_ended(last) or not _ENDS.search(text):
+        return None
+    like = [line for line in lines[:-1] if _is_prose(line) and bool(_MARKER.match(line.strip())) is item]
+    above = [line for line in lines[-2:-1] if line.strip()]
+    styled = item and not like  # nothing says how this author ends an item
+    if styled or not all(_is_ended(line.rstrip(_MARKUP)) for line in (*like, *above)):
+        return None
+    return text.rstrip().rfind(_last_sentence(last))
+
+
+def _without_fences(text: str) -> str:
+    """The text without its closed code blocks."""
+    return re.sub(r"(?ms)^[ \t]*(`{3,}|~{3,})[^\n]*\n.*?^[ \t]*\1[ \t]*$", "", text)
+
+
+def _is_prose(line: str) -> bool:
+    """Long enough to be a sentence, and no heading, table, quotation, source or address."""
+    if _NOT_PROSE.match(line):
+        return False
+    return len(_MARKER.sub("", line.strip()).split()) >= _WORDS or len(_CJK.findall(line)) >= _SIGNS
+
+
+def _is_ended(line: str) -> bool:
+    """Whether its last character may be an author's last: anything but a letter, or a sign that leads on."""
+    return not (_LETTER.match(line[-1:]) or line[-1:] in ",，、（([{“«„&")
+
+
+def _last_sentence(line: str) -> str:
+    return re.split(r"(?<=[.!?…])\s+|(?<=[。！？।؟։።｡])", line)[-1] or line
