@@ -6,6 +6,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
+from agentcore.lint import CODES
 from agentcore.reasons import AttemptKind, NormalizedStopReason, StopReason, TurnStatus
 
 #: What providers and models said is passed on as it is.
@@ -239,6 +240,38 @@ class Backtest(BaseModel):
     tokens_delta: int
     calls_delta: int
     flipped_turns: list[UUID]
+
+
+class Sign(BaseModel):
+    """Evidence that a stop reason hides a cut."""
+
+    attempt: int
+    raw_stop_reason: str | None = Field(description="The provider's own word, as it was.")
+    code: str = Field(description=_words(CODES))
+    words: str
+    text: str = Field(description="The characters that show it; empty where a number does.")
+    at: int | None = Field(description="Where they begin in the answer, from 0.")
+
+
+class LintReport(BaseModel):
+    class Code(BaseModel):
+        code: str = Field(description=_words(CODES))
+        means: str
+        advice: str
+        turns: int
+        days: dict[str, int]
+        examples: list[UUID]
+
+    class Source(BaseModel):
+        connection: str
+        provider: str
+        model: str
+        turns: int = Field(description="All turns of the model, with a sign or without.")
+        codes: dict[str, int]
+
+    codes: list[Code]
+    sources: list[Source]
+    capped: bool = Field(description="There are more turns with a sign than are counted; these are the newest.")
 
 
 class Imported(BaseModel):

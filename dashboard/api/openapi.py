@@ -34,6 +34,7 @@ MEANINGS: Mapping[str, str] = {
     "duration_from": "It took at least so many milliseconds.",
     "duration_to": "It took at most so many milliseconds.",
     "has": "What the turn must have had; given several times, all of it.",
+    "lint": "A sign that the model's stop reason hides a cut.",
     "q": 'Words of the input or the answer, as in a search engine: "a phrase", -without, or.',
     "since": "Made at this time or later.",
     "until": "Made before this time.",

@@ -23,9 +23,12 @@ LABELS: Mapping[str, str] = {
     "agent": "Agent",
     "model": "Model",
     "provider": "Provider",
+    "lint": "Signs of a cut",
     "tag": "Tag",
 }
 NAMES = (*COLUMNS, "has")
+#: Filters of what few turns have, and the column with the list of it.
+RARE: Mapping[str, str] = {"lint": "lint", "tag": "tags"}
 
 Cohorts = Mapping[int, Sequence[tuple[str, ...]]]  #: by cohort: its values of each of NAMES; what is not known is none
 
@@ -36,7 +39,7 @@ def facets(*, project: Project, filters: TimelineFilters) -> tuple[Facet, ...]:
     cohorts = _cohorts(project)
     counts = count(project=project, filters=filters)
     found = {name: _counted(name, project, filters, cohorts, counts) for name in NAMES}
-    found["tag"] = _tags(project, filters)
+    found |= {name: _rare(name, column, project, filters) for name, column in RARE.items()}
     return tuple(_facet(name, filters, *found[name]) for name in LABELS)
 
 
@@ -75,17 +78,18 @@ def _lets_through(name: str, wanted: set[str], values: tuple[str, ...]) -> bool:
     return wanted.issubset(values) if name == "has" else not wanted.isdisjoint(values)
 
 
-def _tags(project: Project, filters: TimelineFilters) -> tuple[Counter[str], bool]:
+def _rare(name: str, column: str, project: Project, filters: TimelineFilters) -> tuple[Counter[str], bool]:
     """Of the newest turns that have any; under filters that rollups do not hold, of the newest that are found."""
-    others = replace(filters, tag=())
+    nothing: dict[str, Any] = {name: ()}
+    others = replace(filters, **nothing)
     if held_by_rollups(others):
         reach, most = reach_of(others), MOST_COUNTED + 1
-        found = find(project=project, filters=others, reach=reach, limit=most, tagged=True)
+        found = find(project=project, filters=others, reach=reach, limit=most, having=column)
         found, capped = found[:MOST_COUNTED], len(found) == most
     else:
         found, capped = newest(project=project, filters=others)
-    tagged = Turn.objects.filter(id__in=[turn_id for turn_id, _ in found]).exclude(tags=[])
-    return Counter(tag for tags in tagged.values_list("tags", flat=True) for tag in tags), capped
+    having = Turn.objects.filter(id__in=[turn_id for turn_id, _ in found]).exclude(**{column: []})
+    return Counter(value for values in having.values_list(column, flat=True) for value in values), capped
 
 
 def _facet(name: str, filters: TimelineFilters, counts: Counter[str], capped: bool) -> Facet:

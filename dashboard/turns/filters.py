@@ -8,6 +8,7 @@ from typing import Any, Self
 from django.core.exceptions import ValidationError
 
 from agentcore.errors import ErrorType
+from agentcore.lint import CODES
 from agentcore.reasons import NormalizedStopReason, StopReason, TurnStatus
 
 #: What a turn `has`, and the count that says so.
@@ -27,6 +28,7 @@ WORDS: Mapping[str, Collection[str] | None] = {
     "tag": None,
     "error_type": tuple(ErrorType),
     "has": tuple(HAS),
+    "lint": tuple(CODES),
 }
 MAX_VALUES = 50
 MAX_LENGTH = 500  #: characters of one value
@@ -54,6 +56,7 @@ class TimelineFilters:
     tag: tuple[str, ...] = ()
     error_type: tuple[str, ...] = ()
     has: tuple[str, ...] = ()
+    lint: tuple[str, ...] = ()
     tokens_from: int | None = None
     tokens_to: int | None = None
     duration_from: int | None = None  #: such a filter lets no turn through that has not ended

@@ -54,14 +54,15 @@ COMMON = """
 SELECT count(*) = %(common)s FROM (
     SELECT FROM turns_turn WHERE project_id = %(project)s AND {ranged} LIMIT %(common)s) ranged
 """
-TAGGED = """
+#: By an index of those turns alone that have a tag, or a sign of a cut.
+RARE = """
 SELECT id, cohort FROM turns_turn
  WHERE project_id = %(project)s AND id >= %(low)s AND id < %(high)s AND {narrow} ORDER BY id {order} LIMIT %(limit)s
 """
 #: Materialized, so that the text index alone answers; a condition on the id would tempt the planner to walk.
 SEARCH = """
 WITH found AS MATERIALIZED (
-    SELECT id, project_id, cohort, tokens, duration_ms, tags FROM turns_turn WHERE search @@ ({query})
+    SELECT id, project_id, cohort, tokens, duration_ms, tags, lint FROM turns_turn WHERE search @@ ({query})
 ) SELECT id, cohort FROM found
    WHERE project_id = %(project)s AND id >= %(low)s AND id < %(high)s AND {narrow} ORDER BY id {order} LIMIT %(limit)s
 """
@@ -77,17 +78,23 @@ SELECT ({AT} LIMIT 1), ({AT} LIMIT 1 OFFSET %(window)s), ({AT.format(order="{rev
 #: compiling, never pays; nor does a bitmap, but for the text index, which knows no other way.
 SHORT_READS: Mapping[str, str] = {"enable_seqscan": "off", "jit": "off", "random_page_cost": "1.1"}
 
+#: What few turns have, and the condition that an index of those holds.
+HAVING: Mapping[str, str] = {"tags": "tagged", "lint": "linted"}
+
 Found = tuple[UUID, int]  #: a turn's id and its cohort
 
 
-def find(*, project: Project, filters: TimelineFilters, reach: Reach, limit: int, tagged: bool = False) -> list[Found]:
-    """The first `limit` turns in the order of `reach` that the filters let through; `tagged`: of those with any tag."""
+def find(*, project: Project, filters: TimelineFilters, reach: Reach, limit: int, having: str = "") -> list[Found]:
+    """The first `limit` turns in the order of `reach` that the filters let through. `having` one of HAVING: of those
+    with anything there."""
     wanted = cohorts.matching(project=project, filters=filters)
     if wanted == []:
         return []
     searched = bool(filters.q or filters.tag)
     with _short_reads(searched):
-        values = {"project": project.pk, "cohorts": wanted, **_bounds(filters), **({"tagged": True} if tagged else {})}
+        rare = {"linted": True, "codes": list(filters.lint)} if filters.lint else {}
+        rare |= {HAVING[having]: True} if having else {}
+        values = {"project": project.pk, "cohorts": wanted, **_bounds(filters), **rare}
         finding = _Finding(filters, reach, limit, values)
         return finding.by_search() if searched else finding.by_index()
 
@@ -100,8 +107,8 @@ class _Finding:
     values: dict[str, Any]
 
     def by_index(self) -> list[Found]:
-        if "tagged" in self.values:
-            return self._rows(TAGGED, self.reach, self.limit)
+        if not self.values.keys().isdisjoint(HAVING.values()):
+            return self._rows(RARE, self.reach, self.limit)
         found = self._rows(WALK, self.reach, self.limit)
         if len(found) == self.limit or self._conditions(*CONDITIONS) == "TRUE":
             return found
@@ -169,6 +176,8 @@ class _Finding:
 CONDITIONS = {
     "cohorts": "cohort = ANY(%(cohorts)s)",
     "tagged": "NOT (tags = '{}')",
+    "linted": "NOT (lint = '[]')",
+    "codes": "lint ?| %(codes)s::text[]",
     **{low: f"{column} >= %({low})s" for column, (low, _) in RANGES.items()},
     **{high: f"{column} <= %({high})s" for column, (_, high) in RANGES.items()},
 }

@@ -134,6 +134,12 @@ class Turn(models.Model):
                 condition=~models.Q(tags=[]),
                 name="turns_turn_tagged",
             ),
+            models.Index(
+                fields=["project", "-id"],
+                include=["cohort", "tokens", "duration_ms"],
+                condition=~models.Q(lint=[]),
+                name="turns_turn_linted",
+            ),
             # Its pending list is read by every search, so it is kept short.
             GinIndex(fields=["search"], gin_pending_list_limit=512, name="turns_turn_search"),
         ]

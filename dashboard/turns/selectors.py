@@ -122,6 +122,8 @@ def _matching(filters: TimelineFilters) -> Q:
     matching &= _any_of("agent_name", filters.agent)
     if filters.tag:
         matching &= Q(tags__overlap=list(filters.tag))
+    if filters.lint:
+        matching &= ~Q(lint=[]) & Q(lint__has_any_keys=list(filters.lint))
     for column in RANGES:
         low, high = filters.range_of(column)
         matching &= Q(**{f"{column}__gte": low}) if low is not None else Q()

@@ -15,6 +15,7 @@ from dashboard.turns.island import island
 from dashboard.turns.leading import Leading, leading
 from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.selectors import attempts_of
+from dashboard.turns.signs import SignShown, signs_of
 from dashboard.turns.standing_words import standing_words
 from dashboard.turns.stepping import Moment, fold, moments_of
 from dashboard.turns.stretches import stretches_of
@@ -55,6 +56,7 @@ class Shown:
     snapshot: Snapshot
     now: int
     undecidable: bool = False
+    signs: tuple[SignShown, ...] = ()  #: that a stop reason in it hides a cut
 
     @property
     def count(self) -> int:
@@ -184,14 +186,16 @@ def shown_of(recording: Recording, *, step: int | None = None, waits: Mapping[in
     moments = moments_of(spans)
     wanted = len(moments) if step is None else step
     now = max(min(1, len(moments)), min(wanted, len(moments)))
+    last = spans[-1].after if spans else recording.base_snapshot
     return Shown(
         moments=moments,
         transcript=transcript_of(recording.base_snapshot, spans),
         diagram=diagram_of(moments, now),
         rail=rail_of(moments, bars_of(spans), waits, stretches_of(spans, waits)),
-        snapshot=spans[-1].after if spans else recording.base_snapshot,
+        snapshot=last,
         now=now,
         undecidable=recording.undecidable,
+        signs=signs_of(spans) if last.flagged else (),
     )
 
 

@@ -21,6 +21,7 @@ PAGES: Mapping[str, str] = {
     "links to share": "{turn}/share",
     "a choice to compare with": "/compare?left={id}",
     "two turns compared": "/compare?left={id}&right={other}",
+    "the lint report": "/lint",
     "import": "/import",
     "a choice of agents": "/live/",
     "an agent": "/agents/sim-essay/live",

@@ -58,6 +58,14 @@ LOOKS: dict[str, Look] = {
     "tool_repair_failed": Look("block", "nut", "tool call not repaired"),
     "provider_error": Look("block", "triangle", "provider error"),
     "unknown_fatal": Look("odd", "question", "unknown reason"),
+    # signs that a stop reason hides a cut
+    "output_at_cap": Look("cut", "torn", "ended at the cap"),
+    "unclosed_json": Look("cut", "torn", "JSON not closed"),
+    "unclosed_fence": Look("cut", "torn", "code not closed"),
+    "unclosed_bracket": Look("cut", "torn", "bracket not closed"),
+    "unclosed_sentence": Look("cut", "torn", "sentence not ended"),
+    "reasoning_ate_budget": Look("cut", "ring", "reasoning, no text"),
+    "relabelled": Look("cut", "torn", "cut, renamed"),
 }
 
 

@@ -32,6 +32,8 @@ CALLS = {
     ("post", "/turns/import"): "201",
     ("get", "/turns/{turn_id}/comments"): "200",
     ("post", "/turns/{turn_id}/comments"): "201",
+    ("get", "/turns/{turn_id}/lint"): "200",
+    ("get", "/lint"): "200",
     ("post", "/backtests"): "201",
     ("get", "/backtests/{backtest_id}"): "200",
     ("get", "/capabilities"): "200",

@@ -38,6 +38,7 @@ COLUMNS = st.fixed_dictionaries(
         "input_tokens": st.integers(0, 5),
         "output_tokens": st.integers(0, 300),
         "duration_ms": st.none() | st.integers(0, 5_000),
+        "lint": st.lists(st.sampled_from(["output_at_cap", "relabelled", "unclosed_json"]), unique=True, max_size=2),
         "tags": st.lists(st.sampled_from(["seen", "it's\\", "x"]), unique=True, max_size=2),
         "output_text": st.lists(st.sampled_from(WORDS), max_size=4).map(" ".join),
     }
@@ -62,6 +63,7 @@ FILTERS = st.builds(
     error_type=some("tool"),
     tag=some("seen", "it's\\"),
     has=some("continuation", "envelope_retry"),
+    lint=some("output_at_cap", "relabelled"),
     tokens_from=bound(300),
     tokens_to=bound(300),
     duration_from=bound(5_000),

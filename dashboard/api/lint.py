@@ -1,0 +1,54 @@
+"""Stop reasons that may hide a cut: of one turn with the evidence, and of all."""
+
+# ruff: noqa: ARG001 - every view is given its request
+
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpRequest
+from django.utils import timezone
+from ninja import Query, Router
+
+from dashboard.agents.selectors import project_default
+from dashboard.api import answers
+from dashboard.linting.selectors import Report, report_of
+from dashboard.turns import selectors
+from dashboard.turns.history import recording_of
+from dashboard.turns.signs import signs_of
+from dashboard.turns.stepping import fold
+
+router = Router(tags=["lint"])
+
+
+@router.get("/turns/{turn_id}/lint", response=list[answers.Sign], summary="List a turn's signs of a hidden cut")
+def turn_lint(request: HttpRequest, turn_id: UUID) -> list[dict[str, object]]:
+    """What contradicts a stop reason, attempt by attempt, judged anew from the history; the word itself stays."""
+    spans = fold(recording_of(selectors.turn_get(turn_id)))
+    return [shown.as_json() for shown in signs_of(spans)]
+
+
+@router.get("/lint", response=answers.LintReport, summary="Count the signs of hidden cuts")
+def lint_report(request: HttpRequest, days: int = Query(30, ge=1, le=366)) -> dict[str, Any]:
+    """Of the last `days` days: by code, and by connection and model."""
+    now = timezone.now()
+    return _told(report_of(project=project_default(), since=now - timedelta(days=days), until=now))
+
+
+def _told(report: Report) -> dict[str, Any]:
+    codes = [
+        {
+            "code": found.code,
+            "means": found.means,
+            "advice": found.advice,
+            "turns": found.count,
+            "days": {day.isoformat(): count for day, count in found.days if count},
+            "examples": [example.turn.id for example in found.examples],
+        }
+        for found in report.found
+    ]
+    names = ("connection", "provider", "model", "turns")
+    sources = [
+        {**{name: getattr(source, name) for name in names}, "codes": dict(source.by_code)} for source in report.sources
+    ]
+    return {"codes": codes, "sources": sources, "capped": report.capped}

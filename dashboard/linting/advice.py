@@ -1,0 +1,20 @@
+"""What to do about each sign of a cut, in words."""
+
+from collections.abc import Mapping
+
+from agentcore.lint import CODES
+
+ADVICE: Mapping[str, str] = {
+    "output_at_cap": "Raise max_tokens, and ask who stands between you and the model: the word it passes on for a cut "
+    "is that of an end, so nothing is continued.",
+    "unclosed_json": "Set an envelope schema on the agent: then an answer that is no whole JSON is asked for again. "
+    "Where far fewer tokens were used than max_tokens allows, the server has a smaller limit of its own.",
+    "unclosed_fence": "Raise max_tokens, or the server’s own limit where far fewer tokens were used.",
+    "unclosed_bracket": "Raise max_tokens; read the end of the answer before you rely on it.",
+    "unclosed_sentence": "Raise max_tokens; read the end of the answer before you rely on it.",
+    "reasoning_ate_budget": "Raise max_tokens well above what the model reasons, or bound its reasoning, by an "
+    "effort or a thinking budget.",
+    "relabelled": "The bridge renames max_tokens. Where the word is known to us the turn was continued all the same; "
+    "mend the bridge’s mapping, for other programs believe it.",
+}
+assert ADVICE.keys() == CODES.keys(), "every code has its advice"

@@ -1,0 +1,19 @@
+"""What the history is asked for: turns with a sign that their stop reason hides a cut, by an index of those alone."""
+
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+    dependencies = [("turns", "0003_timeline")]
+
+    operations = [
+        migrations.AddIndex(
+            "turn",
+            models.Index(
+                fields=["project", "-id"],
+                include=("cohort", "tokens", "duration_ms"),
+                condition=~models.Q(lint=[]),
+                name="turns_turn_linted",
+            ),
+        ),
+    ]

@@ -1,0 +1,45 @@
+"""Signs that a model's stop reason hides a cut, with their evidence, read again from a turn's history."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from agentcore.events import ModelResponded
+from agentcore.lint import CODES, Sign, signs
+from agentcore.messages import ChatResponse
+from dashboard.turns.stepping import Span
+
+MOST = 50  #: shown of one turn
+
+
+@dataclass(frozen=True, slots=True)
+class SignShown:
+    """One sign and the attempt it is in. `said`: the provider's own word, which stands as it was."""
+
+    attempt: int
+    said: str | None
+    sign: Sign
+
+    @property
+    def means(self) -> str:
+        return CODES[self.sign.code]
+
+    def as_json(self) -> dict[str, object]:
+        """As the API tells it; `at`: the place of `text` in the merged answer."""
+        told = {"attempt": self.attempt, "raw_stop_reason": self.said, "code": self.sign.code}
+        return {**told, "words": self.sign.words, "text": self.sign.text, "at": self.sign.at}
+
+
+def signs_of(spans: tuple[Span, ...]) -> tuple[SignShown, ...]:
+    """Of each attempt in order, at most `MOST`."""
+    found = _found(spans)
+    return tuple(shown for shown, _ in zip(found, range(MOST), strict=False))
+
+
+def _found(spans: tuple[Span, ...]) -> Iterator[SignShown]:
+    for span in spans:
+        event, before = span.record.event, span.before
+        if not (isinstance(event, ModelResponded) and span.known and before.call is not None):
+            continue
+        response: ChatResponse = event.response
+        for sign in signs(response, before.call.max_tokens, before.answer.text):
+            yield SignShown(before.spent.attempts, response.raw_stop_reason, sign)
