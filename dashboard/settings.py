@@ -91,8 +91,16 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 def _channel_layers(redis_url: str) -> dict[str, Any]:
     if not redis_url:
         return {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
-    # Without a socket_timeout of its own, redis-py drops a viewer who hears nothing for five seconds.
-    host = {"address": redis_url, "socket_timeout": None, "max_connections": 1000}
+    # Pub/sub, for the layer on lists drops who hears nothing for longer than `socket_timeout`; this one polls, so that
+    # the timeout bounds only what a Redis that hangs can hold up. Few connections are needed: one listens, one speaks.
+    host = {
+        "address": redis_url,
+        "socket_timeout": 5.0,
+        "socket_connect_timeout": 2.0,
+        "socket_keepalive": True,
+        "health_check_interval": 15,
+        "max_connections": 50,
+    }
     return {"default": {"BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer", "CONFIG": {"hosts": [host]}}}
 
 

@@ -7,10 +7,7 @@ import contextlib
 import os
 import re
 import shutil
-import socket
-import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,6 +19,7 @@ from django.db import connections
 
 from dashboard.postgres import Share, start
 from dashboard.runtime.database import database_settings
+from tests.redis_server import Redis
 
 APT = "run `apt-get install chromium redis-server` to have this tested"
 _CLUSTER = Path(tempfile.gettempdir()) / f"whystop-tests-{os.getuid()}"
@@ -102,32 +100,12 @@ def chromium() -> str:
     return found
 
 
-@pytest.fixture(scope="session")
-def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a Redis of the session's own."""
-    program = shutil.which("redis-server")
-    if program is None:
+@pytest.fixture
+def redis() -> Iterator[Redis]:
+    """A Redis of the test's own."""
+    if shutil.which("redis-server") is None:
         pytest.skip(f"redis-server is missing: {APT}")
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    folder = str(tmp_path_factory.mktemp("redis"))
-    options = ["--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", folder]
-    with subprocess.Popen([program, *options], stdout=subprocess.DEVNULL) as server:
-        try:
-            _wait_for(port)
-            yield f"redis://127.0.0.1:{port}/0"
-        finally:
-            server.terminate()
-
-
-def _wait_for(port: int) -> None:
-    deadline = time.monotonic() + 10
-    while True:
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-        except OSError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.05)
-        else:
-            return
+    server = Redis()
+    server.start()
+    yield server
+    server.stop()

@@ -1,9 +1,13 @@
-"""Telling pages that something changed: ids only, for the layer may drop anything and pages read the database."""
+"""Telling pages that something changed: ids only, for the layer may drop anything and pages read the database.
+
+Nobody waits for the layer: what is announced is put down, once for each group, and one task says it. So a layer that is
+slow, hangs or is away neither stops a turn nor slows it; pages look by themselves each second.
+"""
 
 import asyncio
-import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from uuid import UUID
+from weakref import WeakKeyDictionary
 
 import structlog
 from asgiref.sync import async_to_sync
@@ -12,16 +16,21 @@ from channels.layers import get_channel_layer
 log = structlog.get_logger(__name__)
 
 TIMELINE_GROUP = "timeline"
-PATIENCE = 1.0  #: seconds a turn waits for the layer
-SILENCE = 1.0  #: seconds in which nothing is said to a layer that failed; pages look by themselves each second
+SILENCE = 1.0  #: seconds in which nothing is said to a layer that failed
+MOMENT = 0.25  #: seconds
+
+Message = dict[str, object]
 
 
 @dataclass(slots=True)
-class _Layer:
-    silent_until: float = 0.0  #: by `time.monotonic`
+class _Speaker:
+    """What is still to be said in one event loop, the last word for each group, and the task that says it."""
+
+    words: dict[str, Message] = field(default_factory=dict)
+    speaking: "asyncio.Task[None] | None" = None
 
 
-_layer = _Layer()
+_speakers: WeakKeyDictionary[asyncio.AbstractEventLoop, _Speaker] = WeakKeyDictionary()
 
 
 def turn_group(turn_id: UUID) -> str:
@@ -30,28 +39,39 @@ def turn_group(turn_id: UUID) -> str:
 
 async def announce_change(turn_id: UUID, seq: int) -> None:
     """A record has been committed."""
-    message = {"type": "turn.changed", "turn": str(turn_id), "seq": seq}
-    await _send(turn_group(turn_id), message)
-    await _send(TIMELINE_GROUP, message)
+    message: Message = {"type": "turn.changed", "turn": str(turn_id), "seq": seq}
+    _say({turn_group(turn_id): message, TIMELINE_GROUP: message})
 
 
 async def announce_draft(turn_id: UUID, attempt: int) -> None:
     """More of a streaming answer has been stored."""
-    await _send(turn_group(turn_id), {"type": "turn.draft", "turn": str(turn_id), "attempt": attempt})
+    _say({turn_group(turn_id): {"type": "turn.draft", "turn": str(turn_id), "attempt": attempt}})
 
 
 def announce_created(turn_id: UUID) -> None:
     """For services, which are synchronous: a turn is there."""
-    async_to_sync(announce_change)(turn_id, 0)
+    async_to_sync(_announce_now)(turn_id)
 
 
-async def _send(group: str, message: dict[str, object]) -> None:
-    """A page that misses a message catches up by itself, so a broken layer must neither stop a turn nor slow it."""
-    if time.monotonic() < _layer.silent_until:
-        return
-    try:
-        async with asyncio.timeout(PATIENCE):
-            await get_channel_layer().group_send(group, message)
-    except Exception as error:
-        _layer.silent_until = time.monotonic() + SILENCE
-        log.warning("announcement_failed", group=group, error=str(error) or "no answer in time")
+async def _announce_now(turn_id: UUID) -> None:
+    """Waits a moment until it is said, for the loop may be one that ends with this call."""
+    await announce_change(turn_id, 0)
+    if speaking := _speakers[asyncio.get_running_loop()].speaking:
+        await asyncio.wait({speaking}, timeout=MOMENT)
+
+
+def _say(words: dict[str, Message]) -> None:
+    speaker = _speakers.setdefault(asyncio.get_running_loop(), _Speaker())
+    speaker.words.update(words)
+    if speaker.speaking is None or speaker.speaking.done():
+        speaker.speaking = asyncio.create_task(_speak(speaker))
+
+
+async def _speak(speaker: _Speaker) -> None:
+    while speaker.words:
+        group = next(iter(speaker.words))
+        try:
+            await get_channel_layer().group_send(group, speaker.words.pop(group))
+        except Exception as error:
+            log.warning("announcement_failed", group=group, error=str(error))
+            await asyncio.sleep(SILENCE)

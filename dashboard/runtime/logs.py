@@ -74,8 +74,14 @@ def logging_settings(level: str) -> dict[str, Any]:
                 ],
             }
         },
-        "filters": {"no_false_alarm": {"()": lambda: _no_false_alarm}},
-        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["no_false_alarm"]}},
+        "filters": {"quiet": {"()": lambda: _quietly}},
+        "handlers": {
+            "stderr": {
+                "class": "logging.StreamHandler",
+                "formatter": "line",
+                "filters": ["quiet"],
+            }
+        },
         "root": {"handlers": ["stderr"], "level": level},
         "loggers": {
             "django": {"handlers": [], "level": level, "propagate": True},
@@ -87,7 +93,10 @@ def logging_settings(level: str) -> dict[str, Any]:
     }
 
 
-def _no_false_alarm(record: logging.LogRecord) -> bool:
+def _quietly(record: logging.LogRecord) -> bool:
+    """Of a Redis that is away its layer writes a traceback each second; the sentence will do."""
+    if record.name.startswith("channels_redis") and record.exc_info:
+        record.msg, record.args, record.exc_info = f"Redis does not answer: {record.exc_info[1]}", (), None
     # uvicorn says this of every websocket that was refused with a status of its own, as strangers' are.
     return record.getMessage() != "ASGI callable returned without completing handshake."
 

@@ -1,4 +1,4 @@
-"""Everything that runs, in one asyncio loop: the web server, the worker, the simulator, and the database's keeper.
+"""What runs, in one asyncio loop: of the web server, the worker, the simulator and the database's keeper, those given.
 
 A signal, or the end of any of them, ends all: first the web server takes no more and the worker lets go of its turns,
 then the simulator goes, which the worker may have been talking to.
@@ -24,6 +24,7 @@ from dashboard.runtime.errors import StartError
 Application = Callable[..., Any]  #: ASGI, as our applications type it each in its own way
 
 _LOG = logging.getLogger(__name__)
+_HEARD = 2**16  #: bytes of one message that a page may say
 _GRACE = 1  #: seconds a request under way has left when stopping; a stream would take for ever
 _WORKER_GRACE = 5.0  #: seconds
 _WORKER_PAUSE = 2.0  #: seconds before a worker that fell is started again
@@ -39,14 +40,20 @@ class _Server(uvicorn.Server):
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
-    """What is served."""
+class Served:
+    """An application, and the socket where it is served."""
 
     application: Application
-    web: socket.socket
-    simulator: Application
-    simulator_socket: socket.socket
-    work: Callable[[asyncio.Event], Awaitable[None]]  #: the worker; returns soon after the event is set
+    socket: socket.socket
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What runs; None is left out."""
+
+    web: Served | None
+    simulator: Served | None
+    work: Callable[[asyncio.Event], Awaitable[None]] | None  #: the worker; returns soon after the event is set
     database: Share | None  #: the embedded one, to be kept running
     announce: Callable[[], None]  #: called once, when the web server answers
     hang_up: Callable[[], None]  #: ends the streams that are open; called once, when all of it stops
@@ -55,20 +62,20 @@ class Parts:
 def serve(parts: Parts) -> None:
     """Serves until SIGINT or SIGTERM. Raises StartError when a part gives up by itself."""
     # uvicorn's choice of loop is uvloop where that is installed.
-    with asyncio.Runner(loop_factory=_config(parts.application).get_loop_factory()) as runner:
+    with asyncio.Runner(loop_factory=uvicorn.Config("", log_config=None).get_loop_factory()) as runner:
         runner.run(_serve(parts))
 
 
 async def _serve(parts: Parts) -> None:
     stop = asyncio.Event()
-    web, simulator = _Server(_config(parts.application)), _Server(_config(parts.simulator))
-    tasks = {
-        "web server": asyncio.create_task(web.serve([parts.web])),
-        "worker": asyncio.create_task(_work(parts, stop)),
-        "simulator": asyncio.create_task(simulator.serve([parts.simulator_socket])),
-        "database": asyncio.create_task(_keep(parts.database, stop)),
-    }
-    _on_signals(stop, [web, simulator], tasks["worker"])
+    named = {"web server": parts.web, "simulator": parts.simulator}
+    served = {name: part for name, part in named.items() if part}
+    servers = {name: _Server(_config(part.application)) for name, part in served.items()}
+    tasks = {name: asyncio.create_task(server.serve([served[name].socket])) for name, server in servers.items()}
+    if parts.work:
+        tasks["worker"] = asyncio.create_task(_work(parts, parts.work, stop))
+    tasks["database"] = asyncio.create_task(_keep(parts.database, stop))
+    _on_signals(stop, list(servers.values()), tasks.get("worker"))
     announcing = asyncio.create_task(_announce(parts))
     stopping = asyncio.create_task(stop.wait())
     await asyncio.wait({*tasks.values(), stopping}, return_when=asyncio.FIRST_COMPLETED)
@@ -76,7 +83,7 @@ async def _serve(parts: Parts) -> None:
     stop.set()
     announcing.cancel()
     parts.hang_up()
-    await _end(web, simulator, tasks)
+    await _end(servers, tasks)
     if ended:
         raise StartError(f"The {ended[0]} ended by itself, so everything was stopped: the log says why.")
 
@@ -89,14 +96,18 @@ def _config(application: Application) -> uvicorn.Config:
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=_GRACE,
+        # Compressing again for each viewer takes more than everything else of a push (docs/performance.md).
+        ws_per_message_deflate=False,
+        ws_max_size=_HEARD,
     )
 
 
-def _on_signals(stop: asyncio.Event, servers: list[_Server], worker: "asyncio.Task[None]") -> None:
+def _on_signals(stop: asyncio.Event, servers: list[_Server], worker: "asyncio.Task[None] | None") -> None:
     def received() -> None:
         if stop.is_set():
             # Asked twice: nobody is waited for any more.
-            worker.cancel()
+            if worker:
+                worker.cancel()
             for server in servers:
                 server.force_exit = True
         stop.set()
@@ -106,19 +117,21 @@ def _on_signals(stop: asyncio.Event, servers: list[_Server], worker: "asyncio.Ta
 
 
 async def _announce(parts: Parts) -> None:
-    await until_it_answers(parts.web, "/healthz")
+    if parts.web:
+        await until_it_answers(parts.web.socket, "/healthz")
     # What has been loaded by now stays: without it a full collection takes tenths of a second, not half a one.
     gc.collect()
     gc.freeze()
     parts.announce()
 
 
-async def _work(parts: Parts, stop: asyncio.Event) -> None:
-    # Not before the simulator is there: a turn may wait that wants it at once.
-    await until_it_answers(parts.simulator_socket, "/")
+async def _work(parts: Parts, work: Callable[[asyncio.Event], Awaitable[None]], stop: asyncio.Event) -> None:
+    if parts.simulator:
+        # Not before the simulator is there: a turn may wait that wants it at once.
+        await until_it_answers(parts.simulator.socket, "/")
     while not stop.is_set():
         try:
-            await parts.work(stop)
+            await work(stop)
         except Exception:
             # A database that was away ends it; one that is back must find it again.
             _LOG.exception("The worker ended and starts again.")
@@ -149,14 +162,18 @@ async def _repair(database: Share, told: str) -> str:
     return ""
 
 
-async def _end(web: _Server, simulator: _Server, tasks: dict[str, "asyncio.Task[None]"]) -> None:
+async def _end(servers: dict[str, _Server], tasks: dict[str, "asyncio.Task[None]"]) -> None:
     # From here on uvicorn only complains of the streams it cuts.
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
-    web.should_exit = True
-    _, late = await asyncio.wait({tasks["web server"], tasks["worker"], tasks["database"]}, timeout=_WORKER_GRACE)
+    simulator = servers.pop("simulator", None)
+    for server in servers.values():
+        server.should_exit = True
+    first = {task for name, task in tasks.items() if name != "simulator"}
+    _, late = await asyncio.wait(first, timeout=_WORKER_GRACE)
     for task in late:
         task.cancel()
-    simulator.should_exit = True
+    if simulator:
+        simulator.should_exit = True
     for outcome in await asyncio.gather(*tasks.values(), return_exceptions=True):
         if isinstance(outcome, Exception):
             _LOG.error("A part of the server failed.", exc_info=outcome)

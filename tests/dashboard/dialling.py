@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from channels.db import database_sync_to_async
 from channels.routing import URLRouter
 from channels.testing import WebsocketCommunicator
 
@@ -15,7 +16,7 @@ from dashboard.live.routing import websocket_urlpatterns
 async def dialled(address: str) -> AsyncIterator[WebsocketCommunicator]:
     """A signed-in page's socket."""
     socket = WebsocketCommunicator(URLRouter(websocket_urlpatterns), address)
-    socket.scope["user"] = await User.objects.aget(username=OPERATOR)
+    socket.scope["user"] = await database_sync_to_async(User.objects.get)(username=OPERATOR)
     accepted, _ = await socket.connect()
     assert accepted
     try:

@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("turns", "0003_timeline")]
+    dependencies = [("turns", "0004_conversation")]
 
     operations = [
         migrations.AddIndex(

@@ -17,11 +17,11 @@ CHECKOUT = Path(__file__).resolve().parents[3]
 
 
 class Up:
-    """A running `manage.py up`."""
+    """A running `manage.py up`, or `web` or `worker`."""
 
-    def __init__(self, environment: dict[str, str]) -> None:
+    def __init__(self, environment: dict[str, str], command: str = "up") -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "manage.py", "up"],
+            [sys.executable, "manage.py", command],
             cwd=CHECKOUT,
             env=environment,
             stdout=subprocess.PIPE,
@@ -94,11 +94,11 @@ def _environment(data_dir: Path) -> dict[str, str]:
 
 @pytest.fixture
 def up(environment: dict[str, str]) -> Iterator[Callable[..., Up]]:
-    """Starts `manage.py up`, with more variables if given."""
+    """Starts `manage.py up`, or another command, with more variables if given."""
     started: list[Up] = []
 
-    def start(**more: str) -> Up:
-        started.append(Up({**environment, **more}))
+    def start(command: str = "up", **more: str) -> Up:
+        started.append(Up({**environment, **more}, command))
         return started[-1]
 
     yield start

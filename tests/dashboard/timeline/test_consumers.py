@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import re
 
 import pytest
 from channels.db import database_sync_to_async
@@ -18,11 +17,9 @@ from dashboard.timeline.consumers import watch_timeline
 from dashboard.turns.models import Turn
 from tests.dashboard.dialling import dialled, everything
 from tests.dashboard.driving import AgentOf, driven
+from tests.dashboard.showing import Shown
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-ROW = re.compile(r"<tr[^>]* id=\"(row-[^\"]+)\".*?</tr>", re.DOTALL)
-AGE = re.compile(r"(<time[^>]*>)[^<]*(</time>)")
 
 
 @pytest.fixture(autouse=True)
@@ -33,40 +30,6 @@ def operator(db: None) -> None:
 @pytest.fixture
 def queued(agent_of: AgentOf, slow: Connection) -> Turn:
     return turn_start(agent=agent_of("sim-essay", connection=slow, max_tokens=60), input_text="Slowly, please.")
-
-
-class Shown:
-    """What a browser shows of the timeline: its rows from the top, and how many wait."""
-
-    def __init__(self, html: str) -> None:
-        self.rows = self._rows(html)
-        self.waiting = self._waiting(html)
-
-    @staticmethod
-    def _rows(html: str) -> dict[str, str]:
-        """By id; without what pushes add, and without ages, which the page counts itself."""
-        marks = re.compile(r" (hx-swap-oob=\"true\"|class=\"fresh\")")
-        return {row[1]: AGE.sub(r"\1\2", marks.sub("", row[0])) for row in ROW.finditer(html)}
-
-    @staticmethod
-    def _waiting(html: str) -> str:
-        found = re.search(r"<p id=\"new-turns\".*?</p>", html, re.DOTALL)
-        return re.sub(r"<[^>]+>", "", found[0]) if found else ""
-
-    def take(self, message: str) -> None:
-        """Swap a push in, as htmx does."""
-        if "new-turns" in message:
-            self.waiting = self._waiting(message)
-        elif message.startswith("<tbody id="):
-            self.rows = self._rows(message)
-        elif message.startswith("<tbody"):
-            self.rows = {**self._rows(message), **self.rows}
-        else:
-            for gone in re.findall(r"<tr id=\"([^\"]+)\" hx-swap-oob=\"delete\">", message):
-                self.rows.pop(gone)
-            changed = self._rows(re.sub(r"<tr[^>]*\"delete\"></tr>", "", message))
-            assert changed.keys() <= self.rows.keys(), "htmx swaps only what is there"
-            self.rows |= changed
 
 
 @database_sync_to_async

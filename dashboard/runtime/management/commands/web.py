@@ -1,0 +1,17 @@
+"""`manage.py web`: pages, sockets and API in a process of their own, on any number of hosts."""
+
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand
+
+from dashboard.runtime.starting import start
+
+
+class Command(BaseCommand):
+    help = "Serves pages, live updates and the API; workers drive the turns. Any number may run; Ctrl-C stops it."
+    requires_system_checks = ()
+    requires_migrations_checks = False
+
+    def handle(self, *_args: Any, **_options: Any) -> None:
+        start(settings.ENVIRONMENT, web=True, simulator=False, worker=False)

@@ -1,0 +1,69 @@
+"""Starting a process of Whystop: the ports first, then the database, then whatever is to run in it."""
+
+import contextlib
+import ipaddress
+import signal
+import socket
+from collections.abc import Iterator
+
+from dashboard.accounts import services as accounts
+from dashboard.runtime import embedded
+from dashboard.runtime.answering import reachable_address
+from dashboard.runtime.database import check_server
+from dashboard.runtime.environment import Environment
+from dashboard.runtime.ports import listen, listen_for_simulator, port_of
+from dashboard.runtime.preparing import prepare
+from dashboard.runtime.serving import Parts, Served, serve
+
+
+def start(environment: Environment, *, web: bool, simulator: bool, worker: bool) -> None:
+    """Runs these parts until a signal. Raises StartError where that cannot be."""
+    with _stopped_by_signals(), contextlib.ExitStack() as ports:
+        at = ports.enter_context(listen(environment.host, environment.port, variable="WHYSTOP_PORT")) if web else None
+        practice = ports.enter_context(listen_for_simulator(environment.simulator_port)) if simulator else None
+        if environment.database_url:
+            check_server(environment.database_url)
+        database = None if environment.database_url else embedded.share()
+        prepare(environment, simulator_url=f"http://127.0.0.1:{port_of(practice)}/v1" if practice else None)
+        line = _welcome(at) if at else "Whystop's worker drives turns (Ctrl-C leaves them to the others)."
+        # These build the application from settings, which is slow and worth nothing before the database is there.
+        from dashboard.asgi import application
+        from dashboard.live import worker as live_worker
+        from dashboard.live.streams import streams
+        from dashboard.simulator.app import app
+
+        serve(
+            Parts(
+                web=Served(application, at) if at else None,
+                simulator=Served(app, practice) if practice else None,
+                work=live_worker.run if worker else None,
+                database=database,
+                announce=lambda: print(line, flush=True),  # noqa: T201
+                hang_up=streams.end_all,
+            )
+        )
+
+
+@contextlib.contextmanager
+def _stopped_by_signals() -> Iterator[None]:
+    """Until the loop has its own handlers, a signal unwinds what was begun."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with contextlib.suppress(KeyboardInterrupt):
+            yield
+    finally:
+        # The database is left whole, however often Ctrl-C is pressed.
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        embedded.leave()
+
+
+def _welcome(web: socket.socket) -> str:
+    """The one line: where it is, and a way in that works once, from this machine alone."""
+    host, port = reachable_address(web)
+    address = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    if not ipaddress.ip_address(host).is_loopback:
+        return f"Whystop is at {address}/ (sign in with a password or an API token; Ctrl-C stops it)."
+    code = accounts.one_time_code_create()
+    return f"Whystop is at {address}/ - sign in, once: {address}/sign-in/?code={code}"

@@ -1,0 +1,115 @@
+"""Live updates through a real Redis, which may be idle, away or restarted at any moment."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from channels.layers import get_channel_layer
+from channels.testing import WebsocketCommunicator
+
+from dashboard.accounts.services import one_time_code_create
+from dashboard.agents.models import Connection
+from dashboard.live import announcing
+from dashboard.live.services import turn_start
+from dashboard.settings import _channel_layers as channel_layers_of
+from dashboard.turns.models import Turn
+from tests.dashboard.dialling import dialled, everything
+from tests.dashboard.driving import AgentOf, driven
+from tests.dashboard.showing import by_id, fresh
+from tests.redis_server import Redis
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def layer_of_redis(redis: Redis, settings: Any) -> None:
+    """The layer as the settings make it for REDIS_URL."""
+    settings.CHANNEL_LAYERS = channel_layers_of(redis.url)
+
+
+@pytest.fixture
+def queued(agent_of: AgentOf, slow: Connection) -> Turn:
+    one_time_code_create()
+    return turn_start(agent=agent_of("sim-essay", connection=slow, max_tokens=60), input_text="Slowly, please.")
+
+
+async def followed(socket: WebsocketCommunicator, turn: Turn, pushed: list[str]) -> None:
+    """To its end, from what was pushed already."""
+    pushed += await everything(socket, until="What if…")
+    assert by_id(pushed) == await fresh(turn.id)
+
+
+async def test_a_turn_is_followed_through_redis(queued: Turn):
+    async with dialled(f"/ws/turns/{queued.id}/?seq=0") as socket:
+        driving = asyncio.create_task(driven(queued))
+        await followed(socket, queued, [])
+        await driving
+
+
+async def test_a_redis_that_is_restarted_in_mid_turn_costs_a_page_nothing(queued: Turn, redis: Redis):
+    async with dialled(f"/ws/turns/{queued.id}/?seq=0") as socket:
+        driving = asyncio.create_task(driven(queued))
+        pushed = await everything(socket, until='<span id="draft"')
+        redis.stop()
+        pushed += await everything(socket, until='<span id="draft"')
+        redis.start()
+        await followed(socket, queued, pushed)
+        await driving
+
+
+async def test_a_page_that_is_opened_while_redis_is_away_is_followed_too(queued: Turn, redis: Redis):
+    redis.stop()
+    async with dialled(f"/ws/turns/{queued.id}/?seq=0") as socket:
+        driving = asyncio.create_task(driven(queued))
+        pushed = await everything(socket, until='<span id="draft"')
+        redis.start()
+        await followed(socket, queued, pushed)
+        await driving
+
+
+@asynccontextmanager
+async def hearing() -> AsyncIterator[Callable[[], Awaitable[object]]]:
+    """Says something to a group, and returns once that is heard."""
+    layer = get_channel_layer()
+    channel = await layer.new_channel()
+    await layer.group_add("quiet", channel)
+    heard = asyncio.create_task(layer.receive(channel))
+
+    async def heard_again() -> None:
+        async with asyncio.timeout(20):
+            while not heard.done():
+                announcing._say({"quiet": {"type": "turn.changed"}})
+                await asyncio.sleep(0.05)
+
+    yield heard_again
+    heard.cancel()
+    await asyncio.gather(heard, return_exceptions=True)
+    await layer.flush()
+
+
+async def test_who_hears_nothing_for_longer_than_the_timeout_hears_what_comes_then():
+    get_channel_layer()._kwargs["hosts"][0]["socket_timeout"] = 0.2
+    async with hearing() as heard_again:
+        await asyncio.sleep(0.7)
+        await heard_again()
+
+
+async def test_a_redis_that_was_restarted_is_heard_again(redis: Redis):
+    async with hearing() as heard_again:
+        redis.stop()
+        announcing._say({"quiet": {"type": "turn.changed"}})
+        redis.start()
+        await heard_again()
+
+
+async def test_a_redis_that_hangs_does_not_slow_a_turn(queued: Turn, redis: Redis):
+    redis.pause()
+    loop = asyncio.get_running_loop()
+    driving = asyncio.create_task(driven(queued))
+    async with dialled(f"/ws/turns/{queued.id}/?seq=0") as socket:
+        await followed(socket, queued, [])
+    await driving
+    assert announcing._speakers[loop].words, "Redis was never waited for"
+    redis.stop()

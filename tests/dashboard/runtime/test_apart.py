@@ -1,0 +1,32 @@
+"""`manage.py web` and `manage.py worker`: each a process of its own, over one database."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from dashboard.postgres.places import find_home
+from dashboard.postgres.postmaster import find_postmaster
+
+from .conftest import Up, copy_store
+from .test_killed import ENDED, TOKEN, Api, wait_for
+
+Start = Callable[..., Up]
+
+
+def test_a_web_process_drives_no_turn_and_a_worker_drives_those_that_waited(
+    up: Start, template: Path, data_dir: Path, simulator_url: str
+):
+    copy_store(template, data_dir)
+    web = up("web", WHYSTOP_BOOTSTRAP_TOKEN=TOKEN)
+    api = Api(web.address())
+    api("connections", {"name": "practice", "provider": "openai", "base_url": simulator_url})
+    api("agents", {"name": "essay", "connection": "practice", "model": "sim-essay", "max_tokens": 400})
+    turn = api("turns", {"agent": "essay", "input": "Who is there?"})["id"]
+    worker = up("worker")
+    assert "drives turns" in worker.line()
+    wait_for(lambda: api(f"turns/{turn}")["status"] in ENDED)
+    assert api(f"turns/{turn}")["status"] == "completed"
+    assert worker.stop() == (0, "", "")
+    waiting = api("turns", {"agent": "essay", "input": "And now?"})["id"]
+    assert api(f"turns/{waiting}")["status"] == "queued"
+    assert web.stop() == (0, "", "")
+    assert find_postmaster(find_home(data_dir)) is None
