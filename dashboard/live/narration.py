@@ -1,12 +1,51 @@
 """A turn told in lines, as it happens: THINK, ACT, OBSERVE (spec: agent-loop-stop-reason)."""
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TextIO
 
 from agentcore.machine.states import Trigger
 
 PREVIEW_CHARS = 200
+#: What a model says must not steer the terminal it is shown in.
+UNPRINTABLE = dict.fromkeys([*range(0x20), *range(0x7F, 0xA0)], "\ufffd") | {ord(kept): kept for kept in "\t\n"}
 Json = Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class Lines:
+    """A turn told to a terminal: the text as it streams, and a line for each thing that happens."""
+
+    out: TextIO
+    in_text: bool = False
+
+    def said(self, text: str) -> None:
+        """More of the answer."""
+        self.out.write(text.translate(UNPRINTABLE))
+        self.out.flush()
+        self.in_text = self.in_text if not text else not text.endswith("\n")
+
+    def told(self, record: Json) -> None:
+        """A record, as JSON."""
+        for line in lines_of(record):
+            self.line(line)
+
+    def over(self, turn: Json) -> None:
+        """The turn, as the API shows it."""
+        if turn["notice"]:
+            self.line(f"[NOTICE] {turn['notice']}")
+        self.line(turn["verdict"] or f"The turn is {turn['status']}.")
+
+    def line(self, line: str) -> None:
+        self.out.write(("\n" if self.in_text else "") + line.translate(UNPRINTABLE) + "\n")
+        self.out.flush()
+        self.in_text = False
+
+
+def answer_of(event: Json) -> str:
+    """The text of the answer, or part of one, that an event brought."""
+    brought = event.get("response") or event.get("partial") or {}
+    return str(brought.get("text", ""))
 
 
 def lines_of(record: Json) -> Iterator[str]:

@@ -15,6 +15,7 @@ import uvicorn
 
 from dashboard.agents.models import Connection
 from dashboard.live import worker
+from dashboard.live.narration import answer_of
 from dashboard.live.offload import in_database
 from dashboard.live.services import turn_cancel
 from dashboard.turns import selectors
@@ -44,7 +45,7 @@ class Watch:
         """Tell what is new: what was recorded, then what has been streamed since."""
         turn = selectors.turn_get(turn_id)
         for record in selectors.records_of(turn_id).filter(seq__gt=self.seq):
-            self._stream(_answer_of(record))
+            self._stream(answer_of(record.event))
             self.streamed = 0
             self.telling.recorded(record)
             self.seq = record.seq
@@ -55,12 +56,6 @@ class Watch:
         if len(text) > self.streamed:
             self.telling.said(text[self.streamed :])
             self.streamed = len(text)
-
-
-def _answer_of(record: Record) -> str:
-    """The text of the answer or part of one that the record's event brought."""
-    brought = record.event.get("response") or record.event.get("partial") or {}
-    return str(brought.get("text", ""))
 
 
 async def work_and_watch(turn: Turn, queue: str, telling: Telling, stop: asyncio.Event) -> Turn:

@@ -5,7 +5,6 @@ import json
 import signal
 import sys
 from argparse import ArgumentParser
-from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
@@ -15,7 +14,7 @@ from django.core.management.base import BaseCommand, CommandError
 from agentcore.reasons import TurnStatus
 from dashboard.agents.models import Agent
 from dashboard.agents.selectors import agent_list, project_default
-from dashboard.live.narration import lines_of
+from dashboard.live.narration import Lines
 from dashboard.live.services import turn_start
 from dashboard.runtime.asking import simulator_for, work_and_watch
 from dashboard.runtime.preparing import prepare
@@ -42,7 +41,7 @@ class Command(BaseCommand):
             turn = turn_start(agent=agent, input_text=options["prompt"], overrides=overrides, queue=queue)
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from error
-        telling = AsJson() if options["json"] else AsLines()
+        telling = AsJson() if options["json"] else AsLines(sys.stdout)
         turn = asyncio.run(_run(agent, turn, queue, telling))
         telling.ended(turn)
         if turn.status in (TurnStatus.FAILED, TurnStatus.ABORTED, TurnStatus.CANCELLED):
@@ -65,30 +64,14 @@ async def _run(agent: Agent, turn: Turn, queue: str, telling: "AsLines | AsJson"
         return await work_and_watch(turn, queue, telling, stop)
 
 
-@dataclass(slots=True)
-class AsLines:
+class AsLines(Lines):
     """For people: streamed text, and a line for each thing that happens."""
 
-    in_text: bool = False
-
-    def said(self, text: str) -> None:
-        sys.stdout.write(text)
-        sys.stdout.flush()
-        self.in_text = not text.endswith("\n")
-
     def recorded(self, record: Record) -> None:
-        for line in lines_of({"event": record.event, "transitions": record.transitions, "command": record.command}):
-            self._line(line)
+        self.told(record_shown(record))
 
     def ended(self, turn: Turn) -> None:
-        if turn.notice:
-            self._line(f"[NOTICE] {turn.notice}")
-        self._line(turn.verdict or f"The turn is {turn.status}.")
-
-    def _line(self, line: str) -> None:
-        sys.stdout.write(f"\n{line}\n" if self.in_text else f"{line}\n")
-        sys.stdout.flush()
-        self.in_text = False
+        self.over(turn_shown(turn))
 
 
 class AsJson:

@@ -1,0 +1,85 @@
+"""What the client sends and is sent, as typed values. Texts and times are as the API has them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, TypedDict, TypeVar
+
+Json = Mapping[str, Any]
+
+
+class Overrides(TypedDict, total=False):
+    """What takes the place of the agent's and the policy's own words."""
+
+    max_tokens: int
+    limits: Json
+    error_policy: Json
+    tool_calls_on_truncation: str
+    system_prompt: str
+    model: str
+
+
+class Changes(TypedDict, total=False):
+    """What may be changed with an action. A server that does not know one of them refuses it by name."""
+
+    limits: Json
+    max_tokens: int
+    error_policy: Json
+    request: Json
+    tool_result: Json
+    tool_call: Json
+    answer: Json
+    breakpoints: Sequence[Json]
+    run_to: str
+    expected_seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One row of a turn's history: what happened, the moves it caused, what is asked next."""
+
+    seq: int
+    at: str
+    event: Json
+    transitions: Sequence[Json]
+    command: Json
+    observed: Sequence[Json]
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """Text added to the answer that streams, from its character `offset` on; the next record tells it whole."""
+
+    attempt: int
+    offset: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One call of the model, as it was sent and answered."""
+
+    index: int
+    kind: str
+    iteration: int
+    max_tokens: int
+    request: Any
+    response: Json | None
+    status_code: int | None
+    stop_reason: str | None
+    raw_stop_reason: str | None
+    usage: Json | None
+    text: str
+    tool_calls: Sequence[Json]
+    error: Json | None
+    started_at: str
+    first_token_ms: int | None
+    duration_ms: int | None
+
+
+Value = TypeVar("Value")
+
+
+def read_as(kind: type[Value], shown: Json, **more: Any) -> Value:
+    """The value as the server tells it; what a newer server tells beside it is left out."""
+    known = {f.name: shown[f.name] for f in fields(kind) if f.name in shown}  # type: ignore[arg-type] # a dataclass
+    return kind(**{**known, **more})

@@ -1,0 +1,93 @@
+"""What `whystop` prints: lines for people, as `manage.py ask` has them, or one JSON object a line."""
+
+import json
+import sys
+from typing import Any, Protocol, TextIO
+
+from dashboard.client import Draft, End, Message, Record, Turn
+from dashboard.live.narration import Lines, answer_of
+
+
+class Output(Protocol):
+    """Who is told."""
+
+    def watching(self, turn: Turn) -> None: ...
+
+    def told(self, message: Message) -> Turn | None:
+        """A message of a watched turn; the turn once it has ended."""
+
+    def turn(self, turn: Turn) -> None:
+        """One turn of several, or one that something was done to."""
+
+    def shown(self, turn: Turn) -> None:
+        """One turn with all that is known."""
+
+
+def say_that_it_goes_on(turn: Turn) -> None:
+    """After Ctrl-C, beside what programs read."""
+    sys.stderr.write(
+        f"\nThe turn goes on. Watch it with: whystop watch {turn.id}; end it with: whystop cancel {turn.id}\n"
+    )
+
+
+class AsLines:
+    """For people: streamed text, and a line for each thing that happens."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._lines = Lines(out)
+        self._streamed = 0  #: characters of the answer under way that were told
+
+    def watching(self, turn: Turn) -> None:
+        self._lines.line(f"[TURN] {turn.id} of {turn.agent}")
+
+    def told(self, message: Message) -> Turn | None:
+        match message:
+            case Draft(offset=offset, text=text):
+                self._lines.said(text)
+                self._streamed = offset + len(text)
+            case Record(event=event):
+                self._lines.said(answer_of(event)[self._streamed :])
+                self._streamed = 0
+                self._lines.told({"event": event, "transitions": message.transitions, "command": message.command})
+            case End(turn=turn):
+                self._lines.over(turn.json)
+                return turn
+        return None
+
+    def turn(self, turn: Turn) -> None:
+        self._lines.line(f"{turn.id}  {turn.status:<11}  {turn.agent}  {turn.verdict}".rstrip())
+
+    def shown(self, turn: Turn) -> None:
+        self.turn(turn)
+        if turn.output_text:
+            self._lines.said(turn.output_text.rstrip("\n") + "\n")
+        if turn.notice:
+            self._lines.line(f"[NOTICE] {turn.notice}")
+
+
+class AsJson:
+    """For programs: one JSON object a line, by the kind of what it tells. Drafts are left out; records hold them."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+
+    def watching(self, turn: Turn) -> None:
+        """The id is in each turn."""
+
+    def told(self, message: Message) -> Turn | None:
+        match message:
+            case Record():
+                self._write("record", {name: getattr(message, name) for name in message.__slots__})
+            case End(turn=turn):
+                self.turn(turn)
+                return turn
+        return None
+
+    def turn(self, turn: Turn) -> None:
+        self._write("turn", turn.json)
+
+    shown = turn
+
+    def _write(self, kind: str, value: Any) -> None:
+        self._out.write(json.dumps({kind: value}) + "\n")
+        self._out.flush()

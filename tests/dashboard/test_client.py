@@ -1,0 +1,216 @@
+"""The client for programs against the real application, with a real worker."""
+
+import asyncio
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from dashboard.accounts.services import bootstrap_token_ensure
+from dashboard.agents.models import Connection
+from dashboard.client import (
+    Conflict,
+    Draft,
+    End,
+    NotFound,
+    Record,
+    Refused,
+    Turn,
+    Unauthorized,
+    Unreachable,
+    Whystop,
+)
+from dashboard.live import worker
+from dashboard.simulator.texts import ESSAY
+from tests.dashboard.driving import AgentOf
+from tests.dashboard.website import TOKEN, website
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+CHECKOUT = Path(__file__).parents[2]
+HELD_WHEN_CUT = [{"state": "continue_pending"}]
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    with website() as at:
+        yield at
+
+
+@pytest.fixture
+def whystop(address: str, db: None) -> Whystop:
+    bootstrap_token_ensure(TOKEN)
+    return Whystop(address, TOKEN)
+
+
+@pytest.fixture
+def essay(agent_of: AgentOf) -> str:
+    """The name of an agent whose answers of 60 tokens are cut again and again."""
+    return agent_of("sim-essay", max_tokens=60).name
+
+
+@pytest.fixture
+def working(db: None) -> Iterator[None]:
+    """A worker, in a thread of its own."""
+    loop = asyncio.new_event_loop()
+    stop = asyncio.Event()
+    thread = threading.Thread(target=lambda: loop.run_until_complete(worker.run(stop)), daemon=True)
+    thread.start()
+    yield
+    loop.call_soon_threadsafe(stop.set)
+    thread.join(30)
+    loop.close()
+
+
+def test_a_turn_is_started_watched_and_waited_for(whystop: Whystop, essay: str, working: None):
+    turn = whystop.start(essay, "Why do agents stop?", limits={"max_continuations": 1})
+    assert (turn.agent, turn.status, turn.ended) == ("sim-essay", "queued", False)
+    *told, end = turn.watch(seconds=60)
+    assert isinstance(end, End)
+    assert (end.turn.status, end.turn.continuations, end.turn.ended) == ("partial", 1, True)
+    records = [message for message in told if isinstance(message, Record)]
+    assert records == turn.records()
+    assert [record.seq for record in turn.watch(after=2) if isinstance(record, Record)] == [3]
+    assert turn.wait() == end.turn == turn.refreshed() == whystop.turn(turn.id)
+    assert turn.status == "queued"
+
+
+def test_what_streams_is_told_as_it_comes(whystop: Whystop, agent_of: AgentOf, slow: Connection, working: None):
+    agent_of("sim-essay", connection=slow, max_tokens=150)
+    turn = whystop.start("sim-essay", "Slowly, please.")
+    drafts: dict[int, str] = {}
+    for message in turn.watch(seconds=60):
+        if isinstance(message, Draft):
+            assert message.offset == len(drafts.get(message.attempt, ""))
+            drafts[message.attempt] = drafts.get(message.attempt, "") + message.text
+    assert drafts.keys() == {1, 2, 3}
+    for attempt in turn.attempt_list():
+        assert attempt.text.startswith(drafts[attempt.index])
+
+
+def test_a_held_turn_is_stepped_changed_and_released(whystop: Whystop, essay: str, working: None):
+    turn = whystop.start(essay, "hello", breakpoints=HELD_WHEN_CUT)
+    held = turn.wait(seconds=60)
+    assert (held.status, held.attempts) == ("held", 1)
+    again = held.step().wait(seconds=60)
+    assert (again.status, again.attempts) == ("held", 2)
+    with pytest.raises(Conflict, match="held already"):
+        again.hold()
+    ended = turn.release(limits={"max_continuations": 9}, max_tokens=400, breakpoints=[]).wait(seconds=60)
+    assert (ended.status, ended.output_text) == ("completed", ESSAY)
+    with pytest.raises(Conflict, match="ended already"):
+        ended.cancel()
+
+
+def test_each_hold_is_waited_for_though_nobody_watched_the_one_before(whystop: Whystop, essay: str, working: None):
+    turn = whystop.start(essay, "hello", breakpoints=HELD_WHEN_CUT)
+    turn.wait(seconds=60)
+    for calls in (2, 3):
+        stranger = whystop.turn(turn.id)
+        assert stranger.release().wait(seconds=60).attempts == calls
+
+
+def test_a_turn_is_cancelled(whystop: Whystop, essay: str, working: None):
+    turn = whystop.start(essay, "hello", breakpoints=HELD_WHEN_CUT)
+    turn.wait(seconds=60)
+    assert turn.cancel().wait(seconds=60).status == "cancelled"
+
+
+def test_a_tools_result_is_given_by_hand(whystop: Whystop, agent_of: AgentOf, working: None):
+    agent_of("sim-tools", tools=["calculator"])
+    turn = whystop.start("sim-tools", "Calculate.", breakpoints=[{"tool": "calculator"}]).wait(seconds=60)
+    call = turn.attempt_list()[0].tool_calls[0]
+    ended = turn.act(tool_result={"call_id": call["id"], "result": "forty-two"}, breakpoints=[]).wait(seconds=60)
+    assert "forty-two" in ended.output_text
+    assert turn.evaluations()[-1]["state"] == "evaluate_stop"
+
+
+def test_two_watchers_in_two_threads_are_told_the_same(whystop: Whystop, essay: str, working: None):
+    turn = whystop.start(essay, "hello")
+    with ThreadPoolExecutor(2) as threads:
+        watching = [threads.submit(lambda: list(turn.watch(seconds=60))) for _ in range(2)]
+        one, other = (done.result(60) for done in watching)
+    assert [m for m in one if not isinstance(m, Draft)] == [m for m in other if not isinstance(m, Draft)]
+
+
+def test_turns_are_listed_over_all_pages_and_agents_with_them(whystop: Whystop, essay: str):
+    ids = [whystop.start(essay, f"turn {n}").id for n in range(5)]
+    assert [turn.id for turn in whystop.turns(limit=2)] == ids[::-1]
+    assert list(whystop.turns(agent="nobody")) == []
+    assert [turn.id for turn in whystop.turns(agent=["nobody", essay], q='"turn 3"')] == [ids[3]]
+    assert [agent["name"] for agent in whystop.agents()] == [essay]
+
+
+def test_a_wait_that_takes_too_long_is_ended(whystop: Whystop, essay: str):
+    turn = whystop.start(essay, "nobody works here")
+    with pytest.raises(TimeoutError, match="in the time given"):
+        turn.wait(seconds=0.5)
+
+
+def test_a_refusal_says_why_by_field(whystop: Whystop, essay: str):
+    with pytest.raises(Refused, match="There is no agent “nobody”") as refused:
+        whystop.start("nobody", "hello")
+    assert (refused.value.status, refused.value.problem["errors"][0]["field"]) == (400, "agent")
+    with pytest.raises(Refused, match="conversation"):
+        whystop.start(essay, "hello", conversation="x")
+    with pytest.raises(NotFound):
+        whystop.turn("01a1fbc5-27eb-74dc-9e07-332dcdb1f422")
+    with pytest.raises(NotFound):
+        whystop.turn("../agents")
+
+
+@pytest.mark.parametrize("change", [{"answer": {"text": "42"}}, {"tool_call": {}}, {"run_to": "complete"}])
+def test_what_this_server_does_not_know_is_passed_on_and_judged_there(whystop: Whystop, essay: str, change: dict):
+    turn = whystop.start(essay, "hello")
+    with pytest.raises(Refused) as refused:
+        turn.act(**change)
+    assert refused.value.status in (400, 409, 422)
+
+
+def test_a_wrong_token_is_refused_before_anything(address: str, whystop: Whystop):
+    stranger = Whystop(address, "wrong")
+    with pytest.raises(Unauthorized, match="unknown, expired or revoked"):
+        stranger.agents()
+    with pytest.raises(Unauthorized):
+        next(Turn.watch(_somebodys(whystop, stranger)))
+
+
+def _somebodys(whystop: Whystop, stranger: Whystop) -> Turn:
+    """A turn in the hands of a client with another token."""
+    shown = {name: None for name in Turn.__slots__ if not name.startswith("_")}
+    return stranger._turn({**shown, "id": "01a1fbc5-27eb-74dc-9e07-332dcdb1f422"})
+
+
+@pytest.mark.parametrize("url", ["127.0.0.1:8321", "ftp://x", "http://", "http://me:secret@localhost"])
+def test_an_address_that_is_none_is_refused(url: str):
+    with pytest.raises(ValueError, match="address must be like"):
+        Whystop(url, "token")
+
+
+@pytest.mark.parametrize("token", ["", "two words", "line\nfeed", "é"])
+def test_a_token_no_header_can_hold_is_refused(token: str):
+    with pytest.raises(ValueError, match="printable ASCII"):
+        Whystop("http://127.0.0.1:1", token)
+
+
+def test_nobody_there_is_said_in_a_sentence():
+    with pytest.raises(Unreachable, match=r"does not answer at 127\.0\.0\.1:1: Connection refused"):
+        Whystop("http://127.0.0.1:1", "token").agents()
+
+
+def test_the_client_needs_the_standard_library_alone_wherever_it_is_copied(tmp_path: Path):
+    package = tmp_path / "borrowed"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    for name in ("client.py", "client_values.py", "client_wire.py"):
+        (package / name).write_text((CHECKOUT / "dashboard" / name).read_text())
+    program = (
+        "import sys, borrowed.client as c\n"
+        "print(sorted({n.partition('.')[0] for n in sys.modules} - sys.stdlib_module_names - {'__main__', 'borrowed'}))"
+    )
+    ran = subprocess.run([sys.executable, "-S", "-c", program], cwd=tmp_path, capture_output=True, text=True)
+    assert (ran.stdout.strip(), ran.stderr) == ("[]", "")

@@ -1,0 +1,206 @@
+"""The client before servers that break off, refuse, fall silent or are no Whystop at all."""
+
+import contextlib
+import json
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from dashboard import client_wire
+from dashboard.client_wire import Refused, Server, Unauthorized, Unreachable, followed
+
+Answer = Callable[[str], bytes]  #: of a request's head
+
+OPENED = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\nretry: 1000\n\n"
+
+
+def answered(status: int, body: bytes = b'{"detail": "no", "errors": []}', more: str = "") -> bytes:
+    return f"HTTP/1.1 {status} X\r\nContent-Length: {len(body)}\r\n{more}\r\n".encode() + body
+
+
+def event(kind: str, data: object, seq: int | None = None) -> bytes:
+    mark = f"id: {seq}\n" if seq else ""
+    return f"{mark}event: {kind}\ndata: {json.dumps(data)}\n\n".encode()
+
+
+def draft(attempt: int, offset: int, text: str) -> bytes:
+    return event("draft", {"attempt": attempt, "offset": offset, "text": text})
+
+
+def story(seq: int) -> bytes:
+    """What a server tells who comes with record `seq`: a turn of three records, whose answers stream."""
+    parts = [
+        (1, event("record", {"seq": 1}, 1)),
+        (2, draft(1, 0, "Hällo ") + b": still here\n\n" + draft(1, 6, "world")),
+        (2, event("record", {"seq": 2}, 2)),
+        (3, draft(2, 0, "again")),
+        (3, event("record", {"seq": 3}, 3)),
+        (4, event("end", {"status": "completed"})),
+    ]
+    return OPENED + b"".join(part for needed, part in parts if needed > seq)
+
+
+def seq_of(head: str) -> int:
+    return int(next(line for line in head.split("\r\n") if line.lower().startswith("last-event-id")).split(":")[1])
+
+
+@contextmanager
+def serving(*answers: Answer, hold: float = 0.0) -> Iterator[tuple[Server, list[str]]]:
+    """A server that gives one answer a connection, the last again and again; and the heads it was asked with."""
+    heads: list[str] = []
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        closing = threading.Event()
+
+        def serve(wire: socket.socket) -> None:
+            with wire, contextlib.suppress(OSError):
+                head = b""
+                while b"\r\n\r\n" not in head and (more := wire.recv(65536)):
+                    head += more
+                heads.append(head.decode())
+                wire.sendall(answers[min(len(heads), len(answers)) - 1](heads[-1]))
+                closing.wait(hold)
+
+        def accept() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    threading.Thread(target=serve, args=[listener.accept()[0]], daemon=True).start()
+
+        thread = threading.Thread(target=accept, daemon=True)
+        thread.start()
+        yield Server(f"http://127.0.0.1:{listener.getsockname()[1]}/base/", "token", 10), heads
+        closing.set()
+        listener.shutdown(socket.SHUT_RDWR)
+        thread.join(10)
+
+
+@pytest.fixture(autouse=True)
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client_wire, "PAUSES", (0.001, 0.01))
+
+
+def told(server: Server, seq: int = 0) -> list[tuple[str, dict]]:
+    """What is told up to the end."""
+    kinds = []
+    for kind, data in followed(server, "/turns/x/events", seq, None):
+        kinds.append((kind, data))
+        if kind == "end":
+            break
+    return kinds
+
+
+def drafted(kinds: list[tuple[str, dict]]) -> dict[int, str]:
+    texts: dict[int, str] = {}
+    for kind, data in kinds:
+        if kind == "draft":
+            assert data["offset"] == len(texts.get(data["attempt"], ""))
+            texts[data["attempt"]] = texts.get(data["attempt"], "") + data["text"]
+    return texts
+
+
+def whole(_: str) -> bytes:
+    return story(0)
+
+
+LONG = len(story(0))
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(cuts=st.lists(st.integers(len(OPENED), LONG - 1), max_size=4))
+def test_wherever_the_stream_is_cut_nothing_is_missing_and_nothing_comes_twice(cuts: list[int]):
+    def cut(at: int) -> Answer:
+        return lambda head: story(seq_of(head))[:at]
+
+    with serving(*map(cut, cuts), lambda head: story(seq_of(head))) as (server, _):
+        kinds = told(server)
+    assert [data["seq"] for kind, data in kinds if kind == "record"] == [1, 2, 3]
+    texts = drafted(kinds)
+    assert "Hällo world".startswith(texts.get(1, ""))
+    assert "again".startswith(texts.get(2, ""))
+    assert [kind for kind, _ in kinds][-1] == "end"
+
+
+def test_a_whole_stream_is_told_as_it_is():
+    with serving(whole) as (server, heads):
+        kinds = told(server)
+    assert [kind for kind, _ in kinds] == ["record", "draft", "draft", "record", "draft", "record", "end"]
+    assert drafted(kinds) == {1: "Hällo world", 2: "again"}
+    assert heads[0].startswith("GET /base/api/v1/turns/x/events HTTP/1.1")
+    assert "Authorization: Bearer token" in heads[0]
+
+
+def test_a_server_that_repeats_itself_is_not_repeated():
+    with serving(lambda _: story(0)[:-20], whole) as (server, _):
+        assert [data["seq"] for kind, data in told(server) if kind == "record"] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("status", sorted(client_wire.AGAIN))
+def test_a_server_that_is_just_starting_is_asked_again_once_it_was_there(status: int):
+    with serving(lambda _: story(0)[:200], lambda _: answered(status), lambda head: story(seq_of(head))) as (server, _):
+        assert [kind for kind, _ in told(server)][-1] == "end"
+
+
+@pytest.mark.parametrize("status", [401, 404, 409, 503])
+def test_a_first_refusal_counts(status: int):
+    with serving(lambda _: answered(status)) as (server, heads):
+        with pytest.raises(Refused) as refused:
+            told(server)
+        assert (refused.value.status, str(refused.value), len(heads)) == (status, "no", 1)
+
+
+def test_a_token_that_is_revoked_meanwhile_ends_it():
+    with serving(lambda _: story(0)[:200], lambda _: answered(401)) as (server, _), pytest.raises(Unauthorized):
+        told(server)
+
+
+def test_a_server_that_stays_away_is_given_up(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(client_wire, "PATIENCE", 0.2)
+    with serving(lambda _: story(0)[:200], lambda _: b"") as (server, heads):
+        with pytest.raises(Unreachable, match="does not answer"):
+            told(server)
+        assert len(heads) > 2
+
+
+def test_a_server_that_falls_silent_is_left_for_another_connection(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(client_wire, "SILENCE", 0.3)
+    monkeypatch.setattr(client_wire, "PATIENCE", 10.0)
+    with serving(lambda _: story(0)[:200], lambda head: story(seq_of(head)), hold=1.0) as (server, heads):
+        assert [kind for kind, _ in told(server)][-1] == "end"
+    assert len(heads) == 2
+
+
+def test_a_deadline_ends_the_longest_silence():
+    with serving(lambda _: OPENED, hold=5.0) as (server, _), pytest.raises(TimeoutError):
+        next(followed(server, "/turns/x/events", 0, client_wire.deadline_in(0.3)))
+
+
+def test_no_redirect_is_followed():
+    with serving(whole) as (_, elsewhere):
+        away = f"Location: http://127.0.0.1:{1}/\r\n"
+        with serving(lambda _: answered(302, b"{}", away)) as (server, _):
+            with pytest.raises(Unreachable, match="is no Whystop: it said 302"):
+                server.call("GET", "/agents")
+            with pytest.raises(Unreachable, match="is no Whystop: it said 302"):
+                told(server)
+        assert elsewhere == []
+
+
+@pytest.mark.parametrize("body", [b"<html>", b"", b"\xff\xfe", b"[1"])
+def test_what_is_no_json_is_no_whystop(body: bytes):
+    with serving(lambda _: answered(200, body)) as (server, _), pytest.raises(Unreachable, match="is no Whystop"):
+        server.call("GET", "/agents")
+
+
+def test_a_page_in_place_of_a_stream_is_said():
+    with serving(lambda _: answered(200, b"{}")) as (server, _), pytest.raises(Unreachable, match="sends no events"):
+        told(server)
+
+
+@pytest.mark.parametrize(("status", "body"), [(500, b"<h1>oops"), (502, b"[]"), (400, b"{}")])
+def test_a_refusal_without_words_has_its_number(status: int, body: bytes):
+    with serving(lambda _: answered(status, body)) as (server, _), pytest.raises(Refused, match=str(status)):
+        server.call("POST", "/turns", {})
