@@ -1,0 +1,151 @@
+"""The client and the command line as their users meet them: a server of its own, which may be killed."""
+
+import http.client
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from dashboard.client import Draft, End, Message, Record, Whystop
+from dashboard.simulator.texts import ESSAY
+
+from .conftest import CHECKOUT, Up, copy_store
+
+Start = Callable[..., Up]
+TOKEN = "a-token-of-sixteen-or-more"
+DOCS = CHECKOUT / "docs" / "client-api.md"
+
+
+@pytest.fixture
+def start(up: Start, template: Path, data_dir: Path) -> Callable[..., tuple[Up, str]]:
+    copy_store(template, data_dir)
+
+    def started(**more: str) -> tuple[Up, str]:
+        server = up(WHYSTOP_BOOTSTRAP_TOKEN=TOKEN, **more)
+        return server, server.address()
+
+    return started
+
+
+def run(address: str, *words: str, **more: object) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "WHYSTOP_URL": address, "WHYSTOP_TOKEN": TOKEN}
+    command = [sys.executable, *words]
+    return subprocess.run(
+        command, cwd=CHECKOUT, env=environment, capture_output=True, text=True, timeout=60, check=False, **more
+    )
+
+
+def scripts() -> list[str]:
+    return re.findall(r"```python\n(.*?)```", DOCS.read_text(encoding="utf-8"), re.DOTALL)
+
+
+def test_the_scripts_of_the_docs_do_what_they_say(start):
+    _, address = start(WHYSTOP_SIM_TOKEN_MS="0")
+    five_lines, more_room = scripts()
+    assert len(five_lines.strip().splitlines()) <= 7
+    ran = run(address, "-c", five_lines)
+    assert ran.stderr == ""
+    assert "Record(seq=1," in ran.stdout
+    assert "End(turn=Turn(" in ran.stdout
+    assert ran.stdout.splitlines()[-1].startswith("Completed")
+    prepared = f"from dashboard.client import Whystop\nwhystop = Whystop({address!r}, {TOKEN!r})\n"
+    assert run(address, "-c", prepared + more_room).stdout.strip() == ESSAY
+
+
+def test_a_watch_goes_on_through_kill_9_and_a_new_start(start):
+    server, address = start(WHYSTOP_SIM_TOKEN_MS="15")
+    port = address.rpartition(":")[2]
+    turn = Whystop(address, TOKEN).start("sim-essay", "kill me", max_tokens=150)
+    told: list[Message] = []
+    for message in turn.watch(seconds=120):
+        told.append(message)
+        if isinstance(message, Draft) and message.attempt == 2 and server is not None:
+            server.kill()
+            server = None
+            start(WHYSTOP_SIM_TOKEN_MS="0", WHYSTOP_PORT=port)
+    end = told[-1]
+    assert isinstance(end, End)
+    assert (end.turn.status, end.turn.output_text) == ("completed", ESSAY)
+    records = [message for message in told if isinstance(message, Record)]
+    assert records == turn.records()
+    assert [record.event["type"] for record in records].count("interrupted") == 1
+    drafted = dict.fromkeys((d.attempt for d in told if isinstance(d, Draft)), "")
+    for draft in (message for message in told if isinstance(message, Draft)):
+        assert draft.offset == len(drafted[draft.attempt])
+        drafted[draft.attempt] += draft.text
+
+
+def test_streams_end_by_themselves_when_the_server_stops(start):
+    """To the last chunk: one that the server had to cut would be left without it."""
+    server, address = start()
+    turn = Whystop(address, TOKEN).start("sim-essay", "hello", max_tokens=60, breakpoints=[{"state": "evaluate_stop"}])
+    assert turn.wait(seconds=60).status == "held"
+    connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=30)
+    connection.request("GET", f"/api/v1/turns/{turn.id}/events", headers={"Authorization": f"Bearer {TOKEN}"})
+    with closing(connection), connection.getresponse() as stream:
+        assert stream.readline() == b"retry: 1000\n"
+        assert server.stop() == (0, "", "")
+        assert b"event: record" in stream.read()
+
+
+class Cli:
+    """`whystop` at one server."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+
+    def __call__(self, *words: str) -> tuple[int, str]:
+        ran = run(self.address, "-m", "dashboard.client", *words)
+        assert "Traceback" not in ran.stderr
+        return ran.returncode, ran.stdout or ran.stderr
+
+
+def test_a_turn_is_started_held_changed_and_ended_from_the_command_line(start):
+    server, address = start(WHYSTOP_SIM_TOKEN_MS="0")
+    cli = Cli(address)
+    words = ["start", "sim-essay", "Why?", "--max-tokens", "60", "--break", "state=continue_pending", "--until-held"]
+    code, lines = cli(*words)
+    assert (code, lines.splitlines()[-1]) == (8, "[HELD] Waiting for an operator")
+    turn = re.search(r"\[TURN\] (\S+)", lines)[1]
+    assert cli("list", "--status", "held")[1].startswith(turn)
+    code, lines = cli("release", turn, "--max-continuations", "9", "--max-tokens", "400", "--until-held")
+    assert code == 0, "no answer is cut any more"
+    assert "[OPERATOR] bootstrap: release" in lines
+    assert "[END] completed" in lines
+    assert cli("show", turn) == (0, f"{turn}  completed    sim-essay  {_verdict(lines)}\n{ESSAY}\n")
+    code, lines = cli("watch", turn, "--json")
+    assert (code, lines.count('{"record": '), lines.count('{"turn": ')) == (0, lines.count("\n") - 1, 1)
+    assert cli("hold", turn) == (1, "This turn has ended already: it is completed.\n")
+    assert cli("start", "sim-essay", "Why?", "--max-tokens", "60", "--max-continuations", "1", "--watch")[0] == 3
+    assert cli("start", "sim-refuse", "Why?", "--watch")[0] == 5
+    _ctrl_c_leaves_the_turn_running(cli)
+    assert server.stop() == (0, "", "")
+
+
+def _verdict(lines: str) -> str:
+    return lines.splitlines()[-1]
+
+
+def _ctrl_c_leaves_the_turn_running(cli: Cli) -> None:
+    environment = {**os.environ, "WHYSTOP_URL": cli.address, "WHYSTOP_TOKEN": TOKEN}
+    words = ["start", "sim-essay", "Why?", "--max-tokens", "60", "--break", "state=continue_pending", "--watch"]
+    command = [sys.executable, "-m", "dashboard.client", *words]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, cwd=CHECKOUT, env=environment, **pipes) as watching:
+        turn = re.search(r"\[TURN\] (\S+)", watching.stdout.readline())[1]
+        while "[HELD]" not in watching.stdout.readline():
+            pass
+        watching.send_signal(signal.SIGINT)
+        _, said = watching.communicate(timeout=20)
+    assert (watching.returncode, said.strip()) == (
+        130,
+        f"The turn goes on. Watch it with: whystop watch {turn}; end it with: whystop cancel {turn}",
+    )
+    assert cli("cancel", turn)[0] == 0
+    assert cli("watch", turn)[0] == 6

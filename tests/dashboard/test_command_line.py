@@ -1,0 +1,91 @@
+"""What `whystop` says where there is nothing to be had, and what it is made of."""
+
+import io
+import os
+import subprocess
+import sys
+import tomllib
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from agentcore.reasons import TurnStatus
+from dashboard import client, command_line
+from dashboard.client import Draft, Record
+from dashboard.command_line_output import AsLines
+from dashboard.live.narration import Lines
+
+CHECKOUT = Path(__file__).parents[2]
+
+
+def whystop(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    bare = {name: value for name, value in os.environ.items() if not name.startswith("WHYSTOP_")}
+    command = [sys.executable, "-m", "dashboard.client", *words]
+    return subprocess.run(
+        command, cwd=CHECKOUT, env={**bare, **environment}, capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "environment", "code", "sentence"),
+    [
+        (["list"], {}, 1, "Set WHYSTOP_TOKEN to an API token"),
+        (["list"], {"WHYSTOP_TOKEN": "two words"}, 1, "The token must be printable ASCII"),
+        (["--url", "nowhere", "list"], {"WHYSTOP_TOKEN": "x"}, 1, "The address must be like http://127.0.0.1:8321"),
+        (["list"], {"WHYSTOP_TOKEN": "x", "WHYSTOP_URL": "http://127.0.0.1:1"}, 1, "Whystop does not answer at"),
+        (["start", "a", "b", "--break", "state"], {}, 2, "state: write it as state=continue_pending"),
+        (["jump"], {}, 2, "invalid choice: 'jump'"),
+        ([], {}, 2, "COMMAND"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_a_sentence(words, environment, code, sentence):
+    ran = whystop(*words, **environment)
+    assert (ran.returncode, ran.stdout) == (code, "")
+    assert sentence in ran.stderr
+    assert "Traceback" not in ran.stderr
+
+
+def test_the_command_needs_no_django():
+    program = "import sys, dashboard.command_line; print('django' in sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", program], cwd=CHECKOUT, capture_output=True, text=True, check=True)
+    assert ran.stdout == "False\n"
+
+
+def test_the_package_names_the_command_and_says_that_it_is_typed():
+    project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())
+    module, _, function = project["project"]["scripts"]["whystop"].partition(":")
+    assert getattr(import_module(module), function) is command_line.main
+    assert (CHECKOUT / "dashboard" / "py.typed").exists()
+    assert (CHECKOUT / "agentcore" / "py.typed").exists()
+
+
+def test_every_way_a_turn_can_end_has_an_exit_code_of_its_own():
+    watched = {*client.ENDED, "held"}
+    assert watched == {*TurnStatus} - {"queued", "running"}
+    assert command_line.OUTCOMES.keys() == watched
+    codes = list(command_line.OUTCOMES.values())
+    assert len({*codes}) == len(codes)
+    assert not {*codes} & {command_line.WRONG, 2, command_line.STOPPED}
+
+
+def test_what_streamed_is_not_told_again_by_its_record_and_what_did_not_is():
+    out = io.StringIO()
+    lines = AsLines(out)
+    answered = {"type": "model_responded", "response": {"text": "one two three", "stop_reason": "end_turn"}}
+    lines.told(Draft(1, 0, "one "))
+    lines.told(Draft(1, 4, "two"))
+    lines.told(Record(2, "", answered, [], {"type": "none"}, []))
+    assert out.getvalue() == "one two three\n[LLM] Response stop_reason: end_turn (none given)\n"
+
+
+@pytest.mark.parametrize("odd", ["\x1b[2J", "\x07", "\r", "\x9b", "\x7f", "\x00"])
+def test_a_model_does_not_steer_the_terminal(odd: str):
+    out = io.StringIO()
+    lines = Lines(out)
+    lines.said(f"a{odd}b\tc\nd")
+    lines.line(f"e{odd}f")
+    assert not any(
+        (ord(character) < 32 and character not in "\t\n") or 127 <= ord(character) < 160 for character in out.getvalue()
+    )
+    assert out.getvalue().endswith("f\n")
