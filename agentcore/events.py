@@ -94,6 +94,7 @@ class ModelResponded:
     at: float  #: seconds since the turn started
     response: ChatResponse  #: the whole answer, whatever its reason
     draw: float = 0.5  #: the driver's chance in [0, 1), for a backoff
+    waited: float | None = None  #: seconds of these that the call stood in line before it was made; None: it did not
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +105,7 @@ class ModelFailed:
     error: ProviderError  #: what went wrong
     partial: ChatResponse | None = None  #: what had arrived when the call ended
     draw: float = 0.5  #: as of an answer
+    waited: float | None = None  #: as of an answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +183,7 @@ class OperatorActed:
     run_to: str | None = None  #: released, and held once more on entering this deciding state
     tool_call: ChangedCall | None = None  #: of the answer that is held, or about to run
     answer: ChatResponse | None = None  #: to the next call of the model, or the one in flight, in the model's place
+    waited: float | None = None  #: as of an answer, where a call is in flight
 
     def __post_init__(self) -> None:
         settle(self, action=OperatorAction, messages=tuple)
@@ -193,6 +196,7 @@ class CancelRequested:
     at: float  #: seconds since the turn started
     by: str = ""  #: who
     partial: ChatResponse | None = None  #: what had arrived of the call in flight
+    waited: float | None = None  #: as of an answer, where a call is in flight
 
 
 #: What may happen; `advance` takes one of these.

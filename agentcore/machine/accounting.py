@@ -125,14 +125,14 @@ def give_back(snapshot: Snapshot) -> Snapshot:
     )
 
 
-def seconds_since(snapshot: Snapshot, at: float) -> float:
-    """Time in the model or in tools since the command was given."""
-    return max(0.0, at - snapshot.at)
+def seconds_since(snapshot: Snapshot, at: float, waited: float | None = None) -> float:
+    """Time in the model or in tools since the command was given, without what the call `waited` in line."""
+    return max(0.0, at - snapshot.at - (waited or 0.0))
 
 
-def spend_seconds(snapshot: Snapshot, at: float) -> Snapshot:
+def spend_seconds(snapshot: Snapshot, at: float, waited: float | None = None) -> Snapshot:
     """Count the time since the command was given."""
-    seconds = snapshot.spent.seconds + seconds_since(snapshot, at)
+    seconds = snapshot.spent.seconds + seconds_since(snapshot, at, waited)
     return replace(snapshot, spent=replace(snapshot.spent, seconds=seconds))
 
 

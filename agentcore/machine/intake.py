@@ -93,7 +93,7 @@ def _responded(snapshot: Snapshot, event: ModelResponded) -> Intake:
     counted = count_attempt(
         snapshot,
         response,
-        seconds=seconds_since(snapshot, event.at),
+        seconds=seconds_since(snapshot, event.at, event.waited),
         response=response,
         failure=None,
         outcome=None,
@@ -111,7 +111,7 @@ def _responded(snapshot: Snapshot, event: ModelResponded) -> Intake:
 def _failed(snapshot: Snapshot, event: ModelFailed, policy: Policy) -> Intake:
     _require(snapshot.state in CALLS, snapshot, "model_failed")
     failure = Failure(event.error.type, event.error.message, provider=event.error)
-    seconds = seconds_since(snapshot, event.at)
+    seconds = seconds_since(snapshot, event.at, event.waited)
     fresh = {"response": None, "failure": failure, "outcome": None, "draw": event.draw, "calls": (), "rejected": ()}
     said = _as_the_error_says(event)
     counted = count_attempt(snapshot, said, seconds=seconds, **fresh)
@@ -189,7 +189,8 @@ def _woke_up(snapshot: Snapshot) -> Intake:
 def _operator_acted(snapshot: Snapshot, event: OperatorActed, policy: Policy) -> Intake:
     _require(snapshot.state is not State.IDLE and snapshot.state not in TERMINAL, snapshot, "operator_acted")
     busy = snapshot.state in (*CALLS, State.EXECUTE_TOOLS)
-    changed = operator_changes(spend_seconds(snapshot, event.at) if busy else snapshot, event, policy)
+    charged = spend_seconds(snapshot, event.at, event.waited) if busy else snapshot
+    changed = operator_changes(charged, event, policy)
     releasing = event.action in RELEASING
     _require(not releasing or snapshot.state is State.HELD, snapshot, event.action)
     hold = event.action in (OperatorAction.HOLD, OperatorAction.STEP)
@@ -209,7 +210,7 @@ def _operator_acted(snapshot: Snapshot, event: OperatorActed, policy: Policy) ->
 def _cancelled(snapshot: Snapshot, event: CancelRequested, policy: Policy) -> Intake:
     _require(snapshot.state is not State.IDLE and snapshot.state not in TERMINAL, snapshot, "cancel_requested")
     busy = snapshot.state in CALLS or snapshot.state is State.EXECUTE_TOOLS
-    spent, observed = spend_seconds(snapshot, event.at) if busy else snapshot, _repair_given_up(snapshot)
+    spent, observed = spend_seconds(snapshot, event.at, event.waited) if busy else snapshot, _repair_given_up(snapshot)
     if snapshot.state in CALLS:
         said = _cut_short(event.partial or ChatResponse())
         observed = (ending.reason_observed(snapshot, said.stop_reason, said.raw_stop_reason), *observed)

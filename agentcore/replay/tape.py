@@ -90,9 +90,12 @@ class Listener:
     def hear(self, before: Snapshot, event: Event) -> None:
         """One recorded event, and the snapshot before it."""
         match event:
-            case ModelResponded(response=response):
-                self._attempt(before, response, event.at, whole=True)
-            case ModelFailed(partial=partial) | Interrupted(partial=partial):
+            case ModelResponded(response=response, waited=waited):
+                self._attempt(before, response, event.at - (waited or 0.0), whole=True)
+            case ModelFailed(partial=partial, waited=waited):
+                if partial is not None and before.call is not None:
+                    self._attempt(before, partial, event.at - (waited or 0.0), whole=False)
+            case Interrupted(partial=partial):
                 if partial is not None and before.call is not None:
                     self._attempt(before, partial, event.at, whole=False)
             case ToolsReturned():

@@ -25,6 +25,8 @@ class ConnectionForm(forms.ModelForm):  # type: ignore[type-arg]
             "api_key_env",
             "max_output_tokens",
             "context_window",
+            "max_concurrent_calls",
+            "requests_per_minute",
             "hint_role",
             "max_tokens_field",
             "prefill",

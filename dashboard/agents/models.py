@@ -10,7 +10,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
-from django.core.validators import MinValueValidator
+from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
 from dashboard.agents import policy_validation, validation
@@ -19,6 +19,7 @@ from dashboard.turns.approvals import approvals_clean
 from dashboard.turns.breakpoints import breakpoints_clean
 from dashboard.turns.ids import new_id
 
+MOST_CALLS = (1_000_000, "It must be at most 1,000,000 calls; leave it empty for no limit.")
 NOT_A_CHOICE = {"invalid_choice": "“%(value)s” is not one of the choices."}
 
 
@@ -88,6 +89,22 @@ class Connection(Named):
         validators=[MinValueValidator(1, "It must be at least 1 token.")],
         help_text="Tokens of input and output together. Empty: not known.",
     )
+    max_concurrent_calls = models.PositiveIntegerField(
+        "calls at once",
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1, "It must be at least 1 call."), MaxValueValidator(*MOST_CALLS)],
+        help_text="Calls that may be under way at the same time, of all workers together; others wait in line. "
+        "Empty: no limit.",
+    )
+    requests_per_minute = models.PositiveIntegerField(
+        "calls per minute",
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1, "It must be at least 1 call."), MaxValueValidator(*MOST_CALLS)],
+        help_text="Calls that may begin within any 60 seconds, of all workers together; others wait in line. "
+        "Empty: no limit.",
+    )
     hint_role = models.CharField(
         max_length=16,
         default="system",
@@ -113,6 +130,11 @@ class Connection(Named):
         """Tokens one call may ask for, where that is known."""
         known = [number for number in (self.max_output_tokens, self.context_window) if number is not None]
         return min(known, default=None)
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether calls have to wait in line."""
+        return self.max_concurrent_calls is not None or self.requests_per_minute is not None
 
     @property
     def key_found(self) -> bool | None:

@@ -44,6 +44,8 @@ class Connection(BaseModel):
     api_key_env: str
     max_output_tokens: int | None
     context_window: int | None
+    max_concurrent_calls: int | None
+    requests_per_minute: int | None
     hint_role: str
     max_tokens_field: str
     prefill: bool
@@ -111,6 +113,9 @@ class Turn(BaseModel):
     envelope: Json = Field(description="The accepted structured answer.")
     lint: list[str]
     verdict: str = Field(description="Why it stopped, in a sentence; never empty once it has ended.")
+    waiting: str | None = Field(
+        description="Where its call stands in line for a connection with limits; told of one turn, not in lists."
+    )
 
 
 class TurnPage(BaseModel):

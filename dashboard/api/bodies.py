@@ -23,6 +23,12 @@ class Connection(Body):
     )
     max_output_tokens: int | None = Field(default=None, description="Tokens one call may ask for at most.")
     context_window: int | None = Field(default=None, description="Tokens of input and output together.")
+    max_concurrent_calls: int | None = Field(
+        default=None, description="Calls under way at the same time, of all workers; others wait in line."
+    )
+    requests_per_minute: int | None = Field(
+        default=None, description="Calls that begin within any 60 seconds, of all workers; others wait in line."
+    )
     hint_role: Literal["system", "user"] | None = Field(default=None, description="Who speaks the hint to continue.")
     max_tokens_field: Literal["max_tokens", "max_completion_tokens"] | None = Field(
         default=None, description="What an OpenAI-style server calls the cap."

@@ -17,6 +17,7 @@ from dashboard.api.openapi import TIMELINE_PARAMETERS
 from dashboard.api.problems import about, about_parts_of
 from dashboard.live import services
 from dashboard.live.following import MAX_SEQ
+from dashboard.live.selectors import waiting_words
 from dashboard.turns import presenting, selectors
 from dashboard.turns.breakpoints import breakpoints_clean
 from dashboard.turns.filters import TimelineFilters, unknown_filters
@@ -75,7 +76,7 @@ def _asked(query: QueryDict) -> tuple[TimelineFilters, int]:
 @router.get("/turns/{turn_id}", response=answers.Turn, summary="Get a turn")
 def turn_get(request: HttpRequest, turn_id: UUID) -> dict[str, Any]:
     """Where it stands, and why it stopped."""
-    return presenting.turn_shown(selectors.turn_get(turn_id))
+    return presenting.turn_shown(selectors.turn_get(turn_id), waiting=waiting_words(turn_id))
 
 
 @router.get("/turns/{turn_id}/attempts", response=list[answers.Attempt], summary="List a turn's calls of the model")

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import random
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
@@ -11,6 +12,7 @@ from typing import Any
 from agentcore import serial
 from agentcore.commands import CallModel
 from agentcore.errors import DecodeError, ErrorType, ProviderError
+from agentcore.events import Event, ModelFailed, ModelResponded
 from agentcore.messages import ChatResponse
 from agentcore.providers.base import Provider, StreamDecoder
 from agentcore.reasons import NormalizedStopReason
@@ -57,6 +59,14 @@ class Ending:
     response: ChatResponse | None = None
     error: ProviderError | None = None
 
+    def event(self, at: float, waited: float | None) -> Event:
+        """What the machine is told, at so many seconds; `waited`: of them in line."""
+        draw = random.random()  # noqa: S311 - jitter
+        if self.error is not None:
+            return ModelFailed(at, self.error, self.response, draw, waited)
+        assert self.response is not None, "a call ends in an answer or an error"
+        return ModelResponded(at, self.response, draw, waited)
+
 
 @dataclass(slots=True)
 class Exchange:
@@ -72,7 +82,7 @@ class Exchange:
     transport: Transport
     keep: Keep
     seconds: float | None
-    begun: float = field(default_factory=time.monotonic)  #: when it was made, from `run()` on
+    begun: float | None = None  #: when it was made; None before
     head: Head | None = None
     first_token: float | None = None
     received: int = 0
@@ -90,10 +100,10 @@ class Exchange:
 
     async def run(self) -> Ending:
         """Make the call. What arrived is kept before this returns, also when it is cancelled."""
+        self.begun = time.monotonic()
         headers = headers_for(self.call, self.body, self.provider, self.connection)
         if isinstance(headers, ProviderError):
             return Ending(error=headers)
-        self.begun = time.monotonic()
         exchanging = asyncio.create_task(self._exchange(headers))
         flushing = asyncio.create_task(self._flush_regularly())
         try:
@@ -218,9 +228,10 @@ class Exchange:
     def end(self, ending: Ending) -> CallEnd:
         """The attempt's columns, now that it is over."""
         now = time.monotonic()
-        first = None if self.first_token is None else round((self.first_token - self.begun) * 1000)
+        begun = now if self.begun is None else self.begun
+        first = None if self.first_token is None else round((self.first_token - begun) * 1000)
         columns = {**self._head_columns(), **_answer_columns(ending)}
-        return CallEnd(self.call.index, round((now - self.begun) * 1000), first, columns)
+        return CallEnd(self.call.index, round((now - begun) * 1000), first, columns)
 
     def _head_columns(self) -> dict[str, Any]:
         if self.head is None:

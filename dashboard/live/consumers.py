@@ -10,6 +10,7 @@ from django.template.loader import render_to_string
 from agentcore.machine.snapshot import Snapshot
 from dashboard.live.announcing import turn_group
 from dashboard.live.scenes import PACE, Scene
+from dashboard.live.selectors import waiting_words
 from dashboard.turns import history, selectors
 from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.shown import Draft, draft_shown
@@ -26,6 +27,7 @@ class TurnShows(NamedTuple):
     seq: int
     draft: int = 0
     pushed: bool = False  #: its parts were pushed, so of the next it needs only those that differ
+    line: str | None = None  #: where its call stands in line
 
 
 class Pushed(NamedTuple):
@@ -34,6 +36,7 @@ class Pushed(NamedTuple):
     seq: int
     parts: Mapping[str, str]
     draft: int  #: characters of the draft that the answer among them shows
+    line: str | None = None  #: where the call stood in line
 
 
 NOTHING_PUSHED = Pushed(-1, {}, 0)
@@ -50,6 +53,7 @@ class TurnScene(Scene):
         self.snapshot: Snapshot | None = None
         self.now = self.before = NOTHING_PUSHED
         self.streamed: tuple[int, str] | None = None  #: the draft's length and fragment, once read
+        self.line: str | None = None  #: where its call stands in line
 
     def is_waiting(self) -> bool:
         return self.unfinished
@@ -65,6 +69,7 @@ class TurnScene(Scene):
             self.turn, self.unfinished = None, False
             return
         self.unfinished = self.turn.status in UNFINISHED
+        self.line = waiting_words(self.subject) if self.unfinished else None
         if known is None or known.last_seq != self.turn.last_seq:
             self.snapshot = None
 
@@ -73,7 +78,7 @@ class TurnScene(Scene):
             return [], shows
         page = cast("TurnShows | None", shows)
         texts: list[str] = []
-        if page is None or page.seq != self.turn.last_seq:
+        if page is None or (page.seq, page.line) != (self.turn.last_seq, self.line):
             texts, page = self._grown(self.turn, page)
         length, fragment = self._draft(self.turn) if self.unfinished else (0, "")
         # Under one record a draft only grows; a shorter one was read before the parts were.
@@ -82,13 +87,13 @@ class TurnScene(Scene):
         return texts, page
 
     def _grown(self, turn: Turn, page: TurnShows | None) -> tuple[list[str], TurnShows]:
-        """There are new records: the parts that changed by them, or all."""
-        if self.now.seq != turn.last_seq:
+        """There are new records, or the line has moved: the parts that changed by it, or all."""
+        if (self.now.seq, self.now.line) != (turn.last_seq, self.line):
             self.before, self.now = self.now, self._parts(turn)
-        is_known = page is not None and page.pushed and page.seq == self.before.seq
+        is_known = page is not None and page.pushed and (page.seq, page.line) == (self.before.seq, self.before.line)
         known = self.before.parts if is_known else {}
         changed = "".join(html for name, html in self.now.parts.items() if known.get(name) != html)
-        return [changed], TurnShows(self.now.seq, self.now.draft, pushed=True)
+        return [changed], TurnShows(self.now.seq, self.now.draft, pushed=True, line=self.now.line)
 
     def _parts(self, turn: Turn) -> Pushed:
         context = {**turn_context(turn), "oob": True}
@@ -96,7 +101,7 @@ class TurnScene(Scene):
         self.snapshot = page.shown.snapshot
         both = {**context, "shown": page.shown}
         parts = {part: render_to_string(f"turns/{part}.html", both) for part in TURN_PARTS}
-        return Pushed(turn.last_seq, parts, page.draft.length if page.draft else 0)
+        return Pushed(turn.last_seq, parts, page.draft.length if page.draft else 0, self.line)
 
     def _draft(self, turn: Turn) -> tuple[int, str]:
         """What has streamed since the last record."""

@@ -6,7 +6,7 @@ flight becomes an `interrupted` event, and the machine gives its command again.
 
 import asyncio
 import contextlib
-import random
+import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -22,28 +22,25 @@ from agentcore.events import (
     CancelRequested,
     Event,
     Interrupted,
-    ModelFailed,
-    ModelResponded,
-    OperatorActed,
     ToolsReturned,
     WokeUp,
 )
 from agentcore.machine.advance import Step, advance
 from agentcore.machine.requests import command_of
-from agentcore.machine.states import State
+from agentcore.machine.states import CALLS, State
 from agentcore.messages import ChatResponse
 from agentcore.providers import get_provider
 from dashboard.conversations import line
 from dashboard.live import claims
 from dashboard.live.announcing import announce_change, announce_draft
 from dashboard.live.calling import Ending, Exchange, answer_columns, milliseconds_between, prepared_call
-from dashboard.live.finding import Loaded, left_behind, load, waiting_since
+from dashboard.live.finding import Loaded, first_event, left_behind, load, waiting_since
 from dashboard.live.inbox import Inbox, signal_handled, signal_put_away
 from dashboard.live.models import Signal
 from dashboard.live.offload import in_database, patiently
+from dashboard.live.slots import Slots
 from dashboard.live.transport import Transport
 from dashboard.metrics.counters import count_step
-from dashboard.turns import models
 from dashboard.turns.history import Standing, body_text
 from dashboard.turns.recorder import (
     Call,
@@ -73,6 +70,8 @@ class Driver:
     exchange: Exchange | None = None
     work: "asyncio.Task[Event] | None" = None
     arrival: "asyncio.Task[Signal] | None" = None  #: of the next signal
+    slots: Slots = field(default_factory=Slots)
+    recorded: float = 0.0  #: when the last record was written, by the process's clock
     waiting_since: datetime | None = None  #: when the backoff began
     ended: CallEnd | None = None  #: of the call whose event is recorded next
 
@@ -102,7 +101,7 @@ class Driver:
         """The command to perform first: of a fresh turn, of a fork, or of a history that is taken over."""
         turn, standing = self.loaded.turn, self.standing
         if standing.seq == 0:
-            return await self._record(_first_event(turn))
+            return await self._record(first_event(turn))
         if standing.snapshot.state in (State.COMPLETE, State.ABORT, State.HELD):
             return command_of(standing.snapshot)
         self.waiting_since = await patiently(waiting_since, self.turn_id)
@@ -189,7 +188,7 @@ class Driver:
         )
         await patiently(_commit, entry, signal)
         count_step(step)
-        self.ended = None
+        self.ended, self.recorded = None, time.monotonic()
         self.standing = Standing(self.standing.policy, step.snapshot, entry.seq, step, entry.started_at, now)
         self._prepare(step, entry.begun)
         await announce_change(self.turn_id, entry.seq)
@@ -256,15 +255,23 @@ class Driver:
 
     async def _call_model(self) -> Event:
         assert self.exchange is not None, "a call is prepared when its step is recorded"
-        ending = await self.exchange.run()
+        call = {"turn_id": self.turn_id, "attempt": self.exchange.call.index}
+        ending = await self.slots.hold(self.loaded.connection, work=self.exchange.run, **call)
         self.ended = self.exchange.end(ending)
-        return _event_of(ending, self._at(_now()))
+        return ending.event(self._at(_now()), self._waited())
+
+    def _waited(self) -> float | None:
+        """Seconds since the last record that the call in flight has stood in line; None where it had not to."""
+        if self.exchange is None or not self.loaded.connection.is_limited:
+            return None
+        until = time.monotonic() if self.exchange.begun is None else self.exchange.begun
+        return round(max(0.0, until - self.recorded), 3) or None
 
     def _stand_in(self, answer: ChatResponse) -> Event:
         """What an operator answered in the model's place: nobody is called."""
         assert self.exchange is not None, "a call is prepared when its step is recorded"
         self.ended = self.exchange.end(Ending(response=answer))
-        return _event_of(Ending(response=answer), self._at(_now()))
+        return Ending(response=answer).event(self._at(_now()), None)
 
     async def _let_tools_finish(self) -> None:
         """A worker that stops gives its tools a moment: their results are kept, and the next worker finds them."""
@@ -282,33 +289,19 @@ class Driver:
 
     def _signal_event(self, signal: Signal) -> Event:
         at = self._at(_now())
+        waited = self._waited() if self.standing.snapshot.state in CALLS else None
         if signal.action != "cancel":
             payload = {"type": "operator_acted", "at": at, "by": signal.by, "action": signal.action, **signal.payload}
-            return serial.event_from_json(payload)
+            return serial.event_from_json({**payload, "waited": waited})
         partial = None
         if self.exchange is not None and self.ended is None and isinstance(self._command, CallModel):
             partial = self.exchange.partial()
             self.ended = self.exchange.end(Ending(response=partial))
-        return CancelRequested(at, signal.by, partial)
+        return CancelRequested(at, signal.by, partial, waited)
 
     @property
     def _command(self) -> Command:
         return command_of(self.standing.snapshot)
-
-
-def _first_event(turn: models.Turn) -> Event:
-    """A fresh turn begins with its user's input; a fork with the one who made it."""
-    if turn.base_snapshot is not None:
-        return OperatorActed(0.0, turn.setup.get("by", "fork"))
-    return serial.event_from_json({"type": "started", "at": 0.0, "breakpoints": turn.breakpoints, **turn.setup})
-
-
-def _event_of(ending: Ending, at: float) -> Event:
-    draw = random.random()  # noqa: S311 - jitter
-    if ending.error is not None:
-        return ModelFailed(at, ending.error, ending.response, draw)
-    assert ending.response is not None, "a call ends in an answer or an error"
-    return ModelResponded(at, ending.response, draw)
 
 
 def _commit(entry: Entry, signal: Signal | None) -> None:

@@ -1,8 +1,9 @@
-"""What all turns of one worker process share: the pool of connections to providers, and the inbox of signals."""
+"""What all turns of one worker process share: connections to providers, the inbox of signals, places in line."""
 
 from dataclasses import dataclass, field
 
 from dashboard.live.inbox import Inbox
+from dashboard.live.slots import Slots
 from dashboard.live.transport import Transport
 
 
@@ -10,6 +11,7 @@ from dashboard.live.transport import Transport
 class Engine:
     transport: Transport = field(default_factory=Transport)
     inbox: Inbox = field(default_factory=Inbox)
+    slots: Slots = field(default_factory=Slots)
 
 
 engine = Engine()

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from agentcore import serial
+from agentcore.events import Event, OperatorActed
 from agentcore.messages import ChatResponse
 from dashboard.agents.models import Connection
 from dashboard.turns import models
@@ -32,6 +34,13 @@ def _connection_of(turn: models.Turn) -> Connection:
     if other is None or other == turn.agent.connection.name:
         return turn.agent.connection
     return Connection.objects.get(project=turn.project_id, name=other)
+
+
+def first_event(turn: models.Turn) -> Event:
+    """A fresh turn begins with its user's input; a fork with the one who made it."""
+    if turn.base_snapshot is not None:
+        return OperatorActed(0.0, turn.setup.get("by", "fork"))
+    return serial.event_from_json({"type": "started", "at": 0.0, "breakpoints": turn.breakpoints, **turn.setup})
 
 
 @dataclass(frozen=True, slots=True)

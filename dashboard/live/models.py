@@ -1,6 +1,11 @@
-"""Signal: what a person wants of a running turn. The driver alone writes history; a signal is how others reach it."""
+"""What drivers of many processes share beside the histories.
+
+Signal      what a person wants of a running turn; the driver alone writes history, a signal is how others reach it
+CallSlot    a call of a connection with limits: its place in line, then its slot
+"""
 
 from django.db import models
+from django.db.models.functions import Now
 
 from dashboard.turns.fields import ExactJSONField
 
@@ -28,3 +33,28 @@ class Signal(models.Model):
 
     def __str__(self) -> str:
         return f"{self.action} of {self.turn_id} by {self.by}"
+
+
+class CallSlot(models.Model):
+    """A call that waits, is under way, or was within the last minute. The line is the order of ids.
+
+    `seen_at` is a lease, by the database's clock: its worker is heard of each second, or the slot is free again.
+    """
+
+    connection = models.ForeignKey("agents.Connection", on_delete=models.CASCADE, db_index=False)
+    turn_id = models.UUIDField()
+    attempt = models.PositiveIntegerField()
+    asked_at = models.DateTimeField(db_default=Now())
+    seen_at = models.DateTimeField(db_default=Now())
+    granted_at = models.DateTimeField(null=True)
+    released_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["id"]
+        indexes = [
+            models.Index(fields=["connection", "granted_at", "id"], name="live_callslot_line"),
+            models.Index(fields=["turn_id"], condition=models.Q(released_at=None), name="live_callslot_turn"),
+        ]
+
+    def __str__(self) -> str:
+        return f"attempt {self.attempt} of {self.turn_id}"

@@ -29,7 +29,7 @@ async def drive_turn(context: JobContext, turn_id: str, failures: int = 0) -> No
     job = context.job.id
     assert job is not None, "a job that runs has an id"
     try:
-        await Driver(UUID(turn_id), engine.transport, engine.inbox).drive()
+        await Driver(UUID(turn_id), engine.transport, engine.inbox, slots=engine.slots).drive()
     except LostTurnError as error:
         log.info("turn_lost", turn=turn_id, why=str(error))
     except asyncio.CancelledError:

@@ -9,6 +9,7 @@ from agentcore.machine.states import CALLS, DECIDING
 from agentcore.merging import merge_continuation
 from agentcore.reasons import TurnStatus
 from agentcore.replay import Recording
+from dashboard.live.selectors import waiting_words
 from dashboard.turns import history
 from dashboard.turns.diagram import Diagram, diagram_of
 from dashboard.turns.island import island
@@ -209,10 +210,16 @@ def turn_shown(turn: Turn, *, step: int | None = None) -> TurnShown:
         turn=turn,
         shown=shown,
         draft=draft_shown(turn, shown.snapshot) if unfinished else None,
-        verdict=turn.verdict or standing_words(turn, shown.snapshot),
+        verdict=turn.verdict or _standing(turn, shown.snapshot),
         verified=verified,
         cores=cores(turn) if verified is False else "",
     )
+
+
+def _standing(turn: Turn, snapshot: Snapshot) -> str:
+    """Where the turn stands; a call that is still to be made stands in line."""
+    words = waiting_words(turn.id) if snapshot.state in CALLS else None
+    return f"{words[0].upper()}{words[1:]}." if words else standing_words(turn, snapshot)
 
 
 def _waits(turn: Turn) -> dict[int, float]:

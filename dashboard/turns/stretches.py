@@ -1,4 +1,4 @@
-"""What the time of a turn went into: waiting for the first token, streaming, backing off, tools, being held."""
+"""What the time of a turn went into: standing in line, waiting for the first token, streaming, tools, being held."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -9,10 +9,10 @@ from dashboard.turns.stepping import Span
 
 TINTS = 4
 TOP, HEIGHT = 2, 14  #: of the bars
-#: What is waited for after each command; a call has two parts.
+#: What is waited for after each command; a call has three parts.
 KINDS: Mapping[str, str] = {"run_tools": "tools", "wait": "waiting", "hold": "held"}
 #: In the order of the legend.
-ORDER = ("first token", "stream", "waiting", "tools", "held")
+ORDER = ("in line", "first token", "stream", "waiting", "tools", "held")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,15 +70,25 @@ def _between(span: Span, following: Span | None, waits: Mapping[int, float]) -> 
     if kind in KINDS:
         yield Stretch(KINDS[kind], 0, since, until, passed)
     elif kind == "call_model":
-        attempt = command["attempt"]
-        silent = following is not None and isinstance(following.record.event, ModelFailed) and attempt not in waits
-        waited = passed if silent else min(waits.get(attempt, 0.0), passed)
-        share = waited / passed if passed else 0.0
+        yield from _call(command["attempt"], since, until, passed, following, waits)
+
+
+def _call(
+    attempt: int, since: int, until: int, passed: float, following: Span | None, waits: Mapping[int, float]
+) -> Iterator[Stretch]:
+    """In line for a slot, until the first token, and the stream."""
+    event = following.record.event if following else None
+    in_line = min(getattr(event, "waited", None) or 0.0, passed)
+    silent = isinstance(event, ModelFailed) and attempt not in waits
+    waited = passed - in_line if silent else min(waits.get(attempt, 0.0), passed - in_line)
+    begun, first = ((in_line + part) / passed if passed else 0.0 for part in (0.0, waited))
+    if in_line:
+        yield Stretch("in line", 0, since, until, in_line, 0.0, begun)
+    if waited:
+        yield Stretch("first token", 0, since, until, waited, begun, first)
+    if not silent:
         tint = (attempt - 1) % TINTS + 1
-        if waited:
-            yield Stretch("first token", 0, since, until, waited, 0.0, share)
-        if not silent:
-            yield Stretch("stream", tint, since, until, passed - waited, share, 1.0)
+        yield Stretch("stream", tint, since, until, passed - in_line - waited, first, 1.0)
 
 
 def layers_of(stretches: Iterable[Stretch], places: tuple[float, ...], length: float) -> tuple[Layer, ...]:
