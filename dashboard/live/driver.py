@@ -22,6 +22,7 @@ from agentcore.events import (
     CancelRequested,
     Event,
     Interrupted,
+    OperatorActed,
     ToolsReturned,
     WokeUp,
 )
