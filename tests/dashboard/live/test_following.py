@@ -102,10 +102,7 @@ async def test_two_watchers_are_told_the_same(queued: Turn):
 
 
 async def test_a_watcher_needs_no_word_of_the_layer(queued: Turn, monkeypatch: pytest.MonkeyPatch):
-    async def dropped(*_: object) -> None:
-        return None
-
-    monkeypatch.setattr("dashboard.live.announcing._send", dropped)
+    monkeypatch.setattr("dashboard.live.announcing._say", lambda _words: None)
     told, _ = await asyncio.gather(watched(queued), driven(queued))
     assert seqs(told) == [1, 2, 3, 4, 5]
     assert told[-1].kind == "end"
