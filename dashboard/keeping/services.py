@@ -99,6 +99,11 @@ def _stored(file: TurnFile, judged: Judged, by: User | None) -> models.Turn:
     turn.save(force_insert=True)
     models.Turn.objects.filter(id=turn.id).update(created_at=said.created_at)
     store_history(turn, file, judged)
+    _remember(turn, file, by)
+    return turn
+
+
+def _remember(turn: models.Turn, file: TurnFile, by: User | None) -> None:
     Origin.objects.create(
         turn=turn,
         original_id=file.id,
@@ -109,7 +114,6 @@ def _stored(file: TurnFile, judged: Judged, by: User | None) -> models.Turn:
         imported_by=by,
         told=_told(file),
     )
-    return turn
 
 
 def _agent(said: shapes.Turn, judged: Judged) -> Agent | None:

@@ -1,20 +1,62 @@
-"""Fragments of the timeline: its facets, its histogram, and what to take away where nothing is found."""
+"""The timeline, and its fragments: facets, histogram, and what to take away where nothing is found."""
+
+from typing import Any, cast
 
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_safe
 
+from dashboard.accounts.models import User
 from dashboard.agents.selectors import project_default
 from dashboard.timeline import chips, selectors
 from dashboard.timeline.bounding import bounded
 from dashboard.timeline.chart import chart_of
+from dashboard.timeline.opening import EVERYTHING, opening_view, view_id_of
+from dashboard.timeline.presets import presets
+from dashboard.timeline.saved_views import saved_views
+from dashboard.timeline.uncounted import chosen_facets
 from dashboard.turns.filters import TimelineFilters
+from dashboard.turns.listing import address_of, listing_of
 
 MOST_VALUES = 60  #: of one facet that are listed
 STACKS = {"model_stop_reason": "why the model stopped", "stop_reason": "why the agent stopped"}
 
 #: What it means that a turn has no such reason.
 NONE = {"model_stop_reason": "no answer’s end", "stop_reason": "not stopped yet"}
+
+
+@require_safe
+def timeline(request: HttpRequest) -> HttpResponse:
+    """The newest turns the filters let through; htmx swaps the list alone."""
+    opening = opening_view(request=request, project=project_default(), user=cast("User", request.user))
+    wants_list = request.headers.get("HX-Target") == "timeline"
+    if opening is not None and opening.query and not request.GET and not wants_list:
+        return redirect(address_of(opening.query))
+    listing = listing_of(request.GET)
+    everything = EVERYTHING if opening else "/"
+    context = {"listing": listing, "chips": chips.chips_of(listing.filters), "everything": everything}
+    if wants_list:
+        # htmx puts only answers of 200 into the page.
+        response = render(request, "turns/_timeline.html", context)
+        response["HX-Push-Url"] = listing.address if listing.query else everything
+    else:
+        context |= _around(request, listing.filters)
+        response = render(request, "turns/timeline.html", context, status=400 if listing.errors else 200)
+    patch_vary_headers(response, ["HX-Target"])
+    return response
+
+
+def _around(request: HttpRequest, filters: TimelineFilters) -> dict[str, Any]:
+    """What the page has around its list: the filters as far as they need no counting, saved views."""
+    project, user = project_default(), cast("User", request.user)
+    return {
+        "facets": chosen_facets(filters),
+        "presets": presets(timezone.now()),
+        "views": saved_views(project=project, user=user),
+        "opening": view_id_of(request),
+    }
 
 
 @require_safe

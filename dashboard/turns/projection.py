@@ -6,7 +6,7 @@ from typing import Any
 
 from agentcore import VERSION
 from agentcore.lint import CODES
-from agentcore.machine.snapshot import Snapshot
+from agentcore.machine.snapshot import Snapshot, Spent
 from agentcore.machine.states import State
 from agentcore.reasons import StopReason, TurnStatus
 from agentcore.verdict import verdict
@@ -15,7 +15,7 @@ from dashboard.turns.fields import storable_text
 
 def project(snapshot: Snapshot, *, seq: int, started_at: datetime | None, at: datetime | None) -> dict[str, Any]:
     """The columns of a turn whose last record is `seq`, recorded `at`; `failed_by` is told apart, by the records."""
-    end, spent = snapshot.end, snapshot.spent
+    end = snapshot.end
     ended = end is not None
     return {
         "status": status_of(snapshot).value,
@@ -29,13 +29,6 @@ def project(snapshot: Snapshot, *, seq: int, started_at: datetime | None, at: da
         "output_text": storable_text(end.output_text if end else snapshot.output_text),
         "notice": storable_text(end.notice) if end else "",
         "verdict": storable_text(verdict(snapshot)),
-        "input_tokens": spent.input_tokens,
-        "output_tokens": spent.output_tokens,
-        "tokens_estimated": spent.estimated,
-        "attempts": spent.attempts,
-        "continuations": spent.continuations,
-        "tool_repairs": spent.tool_repairs,
-        "envelope_retries": spent.envelope_retries,
         "started_at": started_at,
         "finished_at": at if ended else None,
         "duration_ms": round(snapshot.at * 1000) if ended else None,
@@ -43,7 +36,20 @@ def project(snapshot: Snapshot, *, seq: int, started_at: datetime | None, at: da
         "lint": [code for code in CODES if code in snapshot.flagged],
         "last_seq": seq,
         "core_version": VERSION,
+        **_spent(snapshot.spent),
         **_asked(snapshot),
+    }
+
+
+def _spent(spent: Spent) -> dict[str, Any]:
+    return {
+        "input_tokens": spent.input_tokens,
+        "output_tokens": spent.output_tokens,
+        "tokens_estimated": spent.estimated,
+        "attempts": spent.attempts,
+        "continuations": spent.continuations,
+        "tool_repairs": spent.tool_repairs,
+        "envelope_retries": spent.envelope_retries,
     }
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.urls import URLPattern, path
 
+from dashboard.timeline.views import timeline
 from dashboard.turns import views
 
 app_name = "turns"
@@ -16,7 +17,7 @@ def either(route: str, view: Callable[..., Any], name: str) -> list[URLPattern]:
 
 
 urlpatterns = [
-    path("", views.timeline, name="timeline"),
+    path("", timeline, name="timeline"),
     *either("turns/<uuid:turn_id>", views.detail, "detail"),
     *either("turns/<uuid:turn_id>/transcript", views.transcript, "transcript"),
     *either("turns/<uuid:turn_id>/attempts", views.attempts, "attempts"),

@@ -1,65 +1,22 @@
-"""The timeline and the turn."""
+"""The turn: its page, and what of it is fetched apart."""
 
-from typing import Any, cast
+from typing import Any
 from uuid import UUID
 
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
-from django.utils import timezone
-from django.utils.cache import patch_vary_headers
+from django.shortcuts import render
 from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_safe
 
-from dashboard.accounts.models import User
-from dashboard.agents.selectors import project_default
 from dashboard.commenting.selectors import remarks_of
-from dashboard.timeline.chips import chips_of
-from dashboard.timeline.opening import EVERYTHING, opening_view, view_id_of
-from dashboard.timeline.presets import presets
-from dashboard.timeline.saved_views import saved_views
-from dashboard.timeline.uncounted import chosen_facets
 from dashboard.turns import history, selectors
 from dashboard.turns.attempts_page import attempts_page
 from dashboard.turns.curl import curl_command
-from dashboard.turns.filters import TimelineFilters
-from dashboard.turns.listing import address_of, listing_of
 from dashboard.turns.models import Attempt, Turn
 from dashboard.turns.shown import turn_shown
 
 MAX_PIECES = 200  #: of a stream that are listed
 MAX_SHOWN_RAW = 400_000  #: characters of one request or answer on the page; all of it can be downloaded
-
-
-@require_safe
-def timeline(request: HttpRequest) -> HttpResponse:
-    """The newest turns the filters let through; htmx swaps the list alone."""
-    opening = opening_view(request=request, project=project_default(), user=cast("User", request.user))
-    wants_list = request.headers.get("HX-Target") == "timeline"
-    if opening is not None and opening.query and not request.GET and not wants_list:
-        return redirect(address_of(opening.query))
-    listing = listing_of(request.GET)
-    everything = EVERYTHING if opening else "/"
-    context = {"listing": listing, "chips": chips_of(listing.filters), "everything": everything}
-    if wants_list:
-        # htmx puts only answers of 200 into the page.
-        response = render(request, "turns/_timeline.html", context)
-        response["HX-Push-Url"] = listing.address if listing.query else everything
-    else:
-        context |= _around(request, listing.filters)
-        response = render(request, "turns/timeline.html", context, status=400 if listing.errors else 200)
-    patch_vary_headers(response, ["HX-Target"])
-    return response
-
-
-def _around(request: HttpRequest, filters: TimelineFilters) -> dict[str, Any]:
-    """What the page has around its list: the filters as far as they need no counting, saved views."""
-    project, user = project_default(), cast("User", request.user)
-    return {
-        "facets": chosen_facets(filters),
-        "presets": presets(timezone.now()),
-        "views": saved_views(project=project, user=user),
-        "opening": view_id_of(request),
-    }
 
 
 def turn_or_404(turn_id: UUID) -> Turn:
