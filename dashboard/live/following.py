@@ -90,14 +90,20 @@ def _json(shown: Any) -> str:
 async def followed(follower: Follower, caller: str) -> AsyncGenerator[list[Message], None]:
     """What there is to tell, look by look: at least one a second, often an empty one.
 
-    Ends with the turn, after `LIFETIME`, and when the server stops. Raises `TooManyStreamsError`.
+    Ends with the turn, after `LIFETIME`, and when the database or the server stops. Raises `TooManyStreamsError`.
     """
     deadline = asyncio.get_running_loop().time() + LIFETIME
     with streams.opened(caller) as wake:
         async with _announced(follower.turn_id, wake):
             while not streams.ending:
                 wake.clear()
-                yield await in_database(follower.look)
+                try:
+                    told = await in_database(follower.look)
+                except Exception as error:
+                    # A database that is away: who comes back when it is there misses nothing.
+                    log.warning("stream_failed", turn=str(follower.turn_id), error=str(error))
+                    return
+                yield told
                 if follower.over or asyncio.get_running_loop().time() > deadline:
                     return
                 if not follower.behind:

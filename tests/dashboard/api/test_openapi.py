@@ -25,6 +25,7 @@ CALLS = {
     ("get", "/turns/{turn_id}/attempts"): "200",
     ("get", "/turns/{turn_id}/records"): "200",
     ("get", "/turns/{turn_id}/evaluations"): "200",
+    ("get", "/turns/{turn_id}/events"): "200",
     ("post", "/turns/{turn_id}/cancel"): "202",
     ("post", "/turns/{turn_id}/control"): "202",
     ("post", "/turns/{turn_id}/replay"): "200",
@@ -75,6 +76,19 @@ def test_every_reference_in_the_schema_leads_somewhere(api: Program):
     text = api.get("/openapi.json").content.decode()
     schemas = api.get("/openapi.json").json()["components"]["schemas"]
     assert set(re.findall(r"#/components/schemas/(\w+)", text)) <= schemas.keys()
+
+
+def test_the_events_of_a_stream_are_described_and_where_to_find_them_as_a_socket(schema: dict):
+    answers = operations(schema)[("get", "/turns/{turn_id}/events")]["responses"]
+    described = answers["200"]["content"]["text/event-stream"]["x-events"]
+    assert {kind: event["$ref"].rpartition("/")[2] for kind, event in described.items()} == {
+        "record": "Record",
+        "draft": "Draft",
+        "end": "Turn",
+    }
+    assert set(schema["components"]["schemas"]["Draft"]["properties"]) == {"attempt", "offset", "text"}
+    assert "429" in answers
+    assert "/ws/turns/{turn_id}/?format=json" in schema["info"]["description"]
 
 
 def test_operation_ids_are_unique(schema: dict):

@@ -9,6 +9,7 @@ from uuid import UUID
 
 import pytest
 from channels.db import database_sync_to_async
+from django.db import OperationalError
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -196,6 +197,16 @@ async def test_a_stream_that_is_old_ends_so_that_its_token_is_asked_for_again(
 ):
     monkeypatch.setattr(following, "LIFETIME", 0.0)
     assert await asyncio.wait_for(watched(queued), 10) == []
+
+
+async def test_a_stream_ends_where_the_database_is_away(queued: Turn, monkeypatch: pytest.MonkeyPatch):
+    def away(_: Follower) -> list[Message]:
+        raise OperationalError("the database is away")
+
+    monkeypatch.setattr(Follower, "look", away)
+    follower = Follower(queued.id)
+    assert await asyncio.wait_for(watched(queued, follower), 10) == []
+    assert not follower.over
 
 
 def test_one_caller_has_so_many_streams_and_leaves_room_to_others(monkeypatch: pytest.MonkeyPatch):
