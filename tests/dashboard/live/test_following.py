@@ -3,18 +3,23 @@
 import asyncio
 import json
 import random
+from collections.abc import Callable
 from contextlib import aclosing
 from itertools import groupby
+from typing import Any
 from uuid import UUID
 
 import pytest
 from channels.db import database_sync_to_async
+from channels.layers import InMemoryChannelLayer
+from channels_redis.pubsub import RedisPubSubChannelLayer
 from django.db import OperationalError
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dashboard.agents.models import Connection
 from dashboard.live import following, streams
+from dashboard.live.announcing import announce_change
 from dashboard.live.following import MAX_SEQ, Follower, Message, followed
 from dashboard.live.services import turn_give_up, turn_start
 from dashboard.live.streams import Streams, TooManyStreamsError
@@ -107,6 +112,48 @@ async def test_a_watcher_needs_no_word_of_the_layer(queued: Turn, monkeypatch: p
     told, _ = await asyncio.gather(watched(queued), driven(queued))
     assert seqs(told) == [1, 2, 3, 4, 5]
     assert told[-1].kind == "end"
+
+
+Layer = Callable[[], Any]
+
+
+@pytest.fixture(params=["memory", "redis"])
+def layer_of(request: pytest.FixtureRequest) -> Layer:
+    """The layer as a process has it; over Redis, each its own."""
+    if request.param == "memory":
+        shared = InMemoryChannelLayer()
+        return lambda: shared
+    host = {"address": request.getfixturevalue("redis_url"), "socket_timeout": None}
+    return lambda: RedisPubSubChannelLayer(hosts=[host])
+
+
+async def test_the_layers_word_wakes_a_watcher(queued: Turn, layer_of: Layer, monkeypatch: pytest.MonkeyPatch):
+    here, there = layer_of(), layer_of()
+    monkeypatch.setattr(following, "get_channel_layer", lambda: here)
+    monkeypatch.setattr("dashboard.live.announcing.get_channel_layer", lambda: there)
+    monkeypatch.setattr(following, "PATIENCE", 600.0)
+    monkeypatch.setattr(following, "PACE", 0.0)
+    looks: list[list[Message]] = []
+
+    async def watch() -> None:
+        async with aclosing(followed(Follower(queued.id), "someone")) as told:
+            async for messages in told:
+                looks.append(messages)  # noqa: PERF401 - they are looked at while they come
+
+    watching = asyncio.create_task(watch())
+    while not looks:
+        await asyncio.sleep(0.01)
+    await database_sync_to_async(turn_give_up)(turn_id=queued.id, why="nobody comes")
+    deadline = asyncio.get_running_loop().time() + 20
+    while not watching.done():
+        # It may not listen yet; once it does, one word is enough.
+        assert asyncio.get_running_loop().time() < deadline
+        await announce_change(queued.id, 0)
+        await asyncio.wait({watching}, timeout=0.1)
+    assert [message.kind for messages in looks for message in messages] == ["end"]
+    assert len(looks) == 2
+    for layer in (here, there):
+        await layer.flush()
 
 
 class Broken:
