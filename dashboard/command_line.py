@@ -62,7 +62,7 @@ def _done(asked: Namespace) -> int:
 
 def _start(whystop: Whystop, asked: Namespace, output: Output) -> int:
     overrides: dict[str, Any] = {"limits": _limits(asked), "max_tokens": asked.max_tokens, "model": asked.model}
-    given = {name: value for name, value in overrides.items() if value}
+    given = {name: value for name, value in overrides.items() if value not in (None, {})}
     turn = whystop.start(asked.agent, asked.text, breakpoints=asked.breakpoints or (), **given)
     return _watched(turn, asked, output)
 
@@ -99,7 +99,7 @@ def _is_held_by(message: Message, turn: Turn) -> bool:
 
 def _act(whystop: Whystop, asked: Namespace, output: Output) -> int:
     given = {"limits": _limits(asked), "max_tokens": asked.max_tokens}
-    changes: dict[str, Any] = {name: value for name, value in given.items() if value}
+    changes: dict[str, Any] = {name: value for name, value in given.items() if value not in (None, {})}
     return _watched(whystop.turn(asked.id).act(asked.command, **changes), asked, output)
 
 
@@ -122,6 +122,12 @@ def _list(whystop: Whystop, asked: Namespace, output: Output) -> int:
 
 def _limits(asked: Namespace) -> Mapping[str, Any]:
     return {f.name: value for f in fields(Limits) if (value := getattr(asked, f.name)) is not None}
+
+
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and 0 < len(text) < 10):
+        raise ArgumentTypeError(f"{text}: it must be a whole number")
+    return int(text)
 
 
 def _breakpoint(text: str) -> dict[str, str]:
@@ -163,7 +169,7 @@ def _parser() -> ArgumentParser:
     listing = command("list", _list, "turns, newest first")
     listing.add_argument("--status", help="running, held, completed, …")
     listing.add_argument("--agent", help="of one agent")
-    listing.add_argument("--most", type=int, default=20, help="how many (default: 20)")
+    listing.add_argument("--most", type=_count, default=20, help="how many (default: 20)")
     return parser
 
 

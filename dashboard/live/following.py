@@ -28,6 +28,7 @@ log = structlog.get_logger(__name__)
 
 PACE = 0.15  #: seconds between two looks
 PATIENCE = 1.0  #: seconds until a look that nothing announced
+GATHER = 0.01  #: seconds in which others may join a look; an announcement wakes all watchers of a turn
 LIFETIME = 900.0  #: seconds of one stream; who comes back is asked for a valid token again
 MOST_RECORDS = 20  #: read at once
 MAX_SEQ = 2**31 - 1
@@ -98,7 +99,7 @@ async def followed(follower: Follower, caller: str) -> AsyncGenerator[list[Messa
             while not streams.ending:
                 wake.clear()
                 try:
-                    told = await in_database(follower.look)
+                    told = await _looked(follower)
                 except Exception as error:
                     # A database that is away: who comes back when it is there misses nothing.
                     log.warning("stream_failed", turn=str(follower.turn_id), error=str(error))
@@ -109,7 +110,34 @@ async def followed(follower: Follower, caller: str) -> AsyncGenerator[list[Messa
                 if not follower.behind:
                     await asyncio.sleep(PACE)
                     with suppress(TimeoutError):
-                        await asyncio.wait_for(wake.wait(), PATIENCE)
+                        await asyncio.wait_for(wake.wait(), _until_the_tick())
+
+
+def _until_the_tick() -> float:
+    """Seconds until all that hear nothing look, at the same moment."""
+    return PATIENCE - asyncio.get_running_loop().time() % PATIENCE
+
+
+#: Looks that are about to begin, by what they will tell: of which turn, after which record and piece.
+_gathering: dict[tuple[UUID, int, Place], "asyncio.Task[tuple[Follower, list[Message]]]"] = {}
+
+
+async def _looked(follower: Follower) -> list[Message]:
+    """What there is to tell. Those who have been told as much and look at the same moment look once together."""
+    known = (follower.turn_id, follower.seq, follower.place)
+    if known not in _gathering:
+        _gathering[known] = asyncio.create_task(_look(known))
+    after, told = await asyncio.shield(_gathering[known])
+    follower.seq, follower.place, follower.over, follower.behind = after.seq, after.place, after.over, after.behind
+    return told
+
+
+async def _look(known: tuple[UUID, int, Place]) -> tuple[Follower, list[Message]]:
+    follower = Follower(*known)
+    await asyncio.sleep(GATHER)
+    # From here on it may be too early for what another has heard of.
+    del _gathering[known]
+    return follower, await in_database(follower.look)
 
 
 @asynccontextmanager

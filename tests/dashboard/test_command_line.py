@@ -35,6 +35,7 @@ def whystop(*words: str, **environment: str) -> subprocess.CompletedProcess[str]
         (["--url", "nowhere", "list"], {"WHYSTOP_TOKEN": "x"}, 1, "The address must be like http://127.0.0.1:8321"),
         (["list"], {"WHYSTOP_TOKEN": "x", "WHYSTOP_URL": "http://127.0.0.1:1"}, 1, "Whystop does not answer at"),
         (["start", "a", "b", "--break", "state"], {}, 2, "state: write it as state=continue_pending"),
+        (["list", "--most", "-1"], {}, 2, "-1: it must be a whole number"),
         (["jump"], {}, 2, "invalid choice: 'jump'"),
         ([], {}, 2, "COMMAND"),
     ],

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import random
+from collections import Counter
 from collections.abc import Callable
 from contextlib import aclosing
 from itertools import groupby
@@ -105,6 +106,24 @@ async def test_a_turn_watched_while_it_runs_is_told_in_order_with_what_streams(q
 async def test_two_watchers_are_told_the_same(queued: Turn):
     one, other, _ = await asyncio.gather(watched(queued), watched(queued), driven(queued))
     assert [m for m in one if m.kind != "draft"] == [m for m in other if m.kind != "draft"]
+
+
+async def test_a_hundred_watchers_cost_the_database_little_more_than_one(queued: Turn, monkeypatch: pytest.MonkeyPatch):
+    looks: Counter[int] = Counter()
+    really = Follower.look
+
+    def counted(follower: Follower) -> list[Message]:
+        looks[watchers] += 1
+        return really(follower)
+
+    monkeypatch.setattr(Follower, "look", counted)
+    monkeypatch.setattr(streams, "MOST", 200)
+    again = await database_sync_to_async(turn_start)(agent=queued.agent, input_text="Slowly, please.")
+    for watchers, turn in ((1, queued), (100, again)):
+        *told, _ = await asyncio.gather(*(watched(turn) for _ in range(watchers)), driven(turn))
+        assert all(seqs(messages) == [1, 2, 3, 4, 5] for messages in told)
+        assert all(said(messages).keys() == {1, 2, 3, 4} for messages in told)
+    assert looks[100] < 10 * looks[1]
 
 
 async def test_a_watcher_needs_no_word_of_the_layer(queued: Turn, monkeypatch: pytest.MonkeyPatch):

@@ -123,6 +123,7 @@ def test_a_turn_is_started_held_changed_and_ended_from_the_command_line(start):
     assert (code, lines.count('{"record": '), lines.count('{"turn": ')) == (0, lines.count("\n") - 1, 1)
     assert cli("hold", turn) == (1, "This turn has ended already: it is completed.\n")
     assert cli("start", "sim-essay", "Why?", "--max-tokens", "60", "--max-continuations", "1", "--watch")[0] == 3
+    assert cli("start", "sim-essay", "Why?", "--max-tokens", "0")[0] == 1
     assert cli("start", "sim-refuse", "Why?", "--watch")[0] == 5
     _ctrl_c_leaves_the_turn_running(cli)
     assert server.stop() == (0, "", "")
