@@ -22,13 +22,11 @@ from dashboard.live.offload import AWAY, PATIENCE_SECONDS, PAUSE_SECONDS
 from dashboard.live.transport import Head, Transport, TransportError
 from dashboard.turns.fields import storable_text
 from dashboard.turns.history import MESSAGE_KEYS
+from dashboard.turns.models import ANSWERED_BY
 from dashboard.turns.recorder import Call, CallEnd
 
 FLUSH_SECONDS = 0.2  #: what a crash may cost at most: 250 ms of stream
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
-
-#: Beside an answer's headers: who answered in the model's place.
-ANSWERED_BY = "x-whystop-answered-by"
 
 Keep = Callable[[int, bytes, str], Awaitable[None]]  #: (n, raw bytes, text decoded from them)
 

@@ -1,6 +1,6 @@
 """What the live sockets show: scenes that read the database and push the very parts the pages were made of."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from typing import NamedTuple, cast
 from uuid import UUID
 
@@ -9,6 +9,8 @@ from django.template.loader import render_to_string
 
 from agentcore.machine.snapshot import Snapshot
 from dashboard.live.announcing import turn_group
+from dashboard.live.models import Signal
+from dashboard.live.operating import refused_of
 from dashboard.live.scenes import PACE, Scene
 from dashboard.live.selectors import waiting_words
 from dashboard.turns import history, selectors
@@ -17,7 +19,7 @@ from dashboard.turns.shown import Draft, draft_shown
 from dashboard.turns.views import turn_context
 
 #: The parts of a turn's page that change while it runs.
-TURN_PARTS = ("_head", "_machine", "_answer", "_moments", "_attempts", "_deck", "_break")
+TURN_PARTS = ("_head", "_machine", "_answer", "_moments", "_attempts", "_deck", "_operate", "_break")
 SLOW_DRAFT = 60_000  #: characters of a draft that are pushed in one `PACE`; longer ones are pushed less often
 
 
@@ -28,6 +30,7 @@ class TurnShows(NamedTuple):
     draft: int = 0
     pushed: bool = False  #: its parts were pushed, so of the next it needs only those that differ
     line: str | None = None  #: where its call stands in line
+    refused: tuple[int, ...] = ()  #: signals it shows as not done
 
 
 class Pushed(NamedTuple):
@@ -54,6 +57,7 @@ class TurnScene(Scene):
         self.now = self.before = NOTHING_PUSHED
         self.streamed: tuple[int, str] | None = None  #: the draft's length and fragment, once read
         self.line: str | None = None  #: where its call stands in line
+        self.refused: list[Signal] = []  #: what was asked for and is not done, which no record tells of
 
     def is_waiting(self) -> bool:
         return self.unfinished
@@ -70,6 +74,7 @@ class TurnScene(Scene):
             return
         self.unfinished = self.turn.status in UNFINISHED
         self.line = waiting_words(self.subject) if self.unfinished else None
+        self.refused = list(refused_of(self.turn))
         if known is None or known.last_seq != self.turn.last_seq:
             self.snapshot = None
 
@@ -80,6 +85,9 @@ class TurnScene(Scene):
         texts: list[str] = []
         if page is None or (page.seq, page.line) != (self.turn.last_seq, self.line):
             texts, page = self._grown(self.turn, page)
+        refused = tuple(signal.id for signal in self.refused)
+        if refused and refused != page.refused:
+            texts, page = [*texts, _refused_fragment(self.refused)], page._replace(refused=refused)
         length, fragment = self._draft(self.turn) if self.unfinished else (0, "")
         # Under one record a draft only grows; a shorter one was read before the parts were.
         if length > page.draft:
@@ -113,6 +121,10 @@ class TurnScene(Scene):
             self.pace = PACE * (1 + length // SLOW_DRAFT)
             self.streamed = (length, _draft_fragment(draft) if draft else "")
         return self.streamed
+
+
+def _refused_fragment(signals: Sequence[Signal]) -> str:
+    return render_to_string("live/_operate_refused.html", {"operating": {"refused": signals}, "oob": True})
 
 
 def _draft_fragment(draft: Draft) -> str:

@@ -13,5 +13,6 @@ urlpatterns = [
     path("live", conversations.choose),
     *either("agents/<str:name>/live", conversations.agent, "agent"),
     *either("turns/<uuid:turn_id>/control", views.control, "control"),
+    *either("turns/<uuid:turn_id>/operate", views.panel, "panel"),
     *either("turns/<uuid:turn_id>/cancel", views.cancel, "cancel"),
 ]

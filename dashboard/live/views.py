@@ -1,26 +1,29 @@
 """What a person does to a running turn: hold, release, step, cancel; where it is to hold."""
 
 from collections.abc import Callable
-from typing import cast
+from typing import Any, cast
 from uuid import UUID
 
 from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest
-from django.shortcuts import redirect
-from django.views.decorators.http import require_POST
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_POST, require_safe
 
 from agentcore import serial
+from agentcore.reasons import TurnStatus
 from dashboard.accounts.models import User
 from dashboard.agents.policy_validation import listed
+from dashboard.live.forms import breakpoint_asked
+from dashboard.live.operate_forms import OperateForm
 from dashboard.live.services import TurnConflict, turn_cancel, turn_control
 from dashboard.turns.breakpoints import breakpoints_clean
-from dashboard.turns.history import standing_of
-from dashboard.turns.models import Turn
+from dashboard.turns.history import snapshot_at, standing_of
+from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.views import turn_or_404
 
-CONTROLS = ("hold", "release", "step")
-BREAKING = ("break", "clear")  #: a breakpoint more; none any more
+CONTROLS = ("hold", "release", "step", "refuse", "change")
+BREAKING = ("break", "unbreak", "clear")  #: a breakpoint more; one less; none any more
 
 
 @require_POST
@@ -32,22 +35,79 @@ def cancel(request: HttpRequest, turn_id: UUID) -> HttpResponse:
 
 @require_POST
 def control(request: HttpRequest, turn_id: UUID) -> HttpResponse:
-    """Hold, release or step a turn, or say where it is to hold; its page shows when it has happened."""
+    """Hold, release, step or change a turn, or say where it is to hold; its page shows when it has happened."""
     turn = turn_or_404(turn_id)
     action = request.POST.get("action", "")
     if action not in (*CONTROLS, *BREAKING):
         return HttpResponseBadRequest(f"There is no action “{action}”; choose from {listed((*CONTROLS, *BREAKING))}.")
+    if "panel" in request.POST:
+        return _changed(request, turn, action)
     if action in CONTROLS:
-        return _asked(request, turn, lambda by: turn_control(turn=turn, by=by, action=action))
-    wanted = {"state": request.POST.get("breakpoint", "")} if action == "break" else None
-    return _asked(request, turn, lambda by: _break(turn, by, wanted))
+        asked = {"run_to": request.POST.get("run_to") or None, "expected_seq": _seen(request)}
+        return _asked(request, turn, lambda by: turn_control(turn=turn, by=by, action=action, **asked))
+    return _asked(request, turn, lambda by: _break(request, turn, by, action))
 
 
-def _break(turn: Turn, by: str, wanted: dict[str, str] | None) -> None:
-    """One breakpoint more, or none any more."""
+@require_safe
+def panel(request: HttpRequest, turn_id: UUID) -> HttpResponse:
+    """What may be changed in a held turn: a fragment for the page's drawer, or a page of its own."""
+    return _panel(request, turn_or_404(turn_id), None)
+
+
+def _panel(request: HttpRequest, turn: Turn, form: OperateForm | None, *, told: str = "") -> HttpResponse:
+    snapshot = standing_of(turn).snapshot
+    form = form or (OperateForm(turn, snapshot) if snapshot.setup else None)
+    by_htmx = bool(request.headers.get("HX-Request"))
+    context = {"turn": turn, "form": form, "told": told, "held": turn.status == TurnStatus.HELD}
+    refused = bool(told or (form is not None and form.errors))
+    # htmx puts only answers of 200 into the page.
+    status = 422 if refused and not by_htmx else 200
+    template = "live/_operate_panel.html" if by_htmx else "live/operate.html"
+    return render(request, template, context, status=status)
+
+
+def _changed(request: HttpRequest, turn: Turn, action: str) -> HttpResponse:
+    """The drawer's form: what differs is changed; what is wrong is said in it, and nothing typed is lost."""
+    seen = _seen(request)
+    snapshot = standing_of(turn).snapshot if seen is None else snapshot_at(turn, seen)
+    if snapshot.setup is None:
+        return _panel(request, turn, None, told="This turn has not begun yet.")
+    form = OperateForm(turn, snapshot, request.POST)
+    if not form.is_valid():
+        return _panel(request, turn, form)
+    try:
+        by = cast("User", request.user).get_username()
+        turn_control(turn=turn, by=by, action=action, **form.changes())
+    except ValidationError as error:
+        form.take_errors(error)
+        return _panel(request, turn, form)
+    except TurnConflict as conflict:
+        now = turn_or_404(turn_id=turn.id)
+        again = form.carried_over(now, standing_of(now).snapshot)
+        return _panel(request, now, again, told=f"{conflict} What you wrote is kept; send it again if it still holds.")
+    return HttpResponse(status=204) if request.headers.get("HX-Request") else redirect("turns:detail", turn.id)
+
+
+def _seen(request: HttpRequest) -> int | None:
+    """The last record that the page showed whoever acts, where it says so."""
+    said = request.POST.get("expected_seq", "")
+    return int(said) if said.isascii() and said.isdigit() and len(said) < 10 else None
+
+
+def _break(request: HttpRequest, turn: Turn, by: str, action: str) -> None:
+    """One breakpoint more, one less, or none any more."""
     known = [serial.to_json(known) for known in standing_of(turn).snapshot.breakpoints] or turn.breakpoints
-    breakpoints = [] if wanted is None else [*known, *breakpoints_clean([wanted], tools=())]
-    turn_control(turn=turn, by=by, action="change", breakpoints=breakpoints)
+    turn_control(turn=turn, by=by, action="change", breakpoints=_breakpoints(request, turn, known, action))
+
+
+def _breakpoints(request: HttpRequest, turn: Turn, known: list[Any], action: str) -> list[Any]:
+    if action == "clear":
+        return []
+    if action == "unbreak":
+        number = request.POST.get("number", "")
+        return [stop for place, stop in enumerate(known) if str(place) != number]
+    tools = turn.agent.tools if turn.agent else ()
+    return [*known, *breakpoints_clean([breakpoint_asked(request.POST)], tools=tools)]
 
 
 def _asked(request: HttpRequest, turn: Turn, ask: Callable[[str], None]) -> HttpResponse:
@@ -56,8 +116,10 @@ def _asked(request: HttpRequest, turn: Turn, ask: Callable[[str], None]) -> Http
     try:
         ask(cast("User", request.user).get_username())
     except (TurnConflict, ValidationError) as refused:
+        text = " ".join(refused.messages) if isinstance(refused, ValidationError) else str(refused)
+        if by_htmx and turn_or_404(turn.id).status in UNFINISHED:
+            return render(request, "live/_operate_told.html", {"told": text})
         if by_htmx:
             return HttpResponse(status=204, headers={"HX-Refresh": "true"})
-        text = " ".join(refused.messages) if isinstance(refused, ValidationError) else str(refused)
         messages.warning(request, text)
     return HttpResponse(status=204) if by_htmx else redirect("turns:detail", turn.id)

@@ -8,7 +8,7 @@ from dashboard.turns.selectors import attempts_of
 
 LENGTH = 50
 #: Columns that may be large and that the list does not show.
-UNLISTED = ("request", "text", "tool_calls", "response_headers", "request_sha256")
+UNLISTED = ("request", "text", "tool_calls", "request_sha256")
 
 
 @dataclass(frozen=True, slots=True)

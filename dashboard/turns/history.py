@@ -63,6 +63,15 @@ def standing_of(turn: models.Turn) -> Standing:
     return _fold(policy, snapshot, since, rows, _started_at(turn))
 
 
+def snapshot_at(turn: models.Turn, seq: int) -> Snapshot:
+    """All the turn knew after record `seq`, or after its last one where it has none of that number."""
+    checkpoint = models.Checkpoint.objects.filter(turn_id=turn.id, seq__lte=seq).order_by("-seq").first()
+    snapshot = serial.snapshot_from_json(checkpoint.snapshot) if checkpoint else base_snapshot_of(turn)
+    since = checkpoint.seq if checkpoint else 0
+    rows = models.Record.objects.filter(turn_id=turn.id, seq__gt=since, seq__lte=seq).order_by("seq")
+    return _fold(stored_policy(turn.policy), snapshot, since, rows, None).snapshot
+
+
 def _fold(
     policy: Policy, snapshot: Snapshot, since: int, rows: Iterable[models.Record], started_at: datetime | None
 ) -> Standing:

@@ -31,6 +31,8 @@ from dashboard.turns.fields import ExactJSONField, ShownTextField
 from dashboard.turns.ids import new_id
 
 UNFINISHED = (TurnStatus.QUEUED.value, TurnStatus.RUNNING.value, TurnStatus.HELD.value)
+#: Stands among an attempt's response headers where an operator answered in the model's place: who.
+ANSWERED_BY = "x-whystop-answered-by"
 #: The arguments of `whystop_search`, in its order.
 SEARCHED = (
     "id", "input_text", "output_text", "stop_reason", "model_stop_reason", "status", "provider", "model",
@@ -229,6 +231,11 @@ class Attempt(models.Model):
 
     class Meta:
         ordering = ["turn_id", "index"]
+
+    @property
+    def answered_by(self) -> str:
+        """Who answered in the model's place; empty where it was asked."""
+        return str((self.response_headers or {}).get(ANSWERED_BY, ""))
 
 
 class AttemptChunk(models.Model):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from agentcore.machine.accounting import prefilled
 from agentcore.machine.snapshot import Snapshot
-from agentcore.machine.states import CALLS, DECIDING
+from agentcore.machine.states import CALLS, DECIDING, Trigger
 from agentcore.merging import merge_continuation
 from agentcore.reasons import TurnStatus
 from agentcore.replay import Recording
@@ -166,6 +166,12 @@ class TurnShown:
     def breakable(self) -> tuple[str, ...]:
         """The states a turn can hold at."""
         return tuple(state.value for state in DECIDING)
+
+    @property
+    def held_because(self) -> str:
+        """Why it was held last, in words."""
+        holds = (moment.reason for moment in reversed(self.shown.moments) if moment.trigger == Trigger.BREAKPOINT)
+        return next(holds, "")
 
     @property
     def reason(self) -> str:

@@ -10,6 +10,7 @@ from agentcore.errors import CoreError
 from agentcore.machine.advance import advance
 from agentcore.machine.snapshot import Snapshot
 from agentcore.replay import Provenance, Record, Recording, as_judged
+from dashboard.turns.acted import changes_in_words
 from dashboard.turns.meters import Meter, meters_of
 
 BY_COUNT = ("attempts", "continuations", "tool_repairs", "envelope_retries")
@@ -63,6 +64,7 @@ class Moment:
     meters: tuple[Meter, ...]
     error: Mapping[str, Any] | None = None  #: the context the error policy was asked with, where something had failed
     end: Finish | None = None
+    acted: str = ""  #: what a person changed by it, in words
 
     @property
     def until(self) -> int:
@@ -124,6 +126,7 @@ def _moment(span: Span, number: int, transition: Mapping[str, Any], snapshot: Sn
         meters=meters_of(snapshot) if snapshot.setup else (),
         error=_error_seen(outcome),
         end=snapshot.end if number == span.last else None,
+        acted=changes_in_words(span.record.event) if number == span.first else "",
     )
 
 

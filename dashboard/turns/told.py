@@ -101,7 +101,7 @@ def told(moment: Moment) -> Told:
         source=words(moment.source),
         target=words(moment.target),
         trigger=moment.trigger,
-        reason=moment.reason,
+        reason="; ".join(filter(None, (moment.reason, moment.acted))),
         place=" · ".join(_place(moment)),
         at=round(moment.at, 3),
         said=tuple(map(_said, moment.evaluations)),

@@ -14,6 +14,7 @@ from agentcore.events import (
     Interrupted,
     ModelFailed,
     ModelResponded,
+    OperatorActed,
     ToolResult,
     ToolsReturned,
 )
@@ -21,6 +22,7 @@ from agentcore.machine.snapshot import Answer, Snapshot
 from agentcore.machine.states import Trigger
 from agentcore.messages import Message, Role, ToolCall
 from agentcore.reasons import NormalizedStopReason
+from dashboard.turns.acted import sentence_of
 from dashboard.turns.stepping import Span
 
 TINTS = 4
@@ -62,6 +64,15 @@ class Called:
 
 
 @dataclass(frozen=True, slots=True)
+class Act:
+    """What a person did, in words, at a moment (seconds since the turn started)."""
+
+    words: str
+    at: float
+    since: int
+
+
+@dataclass(frozen=True, slots=True)
 class Block:
     """Pieces that stand in one paragraph. `part` counts within the passage, from 1."""
 
@@ -86,6 +97,7 @@ class Passage:
     since: int
     pieces: list[Piece] = field(default_factory=list)
     calls: list[Called] = field(default_factory=list)
+    acts: list[Act] = field(default_factory=list)
     asked: str = ""
     asked_since: int = 0
 
@@ -144,7 +156,7 @@ def transcript_of(base: Snapshot, spans: tuple[Span, ...]) -> Transcript:
     first = spans[0].after if spans else base
     question = tuple(m for m in first.messages[: _asked_with(base, first)] if m.role in (Role.USER, Role.ASSISTANT))
     prompt = first.setup.system_prompt if first.setup else ""
-    shown = tuple(p for _, p in sorted(passages.items()) if p.pieces or p.calls or p.asked)
+    shown = tuple(p for _, p in sorted(passages.items()) if p.pieces or p.calls or p.acts or p.asked)
     return Transcript(prompt, question, shown)
 
 
@@ -169,6 +181,8 @@ def _take(passages: dict[int, Passage], span: Span) -> None:
         response = span.record.event.response
         broken = response.broken_tool_calls or response.tool_calls
         passage.calls += [_called(call, triggers[Trigger.BROKEN_TOOL_CALL]) for call in broken]
+    if isinstance(span.record.event, OperatorActed):
+        passage.acts.append(Act(sentence_of(span.record.event), span.record.event.at, span.first))
     if isinstance(span.record.event, ToolsReturned):
         results = (*span.record.event.results, *before.rejected, *before.supplied)
         passage.calls = _with_results(passage.calls, {result.call_id: result for result in results}, span.first)
@@ -190,6 +204,8 @@ def _take_pieces(passage: Passage, answer: Answer, known: int, since: int, seam:
 
 def _seam(event: Event, before: Snapshot) -> str:
     match event:
+        case ModelResponded(response=response) if response.answered_by:
+            return f"answered by {response.answered_by}"
         case ModelResponded(response=response) if response.stop_reason is NormalizedStopReason.MAX_TOKENS:
             tokens = response.usage.output_tokens if response.usage else None
             cap = tokens or (before.call.max_tokens if before.call else None)

@@ -9,6 +9,7 @@ from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_safe
 
 from dashboard.commenting.selectors import remarks_of
+from dashboard.live.operating import operating_of
 from dashboard.turns import history, selectors
 from dashboard.turns.attempts_page import attempts_page
 from dashboard.turns.curl import curl_command
@@ -45,6 +46,7 @@ def turn_context(turn: Turn, *, step: int | None = None, attempts: int | None = 
         "attempts": attempts_page(turn.id, number=attempts, attempt=moment.attempt if moment else 1),
         "children": list(turn.children.order_by("id")),
         "remarks": remarks_of(turn),
+        "operating": operating_of(turn, page.shown.snapshot) if page.unfinished else None,
     }
 
 

@@ -68,9 +68,9 @@ def _items(passages: Iterable[Passage]) -> Iterator[_Item]:
     for passage in passages:
         for block in passage.blocks:
             yield _Item(passage, block, block.since, block.length + PIECE * len(block.pieces))
-        if passage.calls or passage.asked:
+        if passage.calls or passage.acts or passage.asked:
             size = sum(len(call.arguments) + len(call.result or "") + PIECE for call in passage.calls)
-            since = passage.calls[0].since if passage.calls else passage.asked_since
+            since = min([one.since for one in (*passage.calls, *passage.acts)], default=passage.asked_since)
             yield _Item(passage, None, since, size + len(passage.asked))
 
 
@@ -92,5 +92,5 @@ def _parts(items: Iterable[_Item]) -> Iterator[Part]:
     for passage, shown in by_passage.values():
         blocks = tuple(item.block for item in shown if item.block is not None)
         ended = any(item.block is None for item in shown)
-        last = blocks[-1:] == passage.blocks[-1:] and not (passage.calls or passage.asked)
+        last = blocks[-1:] == passage.blocks[-1:] and not (passage.calls or passage.acts or passage.asked)
         yield Part(passage, blocks, tuple(passage.calls) if ended else (), ended or last)

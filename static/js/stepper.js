@@ -74,7 +74,7 @@ function start() {
   transcript.complete(() => transcript.draw(now));
 }
 
-const FOCUSABLE = ["data-go", "data-play", "data-speed", "data-state", "data-open", "data-copy-step"];
+const FOCUSABLE = ["data-go", "data-play", "data-speed", "data-state", "data-operate", "data-open", "data-copy-step"];
 
 /* What is replaced loses the focus: it is given back to what has come in its place. */
 function holdFocus() {

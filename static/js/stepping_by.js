@@ -1,4 +1,5 @@
 /* By what one steps: buttons, the slider, states of the diagram, keys. */
+import { operate } from "./operating.js";
 import * as stepper from "./stepper.js";
 
 const KEYS = {
@@ -12,6 +13,10 @@ const KEYS = {
   s: () => nextSpeed(),
   c: () => stepper.copyAddress(document.querySelector("[data-copy-step]")),
   b: () => openBreak(stepper.state()),
+  h: () => operate("hold"),
+  g: () => operate("release"),
+  n: () => operate("step"),
+  e: () => operate("change"),
   "?": () => open("keys-help"),
 };
 const CLICKS = {
@@ -82,4 +87,6 @@ document.addEventListener("keydown", (event) => {
   event.preventDefault();
   KEYS[event.key]();
 });
-document.addEventListener("htmx:afterRequest", (event) => event.target.closest?.("dialog[open]")?.close());
+document.addEventListener("htmx:afterRequest", (event) => {
+  if (event.detail.xhr.status === 204) event.target.closest?.("dialog[open]")?.close();
+});

@@ -1,0 +1,101 @@
+"""What an operator is shown of a turn that is not over: why it is held, what waits for approval, where it will hold."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from agentcore.events import Breakpoint
+from agentcore.machine.pending import pending_calls
+from agentcore.machine.snapshot import Snapshot
+from agentcore.machine.states import DECIDING
+from agentcore.messages import ToolCall
+from agentcore.reasons import NormalizedStopReason
+from dashboard.live.models import Signal
+from dashboard.turns.breakpoints import ENTERING
+from dashboard.turns.models import Turn
+from dashboard.turns.templatetags.shown import words
+
+TOLD = 3  #: refused actions that are shown
+
+#: What becomes of calls that nobody approves, in words.
+OTHERWISE = {"refuse": "then they are refused", "run": "then they run", "cancel": "then the turn is cancelled"}
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """The calls that wait for a person. `until`: None for ever; `otherwise`: what happens then."""
+
+    calls: tuple[ToolCall, ...]
+    until: datetime | None
+    otherwise: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """A breakpoint in words. `number` counts from 0, as the turn keeps them."""
+
+    number: int
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Operating:
+    """The turn as its operator's controls show it."""
+
+    held_at: str  #: the deciding state; empty while it runs
+    approval: Approval | None
+    stops: tuple[Stop, ...]
+    answered_by: str  #: who has answered the next call of the model; empty: nobody
+    refused: tuple[Signal, ...]  #: what was asked for and could not be done, the newest first
+    tools: tuple[str, ...]  #: that a breakpoint can name
+
+    @property
+    def states(self) -> tuple[str, ...]:
+        """The states a turn can be run to, or hold at."""
+        return tuple(state.value for state in DECIDING)
+
+    @property
+    def triggers(self) -> tuple[str, ...]:
+        return tuple(ENTERING)
+
+    @property
+    def stop_reasons(self) -> tuple[str, ...]:
+        return tuple(reason.value for reason in NormalizedStopReason)
+
+
+def operating_of(turn: Turn, snapshot: Snapshot) -> Operating:
+    """`snapshot`: the turn's last; one that has not begun holds where its row says."""
+    begun = snapshot.setup is not None
+    stops = snapshot.breakpoints if begun else tuple(Breakpoint(**stored) for stored in turn.breakpoints)
+    return Operating(
+        held_at=snapshot.held_state.value if snapshot.held_state else "",
+        approval=_approval(turn, snapshot) if snapshot.approving else None,
+        stops=tuple(Stop(number, stop_words(stop)) for number, stop in enumerate(stops)),
+        answered_by=snapshot.stand_in.answered_by if snapshot.stand_in else "",
+        refused=refused_of(turn),
+        tools=tuple(turn.agent.tools) if turn.agent else (),
+    )
+
+
+def refused_of(turn: Turn) -> tuple[Signal, ...]:
+    """What was asked for last and could not be done, the newest first."""
+    return tuple(Signal.objects.filter(turn_id=turn.id).exclude(refused="").order_by("-id")[:TOLD])
+
+
+def _approval(turn: Turn, snapshot: Snapshot) -> Approval:
+    approvals, until = snapshot.asked.approvals, snapshot.held_until
+    calls = tuple(call for call in pending_calls(snapshot) if call.name in snapshot.approving)
+    ends = None if until is None or turn.started_at is None else turn.started_at + timedelta(seconds=until)
+    return Approval(calls, ends, OTHERWISE[approvals.otherwise] if approvals and ends else "")
+
+
+def stop_words(stop: Breakpoint) -> str:
+    """`on continue pending, by max tokens`."""
+    below = stop.budget_below
+    parts = (
+        ("", stop.state),
+        ("by ", stop.trigger),
+        ("model stopped by ", stop.stop_reason),
+        ("tool ", stop.tool),
+        ("any budget under ", None if below is None else f"{below * 100:g} %"),
+    )
+    return ", ".join(f"{before}{words(value)}" for before, value in parts if value)

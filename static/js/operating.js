@@ -1,0 +1,40 @@
+/* The controls of a turn that runs: keys press their buttons, an approval's time runs down, and what a person is typing is
+   never replaced by what the socket pushes. */
+const SECOND = 1000;
+
+export const operate = (name) => document.querySelector(`[data-operate="${name}"]`)?.click();
+
+function left(until) {
+  const seconds = Math.max(0, Math.round((until - Date.now()) / SECOND));
+  const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60];
+  const two = (number) => `${number}`.padStart(2, "0");
+  return `${hours ? `${hours}:${two(minutes)}` : minutes}:${two(seconds % 60)} from now`;
+}
+
+function count() {
+  for (const time of document.querySelectorAll("time[data-deadline]")) time.textContent = left(new Date(time.dateTime));
+}
+
+/* Opened once more on the same record, the drawer is as it was left. */
+function isOpenAlready(link) {
+  const seen = document.querySelector("#operate-panel [name=expected_seq]");
+  return Boolean(seen) && seen.value === link.dataset.seq;
+}
+
+document.addEventListener("htmx:oobBeforeSwap", (event) => {
+  if (event.detail.target.querySelector?.("dialog[open]")) event.detail.shouldSwap = false;
+});
+document.addEventListener("htmx:beforeRequest", (event) => {
+  const from = event.target;
+  if (from.matches?.("[data-operate=change]") && isOpenAlready(from)) event.preventDefault();
+  if (from.closest?.("#operate")) document.getElementById("operate-told").replaceChildren();
+  if (from.closest?.("#break-form")) from.querySelector(".told-here").replaceChildren();
+});
+document.addEventListener("htmx:afterSettle", (event) => {
+  if (event.detail.target.id !== "operate-panel") return;
+  const wrong = event.detail.target.querySelector(".wrong :is(input, select, textarea)");
+  (wrong ?? event.detail.target.querySelector("#operate-title"))?.focus();
+});
+document.addEventListener("htmx:wsAfterMessage", count);
+setInterval(count, SECOND);
+count();
