@@ -2,6 +2,7 @@
 
 import os
 import platform
+import secrets
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -10,6 +11,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from dashboard.bench import core, loading, timeline, turn, what_if
+from dashboard.bench.chaos.run import chaos
 from dashboard.runtime.errors import StartError
 from dashboard.runtime.preparing import prepare
 
@@ -23,8 +25,12 @@ SUITES: Mapping[str, tuple[Callable[[], Iterator[str]], str]] = {
     "timeline": (timeline.lines, "pages, facets and histograms of the turns that are here, beside the bare SQL"),
 }
 LOAD = "load"
+CHAOS = "chaos"
 WITHOUT_DATABASE = ("core",)
-WHAT = {name: what for name, (_, what) in SUITES.items()} | {LOAD: "fill this database with made turns, for trying out"}
+WHAT = {name: what for name, (_, what) in SUITES.items()} | {
+    LOAD: "fill this database with made turns, for trying out",
+    CHAOS: "kill workers, servers and a database of its own while turns run; nothing may be lost or done twice",
+}
 
 
 class Command(BaseCommand):
@@ -39,7 +45,14 @@ class Command(BaseCommand):
         parser.add_argument("--turns", type=int, default=1_000_000, help="how many turns load makes")
         parser.add_argument("--days", type=float, default=30, help="over how many days, up to now, they are spread")
 
+        parser.add_argument("--points", type=int, default=200, help="how many turns chaos catches at distinct records")
+        parser.add_argument("--seconds", type=float, default=240, help="after which chaos strikes no more")
+        parser.add_argument("--seed", type=int, default=None, help="of chaos, to repeat a run")
+
     def handle(self, *_args: Any, **options: Any) -> None:
+        if options["suite"] == CHAOS:
+            self._chaos(points=options["points"], seconds=options["seconds"], seed=options["seed"])
+            return
         if options["suite"] not in WITHOUT_DATABASE:
             _prepare()
         if options["suite"] == LOAD:
@@ -51,6 +64,11 @@ class Command(BaseCommand):
         )
         for line in SUITES[options["suite"]][0]():
             self.stdout.write(line)
+
+    def _chaos(self, *, points: int, seconds: float, seed: int | None) -> None:
+        chosen = secrets.randbelow(1_000_000) if seed is None else seed
+        if not chaos(points=points, seconds=seconds, seed=chosen, say=self.stdout.write):
+            raise CommandError(f"Something was violated, or too little was caught: repeat it with --seed {chosen}.")
 
 
 def _prepare() -> None:

@@ -1,0 +1,91 @@
+"""One run: start everything, strike, let all turns end, look at what is left."""
+
+import random
+import time
+from collections import Counter
+from collections.abc import Callable
+from typing import TypeVar
+
+from django.db import InterfaceError, OperationalError, connections
+
+from dashboard.bench.chaos.checking import violations
+from dashboard.bench.chaos.fleet import Fleet
+from dashboard.bench.chaos.mix import Population, agents_made
+from dashboard.bench.chaos.scratch import Scratch, scratch
+from dashboard.bench.chaos.simulating import simulator
+from dashboard.bench.chaos.striking import WAITING, Blows, Caught
+
+KINDS = ("worker", "worker", "up")
+UNDER_WAY = 36  #: turns at once
+TOKEN_MS = 25.0  #: the simulator's pace, so that a call lasts seconds
+SETTLING_SECONDS = 150.0  #: in which all turns must have ended when the blows are over
+
+T = TypeVar("T")
+Say = Callable[[str], object]
+
+
+def chaos(*, points: int, seconds: float, seed: int, say: Say) -> bool:
+    """Strike until so many points are caught, in every state, or the time is over; True where nothing was violated."""
+    say(f"seed {seed}; a point is a turn caught at a record; {len(KINDS)} processes: {', '.join(KINDS)}")
+    with scratch() as store, simulator(TOKEN_MS) as address:
+        run = _Run(store, address, random.Random(seed))  # noqa: S311 - chance that can be repeated
+        try:
+            run.strike(points=points, until=time.monotonic() + seconds)
+            run.settle()
+        finally:
+            run.fleet.end()
+        wrong = violations(run.population.kinds, store.runs)
+        run.report(say)
+    for sentence in wrong:
+        say(f"VIOLATED {sentence}")
+    say(f"{len(run.caught.points)} points, {len(run.population.kinds)} turns, {len(wrong)} violations")
+    return not wrong and len(run.caught.points) >= points
+
+
+class _Run:
+    def __init__(self, store: Scratch, address: str, chance: random.Random) -> None:
+        self.chance = chance
+        self.population = Population(agents_made(address), chance)
+        self.caught = Caught()
+        self.fleet = Fleet(store, KINDS)
+        self.blows = Blows(store, self.fleet, self.caught, chance)
+        self.counts: Counter[str] = Counter()
+
+    def strike(self, *, points: int, until: float) -> None:
+        while time.monotonic() < until:
+            if len(self.caught.points) >= points and self.caught.states >= set(WAITING):
+                return
+            self.fleet.await_workers()
+            _patiently(lambda: self.population.fill(UNDER_WAY))
+            time.sleep(self.chance.uniform(0.5, 2.5))
+            self.counts[_patiently(self.blows.strike)] += 1
+            _patiently(self.population.release)
+
+    def settle(self) -> None:
+        """Until all turns have ended, or it takes too long, which is then a violation."""
+        deadline = time.monotonic() + SETTLING_SECONDS
+        while time.monotonic() < deadline and _patiently(self.population.unfinished):
+            _patiently(self.population.release)
+            time.sleep(0.5)
+        time.sleep(2)
+
+    def report(self, say: Say) -> None:
+        blows = list(dict.fromkeys(blow for _, blow in self.caught.points.values()))
+        table = Counter(self.caught.points.values())
+        say("state".ljust(24) + "".join(blow.rjust(20) for blow in blows))
+        for state in WAITING:
+            say(state.ljust(24) + "".join(str(table[state, blow]).rjust(20) for blow in blows))
+        for blow, times in self.counts.items():
+            gaps = self.caught.gaps(blow)
+            told = f"taken up after {gaps[len(gaps) // 2]:.1f} s (p50), {gaps[-1]:.1f} s (longest)" if gaps else ""
+            say(f"{blow}, {times} times".ljust(32) + told)
+
+
+def _patiently(work: Callable[[], T]) -> T:
+    """The database comes back; this process is a client like any other."""
+    while True:
+        try:
+            return work()
+        except (OperationalError, InterfaceError):
+            connections.close_all()
+            time.sleep(0.2)

@@ -1,0 +1,77 @@
+"""A database cluster of the run's own, in a temporary folder: it is killed, and the user's is not touched."""
+
+import os
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from django.conf import settings
+from django.db import connections
+
+from dashboard.postgres import Share, start
+from dashboard.postgres.postmaster import find_postmaster
+from dashboard.runtime.database import database_settings
+from dashboard.runtime.environment import read_environment
+from dashboard.runtime.preparing import prepare
+
+#: What is committed survives a kill of the server without it; only a machine that loses power would ask for it.
+SETTINGS = {"fsync": "off", "log_min_messages": "fatal"}
+STOPS: Mapping[str, signal.Signals] = {"fast": signal.SIGINT, "immediate": signal.SIGQUIT}
+
+
+@dataclass(frozen=True, slots=True)
+class Scratch:
+    """The cluster, and a folder for whatever else is written."""
+
+    folder: Path
+    share: Share
+
+    @property
+    def url(self) -> str:
+        return self.share.url
+
+    @property
+    def runs(self) -> Path:
+        """Where tools leave a line for each of their runs."""
+        return self.folder / "runs"
+
+    def restart(self, how: str, *, away: float) -> None:
+        """Stop the server in one of the ways of `STOPS`, and start it again after so many seconds."""
+        found = find_postmaster(self.share.home)
+        if found is not None:
+            os.kill(found.pid, STOPS[how])
+        while find_postmaster(self.share.home) is not None:
+            time.sleep(0.02)
+        time.sleep(away)
+        self.share.repair(lambda _: None)
+
+
+@contextmanager
+def scratch() -> Iterator[Scratch]:
+    """Django's default database is the scratch one for the length of the block."""
+    folder = Path(tempfile.mkdtemp(prefix="why-"))
+    folder.chmod(0o755)
+    share = start(folder / "store", on_message=lambda _: None, settings=SETTINGS)
+    before = dict(settings.DATABASES["default"])
+    try:
+        _use({**before, **database_settings(share.url)})
+        (folder / "runs").touch()
+        prepare(read_environment({"WHYSTOP_DATA_DIR": str(folder)}), simulator_url=None)
+        yield Scratch(folder, share)
+    finally:
+        _use(before)
+        share.leave()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _use(database: Mapping[str, object]) -> None:
+    """Point the default connection elsewhere. Threads begin anew with their next query."""
+    connections["default"].close_pool()  # type: ignore[attr-defined]
+    del connections["default"]
+    settings.DATABASES["default"].clear()
+    settings.DATABASES["default"].update(database)

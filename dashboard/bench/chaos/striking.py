@@ -1,0 +1,125 @@
+"""The blows: what is done to the processes and the server, and which turns each of them catches."""
+
+import random
+import signal
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from uuid import UUID
+
+from django.db import connection
+
+from agentcore.machine.states import CALLS, State
+from dashboard.bench.chaos.fleet import Fleet, Member
+from dashboard.bench.chaos.scratch import Scratch
+from dashboard.live.worker import GONE_SECONDS
+from dashboard.turns.models import Record
+
+WAITING = (*(state.value for state in CALLS), State.EXECUTE_TOOLS.value, State.BACKOFF.value, State.HELD.value)
+SLEEP_SECONDS = GONE_SECONDS + 3.0  #: longer than the lease
+
+CAUGHT = """
+    SELECT turn.id, turn.last_seq, turn.state FROM turns_turn turn
+     WHERE turn.status IN ('running', 'held') AND (%(all)s OR EXISTS (
+           SELECT 1 FROM procrastinate_jobs job
+            WHERE job.lock = turn.id::text AND job.status = 'doing' AND job.worker_id = %(worker)s))
+"""
+
+
+@dataclass(slots=True)
+class Caught:
+    """The points so far: (turn, record) by state and blow; and how long turns waited to be taken up."""
+
+    points: dict[tuple[UUID, int], tuple[str, str]] = field(default_factory=dict)
+    struck: list[tuple[str, datetime, tuple[UUID, ...]]] = field(default_factory=list)
+
+    @property
+    def states(self) -> set[str]:
+        return {state for state, _ in self.points.values()}
+
+    def add(self, blow: str, worker: int | None) -> None:
+        """What this worker is doing, or all that is under way for None. The blow falls now."""
+        with connection.cursor() as cursor:
+            cursor.execute(CAUGHT, {"worker": worker, "all": worker is None})
+            rows = [row for row in cursor.fetchall() if row[2] in WAITING]
+        for turn, seq, state in rows:
+            self.points.setdefault((turn, seq), (state, blow))
+        self.struck.append((blow, datetime.now(UTC), tuple(turn for turn, _, state in rows if state != "held")))
+
+    def gaps(self, blow: str) -> list[float]:
+        """Seconds from each such blow until another worker had a turn that it caught."""
+        seconds = []
+        for struck, at, turns in self.struck:
+            if struck == blow:
+                taken = Record.objects.filter(turn_id__in=turns, event__type="interrupted", at__gt=at)
+                first = {record.turn_id: record.at for record in taken.order_by("-at")}
+                seconds += [(found - at).total_seconds() for found in first.values()]
+        return sorted(seconds)
+
+
+class Blows:
+    """One of several blows at a time, by chance."""
+
+    def __init__(self, store: Scratch, fleet: Fleet, caught: Caught, chance: random.Random) -> None:
+        self._store, self._fleet, self._caught, self._chance = store, fleet, caught, chance
+        self._blows: Mapping[str, tuple[int, Callable[[], None]]] = {
+            "killed": (5, self._kill),
+            "all killed": (1, self._kill_all),
+            "stopped": (2, self._stop),
+            "asleep": (2, self._sleep),
+            "database fast": (1, lambda: self._restart("fast")),
+            "database immediate": (1, lambda: self._restart("immediate")),
+        }
+        self._left = list(self._blows)
+
+    def strike(self) -> str:
+        """Each once before any comes again; then the lighter ones more often."""
+        names = self._left or list(self._blows)
+        name = self._chance.choices(names, [self._blows[name][0] for name in names])[0]
+        if name in self._left:
+            self._left.remove(name)
+        self._blows[name][1]()
+        return name
+
+    def _victim(self) -> Member:
+        return self._chance.choice(self._fleet.members)
+
+    def _freeze(self, blow: str, member: Member) -> None:
+        """So that what it is doing is still what it was doing when the blow falls."""
+        member.send(signal.SIGSTOP)
+        worker = self._fleet.worker_of(member)
+        if worker is not None:
+            self._caught.add(blow, worker)
+
+    def _kill(self) -> None:
+        member = self._victim()
+        self._freeze("killed", member)
+        member.kill()
+        self._fleet.replace(member)
+
+    def _kill_all(self) -> None:
+        members = list(self._fleet.members)
+        for member in members:
+            self._freeze("all killed", member)
+        for member in members:
+            member.kill()
+            self._fleet.replace(member)
+
+    def _stop(self) -> None:
+        member = self._victim()
+        self._freeze("stopped", member)
+        member.send(signal.SIGTERM)
+        member.send(signal.SIGCONT)
+        member.process.wait(30)
+        self._fleet.replace(member)
+
+    def _sleep(self) -> None:
+        member = self._victim()
+        self._freeze("asleep", member)
+        time.sleep(SLEEP_SECONDS)
+        member.send(signal.SIGCONT)
+
+    def _restart(self, how: str) -> None:
+        self._caught.add(f"database {how}", None)
+        self._store.restart(how, away=self._chance.uniform(0.0, 2.0))
