@@ -2,7 +2,7 @@
 
 What both begin and end with is taken off first. Then runs that occur once on either side are anchors, and what lies
 between two anchors is aligned by itself. Where nothing is unique any more, a table of common subsequences decides, as
-long as the budget of its cells lasts; beyond it, the two stretches count as different.
+long as the budget of its cells lasts; beyond it, a way of few edits is looked for, else the stretches are different.
 """
 
 from bisect import bisect_left
@@ -10,7 +10,10 @@ from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
-BUDGET = 1_500_000  #: cells of tables, of one whole alignment
+from dashboard.comparing.edits import few_edits
+
+BUDGET = 1_500_000  #: cells of tables, and steps of ways, of one whole alignment
+EDITS = 300  #: of a way that is looked for where a table would be too large
 RUNS = (4, 2, 1)  #: lengths of the runs that are looked for, the surest first
 
 
@@ -93,11 +96,19 @@ class _Aligner:
                 return _rising(sorted(pairs))
         return []
 
+    def _few(self, bounds: Bounds) -> Iterator[tuple[int, int, int]]:
+        """What stays where few items differ; one stretch of an alignment may use up the budget for it."""
+        i, j, k, l = bounds  # noqa: E741
+        steps, self.cells = self.cells, 0
+        for x, y in few_edits(self.left[i:j], self.right[k:l], EDITS, steps) or ():
+            yield i + x, k + y, 1
+
     def _table(self, bounds: Bounds) -> Iterator[tuple[int, int, int]]:
         """The longest common subsequence, where the budget still has room for its table."""
         i, j, k, l = bounds  # noqa: E741
         size = (j - i) * (l - k)
         if size > self.cells:
+            yield from self._few(bounds)
             return
         self.cells -= size
         lengths = [[0] * (l - k + 1)]

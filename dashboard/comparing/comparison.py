@@ -44,10 +44,18 @@ def comparison_of(left: Turn, right: Turn) -> Comparison:
         left=one,
         right=other,
         fields=fields_of(left, one.shown, right, other.shown),
-        path=path_diff(one.shown.moments, other.shown.moments),
+        path=path_diff(
+            one.shown.moments, other.shown.moments, forked_at=(_forked_at(left, right), _forked_at(right, left))
+        ),
         answer=word_diff(left.output_text, right.output_text),
         figures=figures_of(*_measured(left, right)),
     )
+
+
+def _forked_at(parent: Turn, child: Turn) -> int:
+    """The parent's record from which the child went on; 0 where it did not, or began anew."""
+    is_fork = child.parent_id == parent.pk and child.base_snapshot is not None
+    return child.forked_at or 0 if is_fork else 0
 
 
 def _measured(left: Turn, right: Turn) -> tuple[Measured, Measured]:

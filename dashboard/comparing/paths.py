@@ -1,4 +1,4 @@
-"""What two turns did, transition beside transition."""
+"""What two turns did, transition beside transition; what a fork took over stands once, as its parent's."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -35,19 +35,33 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class PathDiff:
+    """`before`: what the parent did up to where the other, its fork, begins; empty where neither is a fork of it."""
+
     runs: tuple[Run, ...]
     left: int
     right: int
+    before: Run = Run((), same=True)
 
     @property
     def same(self) -> bool:
         return all(run.same for run in self.runs)
 
 
-def path_diff(left: tuple[Moment, ...], right: tuple[Moment, ...]) -> PathDiff:
-    """Two paths aligned by what moved, not by when."""
-    stretches = align([_move(moment) for moment in left], [_move(moment) for moment in right])
-    return PathDiff(tuple(_runs(stretches, left, right)), len(left), len(right))
+def path_diff(left: tuple[Moment, ...], right: tuple[Moment, ...], *, forked_at: tuple[int, int] = (0, 0)) -> PathDiff:
+    """Two paths aligned by what moved, not by when.
+
+    `forked_at`: of either turn, up to which of its records the other took over what it is; 0: the other is no fork.
+    """
+    ours, theirs = (_up_to(seq, path) for seq, path in zip(forked_at, (left, right), strict=True))
+    before = [Pair(one, None) for one in left[:ours]] + [Pair(None, one) for one in right[:theirs]]
+    rest, other = left[ours:], right[theirs:]
+    stretches = align([_move(moment) for moment in rest], [_move(moment) for moment in other])
+    return PathDiff(tuple(_runs(stretches, rest, other)), len(left), len(right), Run(tuple(before), same=False))
+
+
+def _up_to(seq: int, path: tuple[Moment, ...]) -> int:
+    """How many transitions the records up to `seq` have."""
+    return sum(moment.seq <= seq for moment in path)
 
 
 def _move(moment: Moment) -> tuple[str, str, str]:

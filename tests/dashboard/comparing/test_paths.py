@@ -39,3 +39,16 @@ def test_the_same_move_with_other_numbers_is_the_same_move_said_otherwise():
     diff = path_diff(left, right)
     assert diff.same
     assert any(pair.otherwise for run in diff.runs for pair in run.pairs)
+
+
+def test_what_a_fork_took_over_stands_once_and_the_paths_are_compared_from_there():
+    parent = moments(cut_twice())
+    taken = [moment for moment in parent if moment.seq <= 2]
+    fork = tuple(moment for moment in parent if moment.seq > 2)
+    one = path_diff(parent, fork, forked_at=(2, 0))
+    assert [pair.left for pair in one.before.pairs] == taken
+    assert not any(pair.right for pair in one.before.pairs)
+    assert one.same
+    other = path_diff(fork, parent, forked_at=(0, 2))
+    assert [pair.right for pair in other.before.pairs] == taken
+    assert other.same
