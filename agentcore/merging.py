@@ -7,6 +7,7 @@ falls back to the prefix function (Knuth, Morris and Pratt). A seam never splits
 import unicodedata
 from dataclasses import dataclass
 
+TAIL = 400  #: characters in which words that were broken off are looked for
 MIN_OVERLAP = 12  #: characters; a shorter repetition is as likely the author's own
 _QUICK_TRIES = 16
 _ZWJ = "\u200d"
@@ -46,6 +47,11 @@ def cut(text: str, length: int) -> str:
     while length > 0 and splits_grapheme(text, length):
         length -= 1
     return text[:length]
+
+
+def is_repetition(existing: str, addition: str) -> bool:
+    """Whether all of `addition` stands near the end of `existing`, and says something: it was repeating that."""
+    return bool(addition.strip()) and addition in existing[-(TAIL + len(addition)) :]
 
 
 def _overlap(existing: str, addition: str, minimum: int) -> int:

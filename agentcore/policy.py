@@ -109,6 +109,8 @@ class Policy:
     system_prompt: str | None = None  #: None: as the agent says
     model: str | None = None  #: None: as the agent says
     min_overlap: int = 12  #: characters from which a repeated seam counts as overlap
+    #: whether words that were broken off while they repeated the answer's end are dropped; None: as before they were
+    drop_repetitions: bool | None = None
     max_retry_after: float = 120.0  #: seconds we are ready to wait because a provider says so
     validate: Validator | None = field(default=None, compare=False, repr=False)  #: None: every value is valid
     repair: Repairer | None = field(default=None, compare=False, repr=False)  #: None: nothing is repaired

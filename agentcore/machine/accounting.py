@@ -5,7 +5,7 @@ from typing import Any
 from agentcore.machine.classify import response_error
 from agentcore.machine.snapshot import Answer, Call, Segment, Snapshot
 from agentcore.machine.states import State
-from agentcore.merging import cut, merge_continuation
+from agentcore.merging import cut, is_repetition, merge_continuation
 from agentcore.messages import ChatResponse
 from agentcore.policy import Policy
 from agentcore.reasons import NormalizedStopReason
@@ -56,15 +56,18 @@ def _estimated_output(response: ChatResponse, call: Call) -> int:
     return -(-characters // 4)
 
 
-def add_text(snapshot: Snapshot, text: str, policy: Policy) -> Snapshot:
-    """Merge an attempt's text into the answer, up to the character cap; the segment keeps what came from where."""
+def add_text(snapshot: Snapshot, text: str, policy: Policy, *, repeated: bool = False) -> Snapshot:
+    """Merge an attempt's text into the answer, up to the character cap; the segment keeps what came from where.
+
+    `repeated`: it all stands there already.
+    """
     if not text:
         return snapshot
     call, answer = _called(snapshot), snapshot.answer
     overlap = 0
     if call.hint is not None:
         merge = merge_continuation(answer.text, text, min_overlap=policy.min_overlap, trimmed=prefilled(snapshot))
-        overlap = merge.overlap
+        overlap = len(text) if repeated else merge.overlap
     room = snapshot.limits.max_total_output_chars - snapshot.spent.output_chars
     added = cut(text[overlap:], max(0, room))
     start = len(answer.text)
@@ -78,12 +81,22 @@ def add_text(snapshot: Snapshot, text: str, policy: Policy) -> Snapshot:
     )
 
 
-def keep_partial(snapshot: Snapshot, partial: ChatResponse | None, policy: Policy) -> Snapshot:
-    """The text of an answer that was broken off. In envelope turns and repairs it stays on the attempt only."""
+def keep_partial(
+    snapshot: Snapshot, partial: ChatResponse | None, policy: Policy, *, repeats_from: int | None = None
+) -> Snapshot:
+    """The text of an answer that was broken off. In envelope turns and repairs it stays on the attempt only.
+
+    Where the rest is asked for again, `repeats_from` so many characters it may be a repetition that never got to
+    anything new, and is dropped: the end of one repetition is no place to go on from.
+    """
     repairing = snapshot.call is not None and snapshot.call.state is State.REQUEST_TOOL_REPAIR
     if partial is None or snapshot.asked.envelope_schema is not None or repairing:
         return snapshot
-    return snapshot if _blocked(partial) else add_text(snapshot, partial.text, policy)
+    if _blocked(partial):
+        return snapshot
+    least = len(partial.text) + 1 if repeats_from is None or not policy.drop_repetitions else repeats_from
+    repeated = len(partial.text) >= least and is_repetition(snapshot.answer.text, partial.text)
+    return add_text(snapshot, partial.text, policy, repeated=repeated)
 
 
 def keep_unjudged(snapshot: Snapshot, policy: Policy) -> Snapshot:

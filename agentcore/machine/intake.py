@@ -115,7 +115,7 @@ def _failed(snapshot: Snapshot, event: ModelFailed, policy: Policy) -> Intake:
     fresh = {"response": None, "failure": failure, "outcome": None, "draw": event.draw, "calls": (), "rejected": ()}
     said = _as_the_error_says(event)
     counted = count_attempt(snapshot, said, seconds=seconds, **fresh)
-    kept = count_failure(keep_partial(counted, said, policy))
+    kept = count_failure(keep_partial(counted, said, policy, repeats_from=policy.min_overlap))
     observed = _ended(snapshot, said)
     return Trigger.FAILED, kept, f"{event.error.kind}: {event.error.message}", (observed,)
 
@@ -147,7 +147,7 @@ def _interrupted(snapshot: Snapshot, event: Interrupted, policy: Policy) -> Inta
     _require(snapshot.state in waiting, snapshot, "interrupted")
     kept, observed = snapshot, tuple[Observation, ...]()
     if snapshot.state in CALLS:
-        kept = keep_partial(count_attempt(snapshot, event.partial), event.partial, policy)
+        kept = keep_partial(count_attempt(snapshot, event.partial), event.partial, policy, repeats_from=1)
         assert kept.call is not None, "a call was in flight"
         kept = replace(kept, call=retry_call(kept, kept.call.kind))
         observed = (_ended(snapshot, event.partial),)

@@ -34,6 +34,7 @@ def draft_policy(body: Mapping[str, Any]) -> Policy:
             finish_reasons=tuple(NormalizedStopReason(word) for word in body.get("finish_reasons") or ()),
             criterion_specs=tuple(CriterionSpec(**said) for said in body.get("criteria") or ()),
             envelope=envelope_rules_of(body.get("envelope")),
+            drop_repetitions=True,
         )
     )
 

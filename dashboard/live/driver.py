@@ -256,8 +256,9 @@ class Driver:
 
     async def _call_model(self) -> Event:
         assert self.exchange is not None, "a call is prepared when its step is recorded"
-        call = {"turn_id": self.turn_id, "attempt": self.exchange.call.index}
-        ending = await self.slots.hold(self.loaded.connection, work=self.exchange.run, **call)
+        ending = await self.slots.hold(
+            self.loaded.connection, turn_id=self.turn_id, attempt=self.exchange.call.index, work=self.exchange.run
+        )
         self.ended = self.exchange.end(ending)
         return ending.event(self._at(_now()), self._waited())
 

@@ -58,7 +58,7 @@ class EnduringWorker(Worker):
 
     async def _fetch_and_process_jobs(self) -> None:
         try:
-            await super()._fetch_and_process_jobs()
+            await super()._fetch_and_process_jobs()  # type: ignore[no-untyped-call]
         except ConnectorException as error:
             log.info("queue_away", doing="fetching", error=str(error.__cause__))
             await asyncio.sleep(PAUSE_SECONDS)
@@ -66,11 +66,13 @@ class EnduringWorker(Worker):
     async def _persist_job_status(self, job: jobs.Job, *args: Any, **kwargs: Any) -> None:
         while True:
             try:
-                return await super()._persist_job_status(job, *args, **kwargs)
+                await super()._persist_job_status(job, *args, **kwargs)
             except ConnectorException as error:
                 if isinstance(error.__cause__, RaiseException):
                     # There is no such job: it was handed on, taken back, or ended by a try whose answer got lost.
-                    return None
+                    return
                 if self._stop_event.is_set():
                     raise
                 await asyncio.sleep(PAUSE_SECONDS)
+            else:
+                return

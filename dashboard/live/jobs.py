@@ -48,7 +48,7 @@ def jobs_take_back(
 
     Never a job of worker `own`, however late its heartbeat, but for those it says it has `lost`.
     """
-    given = {"own": own, "lost": list(lost), "gone": gone_seconds}
+    given: dict[str, Any] = {"own": own, "lost": list(lost), "gone": gone_seconds}
     return _renew(STALLED, queues=queues, queue=queue, **given)
 
 

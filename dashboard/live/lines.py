@@ -6,12 +6,15 @@ as calls may be under way, and may begin within a minute. A lease that is not re
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
 from django.db import connection, transaction
 from django.db.models.functions import Now
 
 from dashboard.live.models import CallSlot
+
+Given = dict[str, Any]  #: to a query, by name
 
 LEASE_SECONDS = 5.0  #: after which a worker that is not heard of has lost its slots
 KEPT_SECONDS = 60.0  #: how long a call counts for the calls per minute, and a place in line is kept for a successor
@@ -74,7 +77,7 @@ class Place:
 @transaction.atomic
 def slot_ask(*, connection_id: UUID, turn_id: UUID, attempt: int) -> tuple[Place, bool]:
     """Stand in line; True where there is a free slot at once."""
-    given = {"connection": connection_id, "turn": turn_id, "attempt": attempt, "kept": KEPT_SECONDS}
+    given: Given = {"connection": connection_id, "turn": turn_id, "attempt": attempt, "kept": KEPT_SECONDS}
     with connection.cursor() as cursor:
         cursor.execute(_LOCK, given)
         cursor.execute(_FORGET, given)
@@ -101,7 +104,7 @@ def slot_release(place: Place) -> None:
 @transaction.atomic
 def slots_renew(places: Collection[Place]) -> dict[int, bool]:
     """Be heard of; whether each place is a slot by now. Those that are lost are not in it."""
-    given = {
+    given: Given = {
         "ids": [place.id for place in places],
         "attempts": [place.attempt for place in places],
         "lease": LEASE_SECONDS,
@@ -119,7 +122,7 @@ def slots_grant(connections: Collection[UUID]) -> None:
 
 
 def _grant(connection_id: UUID) -> None:
-    given = {"connection": connection_id, "lease": LEASE_SECONDS, "kept": KEPT_SECONDS}
+    given: Given = {"connection": connection_id, "lease": LEASE_SECONDS, "kept": KEPT_SECONDS}
     with connection.cursor() as cursor:
         cursor.execute(_LOCK, given)
         cursor.execute(_GRANT, given)

@@ -29,7 +29,7 @@ class Slots:
 
     def __init__(self) -> None:
         self._waiting: dict[Place, asyncio.Future[None]] = {}
-        self._held: dict[Place, asyncio.Task[Any]] = {}
+        self._held: dict[Place, asyncio.Future[Any]] = {}
         self._keeper: asyncio.Task[None] | None = None
 
     async def hold(self, connection: Connection, *, turn_id: UUID, attempt: int, work: Callable[[], Awaitable[T]]) -> T:
@@ -53,7 +53,8 @@ class Slots:
         del self._waiting[place]
 
     async def _in_slot(self, place: Place, work: Callable[[], Awaitable[T]]) -> T:
-        task = self._held[place] = asyncio.ensure_future(work())
+        task: asyncio.Future[T] = asyncio.ensure_future(work())
+        self._held[place] = task
         self._look_after()
         try:
             await asyncio.wait({task})

@@ -24,6 +24,18 @@ HEARTBEAT_SECONDS = 1.0
 GONE_SECONDS = 4.0  #: without a heartbeat, after which a worker's jobs are taken back
 APPROVAL_SECONDS = 1.0  #: between two looks for approvals whose time is over
 PARTITION_SECONDS = 3600.0
+FALLEN_SECONDS = 2.0  #: before a worker that fell is started again
+
+
+async def run_always(stop: asyncio.Event) -> None:
+    """As `run`, begun again should it fall: where the database is not there yet, or no longer the same."""
+    while not stop.is_set():
+        try:
+            await run(stop)
+        except Exception:
+            log.exception("worker_fell")
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(stop.wait(), FALLEN_SECONDS)
 
 
 async def run(stop: asyncio.Event, queues: tuple[str, ...] = QUEUES) -> None:

@@ -27,7 +27,6 @@ _LOG = logging.getLogger(__name__)
 _HEARD = 2**16  #: bytes of one message that a page may say
 _GRACE = 1  #: seconds a request under way has left when stopping; a stream would take for ever
 _WORKER_GRACE = 5.0  #: seconds
-_WORKER_PAUSE = 2.0  #: seconds before a worker that fell is started again
 _KEEPING_EVERY = 1.0  #: seconds between two looks at the database
 
 
@@ -129,13 +128,7 @@ async def _work(parts: Parts, work: Callable[[asyncio.Event], Awaitable[None]], 
     if parts.simulator:
         # Not before the simulator is there: a turn may wait that wants it at once.
         await until_it_answers(parts.simulator.socket, "/")
-    while not stop.is_set():
-        try:
-            await work(stop)
-        except Exception:
-            # A database that was away ends it; one that is back must find it again.
-            _LOG.exception("The worker ended and starts again.")
-            await _pause(stop, _WORKER_PAUSE)
+    await work(stop)
 
 
 async def _keep(database: Share | None, stop: asyncio.Event) -> None:

@@ -36,7 +36,7 @@ def start(environment: Environment, *, web: bool, simulator: bool, worker: bool)
             Parts(
                 web=Served(application, at) if at else None,
                 simulator=Served(app, practice) if practice else None,
-                work=live_worker.run if worker else None,
+                work=live_worker.run_always if worker else None,
                 database=database,
                 announce=lambda: print(line, flush=True),  # noqa: T201
                 hang_up=streams.end_all,

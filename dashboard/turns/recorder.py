@@ -224,7 +224,14 @@ def append_chunk(*, turn_id: UUID, attempt: int, n: int, raw: bytes, text: str, 
 
     Raises `LostTurnError` where the attempt has been ended by a worker that took the turn over.
     """
-    piece = {"turn": turn_id, "attempt": attempt, "n": n, "raw": raw, "text": storable_text(text), "at": at}
+    piece: dict[str, Any] = {
+        "turn": turn_id,
+        "attempt": attempt,
+        "n": n,
+        "raw": raw,
+        "text": storable_text(text),
+        "at": at,
+    }
     with connection.cursor() as cursor:
         cursor.execute(APPEND, piece)
         (found,) = cursor.fetchone()

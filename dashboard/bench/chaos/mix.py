@@ -51,7 +51,7 @@ def agents_made(base_url: str) -> dict[str, Agent]:
 
     register()
     project = project_default()
-    more = {"project": project, "provider": "openai", "base_url": base_url, "max_output_tokens": 16_384}
+    more: dict[str, Any] = {"project": project, "provider": "openai", "base_url": base_url, "max_output_tokens": 16_384}
     wide = connection_create(name="wide", **more)
     narrow = connection_create(name="narrow", max_concurrent_calls=NARROW, **more)
     return {

@@ -62,7 +62,7 @@ def tell_worker() -> None:
         def _tell(self) -> None:
             (FOLDER / f"worker-{os.getpid()}").write_text(str(self.worker_id))
 
-    worker.EnduringWorker = Told  # type: ignore[misc]
+    vars(worker)["EnduringWorker"] = Told
 
 
 if __name__ == "__main__":

@@ -81,6 +81,23 @@ def test_a_shorter_repetition_than_twelve_characters_is_kept_and_the_policy_can_
         assert Playbook(min_overlap=least) >> started() >> truncated("ha ") >> ended("ha ") << finish(text)
 
 
+@pytest.mark.parametrize(("said", "kept"), [("over the la", False), ("the", False), ("over there", True), (" ", True)])
+def test_words_lost_while_they_repeated_what_stands_there_are_asked_for_again_and_not_kept_twice(said, kept):
+    story = Playbook(drop_repetitions=True) >> started() >> truncated(LONG) >> interrupted(said)
+    assert story << call_model(AttemptKind.CONTINUATION, continues=LONG + said * kept)
+    last = story.snapshot.answer.segments[-1]
+    assert (last.attempt, last.dropped) == (2, 0 if kept else len(said))
+    before_there_was_the_rule = Playbook() >> started() >> truncated(LONG) >> interrupted(said)
+    assert before_there_was_the_rule << call_model(AttemptKind.CONTINUATION, continues=LONG + said)
+
+
+@pytest.mark.parametrize(("said", "kept"), [("over the la", True), ("over the laz", False)])
+def test_words_of_a_failed_call_are_a_repetition_from_the_overlap_that_counts(said, kept):
+    story = Playbook(drop_repetitions=True, error_policy=ErrorPolicy.retry_all()) >> started() >> truncated(LONG)
+    story = story >> error(partial=said) >> woke_up()
+    assert story.snapshot.output_text == LONG + said * kept
+
+
 def held_at_the_cap(state, answer):
     return Playbook(max_total_output_chars=5) >> started(breakpoints=(Breakpoint(state=state),)) >> answer
 
