@@ -34,7 +34,7 @@ class Counting:
         self.most = 0
         self.calls = 0
 
-    async def __call__(self, _: web.Request) -> web.Response:
+    async def answer(self, _: web.Request) -> web.Response:
         self.under_way += 1
         self.calls += 1
         self.most = max(self.most, self.under_way)
@@ -82,7 +82,7 @@ def workers() -> int:
 
 def test_two_workers_keep_a_limit_together_and_a_killed_one_gives_its_slots_back(start_worker, agent_of):
     provider = Counting()
-    with provider_of(provider) as address:
+    with provider_of(provider.answer) as address:
         near = connection_create(
             project=project_default(),
             name="counted",
