@@ -113,8 +113,13 @@ class Turn(BaseModel):
     envelope: Json = Field(description="The accepted structured answer.")
     lint: list[str]
     verdict: str = Field(description="Why it stopped, in a sentence; never empty once it has ended.")
+
+
+class TurnNow(Turn):
+    """A turn, and where its call stands in line."""
+
     waiting: str | None = Field(
-        description="Where its call stands in line for a connection with limits; told of one turn, not in lists."
+        description="Such as “waiting for a slot of connection near, 3rd in line”; null where no call waits."
     )
 
 

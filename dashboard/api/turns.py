@@ -73,10 +73,10 @@ def _asked(query: QueryDict) -> tuple[TimelineFilters, int]:
     return filters, int(limit)
 
 
-@router.get("/turns/{turn_id}", response=answers.Turn, summary="Get a turn")
+@router.get("/turns/{turn_id}", response=answers.TurnNow, summary="Get a turn")
 def turn_get(request: HttpRequest, turn_id: UUID) -> dict[str, Any]:
     """Where it stands, and why it stopped."""
-    return presenting.turn_shown(selectors.turn_get(turn_id), waiting=waiting_words(turn_id))
+    return {**presenting.turn_shown(selectors.turn_get(turn_id)), "waiting": waiting_words(turn_id)}
 
 
 @router.get("/turns/{turn_id}/attempts", response=list[answers.Attempt], summary="List a turn's calls of the model")

@@ -32,7 +32,8 @@ def judge(turn: Turn, draft: Policy) -> Judged:
         return Judged("undecidable")
     recording = recording_of(turn)
     own = recording.policy
-    policy = replace(draft, max_tokens=own.max_tokens, system_prompt=own.system_prompt, model=own.model)
+    kept = {name: getattr(own, name) for name in ("max_tokens", "system_prompt", "model", "drop_repetitions")}
+    policy = replace(draft, **kept)
     imagined = what_if(recording, policy, trace=False)
     if imagined.undecidable or imagined.final is None:
         return Judged("undecidable")

@@ -86,14 +86,11 @@ BACKTEST_KEYS = (
 MAX_SHOWN_RESPONSE = 1_000_000  #: bytes of one answer
 
 
-def turn_shown(turn: Turn, *, waiting: str | None = None) -> Shown:
-    """`policy_version` is the number of the policy's version; null where the agent has no policy.
-
-    `waiting`: where its call stands in line; asked for one turn, not for each of a list.
-    """
+def turn_shown(turn: Turn) -> Shown:
+    """`policy_version` is the number of the policy's version; null where the agent has no policy."""
     version = turn.policy_version.version if turn.policy_version else None
     apart = {"agent": turn.agent_name, "policy_version": version}
-    return {**{key: apart[key] if key in apart else getattr(turn, key) for key in TURN_KEYS}, "waiting": waiting}
+    return {key: apart[key] if key in apart else getattr(turn, key) for key in TURN_KEYS}
 
 
 def attempt_shown(attempt: Attempt, *, request_body: str, raw_response: bytes | None) -> Shown:

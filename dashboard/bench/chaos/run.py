@@ -76,9 +76,9 @@ class _Run:
         for state in WAITING:
             say(state.ljust(24) + "".join(str(table[state, blow]).rjust(20) for blow in blows))
         for blow, times in self.counts.items():
-            gaps = self.caught.gaps(blow)
-            told = f"taken up after {gaps[len(gaps) // 2]:.1f} s (p50), {gaps[-1]:.1f} s (longest)" if gaps else ""
-            say(f"{blow}, {times} times".ljust(32) + told)
+            gaps, went_on = self.caught.gaps(blow)
+            after = f", after {gaps[len(gaps) // 2]:.1f} s (p50) to {gaps[-1]:.1f} s" if gaps else ""
+            say(f"{blow}, {times} times".ljust(32) + f"{went_on} turns just went on, {len(gaps)} were taken up{after}")
 
 
 def _patiently(work: Callable[[], T]) -> T:

@@ -32,7 +32,8 @@ class Caught:
     """The points so far: (turn, record) by state and blow; and how long turns waited to be taken up."""
 
     points: dict[tuple[UUID, int], tuple[str, str]] = field(default_factory=dict)
-    struck: list[tuple[str, datetime, tuple[UUID, ...]]] = field(default_factory=list)
+    #: The last blow to each point, and when it fell; held turns have nobody to be taken from.
+    struck: dict[tuple[UUID, int], tuple[str, datetime]] = field(default_factory=dict)
 
     @property
     def states(self) -> set[str]:
@@ -45,17 +46,17 @@ class Caught:
             rows = [row for row in cursor.fetchall() if row[2] in WAITING]
         for turn, seq, state in rows:
             self.points.setdefault((turn, seq), (state, blow))
-        self.struck.append((blow, datetime.now(UTC), tuple(turn for turn, _, state in rows if state != "held")))
+            if state != State.HELD.value:
+                self.struck[turn, seq] = (blow, datetime.now(UTC))
 
-    def gaps(self, blow: str) -> list[float]:
-        """Seconds from each such blow until another worker had a turn that it caught."""
-        seconds = []
-        for struck, at, turns in self.struck:
-            if struck == blow:
-                taken = Record.objects.filter(turn_id__in=turns, event__type="interrupted", at__gt=at)
-                first = {record.turn_id: record.at for record in taken.order_by("-at")}
-                seconds += [(found - at).total_seconds() for found in first.values()]
-        return sorted(seconds)
+    def gaps(self, blow: str) -> tuple[list[float], int]:
+        """Seconds from such a blow until another worker had the turn, in order; and how many turns just went on."""
+        struck = {(turn, seq + 1): at for (turn, seq), (by, at) in self.struck.items() if by == blow}
+        next_ones = Record.objects.filter(turn_id__in={turn for turn, _ in struck})
+        told = {(record.turn_id, record.seq): record for record in next_ones}
+        found = [(told[key], at) for key, at in struck.items() if key in told]
+        seconds = [(record.at - at).total_seconds() for record, at in found if record.event["type"] == "interrupted"]
+        return sorted(seconds), len(found) - len(seconds)
 
 
 class Blows:

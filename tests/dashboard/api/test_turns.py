@@ -1,10 +1,15 @@
 """One turn over the API, from start to end, and what an operator may do with it."""
 
 import json
+from uuid import uuid4
 
 import pytest
 
+from dashboard.agents.models import Connection
+from dashboard.agents.services import connection_update
+from dashboard.live.lines import slot_ask
 from dashboard.live.models import Signal
+from dashboard.live.services import turn_start
 from dashboard.simulator.texts import ESSAY
 from dashboard.turns.models import AttemptChunk, Turn
 from dashboard.turns.presenting import MAX_SHOWN_RESPONSE
@@ -74,7 +79,8 @@ def test_a_turn_is_started_runs_and_is_read(api: Program, agent_of: AgentOf):
     assert (started["agent"], started["status"], started["verdict"]) == ("writer", "queued", "")
     drive(Turn.objects.get(pk=started["id"]))
     ended = api.get(f"/turns/{started['id']}").json()
-    assert list(ended) == TURN
+    assert list(ended) == [*TURN, "waiting"]
+    assert ended["waiting"] is None
     assert (ended["status"], ended["stop_reason"], ended["attempts"]) == ("partial", "retry_limit", 4)
     assert ended["notice"]
     assert ended["verdict"]
@@ -296,3 +302,12 @@ def test_a_turn_that_is_not_there_is_404(api: Program, part: str):
         response = api.get(f"/turns/{turn_id}{part}")
         assert response.status_code == 404
         said(response)
+
+
+def test_a_turn_whose_call_stands_in_line_says_where(api: Program, agent_of: AgentOf, connection: Connection):
+    connection_update(connection=connection, changes={"max_concurrent_calls": 1})
+    turn = turn_start(agent=agent_of("sim-essay"), input_text="hello")
+    for waiting in (uuid4(), uuid4(), turn.id):
+        slot_ask(connection_id=connection.id, turn_id=waiting, attempt=1)
+    told = api.get(f"/turns/{turn.id}").json()
+    assert told["waiting"] == "waiting for a slot of connection simulator, 2nd in line"
