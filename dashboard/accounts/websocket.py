@@ -23,6 +23,7 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 REFUSED = 4401  #: the close code, where the server cannot answer the handshake itself
+SERVER_SEND = "whystop.send"  #: in the scope: how the server itself is written to
 DENIAL = "websocket.http.response"  #: the ASGI extension by which it can
 
 
@@ -36,9 +37,11 @@ class AccessStack:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """ASGI."""
-        await self._stack(dict(scope), receive, send)
+        await self._stack({**scope, SERVER_SEND: send}, receive, send)
 
-    async def _guarded(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _guarded(self, scope: Scope, receive: Receive, _send: Send) -> None:
+        # Sessions wrap each message to save what changed; a socket changes no session, and there are many messages.
+        send: Send = scope.pop(SERVER_SEND)
         secret = bearer_of(_header(scope, b"authorization"))
         if secret is not None:
             token = await database_sync_to_async(_token_of)(secret)

@@ -69,7 +69,7 @@ async def _serve(parts: Parts) -> None:
     stop = asyncio.Event()
     named = {"web server": parts.web, "simulator": parts.simulator}
     served = {name: part for name, part in named.items() if part}
-    servers = {name: _Server(_config(part.application)) for name, part in served.items()}
+    servers = {name: _Server(config_of(part.application)) for name, part in served.items()}
     tasks = {name: asyncio.create_task(server.serve([served[name].socket])) for name, server in servers.items()}
     if parts.work:
         tasks["worker"] = asyncio.create_task(_work(parts, parts.work, stop))
@@ -87,7 +87,8 @@ async def _serve(parts: Parts) -> None:
         raise StartError(f"The {ended[0]} ended by itself, so everything was stopped: the log says why.")
 
 
-def _config(application: Application) -> uvicorn.Config:
+def config_of(application: Application) -> uvicorn.Config:
+    """How applications are served."""
     return uvicorn.Config(
         application,
         lifespan="off",

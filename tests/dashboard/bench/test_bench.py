@@ -9,7 +9,7 @@ from django.db import connection
 
 from agentcore import Policy, StopReason, verify, what_if
 from agentcore.replay import Provenance
-from dashboard.bench import core, loading, measuring, timeline, writing
+from dashboard.bench import core, live, loading, measuring, timeline, writing
 from dashboard.bench import what_if as bench_what_if
 from dashboard.bench.mix import WORDS, Mix, vocabulary
 from dashboard.turns.history import rebuilt_columns, recording_of
@@ -83,3 +83,14 @@ def test_the_page_of_a_what_if_is_measured_beside_the_bare_core(monkeypatch: pyt
     for what in ("bare what-if of the core", "what-if column, as a slider asks", "whole replay page", "sweep of"):
         assert re.search(rf"{what}.* p50 +[\d.]+ p95 +[\d.]+ ms", told)
     assert not Turn.objects.exists()
+
+
+def test_deliveries_are_measured_beside_a_bare_broadcast_and_channels(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(live, "VIEWERS", (5,))
+    monkeypatch.setattr(live, "RUNS", 1)
+    out = io.StringIO()
+    call_command("bench", "live", stdout=out)
+    told = out.getvalue()
+    for what in live.WAYS.values():
+        assert re.search(rf"{what} +5 viewers +[\d,]+ deliveries/s, +[\d,]+ of processor time +p50 +[\d.]+ p99", told)
+    assert re.search(r"Whystop's room.* [\d.]+ × bare, [\d.]+ × channels", told)

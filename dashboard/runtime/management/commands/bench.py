@@ -10,7 +10,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from dashboard.bench import core, loading, timeline, turn, what_if
+from dashboard.bench import core, live, loading, timeline, turn, what_if
 from dashboard.bench.chaos.run import chaos
 from dashboard.runtime.errors import StartError
 from dashboard.runtime.preparing import prepare
@@ -22,11 +22,12 @@ SUITES: Mapping[str, tuple[Callable[[], Iterator[str]], str]] = {
         what_if.rows,
         "the page that answers a moving slider, for a turn of ten attempts, beside the bare core",
     ),
+    "live": (live.rows, "messages to 100 and 500 viewers of a page, beside a bare broadcast and Channels"),
     "timeline": (timeline.lines, "pages, facets and histograms of the turns that are here, beside the bare SQL"),
 }
 LOAD = "load"
 CHAOS = "chaos"
-WITHOUT_DATABASE = ("core",)
+WITHOUT_DATABASE = ("core", "live")
 WHAT = {name: what for name, (_, what) in SUITES.items()} | {
     LOAD: "fill this database with made turns, for trying out",
     CHAOS: "kill workers, servers and a database of its own while turns run; nothing may be lost or done twice",
