@@ -3,13 +3,18 @@
 from typing import Any
 
 from django import forms
+from django.core.exceptions import ValidationError
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 
+from agentcore.events import Otherwise
 from dashboard.agents import selectors
 from dashboard.agents.models import Agent, Connection, Named
+from dashboard.turns.approvals import approvals_clean
 
+#: What becomes of calls that nobody approves in time.
+OTHERWISE = {Otherwise.REFUSE: "they are refused", Otherwise.RUN: "they run", Otherwise.CANCEL: "the turn is cancelled"}
 MAX_TOLD_CHARS = 200  #: of a tool's description
 
 
@@ -45,6 +50,22 @@ class AgentForm(forms.ModelForm):  # type: ignore[type-arg]
         required=False,
         widget=forms.CheckboxSelectMultiple,
     )
+    approve = forms.MultipleChoiceField(
+        label="tools to approve of",
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+        help_text="They run only once a person has approved of their calls on the turn's page.",
+    )
+    approve_seconds = forms.FloatField(
+        label="seconds for that",
+        required=False,
+        help_text="How long an approval is waited for. Empty: for ever.",
+    )
+    approve_otherwise = forms.ChoiceField(
+        label="what happens then",
+        required=False,
+        choices=[(word.value, OTHERWISE[word]) for word in Otherwise],
+    )
 
     class Meta:
         model = Agent
@@ -58,6 +79,7 @@ class AgentForm(forms.ModelForm):  # type: ignore[type-arg]
             "policy",
             "envelope_schema",
             "gateway_mode",
+            "breakpoints",
         )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -65,6 +87,30 @@ class AgentForm(forms.ModelForm):  # type: ignore[type-arg]
         belong_to_default_project(self.instance)
         if isinstance(field := self.fields.get("tools"), forms.MultipleChoiceField):
             field.choices = _tool_choices(self.instance)
+            approved = self.fields["approve"]
+            assert isinstance(approved, forms.MultipleChoiceField), "declared above"
+            approved.choices = [(name, name) for name, _ in field.choices]
+        told = self.instance.approvals or {}
+        self.initial |= {
+            "approve": told.get("tools", []),
+            "approve_seconds": told.get("seconds"),
+            "approve_otherwise": told.get("otherwise", Otherwise.REFUSE.value),
+        }
+
+    def clean(self) -> dict[str, Any]:
+        """What is said of approvals becomes the agent's; a fault in it is said at the tools that need them."""
+        said: dict[str, Any] = super().clean() or self.cleaned_data
+        given = {
+            "tools": said.get("approve", []),
+            "seconds": said.get("approve_seconds"),
+            "otherwise": said.get("approve_otherwise") or None,
+        }
+        self.instance.approvals = None
+        try:
+            self.instance.approvals = approvals_clean(given, tools=said.get("tools", []))
+        except ValidationError as error:
+            self.add_error("approve", error)
+        return said
 
 
 def _tool_choices(agent: Agent) -> list[tuple[str, SafeString]]:

@@ -38,7 +38,7 @@ def area(label: str, *, rows: int, help_text: str = "", **attrs: str) -> Area:
 
 
 def json_area(label: str, *, help_text: str = "") -> Area:
-    return area(label, rows=3, help_text=help_text, spellcheck="false", **{"class": "mono"})
+    return area(label, rows=2, help_text=help_text, spellcheck="false", **{"class": "mono"})
 
 
 class OperateForm(forms.Form):

@@ -58,7 +58,8 @@ def _panel(request: HttpRequest, turn: Turn, form: OperateForm | None, *, told: 
     snapshot = standing_of(turn).snapshot
     form = form or (OperateForm(turn, snapshot) if snapshot.setup else None)
     by_htmx = bool(request.headers.get("HX-Request"))
-    context = {"turn": turn, "form": form, "told": told, "held": turn.status == TurnStatus.HELD}
+    held = turn.status == TurnStatus.HELD
+    context = {"turn": turn, "form": form, "told": told, "held": held, "approving": held and snapshot.approving}
     refused = bool(told or (form is not None and form.errors))
     # htmx puts only answers of 200 into the page.
     status = 422 if refused and not by_htmx else 200

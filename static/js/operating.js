@@ -8,7 +8,7 @@ function left(until) {
   const seconds = Math.max(0, Math.round((until - Date.now()) / SECOND));
   const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60];
   const two = (number) => `${number}`.padStart(2, "0");
-  return `${hours ? `${hours}:${two(minutes)}` : minutes}:${two(seconds % 60)} from now`;
+  return `${hours ? `${hours}:${two(minutes)}` : minutes}:${two(seconds % 60)} left`;
 }
 
 function count() {

@@ -11,6 +11,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.conftest import DESK, PHONE, NewPage
 from tests.browser.journeys import ask
 from tests.browser.places import PAGES, addressed
+from tests.browser.test_operating import calling, drawer
 
 #: Without `preload`: that copies style sheets into the page, which the page's policy refuses and reports.
 RULES: dict[str, object] = {
@@ -133,6 +134,21 @@ def test_nor_of_a_file_that_is_refused(new_page: NewPage):
     page.get_by_label("Turn file").set_input_files({"name": "a.json", "mimeType": "text/plain", "buffer": b"{}"})
     page.get_by_role("button", name="Import").click()
     expect(page.get_by_role("alert")).to_be_visible()
+    check(page)
+
+
+def test_nor_of_a_turns_controls_nor_of_the_drawer_and_the_breakpoint_that_are_open(page: Page):
+    calling(page)
+    check(page)
+    drawer(page)
+    check(page)
+    page.get_by_label("Arguments").first.fill("{")
+    page.get_by_role("button", name="Change only").click()
+    expect(page.locator("#operate_arguments_0_error")).to_be_visible()
+    check(page)
+    page.get_by_role("button", name="Close").click()
+    page.keyboard.press("b")
+    expect(page.get_by_role("dialog", name="Breakpoint")).to_be_visible()
     check(page)
 
 

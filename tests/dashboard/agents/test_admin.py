@@ -168,3 +168,42 @@ def test_a_version_is_looked_at_and_never_changed(admin_client, project):
     assert "Save" not in page(admin_client, address)
     assert admin_client.post(address, {"version": "7"}).status_code == 403
     assert admin_client.post(reverse("admin:agents_policy_delete", args=[version.policy_id])).status_code == 403
+
+
+AGENT = {
+    "name": "careful",
+    "model": "m",
+    "max_tokens": "100",
+    "tools": ["calculator", "current_time"],
+    "gateway_mode": "continue",
+    "breakpoints": '[{"state": "continue_pending"}, {"budget_below": 0.1}]',
+    "approve": ["calculator"],
+    "approve_seconds": "60",
+    "approve_otherwise": "run",
+}
+
+
+def test_an_agents_breakpoints_and_approvals_are_filled_in_and_shown_again(admin_client, connection):
+    page(admin_client, reverse("admin:agents_agent_add"), {**AGENT, "connection": connection.pk})
+    agent = Agent.objects.get(name="careful")
+    assert agent.breakpoints == [{"state": "continue_pending"}, {"budget_below": 0.1}]
+    assert agent.approvals == {"tools": ["calculator"], "seconds": 60.0, "otherwise": "run"}
+    html = page(admin_client, reverse("admin:agents_agent_change", args=[agent.pk]))
+    assert 'name="approve_seconds" value="60.0"' in html
+    assert re.search(r'name="approve" value="calculator"[^>]*checked', html)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"breakpoints": '[{"state": "nowhere"}]'}, "Breakpoint 1: there is no state “nowhere” to hold at"),
+        ({"breakpoints": '[{"budget_below": 2}]'}, "above 0 and at most 1 such as 0.1, not 2"),
+        ({"breakpoints": '{"state": "idle"}'}, "Breakpoints are a list of objects"),
+        ({"tools": ["current_time"]}, "The agent has no tool “calculator” to approve of; its tools are current_time."),
+        ({"approve_seconds": "0"}, "An approval is waited for 1 to 604,800 seconds, not 0.0"),
+    ],
+)
+def test_what_cannot_be_held_at_or_approved_of_is_said_at_its_field(admin_client, connection, given: dict, words: str):
+    html = page(admin_client, reverse("admin:agents_agent_add"), {**AGENT, "connection": connection.pk, **given})
+    assert words in html
+    assert not Agent.objects.exists()

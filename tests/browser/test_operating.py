@@ -1,0 +1,197 @@
+"""A debugger's controls, in a real browser: hold, change, run on; approvals; two operators; nothing typed is lost."""
+
+import json
+from typing import Any
+from uuid import uuid4
+
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import NewPage
+from tests.browser.journeys import LONG, ask, ended, scrolls_sideways
+
+
+def api(page: Page, path: str, body: dict[str, Any]) -> dict[str, Any]:
+    """A call of the API as the person who is signed in."""
+    token = page.evaluate("JSON.parse(document.body.getAttribute('hx-headers'))['X-CSRFToken']")
+    headers = {"content-type": "application/json", "X-CSRFToken": token}
+    answer = page.request.post(f"/api/v1/{path}", data=json.dumps(body), headers=headers)
+    assert answer.ok, answer.text()
+    made: dict[str, Any] = answer.json()
+    return made
+
+
+def agent(page: Page, model: str, *, limits: dict[str, Any] | None = None, **more: Any) -> str:
+    """A new agent on the simulator; its name."""
+    page.goto("/live/")
+    name = f"{model}-{uuid4().hex[:8]}"
+    if limits is not None:
+        more["policy"] = api(page, "policies", {"name": name, "limits": limits})["name"]
+    api(page, "agents", {"name": name, "connection": "simulator", "model": model, **more})
+    return name
+
+
+def held(page: Page, at: str) -> None:
+    expect(page.locator("#operate .standing")).to_contain_text(f"before {at}", timeout=LONG)
+
+
+def cut(page: Page, max_tokens: int = 60) -> None:
+    """A turn that is held where its cut answer would be gone on with, and may not be."""
+    stops = [{"state": "continue_pending"}]
+    name = agent(page, "sim-essay", limits={"max_continuations": 0}, breakpoints=stops, max_tokens=max_tokens)
+    ask(page, name, "Hold this.")
+    held(page, "continue pending")
+
+
+def calling(page: Page) -> None:
+    """A turn whose calls of the calculator wait for approval."""
+    approvals = {"tools": ["calculator"], "seconds": 900}
+    ask(page, agent(page, "sim-tools", max_tokens=400, tools=["calculator"], approvals=approvals), "Count this.")
+    held(page, "evaluate stop")
+
+
+def drawer(page: Page) -> None:
+    page.keyboard.press("e")
+    expect(page.get_by_role("button", name="Change only")).to_be_visible()
+
+
+def test_a_turn_stops_at_a_breakpoint_a_limit_is_raised_by_hand_and_it_completes_and_says_who_did_it(page: Page):
+    cut(page, max_tokens=150)
+    page.get_by_role("button", name="Take away the breakpoint continue pending").click()
+    expect(page.locator(".stops")).to_contain_text("No breakpoints")
+    drawer(page)
+    page.get_by_label("Continuations", exact=True).fill("9")
+    page.get_by_role("button", name="Change and release").click()
+    turn = ended(page)
+    expect(page.locator("#operate-dialog")).to_be_hidden()
+    page.goto(turn)
+    expect(page.locator("#turn-head")).to_contain_text("replays true")
+    expect(page.locator("#turn-head .verdict")).to_contain_text("Completed", ignore_case=True)
+    expect(page.locator("#answer .act").last).to_contain_text("operator: release; max_continuations 9")
+    released = page.locator('.node[data-state="held"]')
+    released.click()
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    expect(page.locator("#step")).to_contain_text("operator: release; max_continuations 9")
+
+
+def test_a_breakpoint_is_set_by_keys_alone_and_an_impossible_one_is_refused_where_it_is_asked_for(page: Page):
+    cut(page)
+    page.keyboard.press("b")
+    page.get_by_label("once less is left of any budget than").fill("lots")
+    page.keyboard.press("Enter")
+    expect(page.locator("#break-dialog [role=alert]")).to_contain_text("a number of percent such as 10, not “lots”")
+    page.get_by_label("once less is left of any budget than").fill("20")
+    page.get_by_label("Hold on entering").select_option("abort_partial")
+    page.keyboard.press("Enter")
+    expect(page.locator("#break-dialog")).to_be_hidden()
+    expect(page.locator(".stops")).to_contain_text("abort partial, any budget under 20 %")
+
+
+def test_keys_release_and_step_and_keep_their_place(page: Page):
+    cut(page)
+    page.locator("[data-operate=step]").focus()
+    page.keyboard.press("Enter")
+    held(page, "abort partial")
+    expect(page.locator("[data-operate=step]")).to_be_focused()
+    page.keyboard.press("g")
+    ended(page)
+    expect(page.locator("#operate")).to_be_hidden()
+
+
+def test_a_turn_runs_to_a_state_and_an_operator_answers_for_the_model(page: Page):
+    cut(page)
+    page.get_by_label("Run to", exact=True).select_option("abort_partial")
+    page.get_by_role("button", name="Run", exact=True).click()
+    held(page, "abort partial")
+    expect(page.locator("#operate .standing")).to_contain_text("an operator asked to run to abort_partial")
+    cut(page)
+    drawer(page)
+    page.get_by_label("Continuations", exact=True).fill("1")
+    page.get_by_text("Answer for the model").click()
+    page.get_by_label("Text", exact=True).fill("And that is the end.")
+    page.get_by_role("button", name="Change and release").click()
+    page.goto(ended(page))
+    expect(page.locator("#answer")).to_contain_text("And that is the end.answered by operator")
+    expect(page.locator("#attempt-2 summary")).to_contain_text("answered by operator")
+    page.locator("#attempt-2 summary").click()
+    expect(page.locator("#attempt-2")).to_contain_text("operator answered in its place, and it cost nothing")
+
+
+def test_calls_wait_for_approval_with_their_time_and_run_as_they_were_changed(page: Page):
+    calling(page)
+    expect(page.locator(".approval")).to_contain_text("2 calls to approve of, 14:")
+    expect(page.locator(".approval")).to_contain_text("left, then they are refused")
+    drawer(page)
+    page.get_by_label("Arguments").first.fill('{"expression": "20+3"}')
+    page.get_by_label("Result, in place of running it").last.fill("as I say")
+    page.get_by_role("button", name="Change and approve").click()
+    page.goto(ended(page))
+    results = page.locator("#answer .result pre")
+    expect(results).to_have_text(["23", "as I say"])
+
+
+def test_a_refusal_names_who_refused(page: Page):
+    calling(page)
+    page.get_by_role("button", name="Refuse").click()
+    page.goto(ended(page))
+    expect(page.locator("#answer .result").first).to_contain_text("This call was not approved: refused by operator.")
+    expect(page.locator("#answer .act")).to_contain_text("operator: refuse")
+
+
+def test_what_is_wrong_is_said_at_its_field_and_what_was_typed_stays(page: Page):
+    calling(page)
+    before = page.locator("#machine").bounding_box()
+    drawer(page)
+    assert page.locator("#machine").bounding_box() == before
+    page.get_by_label("Continuations", exact=True).fill("-1")
+    page.get_by_label("System prompt").fill("Be brief.")
+    page.get_by_label("Arguments").first.fill("{nothing}")
+    page.get_by_role("button", name="Change only").click()
+    expect(page.locator("#operate_limit_max_continuations_error")).to_contain_text("it must be a whole number")
+    expect(page.locator("#operate_arguments_0_error")).to_contain_text("This is not JSON")
+    expect(page.get_by_label("Arguments").first).to_be_focused()
+    expect(page.get_by_label("System prompt")).to_have_value("Be brief.")
+    page.keyboard.press("Escape")
+    expect(page.locator("#operate-dialog")).to_be_hidden()
+    drawer(page)
+    expect(page.get_by_label("System prompt")).to_have_value("Be brief.")
+
+
+def test_of_two_operators_the_second_is_told_and_loses_nothing_of_what_was_typed(page: Page, new_page: NewPage):
+    cut(page)
+    other = new_page()
+    other.goto(page.url)
+    held(other, "continue pending")
+    drawer(page)
+    page.get_by_label("System prompt").fill("In my own words.")
+    other.get_by_role("button", name="Step").click()
+    held(other, "abort partial")
+    expect(page.locator("#operate .standing")).to_contain_text("before abort partial", timeout=LONG)
+    expect(page.get_by_label("System prompt")).to_have_value("In my own words.")
+    page.get_by_role("button", name="Change and step").click()
+    expect(page.locator("#operate-panel [role=alert]")).to_contain_text("operator was first: step at")
+    expect(page.get_by_label("System prompt")).to_have_value("In my own words.")
+    page.get_by_role("button", name="Change and step").click()
+    page.goto(ended(page))
+    expect(page.locator("#answer .act").last).to_contain_text("operator: step; system prompt “In my own words.”")
+
+
+def test_without_scripts_the_changes_are_a_page_of_their_own(page: Page, new_page: NewPage):
+    cut(page)
+    plain = new_page(java_script_enabled=False, viewport={"width": 390, "height": 844})
+    plain.goto(page.url)
+    plain.get_by_role("link", name="Change…").click()
+    plain.get_by_label("Continuations", exact=True).fill("1")
+    plain.get_by_role("button", name="Change only").click()
+    expect(plain.locator("#turn-head")).to_contain_text("Hold this.")
+
+
+def test_the_controls_fit_a_phone(new_page: NewPage):
+    phone = new_page(viewport={"width": 390, "height": 844})
+    calling(phone)
+    assert not scrolls_sideways(phone)
+    drawer(phone)
+    assert not scrolls_sideways(phone)
+    box = phone.locator("#operate-dialog").bounding_box()
+    assert box is not None
+    assert (box["x"], box["width"]) == (0, 390)
