@@ -91,11 +91,9 @@ class AgentForm(forms.ModelForm):  # type: ignore[type-arg]
             assert isinstance(approved, forms.MultipleChoiceField), "declared above"
             approved.choices = [(name, name) for name, _ in field.choices]
         told = self.instance.approvals or {}
-        self.initial |= {
-            "approve": told.get("tools", []),
-            "approve_seconds": told.get("seconds"),
-            "approve_otherwise": told.get("otherwise", Otherwise.REFUSE.value),
-        }
+        self.initial["approve"] = told.get("tools", [])
+        self.initial["approve_seconds"] = told.get("seconds")
+        self.initial["approve_otherwise"] = told.get("otherwise", Otherwise.REFUSE.value)
 
     def clean(self) -> dict[str, Any]:
         """What is said of approvals becomes the agent's; a fault in it is said at the tools that need them."""

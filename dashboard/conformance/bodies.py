@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from dashboard.api.bodies import Body, Text
+from dashboard.api.body import Body, Text
 from dashboard.simulator.scripts import ENDINGS
 
 StopReason = Literal[

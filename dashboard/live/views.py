@@ -1,6 +1,7 @@
 """What a person does to a running turn: hold, release, step, cancel; where it is to hold."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, cast
 from uuid import UUID
 
@@ -43,8 +44,9 @@ def control(request: HttpRequest, turn_id: UUID) -> HttpResponse:
     if "panel" in request.POST:
         return _changed(request, turn, action)
     if action in CONTROLS:
-        asked = {"run_to": request.POST.get("run_to") or None, "expected_seq": _seen(request)}
-        return _asked(request, turn, lambda by: turn_control(turn=turn, by=by, action=action, **asked))
+        run_to, seen = request.POST.get("run_to") or None, _seen(request)
+        act = partial(turn_control, turn=turn, action=action, run_to=run_to, expected_seq=seen)
+        return _asked(request, turn, lambda by: act(by=by))
     return _asked(request, turn, lambda by: _break(request, turn, by, action))
 
 

@@ -169,7 +169,7 @@ def _within(child: Turn, setup: Setup, connection: Connection) -> None:
         raise ValidationError({"max_tokens": error}) from error
 
 
-def _breakpoints(turn: Turn, words: Words) -> list[dict[str, str]]:
+def _breakpoints(turn: Turn, words: Words) -> list[dict[str, Any]]:
     tools = turn.agent.tools if turn.agent else ()
     try:
         clean = breakpoints_clean(words.breakpoints or (), tools=tools)

@@ -35,15 +35,19 @@ def _changes(event: OperatorActed) -> Iterator[str]:
     if event.system_prompt is not None:
         yield f"system prompt {_quoted(event.system_prompt)}"
     if event.messages is not None:
-        yield f"another conversation, of {len(event.messages)} messages"
+        yield f"another conversation, of {_counted(len(event.messages), 'message')}"
     if event.tool_call is not None:
         yield f"call {event.tool_call.call_id} with {_quoted(json.dumps(event.tool_call.arguments))}"
     if event.tool_result is not None:
         yield f"call {event.tool_result.call_id} came to {_quoted(event.tool_result.content)}"
     if event.breakpoints is not None:
-        yield f"{len(event.breakpoints)} breakpoints" if event.breakpoints else "no breakpoints"
+        yield _counted(len(event.breakpoints), "breakpoint")
     if event.answer is not None:
         yield f"answered in the model’s place: {_said(event.answer)}"
+
+
+def _counted(count: int, word: str) -> str:
+    return f"{count or 'no'} {word}{'' if count == 1 else 's'}"
 
 
 def _numbers(changed: Mapping[str, Any]) -> Iterator[str]:

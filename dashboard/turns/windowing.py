@@ -70,7 +70,8 @@ def _items(passages: Iterable[Passage]) -> Iterator[_Item]:
             yield _Item(passage, block, block.since, block.length + PIECE * len(block.pieces))
         if passage.calls or passage.acts or passage.asked:
             size = sum(len(call.arguments) + len(call.result or "") + PIECE for call in passage.calls)
-            since = min([one.since for one in (*passage.calls, *passage.acts)], default=passage.asked_since)
+            done = [*(call.since for call in passage.calls), *(act.since for act in passage.acts)]
+            since = min(done, default=passage.asked_since)
             yield _Item(passage, None, since, size + len(passage.asked))
 
 

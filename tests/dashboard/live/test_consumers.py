@@ -7,14 +7,17 @@ from channels.db import database_sync_to_async
 from channels.routing import URLRouter
 from channels.testing import WebsocketCommunicator
 from django.contrib.auth.models import AnonymousUser
+from django.utils import timezone
 
 from dashboard.accounts.services import one_time_code_create
 from dashboard.agents.models import Connection
+from dashboard.live.models import Signal
 from dashboard.live.routing import websocket_urlpatterns
 from dashboard.live.services import turn_start
 from dashboard.turns.models import Turn
+from dashboard.turns.selectors import turn_get
 from tests.dashboard.dialling import dialled, everything
-from tests.dashboard.driving import AgentOf, Play, driven
+from tests.dashboard.driving import AgentOf, Play, drive, driven
 from tests.dashboard.showing import by_id, fresh
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -88,3 +91,20 @@ async def test_a_rerun_is_pushed_as_its_column(queued: Turn):
         pushed = await everything(socket, until="continuations used")
         await driving
     assert all(html.startswith('<div id="rerun"') for html in pushed)
+
+
+async def test_what_the_machine_refused_is_pushed_though_no_record_tells_of_it(queued: Turn):
+    await database_sync_to_async(drive_held)(queued)
+    seq = (await database_sync_to_async(turn_get)(queued.id)).last_seq
+    async with dialled(f"/ws/turns/{queued.id}/?seq={seq}") as socket:
+        signal = Signal(
+            turn_id=queued.id, action="release", by="ada", refused="It has ended.", handled_at=timezone.now()
+        )
+        await database_sync_to_async(signal.save)()
+        pushed = await everything(socket, until="it was not done: It has ended.")
+    assert 'id="operate-refused"' in pushed[-1]
+
+
+def drive_held(turn: Turn) -> None:
+    Turn.objects.filter(id=turn.id).update(breakpoints=[{"state": "evaluate_stop"}])
+    drive(turn)

@@ -95,3 +95,48 @@ def test_the_api_takes_breakpoints_too(browser: Client, held: Turn):
     assert standing_of(held).snapshot.held_state == "abort_partial"
     wrong = {"action": "release", "breakpoints": [{"state": "nowhere"}]}
     assert browser.post(address, wrong, content_type="application/json").status_code == 400
+
+
+def test_one_breakpoint_is_taken_away_and_the_others_stay(browser: Client, held: Turn):
+    assert control(browser, held, action="break", breakpoint="", budget="10 %") == 204
+    drive(held)
+    assert "any budget under 10 %" in page(browser, f"/turns/{held.id}")
+    assert control(browser, held, action="unbreak", number="0") == 204
+    drive(held)
+    assert [known.budget_below for known in standing_of(held).snapshot.breakpoints] == [0.1]
+
+
+def test_who_comes_second_is_told_on_the_page_which_stays_as_it_is(browser: Client, held: Turn):
+    seen = str(held.last_seq)
+    assert control(browser, held, action="step", expected_seq=seen) == 204
+    answer = browser.post(f"/turns/{held.id}/control", {"action": "release", "expected_seq": seen}, headers=HTMX)
+    assert (answer.status_code, "HX-Refresh" in answer) == (200, False)
+    assert "asked for step at" in answer.content.decode()
+
+
+def test_what_was_done_stands_in_the_transcript_and_at_its_step(browser: Client, held: Turn):
+    assert control(browser, held, action="clear") == 204
+    assert control(browser, held, action="release") == 204
+    drive(held)
+    html = page(browser, f"/turns/{held.id}?step=5")
+    assert "operator: change; no breakpoints" in html
+    assert html.count("operator: release") >= 1
+
+
+def test_an_action_that_was_refused_is_shown_with_its_reason_while_the_turn_runs(browser: Client, held: Turn):
+    Signal.objects.create(turn_id=held.id, action="step", by="ada", refused="That came too late.", payload={})
+    Signal.objects.filter(turn_id=held.id).update(handled_at=held.created_at)
+    assert "it was not done: That came too late." in page(browser, f"/turns/{held.id}")
+
+
+def test_a_turn_that_waits_for_approval_shows_its_calls_and_until_when(browser: Client, agent_of: AgentOf):
+    approvals = {"tools": ["calculator"], "seconds": 600, "otherwise": "cancel"}
+    agent = agent_of("sim-tools", tools=["calculator"], approvals=approvals)
+    turn = drive(turn_start(agent=agent, input_text="Count."))
+    html = page(browser, f"/turns/{turn.id}")
+    assert 'name="action" value="refuse"' in html
+    assert "data-deadline" in html
+    assert "then the turn is cancelled" in html
+    assert control(browser, turn, action="refuse") == 204
+    drive(turn)
+    assert "refused by operator" in page(browser, f"/turns/{turn.id}")

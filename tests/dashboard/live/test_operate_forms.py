@@ -1,0 +1,157 @@
+"""The drawer's form: what differs from what there is, and nothing else, is what changes."""
+
+import pytest
+from django.test import Client
+
+from agentcore.machine.pending import pending_calls
+from dashboard.live.models import Signal
+from dashboard.live.operate_forms import OperateForm
+from dashboard.live.services import turn_control, turn_start
+from dashboard.turns.history import snapshot_at, standing_of
+from dashboard.turns.models import Turn
+from tests.dashboard.driving import AgentOf, drive
+from tests.dashboard.pages import HTMX, page
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+NOTHING = {
+    "limits": {},
+    "max_tokens": None,
+    "error_policy": None,
+    "request": {},
+    "rewritten": {},
+    "answer": None,
+    "tool_calls": [],
+    "tool_results": [],
+}
+
+
+@pytest.fixture
+def held(agent_of: AgentOf) -> Turn:
+    """Held on two calls; what was asked has lines, which browsers end otherwise."""
+    agent = agent_of("sim-tools", tools=["calculator"], system_prompt="Be brief.\nBe kind.")
+    return drive(turn_start(agent=agent, input_text="Count.\nTwice.", breakpoints=[{"tool": "calculator"}]))
+
+
+def filled(turn: Turn, **typed: str) -> OperateForm:
+    """The form as a browser sends it back, with these fields typed into."""
+    snapshot = standing_of(turn).snapshot
+    there = {name: "" if value is None else str(value) for name, value in OperateForm(turn, snapshot).initial.items()}
+    sent = {name: text.replace("\n", "\r\n") for name, text in {**there, **typed}.items()}
+    return OperateForm(turn, snapshot, sent)
+
+
+def changes(turn: Turn, **typed: str) -> dict:
+    form = filled(turn, **typed)
+    assert form.is_valid(), form.errors
+    return {name: value for name, value in form.changes().items() if name != "expected_seq"}
+
+
+def test_what_is_sent_back_as_it_was_changes_nothing(held: Turn):
+    assert changes(held) == NOTHING
+
+
+def test_what_differs_is_what_changes(held: Turn):
+    first, second = pending_calls(standing_of(held).snapshot)
+    said = changes(
+        held,
+        limit_max_continuations="5",
+        limit_max_seconds="1,200.5",
+        preset="retry_all",
+        max_tokens="70",
+        model="other",
+        system_prompt="Be\nlong.",
+        message_1="Count.\nOnce.",
+        arguments_0='{"expression": "1"}',
+        result_1="two",
+        answer_text="Mine.",
+        answer_calls='[{"name": "calculator", "arguments": {}}]',
+        answer_reason="max_tokens",
+    )
+    assert said == {
+        "limits": {"max_continuations": 5, "max_seconds": 1200.5},
+        "max_tokens": 70,
+        "error_policy": {"preset": "retry_all"},
+        "request": {"system_prompt": "Be\nlong.", "model": "other"},
+        "rewritten": {1: "Count.\nOnce."},
+        "answer": {
+            "text": "Mine.",
+            "tool_calls": [{"name": "calculator", "arguments": {}}],
+            "stop_reason": "max_tokens",
+        },
+        "tool_calls": [{"call_id": first.id, "arguments": {"expression": "1"}}],
+        "tool_results": [{"call_id": second.id, "name": "calculator", "result": "two"}],
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("limit_max_continuations", "many", "max_continuations must be a whole number of continuations"),
+        ("limit_max_steps", "", "max_steps must be a whole number"),
+        ("limit_max_seconds", "-1", "it must be a number of seconds"),
+        ("max_tokens", "0", "at least 1 token"),
+        ("arguments_0", "[", "This is not JSON"),
+        ("arguments_0", "[]", "must be an object"),
+        ("answer_calls", '{"name": "x"}', "a list of objects"),
+        ("preset", "wild", "not one of the available choices"),
+    ],
+)
+def test_what_is_wrong_is_said_at_its_field(held: Turn, name: str, text: str, words: str):
+    form = filled(held, **{name: text})
+    assert not form.is_valid()
+    assert words in " ".join(form.errors[name])
+
+
+def test_a_limit_that_may_be_absent_can_be_taken_away(held: Turn):
+    turn_control(turn=held, by="ada", action="change", limits={"max_seconds": 60})
+    drive(held)
+    assert changes(held, limit_max_seconds="")["limits"] == {"max_seconds": None}
+
+
+def test_what_another_changed_meanwhile_is_not_undone_unseen(held: Turn):
+    form = filled(held, model="mine")
+    turn_control(turn=held, by="ben", action="change", limits={"max_continuations": 7})
+    drive(held)
+    again = form.carried_over(held, standing_of(held).snapshot)
+    assert again.is_valid()
+    assert again.changes() == {**NOTHING, "expected_seq": held.last_seq, "request": {"model": "mine"}}
+
+
+def test_the_page_judges_what_was_sent_by_the_record_it_showed(browser: Client, held: Turn):
+    seen = held.last_seq
+    turn_control(turn=held, by="ben", action="change", limits={"max_continuations": 7})
+    drive(held)
+    assert snapshot_at(held, seen).limits.max_continuations == 3
+    sent = {**filled(held).data, "limit_max_continuations": "3", "model": "mine", "expected_seq": str(seen)}
+    address = f"/turns/{held.id}/control"
+    html = browser.post(address, {**sent, "panel": "1", "action": "release"}, headers=HTMX).content.decode()
+    assert "ben was first: change at" in html
+    assert 'value="mine"' in html
+    assert 'name="limit_max_continuations" value="7"' in html
+    assert not Signal.objects.filter(turn_id=held.id, action="release").exists()
+
+
+def test_a_change_by_the_page_goes_to_the_turn(browser: Client, held: Turn):
+    sent = {**filled(held, result_0="1", result_1="2").data, "panel": "1", "action": "release"}
+    assert browser.post(f"/turns/{held.id}/control", sent, headers=HTMX).status_code == 204
+    drive(held)
+    assert [m.text for m in standing_of(held).snapshot.messages if m.tool_call_id] == ["1", "2"]
+
+
+def test_without_htmx_the_form_is_a_page_and_a_refused_one_is_shown_again(browser: Client, held: Turn):
+    address = f"/turns/{held.id}/operate"
+    assert "Change the turn" in page(browser, address)
+    sent = {**filled(held, max_tokens="0").data, "panel": "1", "action": "release"}
+    refused = browser.post(f"/turns/{held.id}/control", sent)
+    assert (refused.status_code, "at least 1 token" in refused.content.decode()) == (422, True)
+
+
+def test_a_turn_that_has_not_begun_has_nothing_to_change(browser: Client, agent_of: AgentOf):
+    queued = turn_start(agent=agent_of("sim-essay"), input_text="Go.")
+    assert "has not begun yet" in page(browser, f"/turns/{queued.id}/operate")
+
+
+def test_a_stranger_sees_no_form(held: Turn):
+    answer = Client().get(f"/turns/{held.id}/operate")
+    assert b"Change the turn" not in answer.content
