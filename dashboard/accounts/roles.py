@@ -10,7 +10,7 @@ A role is one of Django's groups (migration 0002), given to users in the admin. 
 from enum import StrEnum
 
 #: Of the model Turn: what may be done to turns, and the words for it.
-TURN_PERMISSIONS = [
+TURN_PERMISSIONS = (
     ("start_turn", "Start a turn, talk to an agent"),
     ("control_turn", "Hold, release, step, change or cancel a turn"),
     ("replay_turn", "Run a turn again, try a policy on many"),
@@ -21,7 +21,7 @@ TURN_PERMISSIONS = [
     ("import_turn", "Import turns from files"),
     ("erase_turn", "Erase turns"),
     ("keep_view", "Keep views of the timeline"),
-]
+)
 
 
 class Role(StrEnum):

@@ -123,6 +123,17 @@ class TurnNow(Turn):
     )
 
 
+class Conversation(BaseModel):
+    """Turns with one agent, one after another."""
+
+    id: UUID
+    agent: str
+    title: str = Field(description="The beginning of the first prompt; empty before there is one.")
+    token_budget: int | None = Field(description="Input and output tokens of all its turns together; null: none.")
+    used_tokens: int
+    turns: list[UUID] = Field(description="In order.")
+
+
 class TurnPage(BaseModel):
     items: list[Turn]
     next: str | None = Field(description="The cursor of older turns; null at the end.")

@@ -7,7 +7,7 @@ from pydantic import AliasChoices, Field
 from agentcore.policy import OnTruncation
 from agentcore.reasons import NormalizedStopReason
 from dashboard.agents.policy_validation import listed
-from dashboard.api.body import Body, Criterion, Envelope, ErrorPolicy, Limits, Object, Text
+from dashboard.api.body import Body, Criterion, Envelope, ErrorPolicy, Id, Limits, Object, Text
 from dashboard.replay.sweeping import SWEPT
 from dashboard.turns.breakpoints import ENTERING, KNOWN
 
@@ -134,6 +134,24 @@ class Turn(Body):
     documents: list[Document] | None = Field(
         default=None, description="Texts for the tool search_documents; at most 50, of 1,000,000 characters together."
     )
+    conversation: Id | None = Field(
+        default=None, description="The conversation it goes on with. It begins when the turns before it have ended."
+    )
+
+
+class Conversation(Body):
+    """Turns with one agent, one after another."""
+
+    agent: Text = Field(examples=["writer"])
+    token_budget: int | None = Field(
+        default=None, description="Input and output tokens of all its turns together; left out: none."
+    )
+
+
+class Budget(Body):
+    """What a conversation may use."""
+
+    token_budget: int | None = Field(description="null: no budget.", examples=[20_000])
 
 
 class Message(Body):

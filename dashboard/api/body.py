@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 from typing import Annotated, Any
+from uuid import UUID
 
-from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, WithJsonSchema, model_validator
+from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field, WithJsonSchema, model_validator
 from pydantic_core import PydanticCustomError
 
 from dashboard.api import policy_schemas
@@ -24,6 +25,7 @@ def _text_of(value: Any) -> str:
 
 
 Text = Annotated[str, AfterValidator(_storable)]
+Id = Annotated[UUID, Field(strict=False)]  #: JSON has no UUIDs but their text
 Object = Annotated[dict[str, Any], AfterValidator(_storable), WithJsonSchema({"type": "object"})]
 Limits = Annotated[dict[str, Any], AfterValidator(_storable), WithJsonSchema(policy_schemas.limits_schema())]
 ErrorPolicy = Annotated[dict[str, Any], AfterValidator(_storable), WithJsonSchema(policy_schemas.error_policy_schema())]

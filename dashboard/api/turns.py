@@ -15,6 +15,8 @@ from dashboard.api.callers import caller
 from dashboard.api.named import asked_for
 from dashboard.api.openapi import TIMELINE_PARAMETERS
 from dashboard.api.problems import about, about_parts_of
+from dashboard.conversations.models import Conversation
+from dashboard.conversations.selectors import conversation_get
 from dashboard.live import services
 from dashboard.live.following import MAX_SEQ
 from dashboard.live.selectors import waiting_words
@@ -42,8 +44,17 @@ def turn_start(request: HttpRequest, body: bodies.Turn) -> Status[dict[str, Any]
             breakpoints=breakpoints,
             documents=asked.get("documents", []),
             created_by=caller(request),
+            conversation=_conversation(body.conversation),
         )
     return Status(201, presenting.turn_shown(turn))
+
+
+def _conversation(wanted: UUID | None) -> Conversation | None:
+    try:
+        return None if wanted is None else conversation_get(wanted, project=project_default())
+    except Conversation.DoesNotExist as error:
+        words = f"There is no conversation {wanted}; begin one at /api/v1/conversations, or leave it out."
+        raise ValidationError({"conversation": words}) from error
 
 
 @router.get(

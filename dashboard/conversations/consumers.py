@@ -25,7 +25,7 @@ class ConversationConsumer(Watcher):
         self.name: str = route["name"]
         self.conversation = uuid_of(given.get("conversation"))
         self.since = number_of(given.get("from"))
-        self.keys: Mapping[str, str] = {part: given[part] for part in PARTS if part in given}
+        self.keys: Mapping[str, str] = {part: str(given[part]) for part in PARTS if part in given}
 
     def is_waiting(self) -> bool:
         return True

@@ -1,7 +1,7 @@
 """Conversations as they stand. What is not there raises the model's `DoesNotExist`."""
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.contrib.postgres.aggregates import ArrayAgg
@@ -39,6 +39,18 @@ def conversation_shown(conversation_id: UUID, *, project: Project) -> Conversati
     return told(Conversation.objects.filter(project=project)).get(pk=conversation_id)
 
 
+def as_shown(conversation: Any) -> dict[str, Any]:
+    """As the API tells it; `conversation` is one of `told`."""
+    return {
+        "id": conversation.id,
+        "agent": conversation.agent_name,
+        "title": conversation.title,
+        "token_budget": conversation.token_budget,
+        "used_tokens": conversation.used,
+        "turns": conversation.turn_ids or [],
+    }
+
+
 def titled(*, agent_id: UUID, limit: int) -> Sequence[Conversation]:
     """The agent's conversations that have begun, newest first."""
     begun = Conversation.objects.filter(agent=agent_id).exclude(title="")
@@ -58,7 +70,8 @@ class Place(NamedTuple):
 def places_of(conversation: Conversation) -> list[Place]:
     """All its turns in order, by what is cheap to read."""
     turns = Turn.objects.filter(conversation=conversation).order_by("position")
-    return [Place(*row) for row in turns.values_list("id", "position", "last_seq", "status", "tokens")]
+    rows = turns.values_list("id", "position", "last_seq", "status", "tokens")
+    return [Place(turn, position or 0, seq, status, tokens) for turn, position, seq, status, tokens in rows]
 
 
 def turns_at(places: Iterable[Place]) -> list[Turn]:

@@ -136,13 +136,17 @@ def budget(request: HttpRequest, conversation_id: UUID) -> HttpResponse:
         conversation = conversation_get(conversation_id, project=project_default())
     except Conversation.DoesNotExist as error:
         raise Http404(f"There is no conversation {conversation_id}.") from error
-    form = BudgetForm(conversation, request.POST)
-    try:
-        if form.is_valid():
-            budget_set(conversation=conversation, token_budget=form.cleaned_data["token_budget"])
-        wrong = [error for errors in form.errors.values() for error in errors]
-    except ValidationError as error:
-        wrong = error.messages
-    for words in wrong:
+    for words in _budget_wrong(conversation, BudgetForm(conversation, request.POST)):
         messages.error(request, words)
     return redirect(f"{reverse('live:agent', args=[conversation.agent_name])}?conversation={conversation.pk}")
+
+
+def _budget_wrong(conversation: Conversation, form: BudgetForm) -> list[str]:
+    """Set the budget the form asks for; what is wrong with it, if anything."""
+    if not form.is_valid():
+        return [str(error) for errors in form.errors.values() for error in errors]
+    try:
+        budget_set(conversation=conversation, token_budget=form.cleaned_data["token_budget"])
+    except ValidationError as error:
+        return error.messages
+    return []

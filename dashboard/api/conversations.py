@@ -1,0 +1,58 @@
+"""Conversations: begun, found, given another budget. Their turns are started as all turns are."""
+
+# ruff: noqa: ARG001 - every view is given its request
+
+from typing import Any
+from uuid import UUID
+
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest
+from ninja import Router, Status
+
+from dashboard.agents.selectors import agent_list, project_default
+from dashboard.api import answers, bodies
+from dashboard.api.callers import caller
+from dashboard.api.named import asked_for
+from dashboard.conversations import selectors, services
+
+router = Router(tags=["conversations"])
+
+
+@router.post("/conversations", response={201: answers.Conversation}, summary="Begin a conversation")
+def conversation_create(request: HttpRequest, body: bodies.Conversation) -> Status[dict[str, Any]]:
+    """Without turns yet: send them with `conversation` to `/turns`. They run one after another, and each is told what
+    was said before it."""
+    agent = asked_for(agent_list(project=project_default()), body.agent, "agent")
+    made = services.conversation_start(agent=agent, token_budget=body.token_budget, created_by=caller(request))
+    return Status(201, _shown(made.id))
+
+
+@router.get("/conversations", response=list[answers.Conversation], summary="List conversations")
+def conversation_list(
+    request: HttpRequest, agent: str | None = None, limit: int = selectors.DEFAULT_LIMIT
+) -> list[dict[str, Any]]:
+    """Newest first; of one agent, or of all."""
+    if not 1 <= limit <= selectors.MAX_LIMIT:
+        raise ValidationError({"limit": f"limit must be a whole number from 1 to {selectors.MAX_LIMIT}, not {limit}."})
+    if "\x00" in (agent or ""):
+        return []
+    found = selectors.conversation_list(project=project_default(), agent_name=agent, limit=limit)
+    return [selectors.as_shown(conversation) for conversation in found]
+
+
+@router.get("/conversations/{conversation_id}", response=answers.Conversation, summary="Get a conversation")
+def conversation_get(request: HttpRequest, conversation_id: UUID) -> dict[str, Any]:
+    """What of its budget is used, and its turns in order."""
+    return _shown(conversation_id)
+
+
+@router.patch("/conversations/{conversation_id}", response=answers.Conversation, summary="Set a conversation's budget")
+def conversation_budget(request: HttpRequest, conversation_id: UUID, body: bodies.Budget) -> dict[str, Any]:
+    """null takes it away. It counts from the next turn on, and cannot be less than what is used."""
+    conversation = selectors.conversation_get(conversation_id, project=project_default())
+    services.budget_set(conversation=conversation, token_budget=body.token_budget)
+    return _shown(conversation_id)
+
+
+def _shown(conversation_id: UUID) -> dict[str, Any]:
+    return selectors.as_shown(selectors.conversation_shown(conversation_id, project=project_default()))

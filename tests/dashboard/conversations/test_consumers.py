@@ -1,0 +1,258 @@
+"""Live equals fresh: whoever watches a conversation, however often cut off, has the page that is opened anew."""
+
+import asyncio
+import random
+import re
+from collections.abc import Callable, Iterator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from channels.db import database_sync_to_async
+from channels.testing import WebsocketCommunicator
+from django.db import connections
+
+from dashboard.accounts.services import one_time_code_create
+from dashboard.agents.models import Agent, Connection
+from dashboard.conversations.models import Conversation
+from dashboard.conversations.selectors import conversation_get
+from dashboard.conversations.services import budget_set, conversation_start
+from dashboard.conversations.showing import PARTS, Talk, page_context, rendered, talk_of
+from dashboard.live import announcing
+from dashboard.live.services import turn_cancel, turn_start
+from dashboard.turns.models import Turn
+from tests.dashboard.conversations.conftest import Say
+from tests.dashboard.dialling import dialled
+from tests.dashboard.driving import AgentOf, drive, driven
+
+pytestmark = pytest.mark.django_db(transaction=True)
+#: An element that replaces another, as the pages and the sockets have it.
+ROOT = re.compile(r'(?=<(?:div|section|header|nav)[^>]*? id="[\w-]+" hx-swap-oob="true")')
+ID = re.compile(r'<\w+[^>]*? id="([\w-]+)"')
+OWN_SOCKET = re.compile(r' hx-ext="ws" ws-connect="[^"]*"')
+
+
+@pytest.fixture(autouse=True)
+def operator(db: None) -> None:
+    one_time_code_create()
+
+
+@pytest.fixture
+def slow_agent(agent_of: AgentOf, slow: Connection) -> Agent:
+    return agent_of("sim-essay", connection=slow, max_tokens=25)
+
+
+@pytest.fixture
+def talk(slow_agent: Agent) -> Conversation:
+    return conversation_start(agent=slow_agent, token_budget=9_000)
+
+
+def parts_in(fragment: str) -> Iterator[tuple[str, str]]:
+    for part in ROOT.split(fragment):
+        if found := ID.match(part):
+            yield found[1], part
+
+
+def talk_now(conversation: Conversation) -> Talk:
+    found = conversation_get(conversation.pk, project=conversation.project)
+    assert found.agent is not None
+    return talk_of(found.agent, found, since=1)
+
+
+@dataclass
+class Viewer:
+    """A page in a browser: the parts it shows, by id, and its two sockets."""
+
+    conversation: Conversation
+    shows: dict[str, str] = field(default_factory=dict)
+    keys: dict[str, str] = field(default_factory=dict)
+    address: str = ""
+    turn: str = ""
+    pushed: list[str] = field(default_factory=list)
+
+    def open(self) -> None:
+        """The page is loaded."""
+        now = talk_now(self.conversation)
+        page_context(now)
+        for part in PARTS:
+            self.take(rendered(now, part))
+        self.address = f"/ws/agents/sim-essay/?{now.query}"
+
+    def take(self, fragment: str) -> None:
+        """What htmx does with a message: each element takes the place of the one of its id."""
+        for name, html in parts_in(fragment):
+            self.shows[name] = html
+            if name == "newest":
+                self.take_turn(html)
+
+    def take_turn(self, html: str) -> None:
+        found = re.search(r'ws-connect="([^"]*)"', html)
+        self.turn = found[1] if found else ""
+        for name in [*self.shows]:
+            if name in TURN_IDS:
+                del self.shows[name]
+
+    async def watch(self, seconds: float, *, until: Callable[[], bool] = lambda: False) -> None:
+        """Both sockets, for a while; where the newest turn changes, the page dials that turn's."""
+        clock = asyncio.get_running_loop().time
+        end, followed, of_turn = clock() + seconds, "", None
+        async with AsyncExitStack() as sockets:
+            socket = await sockets.enter_async_context(dialled(self.address))
+            while clock() < end and not until():
+                await self.hear(socket)
+                if self.turn != followed:
+                    followed = self.turn
+                    of_turn = await sockets.enter_async_context(dialled(self.turn)) if self.turn else None
+                if of_turn is not None:
+                    await self.hear(of_turn)
+
+    async def hear(self, socket: WebsocketCommunicator) -> None:
+        while not await socket.receive_nothing(timeout=0.02, interval=0.005):
+            message = await socket.receive_output(timeout=1)
+            if message["type"] == "websocket.send":
+                self.pushed.append(message["text"])
+                self.take(message["text"])
+
+
+TURN_IDS = frozenset({"turn-head", "machine", "answer", "moments", "attempts", "deck", "turn-break"})
+
+
+def fresh(conversation: Conversation) -> dict[str, str]:
+    """The parts of the page, each as it is when the page is opened now."""
+    now = talk_now(conversation)
+    return {name: html for part in PARTS for name, html in parts_in(rendered(now, part))}
+
+
+def whole(shows: dict[str, str]) -> dict[str, str]:
+    """The parts a page shows, the newest turn's own put into it where they were pushed by themselves."""
+    newest = shows["newest"]
+    for name in TURN_IDS & shows.keys():
+        pushed = shows[name].replace(' hx-swap-oob="true"', "")
+        newest = replaced(newest, name, pushed)
+    shown = {**shows, "newest": newest}
+    return {name: _settled(shown[name]) for name in ("heading", "transcript", "newest", "line")}
+
+
+def replaced(page: str, name: str, part: str) -> str:
+    """The page with the element of this id replaced. Elements of one tag nest, so ends are counted."""
+    begin = re.search(rf'<(\w+)[^>]*? id="{name}"', page)
+    assert begin, name
+    depth, place = 0, begin.start()
+    for found in re.finditer(rf"<(/?){begin[1]}\b", page[begin.start() :]):
+        depth += -1 if found[1] else 1
+        if depth == 0:
+            place = begin.start() + found.end() + 1
+            break
+    body = re.match(rf"(.*</{begin[1]}>)", part, re.DOTALL)
+    assert body, name
+    return page[: begin.start()] + body[1] + page[place:]
+
+
+def _settled(html: str) -> str:
+    html = re.sub(r'<input type="hidden" name="csrfmiddlewaretoken"[^>]*>', "", html)
+    return re.sub(r"\s+", " ", OWN_SOCKET.sub("", html.replace(' hx-swap-oob="true"', ""))).strip()
+
+
+def dropping(monkeypatch: pytest.MonkeyPatch, share: float) -> None:
+    """The layer loses this share of its messages."""
+    send, chance = announcing._send, random.Random(7)
+
+    async def lossy(group: str, message: dict[str, Any]) -> None:
+        if chance.random() >= share:
+            await send(group, message)
+
+    monkeypatch.setattr(announcing, "_send", lossy)
+
+
+async def burst(agent: Agent, conversation: Conversation) -> None:
+    """Turns sent at once and driven in line: one is withdrawn, the last but one is held, so the last waits."""
+    send = database_sync_to_async(turn_start)
+    holding = {2: [{"state": "evaluate_stop"}]}
+    turns = [
+        await send(agent=agent, input_text=f"Prompt {n}.", conversation=conversation, breakpoints=holding.get(n))
+        for n in range(4)
+    ]
+    await database_sync_to_async(turn_cancel)(turn=turns[1], by="ada")
+    await driven(turns[0])
+    await driven(turns[2])
+    await database_sync_to_async(budget_set)(conversation=conversation, token_budget=50_000)
+
+
+@pytest.mark.parametrize("lost", [0.0, 0.5, 1.0])
+async def test_every_viewer_has_the_page_that_is_opened_anew(
+    slow_agent: Agent, talk: Conversation, monkeypatch: pytest.MonkeyPatch, lost: float
+):
+    dropping(monkeypatch, lost)
+    steady, restless, late = Viewer(talk), Viewer(talk), Viewer(talk)
+    for viewer in (steady, restless, late):
+        await database_sync_to_async(viewer.open)()
+    at_work = asyncio.create_task(burst(slow_agent, talk))
+    watching = asyncio.create_task(steady.watch(30, until=lambda: at_work.done() and is_held(steady)))
+    while not at_work.done():
+        await restless.watch(0.4)
+        await asyncio.sleep(0.2)
+    await asyncio.gather(at_work, watching)
+    await restless.watch(20, until=lambda: is_held(restless))
+    await late.watch(20, until=lambda: is_held(late))
+
+    anew = whole(await database_sync_to_async(fresh)(talk))
+    assert "Prompt 2." in anew["newest"]
+    assert "Prompt 3." in anew["line"]
+    for viewer in (steady, restless, late):
+        shown = whole(viewer.shows)
+        for part, html in anew.items():
+            assert shown[part] == html, part
+    # What tasks side by side asked for went through one thread, which has nobody else to close its connection.
+    await database_sync_to_async(connections.close_all)()
+
+
+def is_held(viewer: Viewer) -> bool:
+    """Whether the last things that happen have arrived; what else has not is what the test finds."""
+    shown = whole(viewer.shows)
+    return 'value="release"' in shown["newest"] and "50 000 tokens" in shown["heading"]
+
+
+async def test_a_page_that_is_up_to_date_is_sent_nothing(say: Say, conversation: Conversation):
+    await database_sync_to_async(lambda: drive(say("One?")))()
+    viewer = Viewer(conversation)
+    await database_sync_to_async(viewer.open)()
+    async with dialled(viewer.address) as socket:
+        assert await socket.receive_nothing(timeout=1.5)
+
+
+async def test_a_new_conversation_of_the_agent_appears_in_the_list_of_a_page_without_one(say: Say, agent: Agent):
+    talk = await database_sync_to_async(talk_of)(agent, None)
+    async with dialled(f"/ws/agents/sim-essay/?{talk.query}") as socket:
+        assert await socket.receive_nothing(timeout=0.6)
+        await database_sync_to_async(say)("What is new?")
+        pushed = await socket.receive_from(timeout=5)
+    assert pushed.startswith('<nav class="others" id="others" hx-swap-oob="true"')
+    assert "What is new?" in pushed
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "/ws/agents/nobody/",
+        "/ws/agents/sim-essay/?conversation=01890000-0000-7000-8000-000000000000",
+        "/ws/agents/sim-essay/?conversation=nonsense&from=x&others=",
+    ],
+)
+async def test_an_address_that_names_nothing_is_watched_in_silence_or_gets_the_list(agent: Agent, address: str):
+    async with dialled(address) as socket:
+        if "nonsense" in address:
+            assert "None yet." in await socket.receive_from(timeout=5)
+        assert await socket.receive_nothing(timeout=0.5)
+
+
+async def test_an_erased_turn_is_no_longer_shown(say: Say, conversation: Conversation):
+    first = await database_sync_to_async(lambda: drive(say("One?")))()
+    second = await database_sync_to_async(lambda: drive(say("Two?")))()
+    viewer = Viewer(conversation)
+    await database_sync_to_async(viewer.open)()
+    assert "One?" in viewer.shows["transcript"]
+    await database_sync_to_async(Turn.objects.filter(pk=first.pk).update)(conversation=None, position=None)
+    await viewer.watch(2)
+    assert "One?" not in viewer.shows["transcript"]
+    assert str(second.pk) in viewer.shows["newest"]
