@@ -1,13 +1,13 @@
 """The near end of `manage.py bench live`: a server that tells all its viewers something, in one of three ways.
 
-    python -m dashboard.bench.broadcasting WAY VIEWERS
+    python -m dashboard.bench.broadcasting WAY VIEWERS LEISURELY FLOOD
 
 All are served by uvicorn as the dashboard is. `bare` makes a frame once and writes it to every socket, with nothing
 between; `channels` is a plain consumer for each viewer and the layer's `group_send`; `room` is the dashboard's room and
 its way in, over a subject that is in memory instead of the database. Prints its port first.
 
-It begins once all are there: first messages at leisure, to take the time of each; then as fast as all can be handed one
-after the other. Prints the seconds of processor time of that.
+It begins once all are there: so many messages at leisure, to take the time of each; then so many as fast as all can be
+handed one after the other. Prints the seconds of processor time of that.
 """
 
 import asyncio
@@ -34,9 +34,6 @@ from dashboard.runtime.ports import listen, port_of  # noqa: E402
 from dashboard.runtime.serving import config_of  # noqa: E402
 
 LEISURE = 0.05  #: seconds from message to message
-LEISURELY = 30  #: messages
-FLOOD = 15_000  #: deliveries
-MOST = 150  #: messages of the flood, where there are few viewers
 GROUP = "bench"
 
 Scope = MutableMapping[str, Any]
@@ -174,18 +171,18 @@ class Room(Way):
 WAYS: dict[str, type[Way]] = {"bare": Bare, "channels": Channels, "room": Room}
 
 
-async def broadcast(way: Way, viewers: int) -> float:
+async def broadcast(way: Way, viewers: int, leisurely: int, flood: int) -> float:
     """Both phases, once all viewers are there; the seconds of processor time of the second."""
     way.arrived.expect(viewers)
     await way.arrived.reached()
     await asyncio.sleep(LEISURE)
     gc.collect()
     gc.freeze()
-    for _ in range(LEISURELY):
+    for _ in range(leisurely):
         await _tell_all(way, viewers, "l")
         await asyncio.sleep(LEISURE)
     began = time.process_time()
-    for _ in range(min(MOST, FLOOD // viewers)):
+    for _ in range(flood):
         await _tell_all(way, viewers, "f")
     return time.process_time() - began
 
@@ -197,13 +194,13 @@ async def _tell_all(way: Way, viewers: int, phase: str) -> None:
     await way.delivered.reached()
 
 
-async def serve(way: Way, viewers: int) -> None:
+async def serve(way: Way, viewers: int, leisurely: int, flood: int) -> None:
     with listen("127.0.0.1", 0, variable="") as opened:
         server = uvicorn.Server(config_of(way.application()))
         serving = asyncio.create_task(server.serve([opened]))
         sys.stdout.write(f"{port_of(opened)}\n")
         sys.stdout.flush()
-        sys.stdout.write(f"{await broadcast(way, viewers)}\n")
+        sys.stdout.write(f"{await broadcast(way, viewers, leisurely, flood)}\n")
         sys.stdout.flush()
         # From here on uvicorn only complains of the sockets it closes.
         logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
@@ -213,4 +210,4 @@ async def serve(way: Way, viewers: int) -> None:
 
 if __name__ == "__main__":
     with asyncio.Runner(loop_factory=uvicorn.Config("", log_config=None).get_loop_factory()) as runner:
-        runner.run(serve(WAYS[sys.argv[1]](), int(sys.argv[2])))
+        runner.run(serve(WAYS[sys.argv[1]](), *map(int, sys.argv[2:])))

@@ -10,10 +10,11 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 VIEWERS = (100, 500)
 RUNS = 3
+LEISURELY = 30  #: messages, each of which is timed
+FLOOD = 15_000  #: deliveries, as fast as they go
 PATIENCE = 120  #: seconds for one run
 CHARACTERS = 600  #: of a message, as many as a draft of a hundred words has
 WAYS = {"bare": "bare WebSocket broadcast", "channels": "Channels group_send", "room": "Whystop's room"}
@@ -56,7 +57,13 @@ def _median(deliveries: list[Delivery]) -> Delivery:
 
 
 def _run(way: str, viewers: int) -> Delivery:
-    command = [sys.executable, "-m", "dashboard.bench.broadcasting", way, str(viewers)]
+    command = [
+        sys.executable,
+        "-m",
+        "dashboard.bench.broadcasting",
+        way,
+        *map(str, (viewers, LEISURELY, FLOOD // viewers)),
+    ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:  # noqa: S603 - a program of ours
         assert server.stdout is not None
         try:
@@ -64,17 +71,12 @@ def _run(way: str, viewers: int) -> Delivery:
             busy = float(server.stdout.readline())
         finally:
             server.terminate()
-    at_leisure, flood = heard["l"]["took_ms"], heard["f"]
-    return Delivery(
-        flood["count"] / flood["seconds"],
-        flood["count"] / busy,
-        statistics.median(at_leisure),
-        at_leisure[round(0.99 * (len(at_leisure) - 1))],
-    )
+    at_leisure, flood = heard["l"], heard["f"]
+    return Delivery(flood["count"] / flood["seconds"], flood["count"] / busy, at_leisure["p50"], at_leisure["p99"])
 
 
-def _listen(port: str, viewers: int) -> dict[str, Any]:
+def _listen(port: str, viewers: int) -> dict[str, dict[str, float]]:
     command = [sys.executable, "-m", "dashboard.bench.listening", port, str(viewers)]
     told = subprocess.run(command, check=True, stdout=subprocess.PIPE, timeout=PATIENCE)  # noqa: S603 - as above
-    heard: dict[str, Any] = json.loads(told.stdout)
+    heard: dict[str, dict[str, float]] = json.loads(told.stdout)
     return heard

@@ -88,6 +88,8 @@ def test_the_page_of_a_what_if_is_measured_beside_the_bare_core(monkeypatch: pyt
 def test_deliveries_are_measured_beside_a_bare_broadcast_and_channels(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(live, "VIEWERS", (5,))
     monkeypatch.setattr(live, "RUNS", 1)
+    monkeypatch.setattr(live, "LEISURELY", 3)
+    monkeypatch.setattr(live, "FLOOD", 100)
     out = io.StringIO()
     call_command("bench", "live", stdout=out)
     told = out.getvalue()
