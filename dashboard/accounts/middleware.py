@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from http import HTTPStatus
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode, urlsplit
 
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
@@ -12,7 +13,7 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.utils.deprecation import MiddlewareMixin
 
-from dashboard.accounts import answers, services
+from dashboard.accounts import answers, roles, services
 from dashboard.accounts.access import SIGN_IN, Door, door_of, is_machine
 from dashboard.accounts.credentials import bearer_of
 from dashboard.accounts.forms import SignInForm
@@ -52,6 +53,15 @@ class AccessMiddleware(MiddlewareMixin):
             return _forged(request, door)
         return None if door is Door.SIGN_IN else _refuse(request, door, answers.STRANGER)
 
+    def process_view(
+        self, request: HttpRequest, _view: Callable[..., Any], _args: Any, _given: Any
+    ) -> HttpResponse | None:
+        """403, in words, for who came in and may not do this."""
+        if door_of(request.path_info) in {Door.OPEN, Door.SHARED, Door.SIGN_IN} or request.resolver_match is None:
+            return None
+        permission = roles.needed(request.method, request.resolver_match.route)
+        return None if permission is None or roles.may(request.user, permission) else _forbid(request, permission)
+
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
         """Programs get JSON where a view, or Django itself, made an error page."""
         is_page = response.get("Content-Type", "").startswith("text/html")
@@ -71,6 +81,13 @@ class AccessMiddleware(MiddlewareMixin):
         services.api_token_used(token, now=now)
         _admit(request, token)
         return None
+
+
+def _forbid(request: HttpRequest, permission: str) -> HttpResponse:
+    detail = roles.refusal(permission)
+    if is_machine(request.path_info):
+        return answers.machine_error(request, HTTPStatus.FORBIDDEN, detail)
+    return render(request, "403.html", {"detail": detail}, status=HTTPStatus.FORBIDDEN)
 
 
 def _admit(request: HttpRequest, token: ApiToken) -> None:

@@ -1,13 +1,18 @@
-"""Who may do what. The one table of roles, actions and addresses; who is not named a role may watch.
+"""Who may do what: the one table of roles, actions and addresses.
 
-watcher    sees everything, takes turns away as files, acts on nothing
+watcher    sees everything, takes turns away as files, acts on nothing; so does who is given no role
 operator   talks to agents, controls and replays turns, comments, tags, shares, keeps
-admin      also makes connections, policies and agents, and users (a user of the admin needs the tick *staff*, too)
+admin      also erases turns, and makes connections, policies, agents and users (in the admin, for which a user is
+           ticked *staff* as well)
 
-A role is one of Django's groups (migration 0002), given to users in the admin. A token may do what its user may.
+A role is one of Django's groups (migration 0002), given to users in the admin; a superuser may do everything. A token
+may do what its user may. `middleware.AccessMiddleware` keeps the table before any view is asked, so an address that is
+missing from it is closed to who watches, not open.
 """
 
+from collections.abc import Mapping
 from enum import StrEnum
+from typing import Any
 
 #: Of the model Turn: what may be done to turns, and the words for it.
 TURN_PERMISSIONS = (
@@ -19,7 +24,6 @@ TURN_PERMISSIONS = (
     ("share_turn", "Share a turn by a link"),
     ("export_turn", "Export turns as files"),
     ("import_turn", "Import turns from files"),
-    ("erase_turn", "Erase turns"),
     ("keep_view", "Keep views of the timeline"),
 )
 
@@ -34,3 +38,84 @@ class Role(StrEnum):
 
 WATCHING = ("turns.export_turn",)
 OPERATING = tuple(f"turns.{codename}" for codename, _ in TURN_PERMISSIONS)
+#: Apps whose tables an admin may look at and change beside what an operator may.
+ADMINISTERED = ("accounts", "agents", "tools", "sharing", "commenting")
+
+START, CONTROL, REPLAY, TAG, COMMENT, SHARE, EXPORT, IMPORT, KEEP = OPERATING
+ERASE = "turns.delete_turn"  #: Django's own
+MAKE_POLICY = "agents.add_policy"
+
+#: What changes something, by the address's route: the permission it needs; None: everyone who may come in.
+ACTIONS: Mapping[str, str | None] = {
+    "sign-in": None,
+    "sign-out": None,
+    "account/password": None,
+    "account/tokens": None,
+    "account/tokens/<int:token_id>/revoke": None,
+    "agents/<str:name>/live": START,
+    "conversations/<uuid:conversation_id>/budget": START,
+    "turns/<uuid:turn_id>/control": CONTROL,
+    "turns/<uuid:turn_id>/cancel": CONTROL,
+    "turns/<uuid:turn_id>/replay/rerun": REPLAY,
+    "turns/<uuid:turn_id>/replay/go-on": REPLAY,
+    "turns/<uuid:turn_id>/replay/again": REPLAY,
+    "turns/<uuid:turn_id>/replay/policy": MAKE_POLICY,
+    "turns/<uuid:turn_id>/replay/verify": None,
+    "turns/<uuid:turn_id>/comments": COMMENT,
+    "turns/<uuid:turn_id>/comments/<uuid:comment_id>/edit": COMMENT,
+    "turns/<uuid:turn_id>/comments/<uuid:comment_id>/delete": COMMENT,
+    "turns/<uuid:turn_id>/share": SHARE,
+    "turns/<uuid:turn_id>/share/<int:link_id>/revoke": SHARE,
+    "turns/<uuid:turn_id>/tags": TAG,
+    "import": IMPORT,
+    "export": EXPORT,
+    "timeline/tag": TAG,
+    "timeline/erase": ERASE,
+    "timeline/backtest": REPLAY,
+    "timeline/views": KEEP,
+    "timeline/views/<uuid:view_id>/rename": KEEP,
+    "timeline/views/<uuid:view_id>/delete": KEEP,
+    "timeline/views/<uuid:view_id>/opens": KEEP,
+    "api/v1/connections": "agents.add_connection",
+    "api/v1/policies": MAKE_POLICY,
+    "api/v1/agents": "agents.add_agent",
+    "api/v1/conversations": START,
+    "api/v1/conversations/<conversation_id>": START,
+    "api/v1/turns": START,
+    "api/v1/turns/<turn_id>/cancel": CONTROL,
+    "api/v1/turns/<turn_id>/control": CONTROL,
+    "api/v1/turns/<turn_id>/replay": None,  # a re-run asks for REPLAY itself, the other modes only read
+    "api/v1/turns/<turn_id>/comments": COMMENT,
+    "api/v1/turns/import": IMPORT,
+    "api/v1/backtests": REPLAY,
+    "api/v1/simulator/scripts": START,
+}
+#: Reading that is an action: a turn leaves as a file.
+READING: Mapping[str, str] = {"api/v1/turns/<turn_id>/export": EXPORT, "export": EXPORT}
+#: Addresses below these keep their own rules: Django's admin asks for its models' permissions.
+ELSEWHERE = ("admin/",)
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
+WATCH = "You may watch, but not start, change or stop anything"
+
+
+def needed(method: str | None, route: str) -> str | None:
+    """The permission a request needs; None where anyone who may come in may do it."""
+    named = route.rstrip("/")
+    if method in SAFE_METHODS:
+        return READING.get(named)
+    if route.startswith(ELSEWHERE):
+        return None
+    return ACTIONS.get(named, START)
+
+
+def may(user: Any, permission: str | None) -> bool:
+    """Whether a user, or the one a token belongs to, may do it."""
+    return permission is None or bool(user.has_perm(permission))
+
+
+def refusal(permission: str) -> str:
+    """What someone is told who may not."""
+    codename = permission.partition(".")[2]
+    what = dict(TURN_PERMISSIONS).get(codename, f"{codename.replace('_', ' ')}.").rstrip(".")
+    who = "an operator" if permission in OPERATING else "an admin"
+    return f"{WATCH} like this: it needs the right “{what}”; ask {who}."

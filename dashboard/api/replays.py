@@ -10,10 +10,11 @@ from django.http import HttpRequest
 from ninja import Body, Router, Status
 
 from dashboard.accounts.models import User
+from dashboard.accounts.roles import REPLAY
 from dashboard.agents.selectors import project_default
 from dashboard.agents.services import POLICY_CLEANERS
 from dashboard.api import answers, bodies
-from dashboard.api.callers import caller
+from dashboard.api.callers import caller, require
 from dashboard.api.problems import about, about_parts_of
 from dashboard.replay import rerunning, services
 from dashboard.replay.other_words import Words, result_text
@@ -40,6 +41,7 @@ def turn_replay(request: HttpRequest, turn_id: UUID, body: Body[bodies.Replay]) 
         case bodies.WhatIf():
             return Status(200, _what_if(turn, body.overrides.given()))
         case bodies.Rerun():
+            require(request, REPLAY)
             return Status(201, _rerun(turn, body, caller(request)))
         case bodies.Sweep():
             return Status(200, _sweep(turn, body))

@@ -23,6 +23,19 @@ def ask(page: Page, agent: str, prompt: str, *, max_tokens: int | None = None) -
     expect(page.locator("#turn-head")).to_contain_text(prompt)
 
 
+def go_on(page: Page, agent: str, prompt: str) -> None:
+    """Send a prompt in the conversation that is open."""
+    page.get_by_label(f"Say something to {agent}").fill(prompt)
+    page.get_by_role("button", name="Send").click()
+    expect(page.get_by_label(f"Say something to {agent}")).to_have_value("")
+
+
+def said(page: Page) -> str:
+    """What the page of a conversation says, apart from how far a stream is and which attempts are open."""
+    parts = ("heading", "transcript", "turn-head", "answer", "machine", "line")
+    return "\n".join(page.locator(f"#{part}").inner_text() for part in parts)
+
+
 def ended(page: Page) -> str:
     """Wait for the end of the turn that is shown; its address."""
     expect(page.get_by_role("link", name="What if…")).to_be_visible(timeout=LONG)

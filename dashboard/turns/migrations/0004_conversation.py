@@ -7,7 +7,7 @@ conversations alone, is empty at first.
 import django.db.models.deletion
 from django.db import migrations, models
 
-PERMISSIONS = [
+PERMISSIONS = (
     ("start_turn", "Start a turn, talk to an agent"),
     ("control_turn", "Hold, release, step, change or cancel a turn"),
     ("replay_turn", "Run a turn again, try a policy on many"),
@@ -16,9 +16,8 @@ PERMISSIONS = [
     ("share_turn", "Share a turn by a link"),
     ("export_turn", "Export turns as files"),
     ("import_turn", "Import turns from files"),
-    ("erase_turn", "Erase turns"),
     ("keep_view", "Keep views of the timeline"),
-]
+)
 
 
 class Migration(migrations.Migration):

@@ -1,4 +1,4 @@
-"""Who may call: a token, or a session with its CSRF token; who may write: a token, or a superuser."""
+"""Who may call: a token, or a session with its CSRF token. Who may write is the roles' table (accounts)."""
 
 import pytest
 from django.http import HttpResponse
@@ -49,10 +49,10 @@ def test_a_session_reads_freely_and_writes_with_its_csrf_token():
     assert post_policy(client, **{"X-CSRFToken": csrf_token(client)}).status_code == 201
 
 
-def test_who_is_no_superuser_reads_and_writes_nothing():
+def test_who_has_no_role_reads_and_writes_nothing():
     client = session(superuser=False)
     assert client.get("/api/v1/turns").status_code == 200
     response = post_policy(client, **{"X-CSRFToken": csrf_token(client)})
     assert response.status_code == 403
     said(response)
-    assert response.json()["detail"].startswith("You may read, but not start, change or stop anything")
+    assert response.json()["detail"].startswith("You may watch, but not start, change or stop anything")

@@ -1,0 +1,133 @@
+"""Talking to an agent: what is said is known to the next turn, seen by all, in its order, whatever the network does."""
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import DESK, PHONE, NewPage
+from tests.browser.journeys import LONG, ask, ended, go_on, said, scrolls_sideways
+from tests.browser.test_accessible import check
+
+
+def begun(page: Page, prompt: str, *, agent: str = "sim-essay", max_tokens: int = 60) -> str:
+    """The address of a new conversation."""
+    ask(page, agent, prompt, max_tokens=max_tokens)
+    expect(page).to_have_url(re.compile(r"\?conversation="))
+    return page.url
+
+
+def test_two_turns_the_second_knows_the_first_and_a_second_browser_sees_the_same(page: Page, new_page: NewPage):
+    address = begun(page, "What do I ask first?")
+    other = new_page()
+    other.goto(address)
+    expect(other.locator("h1").first).to_have_text("What do I ask first?")
+    ended(page)
+    go_on(page, "sim-essay", "What did I ask first?")
+    expect(page.locator("#turn-head")).to_contain_text("What did I ask first?")
+    expect(page.locator("#transcript .exchange")).to_have_count(1)
+    ended(page)
+    page.get_by_text("Said before").click()
+    expect(page.locator("#answer details")).to_contain_text("What do I ask first?")
+    expect(other.locator("#turn-head")).to_contain_text("What did I ask first?", timeout=LONG)
+    ended(other)
+    fresh = new_page()
+    fresh.goto(address)
+    fresh.get_by_text("Said before").click()
+    other.get_by_text("Said before").click()
+    for viewer in (page, other):
+        expect(viewer.locator("#heading")).to_have_text(fresh.locator("#heading").inner_text(), use_inner_text=True)
+        assert said(viewer) == said(fresh)
+
+
+def test_a_prompt_sent_while_one_is_under_way_waits_its_turn_and_can_be_withdrawn(page: Page):
+    begun(page, "Take your time.", agent="sim-endless", max_tokens=400)
+    go_on(page, "sim-endless", "I am next.")
+    go_on(page, "sim-endless", "I will be withdrawn.")
+    expect(page.locator("#line li")).to_have_count(2)
+    expect(page.locator("#line")).to_contain_text("Next, after “Take your time.” has ended.")
+    page.locator("#line li").last.get_by_role("button", name="Withdraw").click()
+    expect(page.locator("#line li")).to_have_count(1)
+    expect(page.locator("#transcript")).to_contain_text("it was waiting in line")
+    page.get_by_role("button", name="Cancel", exact=True).first.click()
+    expect(page.locator("#turn-head")).to_contain_text("I am next.", timeout=LONG)
+    expect(page.locator("#line li")).to_have_count(0)
+    page.get_by_role("button", name="Cancel", exact=True).first.click()
+    ended(page)
+
+
+def test_who_was_away_comes_back_to_everything_once(page: Page, new_page: NewPage):
+    address = begun(page, "Before I leave.")
+    ended(page)
+    away = new_page()
+    away.add_init_script(
+        "const all = []; const Open = WebSocket;"
+        "window.WebSocket = class extends Open { constructor(...given) { super(...given); all.push(this); } };"
+        "window.cut = () => all.forEach(socket => socket.close());"
+    )
+    away.goto(address)
+    away.evaluate("() => { window.stay = true }")
+    away.evaluate("cut()")
+    go_on(page, "sim-essay", "While you were away, one.")
+    expect(page.locator("#turn-head")).to_contain_text("one.")
+    ended(page)
+    away.evaluate("cut()")
+    go_on(page, "sim-essay", "While you were away, two.")
+    expect(page.locator("#turn-head")).to_contain_text("two.")
+    ended(page)
+    expect(away.locator("#turn-head")).to_contain_text("two.", timeout=LONG)
+    ended(away)
+    expect(away.locator("#heading")).to_have_text(page.locator("#heading").inner_text(), use_inner_text=True)
+    assert said(away) == said(page)
+    assert away.locator("#transcript .exchange").count() == 2
+    assert away.evaluate("window.stay"), "the page was not loaded again"
+
+
+def test_a_budget_drains_is_refused_when_used_up_and_is_raised_on_the_page(page: Page):
+    page.goto("/agents/sim-essay/live")
+    page.get_by_label("Conversation budget").fill("200")
+    page.get_by_label("max_tokens").fill("60")
+    page.get_by_label("Say something to sim-essay").fill("Spend it.")
+    page.get_by_role("button", name="Send").click()
+    ended(page)
+    expect(page.locator("#heading")).to_contain_text("used up", timeout=LONG)
+    page.get_by_label("Say something to sim-essay").fill("More?")
+    page.get_by_role("button", name="Send").click()
+    expect(page.get_by_role("alert")).to_contain_text("budget of 200 tokens is used up")
+    page.get_by_text("Change the budget").click()
+    page.get_by_label("Token budget").fill("90000")
+    page.get_by_role("button", name="Set", exact=True).click()
+    expect(page.locator("#heading")).to_contain_text("90 000")
+    go_on(page, "sim-essay", "More!")
+    expect(page.locator("#turn-head")).to_contain_text("More!")
+    ended(page)
+
+
+def test_without_scripts_a_conversation_goes_on(new_page: NewPage):
+    page = new_page(java_script_enabled=False)
+    page.goto("/agents/sim-refuse/live")
+    for prompt in ("No scripts.", "Still none."):
+        page.get_by_label("Say something to sim-refuse").fill(prompt)
+        page.get_by_role("button", name="Send").click()
+        expect(page).to_have_url(re.compile(r"\?conversation="))
+    expect(page.locator("#heading")).to_contain_text("2 turns")
+
+
+@pytest.mark.parametrize("viewport", [DESK, PHONE], ids=["desk", "phone"])
+def test_the_composer_stays_in_sight_and_nothing_scrolls_sideways(new_page: NewPage, viewport: dict[str, int]):
+    page = new_page(viewport=viewport)
+    begun(page, "Look at me.")
+    ended(page)
+    for place in ("0", "document.body.scrollHeight / 2"):
+        page.evaluate(f"window.scrollTo(0, {place})")
+        expect(page.get_by_role("button", name="Send")).to_be_in_viewport()
+    assert not scrolls_sideways(page)
+
+
+def test_axe_complains_of_no_conversation_under_way_or_ended(page: Page):
+    begun(page, "Read me aloud.")
+    ended(page)
+    go_on(page, "sim-essay", "And me.")
+    expect(page.locator("#turn-head")).to_contain_text("And me.")
+    ended(page)
+    check(page)

@@ -1,0 +1,167 @@
+"""Every address that changes something, asked by every role."""
+
+import re
+from collections.abc import Callable, Iterator
+from importlib import import_module
+
+import pytest
+from django.apps import apps
+from django.contrib.auth.models import Group
+from django.http import HttpResponse
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver
+
+from dashboard.accounts import roles, services
+from dashboard.accounts.access import is_machine
+from dashboard.accounts.models import User
+from dashboard.accounts.roles import (
+    ACTIONS,
+    ADMINISTERED,
+    ERASE,
+    MAKE_POLICY,
+    OPERATING,
+    READING,
+    WATCHING,
+    Role,
+    needed,
+)
+from dashboard.agents.selectors import project_default
+from dashboard.turns.models import Turn
+
+pytestmark = pytest.mark.django_db
+MIGRATION = import_module("dashboard.accounts.migrations.0002_roles")
+ANYTHING = {"uuid": "01890000-0000-7000-8000-000000000000", "int": "1", "str": "nothing"}
+KINDS = {"name": "str"}  #: of what a route names without saying its kind
+OF_ADMINS = {MAKE_POLICY, ERASE, "agents.add_connection", "agents.add_agent"}
+ClientOf = Callable[..., Client]
+
+
+def routes(patterns: list[URLPattern | URLResolver], before: str = "") -> Iterator[str]:
+    for pattern in patterns:
+        route = before + str(pattern.pattern)
+        if isinstance(pattern, URLResolver):
+            yield from routes(pattern.url_patterns, route)
+        elif not route.startswith(("admin/", "^")):
+            yield route
+
+
+ROUTES = sorted({route for route in routes(get_resolver().url_patterns) if not route.startswith(("share/", "healthz"))})
+CLOSED = [route for route in ROUTES if needed("POST", route) is not None]
+
+
+def address(route: str) -> str:
+    return "/" + re.sub(r"<(?:(\w+):)?(\w+)>", lambda found: ANYTHING[found[1] or KINDS.get(found[2], "uuid")], route)
+
+
+@pytest.fixture
+def client_of() -> ClientOf:
+    """A signed-in browser of someone with a role."""
+    MIGRATION.make_roles(apps, None)
+
+    def sign_in(role: Role | None) -> Client:
+        user = User.objects.create(username=f"someone-{role}")
+        if role is not None:
+            user.groups.add(Group.objects.get(name=role))
+        client = Client()
+        client.force_login(user)
+        return client
+
+    return sign_in
+
+
+def post(client: Client, route: str) -> HttpResponse:
+    method = client.patch if route == "api/v1/conversations/<conversation_id>" else client.post
+    return method(address(route), {}, content_type="application/json")
+
+
+def test_the_table_names_only_addresses_there_are():
+    assert {route.rstrip("/") for route in ROUTES} >= ACTIONS.keys() | READING.keys()
+
+
+def test_the_roles_of_the_migration_are_those_of_the_table():
+    assert tuple(f"turns.{codename}" for codename in MIGRATION.WATCHING) == WATCHING
+    assert tuple(f"turns.{codename}" for codename in MIGRATION.OPERATING) == OPERATING
+    assert MIGRATION.ADMINISTERED == ADMINISTERED
+    assert tuple(Turn._meta.permissions) == roles.TURN_PERMISSIONS
+
+
+@pytest.mark.parametrize("role", [None, Role.WATCHER])
+def test_who_watches_is_refused_in_words_wherever_something_changes(client_of: ClientOf, role: Role | None):
+    client, granted = client_of(role), WATCHING if role else ()
+    for route in CLOSED:
+        response = post(client, route)
+        if needed("POST", route) in granted:
+            assert response.status_code != 403, route
+            continue
+        assert response.status_code == 403, route
+        assert "You may watch, but not start, change or stop anything" in response.content.decode(), route
+        kind = "application/problem+json" if is_machine(address(route)) else "text/html"
+        assert response["Content-Type"].startswith(kind), route
+
+
+@pytest.mark.parametrize("role", [Role.OPERATOR, Role.ADMIN])
+def test_who_acts_is_let_through_to_what_the_role_may(client_of: ClientOf, role: Role):
+    client = client_of(role)
+    for route in CLOSED:
+        refused = post(client, route).status_code == 403
+        assert refused == (role is Role.OPERATOR and needed("POST", route) in OF_ADMINS), route
+
+
+def test_a_superuser_and_what_belongs_to_oneself_need_no_role(client_of: ClientOf):
+    for route in (route for route in ROUTES if needed("POST", route) is None):
+        assert post(_watcher(client_of), route).status_code != 403, route
+    services.one_time_code_create()
+    client = Client()
+    client.force_login(User.objects.get(username=services.OPERATOR))
+    for route in CLOSED:
+        assert post(client, route).status_code != 403, route
+
+
+def _watcher(client_of: ClientOf) -> Client:
+    User.objects.filter(username="someone-watcher").delete()
+    return client_of(Role.WATCHER)
+
+
+def test_who_has_no_role_takes_no_turn_away(client_of: ClientOf):
+    exported = "/api/v1/turns/01890000-0000-7000-8000-000000000000/export"
+    assert client_of(None).get(exported).status_code == 403
+    assert client_of(Role.WATCHER).get(exported).status_code == 404
+
+
+def test_a_token_may_do_what_its_user_may(client_of: ClientOf):
+    for role, status in ((Role.WATCHER, 403), (Role.OPERATOR, 422)):
+        client_of(role)
+        _, token = services.api_token_create("ci", user=User.objects.get(username=f"someone-{role}"))
+        program = Client(headers={"Authorization": f"Bearer {token}"})
+        assert program.post("/api/v1/turns", {}, content_type="application/json").status_code == status
+
+
+def test_a_rerun_by_the_api_needs_the_right_that_the_other_replays_do_not(client_of: ClientOf):
+    turn = Turn.objects.create(project=project_default(), agent_name="a", provider="openai", model="m", max_tokens=10)
+    replay = f"/api/v1/turns/{turn.id}/replay"
+    watcher = client_of(Role.WATCHER)
+    assert watcher.post(replay, {"mode": "rerun"}, content_type="application/json").status_code == 403
+    assert watcher.post(replay, {"mode": "verify"}, content_type="application/json").status_code != 403
+
+
+def test_pages_show_who_watches_no_composer_and_say_it_once(client_of: ClientOf):
+    for role, watching in ((Role.WATCHER, True), (Role.OPERATOR, False)):
+        html = client_of(role).get("/").content.decode()
+        assert html.count("You may watch; ask an operator to act.") == watching
+        assert ('class="watching ' in html) == watching
+
+
+def test_who_was_there_before_the_roles_becomes_an_operator():
+    MIGRATION.make_roles(apps, None)
+    before, owner = User.objects.create(username="before"), User.objects.create(username="owner", is_superuser=True)
+    MIGRATION.give_operator(apps, None)
+    assert before.groups.get().name == Role.OPERATOR
+    assert not owner.groups.exists()
+
+
+def test_a_group_that_was_changed_stays_as_it_is():
+    MIGRATION.make_roles(apps, None)
+    group = Group.objects.get(name=Role.WATCHER)
+    group.permissions.clear()
+    MIGRATION.make_roles(apps, None)
+    assert not group.permissions.exists()
