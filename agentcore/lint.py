@@ -156,8 +156,9 @@ def _reasoning_ate(response: ChatResponse, cap: int) -> bool:
     if response.stop_reason is Reason.MAX_TOKENS:
         reasoned = response.reasoning_content or _used(response) or response.usage is None
         return bool(reasoned or response.text)
-    reasoned = response.reasoning_content or response.text or (response.usage and response.usage.reasoning_tokens)
-    return _claims_an_end(response) and bool(reasoned) and (_near_cap(response, cap) or bool(response.text))
+    counted = response.usage.reasoning_tokens if response.usage else 0
+    seen = bool(response.reasoning_content or response.text or counted)
+    return _claims_an_end(response) and seen and (_near_cap(response, cap) or bool(response.text))
 
 
 def _only_thinks(text: str) -> bool:

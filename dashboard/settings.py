@@ -44,6 +44,7 @@ INSTALLED_APPS = [
     "dashboard.live",
     "dashboard.prices",
     "dashboard.replay",
+    "dashboard.backtests",
     "dashboard.linting",
     "dashboard.keeping",
     "dashboard.commenting",

@@ -260,7 +260,13 @@ class Backtest(BaseModel):
     undecidable: int
     tokens_delta: int
     calls_delta: int
-    flipped_turns: list[UUID]
+    seconds_delta: float
+    dollars_delta: float = Field(description="At list prices, of the decided turns whose price is known.")
+    unpriced: int = Field(description="Decided turns whose price is not known.")
+    flipped_turns: list[UUID] = Field(description="The first thousand.")
+    flips: Objects = Field(description="`{turn, ended, ends, how, tokens, calls}` of each of them.")
+    groups: Objects = Field(description="The same counts by `provider` and `model`.")
+    max_tokens: int | None
 
 
 class Sign(BaseModel):

@@ -282,6 +282,7 @@ class Backtest(Body):
     """A policy to be tried over stored turns by what-if."""
 
     policy: PolicyDraft
+    max_tokens: int | None = Field(default=None, description="Of the first call, in place of what each turn had.")
     filter: Object | None = Field(
         default=None, description="As the timeline's.", examples=[{"stop_reason": "retry_limit"}]
     )

@@ -3,12 +3,13 @@
 # ruff: noqa: ARG001 - every view is given its request
 
 from datetime import timedelta
-from typing import Any
+from typing import Annotated, Any
 from uuid import UUID
 
 from django.http import HttpRequest
 from django.utils import timezone
-from ninja import Query, Router
+from ninja import Router
+from pydantic import Field
 
 from dashboard.agents.selectors import project_default
 from dashboard.api import answers
@@ -19,6 +20,7 @@ from dashboard.turns.signs import signs_of
 from dashboard.turns.stepping import fold
 
 router = Router(tags=["lint"])
+Days = Annotated[int, Field(ge=1, le=366)]
 
 
 @router.get("/turns/{turn_id}/lint", response=list[answers.Sign], summary="List a turn's signs of a hidden cut")
@@ -29,7 +31,7 @@ def turn_lint(request: HttpRequest, turn_id: UUID) -> list[dict[str, object]]:
 
 
 @router.get("/lint", response=answers.LintReport, summary="Count the signs of hidden cuts")
-def lint_report(request: HttpRequest, days: int = Query(30, ge=1, le=366)) -> dict[str, Any]:
+def lint_report(request: HttpRequest, days: Days = 30) -> dict[str, Any]:
     """Of the last `days` days: by code, and by connection and model."""
     now = timezone.now()
     return _told(report_of(project=project_default(), since=now - timedelta(days=days), until=now))

@@ -16,6 +16,9 @@ from dashboard.agents.services import POLICY_CLEANERS
 from dashboard.api import answers, bodies
 from dashboard.api.callers import caller, require
 from dashboard.api.problems import about, about_parts_of
+from dashboard.backtests import services as backtests
+from dashboard.backtests.selectors import backtest_get as get_backtest
+from dashboard.backtests.selectors import backtest_shown
 from dashboard.replay import rerunning, services
 from dashboard.replay.other_words import Words, result_text
 from dashboard.replay.sweeping import turn_sweep
@@ -85,10 +88,11 @@ def _what_if(turn: Turn, overrides: dict[str, Any]) -> dict[str, Any]:
 @router.post("/backtests", response={201: answers.BacktestId}, summary="Try a policy over stored turns")
 def backtest_create(request: HttpRequest, body: bodies.Backtest) -> Status[dict[str, Any]]:
     """It runs in the background; which turns it is tried on is said as the timeline's filters are."""
-    made = services.backtest_create(
+    made = backtests.backtest_create(
         project=project_default(),
         policy=_draft(body.policy.given()),
         filter=_filter(body.filter or {}),
+        max_tokens=body.max_tokens,
         created_by=caller(request),
     )
     return Status(201, {"id": made.id})
@@ -114,4 +118,11 @@ def _filter(given: dict[str, Any]) -> dict[str, Any]:
 @router.get("/backtests/{backtest_id}", response=answers.Backtest, summary="Get a backtest")
 def backtest_get(request: HttpRequest, backtest_id: UUID) -> dict[str, Any]:
     """How far it is, and how many turns would have ended otherwise, at what cost."""
-    return presenting.backtest_shown(selectors.backtest_get(backtest_id))
+    return backtest_shown(get_backtest(backtest_id))
+
+
+@router.post("/backtests/{backtest_id}/cancel", response={202: answers.Backtest}, summary="Cancel a backtest")
+def backtest_cancel(request: HttpRequest, backtest_id: UUID) -> Status[dict[str, Any]]:
+    """It ends soon; what was found until then stays. Of one that is over, nothing changes."""
+    backtests.backtest_cancel(backtest=get_backtest(backtest_id))
+    return Status(202, backtest_shown(get_backtest(backtest_id)))

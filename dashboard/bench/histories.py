@@ -38,10 +38,11 @@ def make(*, project: Project, mix: Mix, turn: Turn, at: datetime) -> None:
     turn.setup = {"setup": serial.to_json(setup), "messages": [serial.to_json(prompt)]}
     turn.save(force_insert=True)
     Turn.objects.filter(id=turn.id).update(created_at=at)
-    tell(turn, policy, Started(0.0, setup, (prompt,)), _answers(mix, mix.chance.choice(CUTS)), at)
+    tell(turn, policy, Started(0.0, setup, (prompt,)), answers(mix, mix.chance.choice(CUTS)), at)
 
 
-def _answers(mix: Mix, cuts: int) -> Iterator[ChatResponse]:
+def answers(mix: Mix, cuts: int) -> Iterator[ChatResponse]:
+    """As many cut ones, then a whole one."""
     for n in range(cuts + 1):
         text, cut = mix.text(30, 60), n < cuts
         tokens = MAX_TOKENS if cut else int(len(text.split()) * WORD_TOKENS)

@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
+from typing import Any
 
 from django.db import connection
 
@@ -137,7 +138,13 @@ def _found(project: Project, code: str, count: int, rows: list[Row], since: date
 
 
 def _examples(project: Project, code: str, since: datetime) -> Iterator[Example]:
-    values = {"project": project.pk, "code": code, "since": first_id_at(since), "most": EXAMPLES, "longest": LONGEST}
+    values: dict[str, Any] = {
+        "project": project.pk,
+        "code": code,
+        "since": first_id_at(since),
+        "most": EXAMPLES,
+        "longest": LONGEST,
+    }
     with connection.cursor() as cursor:
         cursor.execute(NEWEST, values)
         ids = [turn_id for (turn_id,) in cursor.fetchall()]

@@ -5,18 +5,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.db import transaction
 
 from agentcore.policy import Policy
 from agentcore.replay import Divergence, Recording, Verification, verify, what_if
-from dashboard.accounts.models import User
 from dashboard.agents.criteria import criteria_faults
-from dashboard.agents.models import Project
 from dashboard.agents.policies import overridden
-from dashboard.agents.services import policy_said
 from dashboard.live.services import overrides_clean
 from dashboard.turns.history import recording_of
-from dashboard.turns.models import Backtest, Turn
+from dashboard.turns.models import Turn
 from dashboard.turns.projection import failed_by, project, undecided
 
 
@@ -72,20 +68,3 @@ def what_if_of(recording: Recording, policy: Policy, turn: Turn) -> WhatIf:
 def _wanted(turn: Turn, overrides: Mapping[str, Any]) -> dict[str, Any]:
     """A what-if asks no provider: it needs no agent, but keeps to the ceiling of one that is there."""
     return overrides_clean(overrides, turn.agent.connection if turn.agent else None)
-
-
-def backtest_create(
-    *,
-    project: Project,
-    policy: Mapping[str, Any],
-    filter: Mapping[str, Any],
-    created_by: User | None = None,
-) -> Backtest:
-    """Queue a draft policy to be tried over stored turns. Raises `ValidationError` in words."""
-    from dashboard.replay.tasks import run_backtest
-
-    draft = policy_said(**policy)
-    with transaction.atomic():
-        backtest = Backtest.objects.create(project=project, policy=draft, filter=dict(filter), created_by=created_by)
-        run_backtest.defer(backtest_id=str(backtest.id))
-    return backtest

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from dashboard.timeline import backtest_pages, bulk_pages, tag_pages, view_pages, views
+from dashboard.timeline import bulk_pages, tag_pages, view_pages, views
 
 app_name = "timeline"
 
@@ -17,6 +17,4 @@ urlpatterns = [
     path("timeline/tag", bulk_pages.tag, name="tag"),
     path("turns/<uuid:turn_id>/tags", tag_pages.tags, name="tags"),
     path("timeline/erase", bulk_pages.erase, name="erase"),
-    path("timeline/backtest", backtest_pages.start, name="backtest_start"),
-    path("timeline/backtests/<uuid:backtest_id>", backtest_pages.show, name="backtest"),
 ]

@@ -8,7 +8,6 @@ AttemptChunk    the answer's raw bytes, as they came; append-only
 TurnMessage     the conversation in the provider's form, once per turn; attempts refer to it
 Checkpoint      a snapshot every so many records, so that a long history folds quickly
 ToolClaim       a tool that was started, whether or not it came back
-Backtest        a policy tried over stored turns
 Cohort          what turns that are alike in every facet have in common; kept by the database (migration 0003)
 
 The large tables (Record, Outcome, Attempt, AttemptChunk) are partitioned by `turn_id` (see `partitions`), and rows of a
@@ -306,32 +305,3 @@ class ToolClaim(models.Model):
     result = ShownTextField(null=True)
     error = ShownTextField(null=True)
     finished_at = models.DateTimeField(null=True)
-
-
-class Backtest(models.Model):
-    """A policy tried over stored turns by what-if. `tokens_delta` and `calls_delta`: what it would have cost more."""
-
-    class Status(models.TextChoices):
-        QUEUED = "queued"
-        RUNNING = "running"
-        DONE = "done"
-        FAILED = "failed"
-
-    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
-    project = models.ForeignKey("agents.Project", on_delete=models.PROTECT)
-    policy = models.JSONField(default=dict)
-    filter = models.JSONField(default=dict)  #: as the timeline's
-    status = models.TextField(choices=Status, default=Status.QUEUED)
-    total = models.PositiveIntegerField(default=0)
-    done = models.PositiveIntegerField(default=0)
-    same = models.PositiveIntegerField(default=0)
-    flipped = models.PositiveIntegerField(default=0)
-    undecidable = models.PositiveIntegerField(default=0)
-    tokens_delta = models.BigIntegerField(default=0)
-    calls_delta = models.BigIntegerField(default=0)
-    flipped_turns = models.JSONField(default=list)
-    created_at = models.DateTimeField(auto_now_add=True)
-    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
-
-    def __str__(self) -> str:
-        return f"backtest {self.id}"

@@ -9,7 +9,7 @@ from typing import Any
 from agentcore import serial
 from agentcore.replay import Record as ReplayedRecord
 from agentcore.replay import Verification
-from dashboard.turns.models import Attempt, Backtest, Outcome, Record, Turn
+from dashboard.turns.models import Attempt, Outcome, Record, Turn
 
 Shown = dict[str, Any]
 
@@ -72,17 +72,6 @@ OUTCOME_KEYS = (
     "handling",
     "evaluations",
 )
-BACKTEST_KEYS = (
-    "status",
-    "total",
-    "done",
-    "same",
-    "flipped",
-    "undecidable",
-    "tokens_delta",
-    "calls_delta",
-    "flipped_turns",
-)
 MAX_SHOWN_RESPONSE = 1_000_000  #: bytes of one answer
 
 
@@ -117,10 +106,6 @@ def record_shown(record: Record) -> Shown:
 
 def outcome_shown(outcome: Outcome) -> Shown:
     return {key: getattr(outcome, key) for key in OUTCOME_KEYS}
-
-
-def backtest_shown(backtest: Backtest) -> Shown:
-    return {key: getattr(backtest, key) for key in BACKTEST_KEYS}
 
 
 def step_shown(record: ReplayedRecord, *, started_at: datetime | None) -> Shown:

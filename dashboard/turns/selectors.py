@@ -13,7 +13,7 @@ from dashboard.agents.models import Project
 from dashboard.turns.filters import HAS, RANGES, TimelineFilters
 from dashboard.turns.finding import find
 from dashboard.turns.ids import first_id_at
-from dashboard.turns.models import Attempt, AttemptChunk, Backtest, Cohort, Outcome, Record, Turn
+from dashboard.turns.models import Attempt, AttemptChunk, Cohort, Outcome, Record, Turn
 from dashboard.turns.reach import reach_of
 
 __all__ = [
@@ -21,7 +21,6 @@ __all__ = [
     "Page",
     "TimelineFilters",
     "attempts_of",
-    "backtest_get",
     "models_seen",
     "newer_count",
     "outcomes_of",
@@ -182,7 +181,3 @@ def _joined(chunks: Iterable[tuple[int, bytes | memoryview]], most: int) -> dict
 def models_seen(project: Project) -> list[str]:
     """The names of the models that turns were made with, in order."""
     return list(Cohort.objects.filter(project=project).order_by("model").values_list("model", flat=True).distinct())
-
-
-def backtest_get(backtest_id: UUID) -> Backtest:
-    return Backtest.objects.get(pk=backtest_id)

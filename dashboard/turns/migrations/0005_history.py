@@ -1,4 +1,7 @@
-"""What the history is asked for: turns with a sign that their stop reason hides a cut, by an index of those alone."""
+"""What the history is asked for: turns with a sign that their stop reason hides a cut, by an index of those alone.
+
+Backtests go to an app of their own; the table stays.
+"""
 
 from django.db import migrations, models
 
@@ -16,4 +19,5 @@ class Migration(migrations.Migration):
                 name="turns_turn_linted",
             ),
         ),
+        migrations.SeparateDatabaseAndState(state_operations=[migrations.DeleteModel("Backtest")]),
     ]

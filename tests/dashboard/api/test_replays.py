@@ -2,9 +2,10 @@
 
 import pytest
 
-from dashboard.replay import backtest
+from dashboard.backtests import working
+from dashboard.backtests.models import Backtest
 from dashboard.simulator.texts import ESSAY
-from dashboard.turns.models import Backtest, Record, Turn
+from dashboard.turns.models import Record, Turn
 from tests.dashboard.api.conftest import Program
 from tests.dashboard.api.test_turns import RECORD, TURN
 from tests.dashboard.driving import Play, drive
@@ -139,9 +140,9 @@ def test_a_backtest_runs_over_the_turns_its_filter_finds(api: Program, play: Pla
     assert (response.status_code, set(response.json())) == (201, {"id"})
     path = f"/backtests/{response.json()['id']}"
     assert api.get(path).json()["status"] == "queued"
-    backtest.run(Backtest.objects.get().id)
+    working.run(Backtest.objects.get().id)
     result = api.get(path).json()
-    assert result == {
+    expected = {
         "status": "done",
         "total": 1,
         "done": 1,
@@ -152,6 +153,8 @@ def test_a_backtest_runs_over_the_turns_its_filter_finds(api: Program, play: Pla
         "calls_delta": -2,
         "flipped_turns": [],
     }
+    assert {name: result[name] for name in expected} == expected
+    assert (result["flips"], result["max_tokens"], len(result["groups"])) == ([], None, 1)
 
 
 def test_a_wrong_backtest_is_refused_by_field(api: Program):

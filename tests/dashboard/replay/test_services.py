@@ -4,10 +4,11 @@ import pytest
 from django.core.exceptions import ValidationError
 
 from agentcore.replay import Provenance
+from dashboard.backtests import working
+from dashboard.backtests.services import backtest_create
 from dashboard.live.services import turn_start
-from dashboard.replay import backtest
 from dashboard.replay.rerunning import turn_rerun
-from dashboard.replay.services import backtest_create, turn_verify, turn_what_if
+from dashboard.replay.services import turn_verify, turn_what_if
 from dashboard.simulator.texts import ESSAY
 from dashboard.turns.models import Record
 from tests.dashboard.driving import AgentOf, Play, drive
@@ -103,7 +104,7 @@ def test_a_backtest_counts_what_would_have_gone_otherwise_and_what_cannot_be_kno
     cut = drive(turn_start(agent=agent, input_text="cut", overrides={"max_tokens": 60}))
     draft = {"limits": {"max_continuations": 0}}
     stored = backtest_create(project=whole.project, policy=draft, filter={})
-    backtest.run(stored.id)
+    working.run(stored.id)
     stored.refresh_from_db()
     assert (stored.status, stored.total, stored.done) == ("done", 2, 2)
     assert (stored.same, stored.flipped, stored.undecidable) == (1, 1, 0)

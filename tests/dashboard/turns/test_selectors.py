@@ -5,6 +5,8 @@ import pytest
 from django.http import QueryDict
 
 from dashboard.agents import selectors as agents
+from dashboard.backtests.models import Backtest
+from dashboard.backtests.selectors import backtest_get
 from dashboard.turns import selectors
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.ids import first_id_at, new_id
@@ -119,5 +121,5 @@ def test_raw_answers_are_joined_by_attempt_and_bounded(django_assert_num_queries
 def test_a_turn_or_backtest_that_is_not_there_says_so():
     with pytest.raises(Turn.DoesNotExist):
         selectors.turn_get(new_id())
-    with pytest.raises(selectors.Backtest.DoesNotExist):
-        selectors.backtest_get(new_id())
+    with pytest.raises(Backtest.DoesNotExist):
+        backtest_get(new_id())

@@ -10,7 +10,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from dashboard.bench import core, live, loading, timeline, turn, what_if
+from dashboard.bench import backtest, core, live, loading, timeline, turn, what_if
 from dashboard.bench.chaos.run import chaos
 from dashboard.runtime.errors import StartError
 from dashboard.runtime.preparing import prepare
@@ -26,9 +26,11 @@ SUITES: Mapping[str, tuple[Callable[[], Iterator[str]], str]] = {
     "timeline": (timeline.lines, "pages, facets and histograms of the turns that are here, beside the bare SQL"),
 }
 LOAD = "load"
+BACKTEST = "backtest"
 CHAOS = "chaos"
 WITHOUT_DATABASE = ("core", "live")
 WHAT = {name: what for name, (_, what) in SUITES.items()} | {
+    BACKTEST: "a draft over stored turns on every core, beside the what-if in memory, and the memory it takes",
     LOAD: "fill this database with made turns, for trying out",
     CHAOS: "kill workers, servers and a database of its own while turns run; nothing may be lost or done twice",
 }
@@ -43,9 +45,8 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("suite", choices=sorted(WHAT))
-        parser.add_argument("--turns", type=int, default=1_000_000, help="how many turns load makes")
+        parser.add_argument("--turns", type=int, help="how many load makes (1,000,000) or backtest judges (100,000)")
         parser.add_argument("--days", type=float, default=30, help="over how many days, up to now, they are spread")
-
         parser.add_argument("--points", type=int, default=200, help="how many turns chaos catches at distinct records")
         parser.add_argument("--seconds", type=float, default=240, help="after which chaos strikes no more")
         parser.add_argument("--seed", type=int, default=None, help="of chaos, to repeat a run")
@@ -57,7 +58,11 @@ class Command(BaseCommand):
         if options["suite"] not in WITHOUT_DATABASE:
             _prepare()
         if options["suite"] == LOAD:
-            loading.load(turns=options["turns"], days=options["days"], say=self.stdout.write)
+            loading.load(turns=options["turns"] or 1_000_000, days=options["days"], say=self.stdout.write)
+            return
+        if options["suite"] == BACKTEST:
+            for line in backtest.lines(options["turns"] or 100_000):
+                self.stdout.write(line)
             return
         self.stdout.write(
             f"Python {platform.python_version()}, {os.cpu_count()} cores, of which one is used; rates are per second "

@@ -3,8 +3,8 @@ from django.test import Client
 
 from dashboard.agents.selectors import project_default
 from dashboard.agents.services import policy_create
-from dashboard.replay import backtest
-from dashboard.turns.models import Backtest
+from dashboard.backtests import working
+from dashboard.backtests.models import Backtest
 from tests.dashboard.driving import Play
 from tests.dashboard.pages import page
 
@@ -14,27 +14,27 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def test_a_policy_is_tried_over_what_the_timeline_shows(browser: Client, play: Play):
     turn = play("sim-essay", max_tokens=60)
     policy_create(project=project_default(), name="generous", limits={"max_continuations": 1})
-    asked = page(browser, "/timeline/backtest?status=partial")
-    assert "<option>generous</option>" in asked
-    started = browser.post("/timeline/backtest", {"policy": "generous", "query": "status=partial"})
+    asked = page(browser, "/backtests/new?status=partial")
+    assert ">generous</option>" in asked
+    started = browser.post("/backtests/new", {"policy": "generous", "query": "status=partial"})
     stored = Backtest.objects.get()
-    assert started["Location"] == f"/timeline/backtests/{stored.pk}"
+    assert started["Location"] == f"/backtests/{stored.pk}"
     assert 'hx-trigger="every 1s"' in page(browser, started["Location"])
-    backtest.run(stored.pk)
+    working.run(stored.pk)
     shown = page(browser, started["Location"])
     assert "hx-trigger" not in shown.split('id="backtest"')[1].split(">")[0]
     assert "1 of 1 turns" in shown.replace("</b>", "")
     assert str(turn.id) in page(browser, started["Location"], **{"HX-Request": "true"}) or stored.flipped == 0
 
 
-def test_without_a_policy_it_is_said_where_to_make_one(browser: Client):
-    assert "Make one under Policies" in page(browser, "/timeline/backtest")
+def test_without_a_policy_the_default_limits_are_tried(browser: Client):
+    assert "the default limits" in page(browser, "/backtests/new")
 
 
 def test_a_policy_that_is_gone_is_refused_in_words(browser: Client):
-    html = browser.post("/timeline/backtest", {"policy": "nobody"}).content.decode()
+    html = browser.post("/backtests/new", {"policy": "nobody"}).content.decode()
     assert "Choose one of the policies" in html
 
 
 def test_a_backtest_that_is_not_there_is_a_404(browser: Client):
-    assert browser.get("/timeline/backtests/01890000-0000-7000-8000-000000000000").status_code == 404
+    assert browser.get("/backtests/01890000-0000-7000-8000-000000000000").status_code == 404

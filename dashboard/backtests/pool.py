@@ -1,0 +1,114 @@
+"""The processes that judge, one for each core; made when first needed, ended with the worker.
+
+A process is started anew, not forked from one with threads and an event loop. It is told where the database is, for
+the embedded one is known only once it runs, and ends by itself when its worker is gone.
+"""
+
+import asyncio
+import os
+import resource
+import signal
+import time
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from multiprocessing import get_context
+from multiprocessing.synchronize import Event
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+
+_SPAWN = get_context("spawn")
+_KEPT = ("dbname", "user", "password", "host", "port", "sslmode", "options", "service")
+_halt: Event | None = None  #: in a process of the pool: its worker asks it to stop
+_worker = 0  #: in a process of the pool: its worker's process id
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What one process did: turns judged, the seconds of processor time they took, and the most memory it has ever
+    had, in bytes."""
+
+    turns: int
+    seconds: float
+    memory: int
+
+
+@dataclass(slots=True)
+class Pool:
+    """Asked from one event loop. `busy` counts what runs, so that work it has no room for is left to others."""
+
+    size: int = field(default_factory=lambda: os.cpu_count() or 1)
+    busy: int = 0
+    _executor: ProcessPoolExecutor | None = None
+    _halt: Event | None = None
+
+    @property
+    def full(self) -> bool:
+        return self.busy >= self.size
+
+    async def work(self, backtest_id: UUID, address: dict[str, Any]) -> Done:
+        """Judge parts of a backtest in a process of its own until none is free."""
+        executor = self._started(address)
+        self.busy += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(executor, _work, backtest_id)
+        except BaseException:
+            self.end()  # cancelled with the worker, or a process has died: another work begins with others
+            raise
+        finally:
+            self.busy -= 1
+
+    def end(self, *, wait: bool = False) -> None:
+        """Ask all processes to stop after the batch they are at; `wait`: until they have."""
+        executor, self._executor = self._executor, None
+        if executor is not None and self._halt is not None:
+            self._halt.set()
+            executor.shutdown(wait=wait, cancel_futures=True)
+
+    def _started(self, address: dict[str, Any]) -> ProcessPoolExecutor:
+        if self._executor is None:
+            self._halt = _SPAWN.Event()
+            told = (address, os.getpid(), self._halt)
+            self._executor = ProcessPoolExecutor(self.size, mp_context=_SPAWN, initializer=_prepare, initargs=told)
+        return self._executor
+
+
+pool = Pool()
+
+
+def database_address() -> dict[str, Any]:
+    """Where the database is, as a process of the pool needs it."""
+    params = connection.get_connection_params()
+    return {name: params[name] for name in _KEPT if params.get(name)}
+
+
+def _prepare(address: dict[str, Any], worker: int, halt: Event) -> None:
+    """In a new process: Django on a plain connection to that database."""
+    global _halt, _worker
+    _halt, _worker = halt, worker
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all; the worker says what to do
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dashboard.settings")
+    from django.conf import settings
+
+    fields = {"dbname": "NAME", "user": "USER", "password": "PASSWORD", "host": "HOST", "port": "PORT"}
+    known = {field: str(address.pop(name, "")) for name, field in fields.items()}
+    settings.DATABASES["default"] = {"ENGINE": "django.db.backends.postgresql", **known, "OPTIONS": address}
+    import django
+
+    django.setup()
+
+
+def _work(backtest_id: UUID) -> Done:
+    from dashboard.backtests.working import work
+
+    began = time.process_time()
+    try:
+        turns = work(backtest_id, stopped=_stopped)
+    finally:
+        connection.close()
+    return Done(turns, time.process_time() - began, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+
+
+def _stopped() -> bool:
+    return _halt is None or _halt.is_set() or os.getppid() != _worker

@@ -1,0 +1,112 @@
+"""Stored turns as recordings, in bulk: two queries for a batch, and of each record only what a what-if asks for."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+from itertools import groupby
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+from django.db.models import QuerySet, TextField
+from django.db.models.functions import Cast
+from pydantic_core import from_json
+
+from agentcore import serial
+from agentcore.machine.snapshot import Snapshot
+from agentcore.policy import Policy
+from agentcore.replay import Record, Recording
+from dashboard.agents.policies import stored_policy
+from dashboard.turns.fields import MARK, exact_json
+from dashboard.turns.models import Turn
+
+BATCH = 250  #: turns
+IDLE = Snapshot()
+
+#: By the primary key, whose beginning is the partitions' too.
+RECORDS = """
+SELECT turn_id, seq, event::text, CASE WHEN turn_id = ANY(%(whole)s) THEN transitions::text ELSE '[]' END
+  FROM turns_record WHERE turn_id = ANY(%(ids)s) AND turn_id BETWEEN %(low)s AND %(high)s ORDER BY turn_id, seq
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A turn's row, as far as judging it asks. `policy` and `base` are JSON text; `base`: only of a fork."""
+
+    id: UUID
+    provider: str
+    model: str
+    address: str | None
+    started_at: datetime | None
+    status: str
+    terminal_reason: str | None
+    input_tokens: int
+    output_tokens: int
+    attempts: int
+    policy: str
+    base: str | None
+
+
+COLUMNS = (
+    "id",
+    "provider",
+    "model",
+    "agent__connection__base_url",
+    "started_at",
+    "status",
+    "terminal_reason",
+    "input_tokens",
+    "output_tokens",
+    "attempts",
+    "policy_text",
+    "base_text",
+)
+
+
+def batches(turns: QuerySet[Turn]) -> Iterator[list[Told]]:
+    """The turns in the order of their ids, `BATCH` at a time; nothing is held open between two."""
+    asked = turns.annotate(
+        policy_text=Cast("policy", TextField()), base_text=Cast("base_snapshot", TextField())
+    ).order_by("id")
+    last: UUID | None = None
+    while True:
+        rest = asked if last is None else asked.filter(id__gt=last)
+        batch = [Told(*row) for row in rest.values_list(*COLUMNS)[:BATCH]]
+        if not batch:
+            return
+        yield batch
+        last = batch[-1].id
+
+
+def recordings(batch: list[Told]) -> Iterator[tuple[Told, Recording]]:
+    """Each turn with its history. Raises what the core raises for a history that cannot be read."""
+    policies = {told.id: policy_of(told.policy) for told in batch}
+    whole = [turn_id for turn_id, policy in policies.items() if policy.criterion_specs]
+    values: dict[str, Any] = {"ids": list(policies), "whole": whole, "low": batch[0].id, "high": batch[-1].id}
+    with connection.cursor() as cursor:
+        cursor.execute(RECORDS, values)
+        rows = cursor.fetchall()
+    histories = {turn_id: list(rows) for turn_id, rows in groupby(rows, key=lambda row: row[0])}
+    for told in batch:
+        history = histories.get(told.id, [])
+        yield told, Recording(policies[told.id], _base(told.base), tuple(_record(*row[1:]) for row in history))
+
+
+@lru_cache(maxsize=256)
+def policy_of(text: str) -> Policy:
+    """Many turns have the very same policy."""
+    return stored_policy(exact_json(text))
+
+
+def _base(text: str | None) -> Snapshot:
+    return IDLE if text is None else serial.snapshot_from_json(exact_json(text))
+
+
+def _record(seq: int, event: str, transitions: str) -> Record:
+    return Record(seq, serial.event_from_json(_json(event)), () if transitions == "[]" else tuple(_json(transitions)))
+
+
+def _json(text: str) -> Any:
+    return exact_json(text) if MARK in text else from_json(text)

@@ -1,0 +1,44 @@
+"""Writes of backtests. Raises `ValidationError` in words."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.utils import timezone
+
+from dashboard.accounts.models import User
+from dashboard.agents.models import Project
+from dashboard.agents.services import policy_said
+from dashboard.backtests.models import Backtest
+
+MOST_TOKENS = 10_000_000
+UNFINISHED = (Backtest.Status.QUEUED, Backtest.Status.RUNNING)
+
+
+def backtest_create(
+    *,
+    project: Project,
+    policy: Mapping[str, Any],
+    filter: Mapping[str, Any],
+    max_tokens: int | None = None,
+    created_by: User | None = None,
+) -> Backtest:
+    """Queue a draft policy to be tried over stored turns; `max_tokens`: of their first call, in place of their own."""
+    from dashboard.backtests.tasks import run_backtest
+
+    draft = policy_said(**policy)
+    if max_tokens is not None and not 1 <= max_tokens <= MOST_TOKENS:
+        raise ValidationError({"max_tokens": f"max_tokens must be a whole number from 1 to {MOST_TOKENS:,}."})
+    with transaction.atomic():
+        backtest = Backtest.objects.create(
+            project=project, policy=draft, filter=dict(filter), max_tokens=max_tokens, created_by=created_by
+        )
+        run_backtest.defer(backtest_id=str(backtest.id))
+    return backtest
+
+
+def backtest_cancel(*, backtest: Backtest) -> bool:
+    """End it after the batch it is at; what was found so far stays. False where it is over already."""
+    running = Backtest.objects.filter(id=backtest.id, status__in=UNFINISHED)
+    return bool(running.update(status=Backtest.Status.CANCELLED, finished_at=timezone.now()))

@@ -1,0 +1,156 @@
+"""A backtest as its page shows it. The undecidable share stands in every figure; a flip claims no good end."""
+
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from dashboard.backtests.models import Backtest
+from dashboard.backtests.tallies import Flip, Group
+from dashboard.prices.templatetags.prices import dollars_in_words
+from dashboard.timeline.chips import Chip, chips_of
+from dashboard.turns.filters import TimelineFilters
+from dashboard.turns.listing import address_of, query_of
+from dashboard.turns.models import Turn
+
+SHOWN = 100  #: flipped turns that are listed
+WIDTH = 600.0  #: of the bar, in units of its viewBox
+#: What a turn would have done, in words that claim no more than the recording shows; and how it looks.
+OUTCOMES = {
+    "same": ("ended the same", "end", "check"),
+    "gone_on": ("would have gone on", "tool", "play"),
+    "sooner": ("would have stopped sooner", "limit", "wall"),
+    "otherwise": ("would have ended for another reason", "cut", "half"),
+    "undecidable": ("not in the recording", "odd", "question"),
+}
+HOWS = {name: words for name, (words, _, _) in OUTCOMES.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """Turns of one outcome, and where their part of the bar lies."""
+
+    name: str
+    count: int
+    share: float
+    x: float
+    width: float
+
+    @property
+    def words(self) -> str:
+        return OUTCOMES[self.name][0]
+
+    @property
+    def hue(self) -> str:
+        return OUTCOMES[self.name][1]
+
+    @property
+    def shape(self) -> str:
+        return OUTCOMES[self.name][2]
+
+    @property
+    def percent(self) -> str:
+        """Never 0 % of some, nor 100 % of fewer than all."""
+        if 0 < self.share < 0.001:
+            return "< 0.1 %"
+        return "> 99.9 %" if 0.999 < self.share < 1 else f"{100 * self.share:.1f} %"
+
+
+@dataclass(frozen=True, slots=True)
+class GroupShown:
+    """One provider and model, or all."""
+
+    group: Group
+    slices: tuple[Slice, ...]
+
+    @property
+    def dollars(self) -> str:
+        return signed(self.group.dollars, dollars_in_words)
+
+    @property
+    def priced(self) -> bool:
+        return self.group.unpriced < self.group.turns - self.group.undecidable
+
+
+@dataclass(frozen=True, slots=True)
+class FlipShown:
+    flip: Flip
+    turn: Turn | None  #: None: erased since
+    debugger: str  #: the query of its replay under the draft
+
+    @property
+    def words(self) -> str:
+        return HOWS[self.flip.how]
+
+
+@dataclass(frozen=True, slots=True)
+class BacktestShown:
+    backtest: Backtest
+    whole: GroupShown
+    groups: tuple[GroupShown, ...]
+    flips: tuple[FlipShown, ...]
+    chips: tuple[Chip, ...]
+    address: str  #: of its turns in the timeline
+
+    @property
+    def waiting(self) -> bool:
+        return self.backtest.status in (Backtest.Status.QUEUED, Backtest.Status.RUNNING)
+
+    @property
+    def draft(self) -> list[tuple[str, Any]]:
+        """What was tried, as far as it is not a default."""
+        asked = {"max_tokens": self.backtest.max_tokens, **(self.backtest.policy.get("limits") or {})}
+        said = {name: value for name, value in self.backtest.policy.items() if name != "limits" and value}
+        return [(name, value) for name, value in (asked | said).items() if value is not None]
+
+
+def signed(amount: float, words: Any) -> str:
+    """`+ $1.20`, `− $0.30`, `$0`."""
+    from decimal import Decimal
+
+    said = words(Decimal(str(abs(round(amount, 9)))))
+    return f"+ {said}" if amount > 0 else f"− {said}" if amount < 0 else str(said)
+
+
+def shown_of(backtest: Backtest, *, flips: bool = True) -> BacktestShown:
+    """`flips`: with its groups and flipped turns, else its totals alone."""
+    filters, _ = TimelineFilters.parse(backtest.filter)
+    groups = [Group(**group) for group in backtest.groups] if flips else []
+    return BacktestShown(
+        backtest,
+        _group_shown(_whole(backtest, groups)),
+        tuple(map(_group_shown, groups)),
+        tuple(_flips(backtest)) if flips else (),
+        chips_of(filters),
+        address_of(query_of(filters)),
+    )
+
+
+def _whole(backtest: Backtest, groups: list[Group]) -> Group:
+    whole = Group("", "", same=backtest.same, flipped=backtest.flipped, undecidable=backtest.undecidable)
+    whole.tokens, whole.calls, whole.seconds = backtest.tokens_delta, backtest.calls_delta, backtest.seconds_delta
+    whole.dollars, whole.unpriced = backtest.dollars_delta, backtest.unpriced
+    whole.gone_on, whole.sooner = (sum(getattr(group, name) for group in groups) for name in ("gone_on", "sooner"))
+    return whole
+
+
+def _group_shown(group: Group) -> GroupShown:
+    return GroupShown(group, tuple(_slices(group)))
+
+
+def _slices(group: Group) -> list[Slice]:
+    counts = {"same": group.same, "gone_on": group.gone_on, "sooner": group.sooner}
+    counts |= {"otherwise": group.flipped - group.gone_on - group.sooner, "undecidable": group.undecidable}
+    slices, x = [], 0.0
+    for name, count in counts.items():
+        share = count / group.turns if group.turns else 0.0
+        slices.append(Slice(name, count, share, round(x, 2), round(WIDTH * share, 2)))
+        x += WIDTH * share
+    return slices
+
+
+def _flips(backtest: Backtest) -> list[FlipShown]:
+    named = [Flip(**flip) for flip in backtest.flips[:SHOWN]]
+    turns = {str(turn.id): turn for turn in Turn.objects.filter(id__in=[flip.turn for flip in named])}
+    limits = {name: value for name, value in (backtest.policy.get("limits") or {}).items() if value is not None}
+    query = urlencode(limits | ({"max_tokens": backtest.max_tokens} if backtest.max_tokens else {}))
+    return [FlipShown(flip, turns.get(flip.turn), query) for flip in named]

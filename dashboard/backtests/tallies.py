@@ -1,0 +1,129 @@
+"""What a backtest found, as counts that add up: of turns, of parts, of the whole. Plain JSON when stored."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+LISTED = 1_000  #: flipped turns that are named
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One turn under the draft. `word`: same, flipped or undecidable; `how` a flipped one differs: it would have gone
+    on, stopped sooner, or ended for another reason at the same length.
+
+    `ends`: why it would have ended. Differences are zero where it is undecidable; `dollars` is None where no price is
+    known.
+    """
+
+    word: str
+    how: str = ""
+    ends: str = ""
+    tokens: int = 0
+    calls: int = 0
+    seconds: float = 0.0
+    dollars: float | None = 0.0
+
+
+@dataclass(slots=True)
+class Group:
+    """Counts of one provider and model."""
+
+    provider: str
+    model: str
+    same: int = 0
+    flipped: int = 0
+    undecidable: int = 0
+    gone_on: int = 0  #: of the flipped
+    sooner: int = 0  #: of the flipped
+    tokens: int = 0
+    calls: int = 0
+    seconds: float = 0.0
+    dollars: float = 0.0
+    unpriced: int = 0
+
+    @property
+    def turns(self) -> int:
+        return self.same + self.flipped + self.undecidable
+
+    def count(self, judged: Judged) -> None:
+        setattr(self, judged.word, getattr(self, judged.word) + 1)
+        if judged.how in ("gone_on", "sooner"):
+            setattr(self, judged.how, getattr(self, judged.how) + 1)
+        self.tokens += judged.tokens
+        self.calls += judged.calls
+        self.seconds += judged.seconds
+        self.dollars += judged.dollars or 0.0
+        self.unpriced += judged.dollars is None
+
+    def add(self, other: "Group") -> None:
+        for name in SUMMED:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
+
+SUMMED = (
+    "same",
+    "flipped",
+    "undecidable",
+    "gone_on",
+    "sooner",
+    "tokens",
+    "calls",
+    "seconds",
+    "dollars",
+    "unpriced",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Flip:
+    """One flipped turn: why it ended, why it would have, and the differences."""
+
+    turn: str
+    ended: str
+    ends: str
+    how: str
+    tokens: int
+    calls: int
+
+
+@dataclass(slots=True)
+class Tally:
+    """Groups by provider and model, and the first flipped turns in the order of their ids."""
+
+    groups: dict[tuple[str, str], Group] = field(default_factory=dict)
+    flips: list[Flip] = field(default_factory=list)
+
+    def count(self, turn: Any, judged: Judged) -> None:
+        """`turn`: with `id`, `provider`, `model` and `terminal_reason`."""
+        self._group(turn.provider, turn.model).count(judged)
+        if judged.word == "flipped" and len(self.flips) < LISTED:
+            ended = turn.terminal_reason or ""
+            self.flips.append(Flip(str(turn.id), ended, judged.ends, judged.how, judged.tokens, judged.calls))
+
+    def total(self) -> Group:
+        whole = Group("", "")
+        for group in self.groups.values():
+            whole.add(group)
+        return whole
+
+    def as_json(self) -> dict[str, Any]:
+        largest = sorted(self.groups.values(), key=lambda group: (-group.turns, group.provider, group.model))
+        return {"groups": [asdict(group) for group in largest], "flips": [asdict(flip) for flip in self.flips]}
+
+    def _group(self, provider: str, model: str) -> Group:
+        key = (provider, model)
+        if key not in self.groups:
+            self.groups[key] = Group(provider, model)
+        return self.groups[key]
+
+
+def added_up(found: Iterable[Mapping[str, Any]]) -> Tally:
+    """The tally of several parts; of the flipped turns those with the first ids, whichever part came first."""
+    whole = Tally()
+    for part in found:
+        for group in part["groups"]:
+            whole._group(group["provider"], group["model"]).add(Group(**group))
+        whole.flips += [Flip(**flip) for flip in part["flips"]]
+    whole.flips = sorted(whole.flips, key=lambda flip: flip.turn)[:LISTED]
+    return whole

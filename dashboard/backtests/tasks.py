@@ -1,0 +1,52 @@
+"""Backtests as durable jobs: one plans, several judge, on as many workers as there are."""
+
+from uuid import UUID
+
+from procrastinate import JobContext, RetryStrategy
+from procrastinate.contrib.django import app
+
+from dashboard.backtests.models import Backtest
+from dashboard.backtests.pool import database_address, pool
+from dashboard.backtests.working import plan
+from dashboard.live.offload import in_database
+
+LANES = 8  #: jobs that judge one backtest: as many processes, on all workers together, may work on it
+BUSY_SECONDS = 1  #: after which a job that found no free process here is offered again
+ATTEMPTS = 5
+
+
+@app.task(queue="backtests", name="run_backtest", pass_context=True, retry=RetryStrategy(max_attempts=ATTEMPTS))
+async def run_backtest(context: JobContext, backtest_id: str) -> None:
+    """Plan it, and share it out."""
+    try:
+        await in_database(plan, UUID(backtest_id))
+        for _ in range(LANES):
+            await judge_backtest.defer_async(backtest_id=backtest_id)
+    except Exception:
+        await _gave_up(context, backtest_id)
+        raise
+
+
+@app.task(
+    queue="backtests", name="judge_backtest", pass_context=True, retry=RetryStrategy(max_attempts=ATTEMPTS, wait=1)
+)
+async def judge_backtest(context: JobContext, backtest_id: str) -> None:
+    """Judge parts in a process of this worker; where none is free, leave them to another worker, or to later."""
+    if pool.full:
+        await judge_backtest.configure(schedule_in={"seconds": BUSY_SECONDS}).defer_async(backtest_id=backtest_id)
+        return
+    try:
+        await pool.work(UUID(backtest_id), await in_database(database_address))
+    except Exception:
+        await _gave_up(context, backtest_id)
+        raise
+
+
+async def _gave_up(context: JobContext, backtest_id: str) -> None:
+    if context.job is not None and context.job.attempts + 1 >= ATTEMPTS:
+        await in_database(_failed, UUID(backtest_id))
+
+
+def _failed(backtest_id: UUID) -> None:
+    unfinished = (Backtest.Status.QUEUED, Backtest.Status.RUNNING)
+    Backtest.objects.filter(id=backtest_id, status__in=unfinished).update(status=Backtest.Status.FAILED)

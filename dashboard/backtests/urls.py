@@ -1,0 +1,27 @@
+"""`/backtests`: a draft policy tried over the turns of a timeline."""
+
+from collections.abc import Callable
+
+from django.http.response import HttpResponseBase
+from django.urls import path
+from django.views.generic import RedirectView
+
+from dashboard.backtests import views
+from dashboard.turns.urls import either
+
+app_name = "backtests"
+
+
+def _moved(name: str) -> Callable[..., HttpResponseBase]:
+    return RedirectView.as_view(pattern_name=f"backtests:{name}", query_string=True)
+
+
+urlpatterns = [
+    *either("backtests", views.index, "index"),
+    *either("backtests/new", views.start, "start"),
+    *either("backtests/<uuid:backtest_id>", views.show, "show"),
+    *either("backtests/<uuid:backtest_id>/cancel", views.cancel, "cancel"),
+    # Where they were before they had pages of their own.
+    path("timeline/backtest", _moved("start")),
+    path("timeline/backtests/<uuid:backtest_id>", _moved("show")),
+]

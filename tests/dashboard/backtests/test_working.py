@@ -1,0 +1,149 @@
+"""A backtest finds what `what_if` finds turn by turn, however it is cut, shared out, stopped and begun again."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+from django.core.exceptions import ValidationError
+
+from agentcore.policy import Limits
+from agentcore.replay import what_if
+from dashboard.agents.selectors import project_default
+from dashboard.backtests import working
+from dashboard.backtests.models import Backtest, Part
+from dashboard.backtests.pool import Pool, database_address
+from dashboard.backtests.reading import batches
+from dashboard.backtests.services import backtest_cancel, backtest_create
+from dashboard.bench.mix import Mix
+from dashboard.bench.told import copy_turns, recording_made
+from dashboard.live.offload import in_database
+from dashboard.turns.history import rebuilt_columns, recording_of
+from dashboard.turns.models import Turn
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+TURNS = 120
+LIMITS = {"max_continuations": 1}
+
+
+@pytest.fixture(autouse=True)
+def small_parts(monkeypatch):
+    monkeypatch.setattr(working, "PART", 25)
+
+
+@pytest.fixture
+def turns() -> list[Turn]:
+    assert list(copy_turns(project=project_default(), turns=TURNS)) == [TURNS]
+    return list(Turn.objects.order_by("id"))
+
+
+def made(**more) -> Backtest:
+    return Backtest.objects.create(project=project_default(), policy={"limits": LIMITS}, **more)
+
+
+def one_by_one(turns: list[Turn], max_tokens: int | None) -> dict[str, object]:
+    """The same totals, by the core alone."""
+    totals = {"same": 0, "flipped": 0, "undecidable": 0, "tokens_delta": 0, "calls_delta": 0}
+    flips = []
+    for turn in turns:
+        recording = recording_of(turn)
+        policy = replace(recording.policy, limits=Limits(**LIMITS))
+        imagined = what_if(recording, replace(policy, max_tokens=max_tokens or policy.max_tokens))
+        if imagined.undecidable:
+            totals["undecidable"] += 1
+            continue
+        end, spent = imagined.final.end, imagined.final.spent
+        same = (end.status, end.terminal_reason) == (turn.status, turn.terminal_reason)
+        totals["same" if same else "flipped"] += 1
+        flips += [] if same else [str(turn.id)]
+        totals["tokens_delta"] += spent.output_tokens - turn.output_tokens
+        totals["calls_delta"] += spent.attempts - turn.attempts
+    return {**totals, "flipped_turns": flips, "total": len(turns), "done": len(turns), "status": "done"}
+
+
+@pytest.mark.parametrize("max_tokens", [None, 70, 400])
+def test_the_totals_are_those_of_each_turn_by_itself(turns: list[Turn], max_tokens: int | None):
+    expected = one_by_one(turns, max_tokens)
+    backtest = made(max_tokens=max_tokens)
+    working.run(backtest.id)
+    backtest.refresh_from_db()
+    assert {name: getattr(backtest, name) for name in expected} == expected
+    assert sum(group["same"] for group in backtest.groups) == backtest.same
+    assert len({(group["provider"], group["model"]) for group in backtest.groups}) > 1
+    if max_tokens is None:
+        assert backtest.flipped
+        assert all(flip["how"] == "sooner" for flip in backtest.flips)
+
+
+def test_made_turns_are_as_the_machine_would_have_stored_them(turns: list[Turn]):
+    for turn in turns[:10]:
+        told = rebuilt_columns(turn)
+        assert {name: getattr(turn, name) for name in ("status", "output_text", "attempts")} == {
+            name: told[name] for name in ("status", "output_text", "attempts")
+        }
+    assert recording_made(Mix(seed=1)).final is not None
+
+
+def test_processes_of_their_own_find_the_same_and_tell_their_memory(turns: list[Turn]):
+    backtest = made()
+    working.plan(backtest.id)
+    done = asyncio.run(_in_processes(backtest))
+    backtest.refresh_from_db()
+    assert (backtest.status, backtest.done, sum(each.turns for each in done)) == ("done", TURNS, TURNS)
+    assert all(each.memory > 0 for each in done)
+    expected = one_by_one(turns, None)
+    assert {name: getattr(backtest, name) for name in expected} == expected
+
+
+async def _in_processes(backtest: Backtest):
+    pool, address = Pool(2), await in_database(database_address)
+    try:
+        return await asyncio.gather(*(pool.work(backtest.id, address) for _ in range(2)))
+    finally:
+        pool.end(wait=True)
+
+
+def test_stopped_work_is_taken_up_again_and_counts_nothing_twice(turns: list[Turn]):
+    backtest = made()
+    working.plan(backtest.id)
+    stops = iter([False, False, False, True])
+    working.work(backtest.id, stopped=lambda: next(stops, True))
+    backtest.refresh_from_db()
+    assert 0 < backtest.done < TURNS
+    assert backtest.status == "running"
+    working.run(backtest.id)
+    backtest.refresh_from_db()
+    expected = one_by_one(turns, None)
+    assert {name: getattr(backtest, name) for name in expected} == expected
+    assert Part.objects.filter(backtest=backtest, judged=True).count() == 5
+
+
+def test_a_cancelled_backtest_keeps_what_it_found_and_does_no_more(turns: list[Turn]):
+    backtest = made()
+    working.plan(backtest.id)
+    stops = iter([False, False, True])
+    working.work(backtest.id, stopped=lambda: next(stops, True))
+    assert backtest_cancel(backtest=backtest)
+    backtest.refresh_from_db()
+    found = backtest.done
+    assert working.work(backtest.id) == 0
+    backtest.refresh_from_db()
+    assert (backtest.status, backtest.done) == ("cancelled", found)
+    assert not backtest_cancel(backtest=backtest)
+
+
+def test_a_backtest_over_nothing_is_done_at_once():
+    backtest = made()
+    working.run(backtest.id)
+    backtest.refresh_from_db()
+    assert (backtest.status, backtest.total) == ("done", 0)
+
+
+def test_a_max_tokens_that_no_call_could_have_is_refused():
+    with pytest.raises(ValidationError, match="max_tokens"):
+        backtest_create(project=project_default(), policy={}, filter={}, max_tokens=0)
+
+
+def test_reading_holds_a_batch_at_a_time(turns: list[Turn], django_assert_num_queries):
+    with django_assert_num_queries(2):
+        assert [len(batch) for batch in batches(Turn.objects.all())] == [TURNS]

@@ -1,0 +1,43 @@
+"""A backtest under `manage.py up`: its worker judges in processes of its own, and leaves none behind."""
+
+import json
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dashboard.postgres.processes import wait_until
+
+from .conftest import Up, copy_store
+
+TOKEN = "a-token-of-sixteen-or-more"
+
+
+@pytest.fixture
+def api(up: Callable[..., Up], data_dir: Path, template: Path) -> Callable[..., Any]:
+    copy_store(template, data_dir)
+    running = up(WHYSTOP_BOOTSTRAP_TOKEN=TOKEN)
+    address = running.address()
+
+    def call(path: str, body: Any = None) -> Any:
+        headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
+        sent = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(f"{address}/api/v1{path}", sent, headers)
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return json.load(answer)
+
+    call.running = running
+    return call
+
+
+def test_a_queued_backtest_is_judged_and_the_end_of_up_is_clean(api: Callable[..., Any]):
+    turn = api("/turns", {"agent": "sim-essay", "input": "Why?"})
+    assert wait_until(lambda: api(f"/turns/{turn['id']}")["finished_at"] is not None, 60)
+    made = api("/backtests", {"policy": {"limits": {"max_continuations": 0}}, "filter": {"agent": "sim-essay"}})
+    assert wait_until(lambda: api(f"/backtests/{made['id']}")["status"] == "done", 120)
+    told = api(f"/backtests/{made['id']}")
+    assert (told["total"], told["flipped"], told["flipped_turns"]) == (1, 1, [turn["id"]])
+    assert told["flips"][0]["how"] == "sooner"
+    assert api.running.stop() == (0, "", "")
