@@ -50,7 +50,8 @@ def _completed(snapshot: Snapshot, _end: Finish) -> str:
     spent = snapshot.spent
     if spent.continuations:
         told = f"Completed after {_count(spent.continuations, 'continuation')}."
-        if snapshot.iteration > 1 or AttemptKind.RESUME in (segment.kind for segment in snapshot.answer.segments):
+        resumed = AttemptKind.RESUME in (segment.kind for segment in snapshot.answer.segments)
+        if snapshot.iteration > 1 or resumed or "operator_answered" in snapshot.flagged:
             return told  # which call would have needed how much does not follow from a sum
         about = "about " if spent.estimated else ""
         return f"{told} With max_tokens ≥ {about}{_number(spent.output_tokens)} it would have taken one call."

@@ -88,7 +88,8 @@ def _responded(snapshot: Snapshot, event: ModelResponded) -> Intake:
     _require(snapshot.state in CALLS, snapshot, "model_responded")
     response, call = event.response, snapshot.call
     assert call is not None, "an answer was called for"
-    found = lint(response, call.max_tokens, snapshot.answer.text)
+    told = ("operator_answered",) if response.answered_by else ()
+    found = (*lint(response, call.max_tokens, snapshot.answer.text), *told)
     signs = tuple(code for code in found if code not in snapshot.flagged)
     counted = count_attempt(
         snapshot,

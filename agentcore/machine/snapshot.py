@@ -121,7 +121,8 @@ class Snapshot:
     outcome: ContinuationOutcome | None = None  #: of the last deciding state
     model_stop_reason: str | None = None  #: of the last attempt
     raw_stop_reason: str | None = None  #: of the last attempt
-    flagged: tuple[str, ...] = ()  #: signs in the answers so far: codes of `agentcore.lint`, `unknown_reason`
+    #: signs in the answers so far: codes of `agentcore.lint`, `unknown_reason`, `operator_answered`
+    flagged: tuple[str, ...] = ()
     end: Finish | None = None  #: decided; then the command of the terminal state
 
     @property

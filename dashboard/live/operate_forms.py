@@ -53,7 +53,6 @@ class OperateForm(forms.Form):
     max_tokens = forms.IntegerField(
         label="max_tokens",
         required=False,
-        help_text="Of the next call on.",
         widget=forms.NumberInput(attrs={"inputmode": "numeric", "step": 1}),
     )
     model = forms.CharField(label="Model", required=False, max_length=200)

@@ -30,6 +30,8 @@ def judge(snapshot: Snapshot, policy: Policy) -> Judgement:
 
 
 def _words(response: ChatResponse) -> str:
+    if response.answered_by:
+        return f"{response.answered_by} answered in the model's place: {response.stop_reason}"
     raw = response.raw_stop_reason
     said = "no stop reason" if raw is None else f"“{raw}”"
     return f"the provider said {said}: {response.stop_reason}"

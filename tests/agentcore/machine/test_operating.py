@@ -7,6 +7,7 @@ from agentcore.commands import CallModel
 from agentcore.errors import IllegalEvent
 from agentcore.events import Breakpoint, OperatorAction
 from agentcore.machine.states import DECIDING
+from agentcore.verdict import verdict
 from tests.agentcore.playbook import (
     Playbook,
     call,
@@ -127,3 +128,10 @@ def test_a_limit_raised_by_hand_completes_a_turn_and_the_history_says_so():
     story = Playbook(max_continuations=0) >> started(breakpoints=CUT) >> truncated("a ") << hold(State.CONTINUE_PENDING)
     story = story >> released(limits={"max_continuations": 1}) << call_model(AttemptKind.CONTINUATION)
     assert story >> ended("b") << finish("a b", StopReason.COMPLETED, TurnStatus.COMPLETED)
+
+
+def test_what_an_operator_answered_is_told_as_theirs_and_nothing_is_concluded_from_what_it_cost():
+    story = Playbook() >> started(breakpoints=CUT) >> truncated("a ") >> released(answer=said("b")) >> stand_in
+    assert story.step.transitions[-1].reason == "ada answered in the model's place: end_turn"
+    assert story.snapshot.flagged == ("operator_answered",)
+    assert verdict(story.snapshot) == "Completed after 1 continuation."
