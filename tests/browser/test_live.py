@@ -11,7 +11,8 @@ def test_a_reload_in_the_middle_misses_nothing(page: Page, new_page: NewPage):
     address = ended(page)
     fresh = new_page()
     fresh.goto(address)
-    for part in ("#turn-head", "#machine", "#answer", "#attempts"):
+    page.get_by_text("Calls of the model").click()
+    for part in ("#turn-head h1", ".verdict", "#turn-head .facts", "#machine", "#answer", "#attempts"):
         assert page.locator(part).inner_text() == fresh.locator(part).inner_text()
 
 

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, WebSocketRoute, expect
 
 from tests.browser.conftest import DESK, PHONE, NewPage
 from tests.browser.journeys import LONG, ask, ended, go_on, said, scrolls_sideways
@@ -27,14 +27,14 @@ def test_two_turns_the_second_knows_the_first_and_a_second_browser_sees_the_same
     expect(page.locator("#turn-head")).to_contain_text("What did I ask first?")
     expect(page.locator("#transcript .exchange")).to_have_count(1)
     ended(page)
-    page.get_by_text("Said before").click()
+    page.locator("#answer summary", has_text="Said before").click()
     expect(page.locator("#answer details")).to_contain_text("What do I ask first?")
     expect(other.locator("#turn-head")).to_contain_text("What did I ask first?", timeout=LONG)
     ended(other)
     fresh = new_page()
     fresh.goto(address)
-    fresh.get_by_text("Said before").click()
-    other.get_by_text("Said before").click()
+    fresh.locator("#answer summary", has_text="Said before").click()
+    other.locator("#answer summary", has_text="Said before").click()
     for viewer in (page, other):
         expect(viewer.locator("#heading")).to_have_text(fresh.locator("#heading").inner_text(), use_inner_text=True)
         assert said(viewer) == said(fresh)
@@ -56,22 +56,25 @@ def test_a_prompt_sent_while_one_is_under_way_waits_its_turn_and_can_be_withdraw
     ended(page)
 
 
+def cut(lines: list[WebSocketRoute]) -> None:
+    """The page's sockets are gone, as when a network or a server goes."""
+    while lines:
+        lines.pop().close(code=1012)
+
+
 def test_who_was_away_comes_back_to_everything_once(page: Page, new_page: NewPage):
     address = begun(page, "Before I leave.")
     ended(page)
     away = new_page()
-    away.add_init_script(
-        "const all = []; const Open = WebSocket;"
-        "window.WebSocket = class extends Open { constructor(...given) { super(...given); all.push(this); } };"
-        "window.cut = () => all.forEach(socket => socket.close());"
-    )
+    lines: list[WebSocketRoute] = []
+    away.route_web_socket(re.compile("/ws/"), lambda line: (line.connect_to_server(), lines.append(line)))
     away.goto(address)
     away.evaluate("() => { window.stay = true }")
-    away.evaluate("cut()")
+    cut(lines)
     go_on(page, "sim-essay", "While you were away, one.")
     expect(page.locator("#turn-head")).to_contain_text("one.")
     ended(page)
-    away.evaluate("cut()")
+    cut(lines)
     go_on(page, "sim-essay", "While you were away, two.")
     expect(page.locator("#turn-head")).to_contain_text("two.")
     ended(page)
