@@ -1,6 +1,7 @@
 """One run: start everything, strike, let all turns end, look at what is left."""
 
 import random
+import signal
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -26,6 +27,8 @@ Say = Callable[[str], object]
 
 def chaos(*, points: int, seconds: float, seed: int, say: Say) -> bool:
     """Strike until so many points are caught, in every state, or the time is over; True where nothing was violated."""
+    # Who ends the run ends its processes too.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     say(f"seed {seed}; a point is a turn caught at a record; {len(KINDS)} processes: {', '.join(KINDS)}")
     with scratch() as store, simulator(TOKEN_MS) as address:
         run = _Run(store, address, random.Random(seed))  # noqa: S311 - chance that can be repeated
