@@ -9,6 +9,7 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest, QueryDict
 from ninja import Query, Router, Status
 
+from agentcore.machine.states import CALLS
 from dashboard.agents.selectors import agent_list, project_default
 from dashboard.api import answers, bodies
 from dashboard.api.callers import caller
@@ -87,7 +88,8 @@ def _asked(query: QueryDict) -> tuple[TimelineFilters, int]:
 @router.get("/turns/{turn_id}", response=answers.TurnNow, summary="Get a turn")
 def turn_get(request: HttpRequest, turn_id: UUID) -> dict[str, Any]:
     """Where it stands, and why it stopped."""
-    return {**presenting.turn_shown(selectors.turn_get(turn_id)), "waiting": waiting_words(turn_id)}
+    turn = selectors.turn_get(turn_id)
+    return {**presenting.turn_shown(turn), "waiting": waiting_words(turn_id) if turn.state in CALLS else None}
 
 
 @router.get("/turns/{turn_id}/attempts", response=list[answers.Attempt], summary="List a turn's calls of the model")

@@ -309,5 +309,8 @@ def test_a_turn_whose_call_stands_in_line_says_where(api: Program, agent_of: Age
     turn = turn_start(agent=agent_of("sim-essay"), input_text="hello")
     for waiting in (uuid4(), uuid4(), turn.id):
         slot_ask(connection_id=connection.id, turn_id=waiting, attempt=1)
-    told = api.get(f"/turns/{turn.id}").json()
-    assert told["waiting"] == "waiting for a slot of connection simulator, 2nd in line"
+    waiting = []
+    for state in ("request", "complete"):
+        Turn.objects.filter(id=turn.id).update(state=state)
+        waiting.append(api.get(f"/turns/{turn.id}").json()["waiting"])
+    assert waiting == ["waiting for a slot of connection simulator, 2nd in line", None]
