@@ -21,6 +21,7 @@ from django.test import Client
 from dashboard.accounts.models import User
 from dashboard.accounts.services import OPERATOR, bootstrap_token_ensure, one_time_code_create
 from dashboard.agents.models import Connection
+from dashboard.live.rooms import TRY_AGAIN
 from dashboard.runtime.environment import CHECKOUT
 from dashboard.turns.models import UNFINISHED, Turn
 from tests.dashboard.driving import AgentOf
@@ -32,6 +33,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 TOKEN = "a-token-of-sixteen-or-more"
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
 TURNS = 200
+ASKED_AT_ONCE = 40  #: as many as two web processes have connections for; the turns run on side by side
 EACH = 4  #: every so many-th turn is watched, on both web processes
 PATIENCE = 120  #: seconds
 
@@ -76,26 +78,29 @@ def _database_url() -> str:
 
 
 class Viewer:
-    """A real socket, and what was pushed to it."""
+    """A page's socket, and what was pushed to it; told to try again it connects again, as pages do."""
 
-    def __init__(self, socket: aiohttp.ClientWebSocketResponse) -> None:
+    def __init__(self, session: aiohttp.ClientSession, address: str) -> None:
         self.pushed: list[str] = []
-        self._socket = socket
-        self.closed = asyncio.create_task(self._follow())
+        self.closed = asyncio.create_task(self._follow(session, address))
 
-    async def _follow(self) -> None:
-        async for message in self._socket:
-            self.pushed.append(message.data)
+    async def _follow(self, session: aiohttp.ClientSession, address: str) -> None:
+        code: int | None = TRY_AGAIN
+        while code == TRY_AGAIN:
+            async with session.ws_connect(address, headers=BEARER) as socket:
+                async for message in socket:
+                    self.pushed.append(message.data)
+            code = socket.close_code
 
 
-async def viewers_of(session: aiohttp.ClientSession, webs: list[str], address: str) -> list[Viewer]:
+def viewers_of(session: aiohttp.ClientSession, webs: list[str], address: str) -> list[Viewer]:
     """One at each web process."""
-    return [Viewer(await session.ws_connect(f"{web}{address}", headers=BEARER)) for web in webs]
+    return [Viewer(session, f"{web}{address}") for web in webs]
 
 
-async def begun(session: aiohttp.ClientSession, web: str) -> UUID:
+async def begun(session: aiohttp.ClientSession, web: str, asking: asyncio.Semaphore) -> UUID:
     body = {"agent": "essay", "input": "All at once, please."}
-    async with session.post(f"{web}/api/v1/turns", json=body, headers=BEARER) as answer:
+    async with asking, session.post(f"{web}/api/v1/turns", json=body, headers=BEARER) as answer:
         assert answer.status == 201, await answer.text()
         return UUID((await answer.json())["id"])
 
@@ -143,9 +148,10 @@ async def test_200_turns_at_once_all_end_and_every_page_that_watched_is_as_if_op
     await database_sync_to_async(one_time_code_create)()
     with cluster(redis, tmp_path) as webs:
         async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0, force_close=True)) as session:
-            lists = await viewers_of(session, webs, "/ws/timeline/")
-            turns = await asyncio.gather(*(begun(session, webs[n % 2]) for n in range(TURNS)))
-            watched = {turn: await viewers_of(session, webs, f"/ws/turns/{turn}/?seq=0") for turn in turns[::EACH]}
+            lists = viewers_of(session, webs, "/ws/timeline/")
+            asking = asyncio.Semaphore(ASKED_AT_ONCE)
+            turns = await asyncio.gather(*(begun(session, webs[n % 2], asking) for n in range(TURNS)))
+            watched = {turn: viewers_of(session, webs, f"/ws/turns/{turn}/?seq=0") for turn in turns[::EACH]}
             await all_ended()
             for turn, viewers in watched.items():
                 opened_anew = await fresh(turn)
