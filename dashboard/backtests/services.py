@@ -8,8 +8,10 @@ from django.db import transaction
 from django.utils import timezone
 
 from dashboard.accounts.models import User
-from dashboard.agents.models import Project
-from dashboard.agents.services import policy_said
+from dashboard.agents.models import Policy, PolicyVersion, Project
+from dashboard.agents.policies import POLICY_FIELDS
+from dashboard.agents.selectors import policy_version_latest
+from dashboard.agents.services import policy_create, policy_said
 from dashboard.backtests.models import Backtest
 
 MOST_TOKENS = 10_000_000
@@ -42,3 +44,14 @@ def backtest_cancel(*, backtest: Backtest) -> bool:
     """End it after the batch it is at; what was found so far stays. False where it is over already."""
     running = Backtest.objects.filter(id=backtest.id, status__in=UNFINISHED)
     return bool(running.update(status=Backtest.Status.CANCELLED, finished_at=timezone.now()))
+
+
+def limit_keep(*, project: Project, name: str, tokens: int, created_by: User | None = None) -> PolicyVersion:
+    """A policy of this name whose answers may take so many tokens in all; of one that is there the next version, which
+    says everything else as the last one did."""
+    if not name:
+        raise ValidationError("Give the policy a name; the name of one that exists makes its next version.")
+    latest = policy_version_latest(policy=Policy.objects.filter(project=project, name=name).first())
+    said = {field: getattr(latest, field) for field in POLICY_FIELDS} if latest else {}
+    limits = {**(said.get("limits") or {}), "max_total_completion_tokens": tokens}
+    return policy_create(project=project, name=name, created_by=created_by, **{**said, "limits": limits})

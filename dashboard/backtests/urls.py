@@ -6,7 +6,7 @@ from django.http.response import HttpResponseBase
 from django.urls import path
 from django.views.generic import RedirectView
 
-from dashboard.backtests import views
+from dashboard.backtests import limit_views, views
 from dashboard.turns.urls import either
 
 app_name = "backtests"
@@ -19,6 +19,9 @@ def _moved(name: str) -> Callable[..., HttpResponseBase]:
 urlpatterns = [
     *either("backtests", views.index, "index"),
     *either("backtests/new", views.start, "start"),
+    *either("backtests/limits", limit_views.limits, "limits"),
+    *either("backtests/limits/map", limit_views.sweep_map, "map"),
+    *either("backtests/limits/keep", limit_views.keep, "keep"),
     *either("backtests/<uuid:backtest_id>", views.show, "show"),
     *either("backtests/<uuid:backtest_id>/cancel", views.cancel, "cancel"),
     # Where they were before they had pages of their own.

@@ -1,7 +1,10 @@
 """Differences, with their sign."""
 
+from decimal import Decimal
+
 from django import template
 
+from dashboard.prices.templatetags.prices import dollars_in_words
 from dashboard.turns.templatetags.shown import number, seconds
 
 register = template.Library()
@@ -17,6 +20,12 @@ def plus(value: float) -> str:
 def plus_seconds(value: float) -> str:
     """`+ 3 min 20 s`."""
     return _signed(round(value, 2), seconds(abs(value)))
+
+
+@register.filter
+def dollars(value: float) -> str:
+    """A price in words."""
+    return dollars_in_words(Decimal(str(round(value, 9))))
 
 
 def _signed(value: float, said: str) -> str:

@@ -34,9 +34,9 @@ def api(up: Callable[..., Up], data_dir: Path, template: Path) -> Callable[..., 
 
 def test_a_queued_backtest_is_judged_and_the_end_of_up_is_clean(api: Callable[..., Any]):
     turn = api("/turns", {"agent": "sim-essay", "input": "Why?"})
-    assert wait_until(lambda: api(f"/turns/{turn['id']}")["finished_at"] is not None, 60)
+    assert wait_until(lambda: api(f"/turns/{turn['id']}")["finished_at"] is not None, seconds=60)
     made = api("/backtests", {"policy": {"limits": {"max_continuations": 0}}, "filter": {"agent": "sim-essay"}})
-    assert wait_until(lambda: api(f"/backtests/{made['id']}")["status"] == "done", 120)
+    assert wait_until(lambda: api(f"/backtests/{made['id']}")["status"] == "done", seconds=120)
     told = api(f"/backtests/{made['id']}")
     assert (told["total"], told["flipped"], told["flipped_turns"]) == (1, 1, [turn["id"]])
     assert told["flips"][0]["how"] == "sooner"

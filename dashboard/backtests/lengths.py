@@ -1,0 +1,70 @@
+"""How long the answers of stored turns were: true where they ended, at least so long where they were cut."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from django.db.models import F
+
+from agentcore.reasons import NormalizedStopReason
+from dashboard.agents.models import Project
+from dashboard.backtests.survival import Curve, Length, estimate
+from dashboard.turns.filters import TimelineFilters
+from dashboard.turns.models import UNFINISHED
+from dashboard.turns.selectors import turns_matching
+
+MOST = 50_000  #: turns, the newest
+#: Signs that an answer which says it ended was cut: it counts as one that was.
+CUT_SIGNS = frozenset({"output_at_cap", "unclosed_json", "unclosed_fence", "unclosed_bracket", "unclosed_sentence"})
+ASKED = (0.5, 0.75, 0.9, 0.95, 0.99)
+ENOUGH = 0.95  #: of the answers, whole: what a limit should do
+FEW = 30  #: turns, below which an interval says little
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """The curve of one answer's tokens, over all its continuations. `capped`: only the newest `MOST` turns count."""
+
+    curve: Curve
+    capped: bool
+
+    @property
+    def words(self) -> str:
+        """What it says, claiming no more than it knows."""
+        curve = self.curve
+        if not curve.count:
+            return "No turn here shows how long an answer was."
+        median, most = curve.quantile(0.5), curve.quantile(ENOUGH)
+        if most.tokens is None:
+            return (
+                f"{_tokens('median', median.tokens)}; where {ENOUGH:.0%} are complete is not in these recordings: "
+                f"{curve.undecided:.0%} of answers would be longer than any that ended."
+            )
+        tail = f"at least; {curve.undecided:.0%} undecided" if curve.undecided > 0 else "nothing undecided"
+        return f"{_tokens('median', median.tokens)}, {ENOUGH:.0%} complete at {most.tokens:,} tokens ({tail})."
+
+    @property
+    def suffices(self) -> int | None:
+        """The smallest total at which `ENOUGH` of the answers are whole; None where that is not known."""
+        return self.curve.quantile(ENOUGH).tokens
+
+    @property
+    def few(self) -> bool:
+        return self.curve.count < FEW
+
+
+def _tokens(what: str, tokens: int | None) -> str:
+    return f"{what} not known" if tokens is None else f"{what} {tokens:,}"
+
+
+def estimate_of(*, project: Project, filters: TimelineFilters) -> Estimate:
+    """Of the turns that gave one answer, in one call or continued; a turn with tools gives several and is left out."""
+    lengths = list(_lengths(project, filters))
+    return Estimate(estimate(lengths), len(lengths) == MOST)
+
+
+def _lengths(project: Project, filters: TimelineFilters) -> Iterator[Length]:
+    turns = turns_matching(project=project, filters=filters).exclude(status__in=UNFINISHED).order_by("-id")
+    one_answer = turns.filter(attempts=F("continuations") + 1, output_tokens__gt=0, envelope_retries=0)
+    rows = one_answer.values_list("output_tokens", "model_stop_reason", "lint")[:MOST]
+    for tokens, reason, lint in rows.iterator(chunk_size=5_000):
+        yield Length(tokens, reason == NormalizedStopReason.END_TURN and CUT_SIGNS.isdisjoint(lint))

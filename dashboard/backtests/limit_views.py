@@ -1,0 +1,79 @@
+"""The smallest limit that suffices: the estimate, the map of two limits, and what was found as a policy."""
+
+from typing import cast
+
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
+
+from dashboard.accounts.models import User
+from dashboard.agents.selectors import project_default
+from dashboard.backtests.curve_chart import charts_of
+from dashboard.backtests.lengths import ASKED, ENOUGH, MOST, estimate_of
+from dashboard.backtests.services import limit_keep
+from dashboard.backtests.sweep_map import CONTINUATIONS, cell_of, columns_of, map_of, sample_of
+from dashboard.timeline.chips import chips_of
+from dashboard.turns.filters import TimelineFilters
+from dashboard.turns.listing import query_of
+
+
+@require_safe
+def limits(request: HttpRequest) -> HttpResponse:
+    """The estimate over the turns that the address lets through, as the timeline's filters say."""
+    filters, errors = TimelineFilters.parse(request.GET)
+    found = estimate_of(project=project_default(), filters=filters)
+    context = {
+        "errors": list(errors.values()),
+        "found": found,
+        "quantiles": [found.curve.quantile(of) for of in ASKED],
+        "charts": charts_of(found.curve, found.curve.quantile(ENOUGH)),
+        "chips": chips_of(filters),
+        "query": query_of(filters),
+        "most": MOST,
+    }
+    return render(request, "backtests/limits.html", context, status=400 if errors else 200)
+
+
+@require_safe
+def sweep_map(request: HttpRequest) -> HttpResponse:
+    """The map alone, a fragment; with `?continuations=&max_tokens=` the turns of that cell."""
+    filters, _ = TimelineFilters.parse(request.GET)
+    sample = sample_of(project=project_default(), filters=filters)
+    context = {"query": query_of(filters)}
+    if asked := _cell(request.GET, columns_of(sample)):
+        cell = cell_of(sample, *asked)
+        return render(request, "backtests/cell.html", {**context, "cell": cell})
+    return render(request, "backtests/_map.html", {**context, "map": map_of(sample)})
+
+
+def _cell(query: QueryDict, columns: tuple[int, ...]) -> tuple[int, int] | None:
+    """The pair of limits asked for; None where it is none of the map's."""
+    said = {name: query.get(name, "") for name in ("continuations", "max_tokens")}
+    if not all(text.isascii() and text.isdigit() and len(text) < 9 for text in said.values()):
+        return None
+    continuations, max_tokens = (int(text) for text in said.values())
+    return (continuations, max_tokens) if continuations in CONTINUATIONS and max_tokens in columns else None
+
+
+@require_POST
+def keep(request: HttpRequest) -> HttpResponse:
+    """The smallest total that suffices, as a policy of this name or its next version."""
+    query = QueryDict(request.POST.get("query", ""))
+    filters, _ = TimelineFilters.parse(query)
+    project, name = project_default(), str(request.POST.get("name", "")).strip()
+    suffices = estimate_of(project=project, filters=filters).suffices
+    address = f"{reverse('backtests:limits')}?{query_of(filters)}"
+    if suffices is None:
+        messages.error(request, "These recordings do not say which limit suffices.")
+        return redirect(address)
+    try:
+        user = cast("User", request.user)
+        version = limit_keep(project=project, name=name, tokens=suffices, created_by=user)
+    except ValidationError as error:
+        messages.error(request, " ".join(error.messages))
+    else:
+        messages.success(request, f"Kept as the policy “{version.policy.name}”, version {version.version}.")
+    return redirect(address)

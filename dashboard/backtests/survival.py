@@ -1,0 +1,108 @@
+"""How long answers would be, from lengths of which some are cut: the Kaplan–Meier estimate.
+
+An answer that ended by itself shows its true length. One that was cut was at least so long: it is censored there, and
+still counts among those at risk before. Variance by Greenwood, bands by log(−log S), quantiles by inverting both.
+
+Source: Kaplan and Meier 1958; Kalbfleisch and Prentice, The Statistical Analysis of Failure Time Data, 1.4; Brookmeyer
+and Crowley 1982 for the interval of a quantile.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+Z95 = 1.959963984540054
+
+
+@dataclass(frozen=True, slots=True)
+class Length:
+    """One answer's tokens; `ended`: by itself, else it was cut there."""
+
+    tokens: int
+    ended: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """From `tokens` on the share of answers that are longer is `longer`, between `low` and `high` at 95 %."""
+
+    tokens: int
+    longer: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Quantile:
+    """The share `of` of answers is whole within `tokens`; None: the longest known length does not reach it.
+
+    `low` and `high` bound it at 95 %; `high` is None where the recordings do not say.
+    """
+
+    of: float
+    tokens: int | None
+    low: int | None
+    high: int | None
+
+    @property
+    def percent(self) -> str:
+        return f"{self.of:.0%}"
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """The estimate. `cut`: how many of `count` lengths are censored; `longest`: the longest of all, cut or not."""
+
+    steps: tuple[Step, ...]
+    count: int
+    cut: int
+    longest: int
+
+    @property
+    def undecided(self) -> float:
+        """The share of answers that are longer than anything that is known to have ended."""
+        return self.steps[-1].longer if self.steps else 1.0
+
+    def quantile(self, of: float) -> Quantile:
+        """0 < `of` < 1."""
+        rest = 1 - of + 1e-12
+        first = (
+            next((step.tokens for step in self.steps if getattr(step, name) <= rest), None)
+            for name in ("longer", "low", "high")
+        )
+        return Quantile(of, *first)
+
+    def within(self, tokens: int) -> float:
+        """The share of answers that are whole within so many tokens."""
+        longer = 1.0
+        for step in self.steps:
+            if step.tokens > tokens:
+                break
+            longer = step.longer
+        return 1 - longer
+
+
+def estimate(lengths: Iterable[Length]) -> Curve:
+    """The curve of these lengths; of none it has no steps. A cut at the very length of an end comes after it."""
+    ended, cut = Counter[int](), Counter[int]()
+    for length in lengths:
+        (ended if length.ended else cut)[length.tokens] += 1
+    count = at_risk = ended.total() + cut.total()
+    steps, longer, variance = [], 1.0, 0.0
+    for tokens in sorted({*ended, *cut}):
+        if ends := ended[tokens]:
+            longer *= 1 - ends / at_risk
+            variance += ends / (at_risk * (at_risk - ends)) if at_risk > ends else math.inf
+            steps.append(Step(tokens, longer, *_band(longer, variance)))
+        at_risk -= ends + cut[tokens]
+    return Curve(tuple(steps), count, cut.total(), max({*ended, *cut}, default=0))
+
+
+def _band(longer: float, variance: float) -> tuple[float, float]:
+    """The interval of one step at 95 %; where none is left there is nothing to spread."""
+    if not 0 < longer < 1 or math.isinf(variance):
+        return longer, longer
+    spread = Z95 * math.sqrt(variance) / abs(math.log(longer))
+    inner = math.log(-math.log(longer))
+    return math.exp(-math.exp(inner + spread)), math.exp(-math.exp(inner - spread))

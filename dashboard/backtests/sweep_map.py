@@ -1,0 +1,136 @@
+"""Two limits at once over a sample of turns: how many would be whole, at what price, how many cannot be told."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import islice
+
+from agentcore.errors import CoreError
+from agentcore.policy import Limits
+from agentcore.reasons import TurnStatus
+from agentcore.replay import Recording, what_if
+from dashboard.agents.models import Project
+from dashboard.backtests.reading import Told, batches, recordings
+from dashboard.prices.rates import rate_of
+from dashboard.prices.selectors import totals_price
+from dashboard.turns.filters import TimelineFilters
+from dashboard.turns.models import UNFINISHED
+from dashboard.turns.selectors import turns_matching
+
+SAMPLE = 100  #: turns, the newest
+CONTINUATIONS = (0, 1, 2, 3, 5, 8)
+#: Of the largest max_tokens in the sample.
+SHARES = (0.25, 0.5, 1.0, 2.0, 4.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """One turn under one cell's limits. `word`: complete, partial (anything else that is known) or undecidable."""
+
+    told: Told
+    word: str
+    dollars: float | None
+
+    @property
+    def look(self) -> str:
+        """The word it is shown by."""
+        return {"complete": "completed", "undecidable": "unknown"}.get(self.word, self.word)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One pair of limits."""
+
+    continuations: int
+    max_tokens: int
+    ended: tuple[Ended, ...]
+
+    @cached_property
+    def counts(self) -> dict[str, int]:
+        words = [each.word for each in self.ended]
+        return {word: words.count(word) for word in ("complete", "partial", "undecidable")}
+
+    @property
+    def total(self) -> int:
+        """The token total that goes with both."""
+        return (self.continuations + 1) * self.max_tokens
+
+    @property
+    def complete(self) -> str:
+        return self._percent("complete")
+
+    @property
+    def undecidable(self) -> str:
+        return self._percent("undecidable")
+
+    @property
+    def shade(self) -> int:
+        """0 to 4, by the share that is whole."""
+        return min(4, 5 * self.counts["complete"] // max(1, len(self.ended)))
+
+    @property
+    def dollars(self) -> float | None:
+        """What the decided turns would have cost together; None where no price is known."""
+        known = [each.dollars for each in self.ended if each.dollars is not None]
+        return sum(known) if known else None
+
+    def _percent(self, word: str) -> str:
+        return f"{100 * self.counts[word] / max(1, len(self.ended)):.0f} %"
+
+
+@dataclass(frozen=True, slots=True)
+class SweepMap:
+    """Rows by continuations, columns by max_tokens."""
+
+    columns: tuple[int, ...]
+    rows: tuple[tuple[int, tuple[Cell, ...]], ...]
+    turns: int
+
+
+def sample_of(*, project: Project, filters: TimelineFilters) -> list[tuple[Told, Recording]]:
+    """The newest turns with a history, as recordings."""
+    turns = turns_matching(project=project, filters=filters).exclude(status__in=UNFINISHED).exclude(last_seq=0)
+    ids = list(turns.order_by("-id").values_list("id", flat=True)[:SAMPLE])
+    newest = turns.filter(id__in=ids)
+    return list(islice((pair for batch in batches(newest) for pair in recordings(batch)), SAMPLE))
+
+
+def map_of(sample: Sequence[tuple[Told, Recording]]) -> SweepMap:
+    """Every pair of limits; each recording's past is read once."""
+    columns = columns_of(sample)
+    rows = tuple((n, tuple(cell_of(sample, n, tokens) for tokens in columns)) for n in CONTINUATIONS)
+    return SweepMap(columns, rows, len(sample))
+
+
+def columns_of(sample: Sequence[tuple[Told, Recording]]) -> tuple[int, ...]:
+    asked = [recording.policy.max_tokens or _asked_first(recording) for _, recording in sample]
+    most = max(asked, default=0)
+    return tuple(dict.fromkeys(max(1, round(most * share)) for share in SHARES)) if most else ()
+
+
+def _asked_first(recording: Recording) -> int:
+    setup = getattr(recording.records[0].event, "setup", None) if recording.records else None
+    return setup.max_tokens if setup is not None else 0
+
+
+def cell_of(sample: Sequence[tuple[Told, Recording]], continuations: int, max_tokens: int) -> Cell:
+    """The token total is lifted with the continuations, so that they and max_tokens are what binds."""
+    ended = tuple(_ended(told, recording, continuations, max_tokens) for told, recording in sample)
+    return Cell(continuations, max_tokens, ended)
+
+
+def _ended(told: Told, recording: Recording, continuations: int, max_tokens: int) -> Ended:
+    own = recording.policy
+    changed: Limits = replace(
+        own.limits, max_continuations=continuations, max_total_completion_tokens=(continuations + 1) * max_tokens
+    )
+    try:
+        imagined = what_if(recording, replace(own, limits=changed, max_tokens=max_tokens), trace=False)
+    except CoreError:
+        return Ended(told, "undecidable", None)
+    if imagined.undecidable or imagined.final is None or imagined.final.end is None:
+        return Ended(told, "undecidable", None)
+    rate = rate_of(provider=told.provider, model=told.model, address=told.address or "", at=told.started_at)
+    price = totals_price(imagined.final.spent, recording.base_snapshot.spent, rate)
+    word = "complete" if imagined.final.end.status is TurnStatus.COMPLETED else "partial"
+    return Ended(told, word, None if price is None else float(price.dollars))

@@ -1,0 +1,78 @@
+"""The smallest limit that suffices, as its page says it; a map of two limits; a version made of it."""
+
+import re
+
+import pytest
+from django.contrib.messages import get_messages
+from django.test import Client
+
+from dashboard.agents.models import PolicyVersion
+from dashboard.agents.selectors import project_default
+from dashboard.agents.services import policy_create
+from dashboard.backtests.lengths import estimate_of
+from dashboard.backtests.sweep_map import cell_of, map_of, sample_of
+from dashboard.bench.told import copy_turns
+from dashboard.turns.filters import TimelineFilters
+from tests.dashboard.pages import page
+from tests.dashboard.timeline.populations import make_turn
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+ENDED = {"status": "completed", "model_stop_reason": "end_turn", "attempts": 1, "last_seq": 3}
+
+
+def make_lengths() -> None:
+    for n in range(1, 101):
+        make_turn(output_tokens=10 * n, **ENDED)
+
+
+def test_the_page_says_median_and_where_nearly_all_are_whole(browser: Client):
+    make_lengths()
+    html = page(browser, "/backtests/limits")
+    assert "median 500, 95% complete at 950 tokens (nothing undecided)" in html
+    assert html.count('class="curve') == 2
+
+
+def test_a_cut_answer_is_only_at_least_so_long_and_so_is_one_that_hides_its_cut(browser: Client):
+    make_lengths()
+    project, anything = project_default(), TimelineFilters()
+    before = estimate_of(project=project, filters=anything)
+    make_turn(output_tokens=100, **{**ENDED, "model_stop_reason": "max_tokens", "status": "partial"})
+    make_turn(output_tokens=100, lint=["output_at_cap"], **ENDED)
+    after = estimate_of(project=project, filters=anything)
+    assert (before.curve.cut, after.curve.cut) == (0, 2)
+    assert after.curve.count == before.curve.count + 2
+    make_turn(output_tokens=100, **{**ENDED, "attempts": 3})
+    assert estimate_of(project=project, filters=anything).curve.count == after.curve.count
+
+
+def test_without_turns_it_says_so(browser: Client):
+    assert "No turn here shows how long an answer was" in page(browser, "/backtests/limits?model=none")
+    assert "No turn here has a history" in browser.get("/backtests/limits/map?model=none").content.decode()
+
+
+def test_what_suffices_becomes_a_version_that_keeps_the_rest(browser: Client):
+    make_lengths()
+    policy_create(project=project_default(), name="chat", limits={"max_continuations": 7})
+    answer = browser.post("/backtests/limits/keep", {"name": "chat", "query": ""})
+    assert "version 2" in str(next(iter(get_messages(answer.wsgi_request))))
+    latest = PolicyVersion.objects.order_by("-version").first()
+    assert (latest.limits["max_continuations"], latest.limits["max_total_completion_tokens"]) == (7, 950)
+    nameless = browser.post("/backtests/limits/keep", {"name": "", "query": ""})
+    assert "Give the policy a name" in str(list(get_messages(nameless.wsgi_request))[-1])
+
+
+def test_the_map_counts_every_turn_in_every_cell_and_leads_to_them(browser: Client):
+    assert list(copy_turns(project=project_default(), turns=20)) == [20]
+    sample = sample_of(project=project_default(), filters=TimelineFilters())
+    found = map_of(sample)
+    assert all(sum(cell.counts.values()) == 20 for _, cells in found.rows for cell in cells)
+    as_recorded = cell_of(sample, 3, 60)
+    completed = sum(told.status == "completed" for told, _ in sample)
+    assert as_recorded.counts["complete"] == completed
+    fewest, most = found.rows[0][1][0], found.rows[-1][1][-1]
+    assert fewest.counts["complete"] <= as_recorded.counts["complete"] <= most.counts["complete"]
+    html = browser.get("/backtests/limits/map").content.decode()
+    cell = re.search(r'href="(/backtests/limits/map\?[^"]*continuations=3[^"]*max_tokens=60)"', html)
+    turns = page(browser, cell[1].replace("&amp;", "&"))
+    assert turns.count("/replay?max_continuations=3&amp;max_tokens=60") == 20
