@@ -11,6 +11,7 @@ from dashboard.backtests.survival import Curve, Length, estimate
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.models import UNFINISHED
 from dashboard.turns.selectors import turns_matching
+from dashboard.turns.templatetags.shown import number
 
 MOST = 50_000  #: turns, the newest
 #: Signs that an answer which says it ended was cut: it counts as one that was.
@@ -36,11 +37,11 @@ class Estimate:
         median, most = curve.quantile(0.5), curve.quantile(ENOUGH)
         if most.tokens is None:
             return (
-                f"{_tokens('median', median.tokens)}; where {ENOUGH:.0%} are complete is not in these recordings: "
-                f"{curve.undecided:.0%} of answers would be longer than any that ended."
+                f"{_median(median.tokens)}; where {_percent(ENOUGH)} are complete is not in these recordings: "
+                f"{_percent(curve.undecided)} of answers would be longer than any that ended."
             )
-        tail = f"at least; {curve.undecided:.0%} undecided" if curve.undecided > 0 else "nothing undecided"
-        return f"{_tokens('median', median.tokens)}, {ENOUGH:.0%} complete at {most.tokens:,} tokens ({tail})."
+        tail = f"at least; {_percent(curve.undecided)} undecided" if curve.undecided > 0 else "nothing undecided"
+        return f"{_median(median.tokens)}, {_percent(ENOUGH)} complete at {number(most.tokens)} tokens ({tail})."
 
     @property
     def suffices(self) -> int | None:
@@ -52,8 +53,13 @@ class Estimate:
         return self.curve.count < FEW
 
 
-def _tokens(what: str, tokens: int | None) -> str:
-    return f"{what} not known" if tokens is None else f"{what} {tokens:,}"
+def _median(tokens: int | None) -> str:
+    return "Median not known" if tokens is None else f"Median {number(tokens)}"
+
+
+def _percent(share: float) -> str:
+    """Never 0 % of some."""
+    return "< 1 %" if 0 < share < 0.01 else f"{100 * share:.0f} %"
 
 
 def estimate_of(*, project: Project, filters: TimelineFilters) -> Estimate:

@@ -47,7 +47,7 @@ class Quantile:
 
     @property
     def percent(self) -> str:
-        return f"{self.of:.0%}"
+        return f"{100 * self.of:.0f} %"
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,7 @@ def answers(mix: Mix, cuts: int) -> Iterator[ChatResponse]:
     """As many cut ones, then a whole one."""
     for n in range(cuts + 1):
         text, cut = mix.text(30, 60), n < cuts
-        tokens = MAX_TOKENS if cut else int(len(text.split()) * WORD_TOKENS)
+        tokens = MAX_TOKENS if cut else min(MAX_TOKENS - 1, int(len(text.split()) * WORD_TOKENS))
         reason = NormalizedStopReason.MAX_TOKENS if cut else NormalizedStopReason.END_TURN
         usage = TokenUsage(40 + n * MAX_TOKENS, tokens)
         yield ChatResponse(text, usage=usage, stop_reason=reason, raw_stop_reason="length" if cut else "stop")

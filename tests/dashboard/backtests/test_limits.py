@@ -29,7 +29,7 @@ def make_lengths() -> None:
 def test_the_page_says_median_and_where_nearly_all_are_whole(browser: Client):
     make_lengths()
     html = page(browser, "/backtests/limits")
-    assert "median 500, 95% complete at 950 tokens (nothing undecided)" in html
+    assert "Median 500, 95 % complete at 950 tokens (nothing undecided)" in html
     assert html.count('class="curve') == 2
 
 

@@ -1,6 +1,8 @@
 """The estimate beside a published example, and beside distributions whose truth is known."""
 
+import json
 import math
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -32,6 +34,17 @@ def test_the_published_example_comes_out_as_published():
     assert found == PUBLISHED
     assert (curve.count, curve.cut, curve.longest) == (21, 12, 35)
     assert curve.undecided == pytest.approx(0.4482, abs=1e-4)
+
+
+def test_every_step_and_quantile_is_what_lifelines_finds():
+    """Its answers for 80 lengths, kept (`lifelines.json` names the version): its weight the tests need not carry."""
+    kept = json.loads((Path(__file__).parent / "lifelines.json").read_text())
+    curve = estimate(Length(tokens, ended) for tokens, ended in kept["lengths"])
+    found = [[step.tokens, step.longer, step.low, step.high] for step in curve.steps]
+    assert found == [pytest.approx(step, abs=1e-8) for step in kept["steps"]]
+    for of, (tokens, low, high) in kept["quantiles"].items():
+        quantile = curve.quantile(float(of))
+        assert (quantile.tokens, quantile.low, quantile.high) == (tokens, low, high)
 
 
 def test_the_median_and_its_interval_are_the_published_ones():
