@@ -7,6 +7,8 @@ from dashboard.api.api import api
 from dashboard.metrics.views import metrics
 from dashboard.runtime.health import health
 
+handler500 = "dashboard.runtime.failing.server_failed"
+
 urlpatterns = [
     path("healthz", health),
     path("metrics", metrics),

@@ -15,6 +15,7 @@ from typing import Any
 
 from django.core.exceptions import NON_FIELD_ERRORS, ObjectDoesNotExist, RequestDataTooBig
 from django.core.exceptions import ValidationError as WordsError
+from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from ninja import NinjaAPI
 from ninja.errors import HttpError
@@ -23,6 +24,7 @@ from ninja.errors import ValidationError as ShapeError
 from dashboard.api.reading import TOO_LARGE
 from dashboard.live.services import TurnConflict
 from dashboard.live.streams import TooManyStreamsError
+from dashboard.runtime.failing import AWAY, RETRY_SECONDS
 from dashboard.turns.selectors import BadCursorError
 
 logger = logging.getLogger(__name__)
@@ -156,6 +158,12 @@ def of_cursor(_: HttpRequest, error: BadCursorError) -> HttpResponse:
     return problem(400, str(error), [{"field": "cursor", "message": str(error)}])
 
 
+def of_no_database(_: HttpRequest, __: Exception) -> HttpResponse:
+    response = problem(503, AWAY)
+    response["Retry-After"] = str(RETRY_SECONDS)
+    return response
+
+
 def of_surprise(request: HttpRequest, error: Exception) -> HttpResponse:
     """500 without a word of what happened; the log has it."""
     logger.error("%s %s failed", request.method, request.path, exc_info=error)
@@ -172,6 +180,8 @@ HANDLERS: Mapping[type[Exception], Any] = {
     TurnConflict: of_conflict,
     TooManyStreamsError: of_streams,
     BadCursorError: of_cursor,
+    OperationalError: of_no_database,
+    InterfaceError: of_no_database,
     Exception: of_surprise,
 }
 

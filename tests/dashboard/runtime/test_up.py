@@ -196,11 +196,19 @@ def test_a_server_of_ones_own_is_used_instead(up: Start, data_dir: Path):
 def test_health_says_so_when_the_database_is_away(up: Start, data_dir: Path):
     elsewhere = data_dir.parent / "elsewhere"
     with running_postgres(elsewhere, on_message=lambda message: None) as url:
-        started = up(DATABASE_URL=url)
+        started = up(DATABASE_URL=url, WHYSTOP_BOOTSTRAP_TOKEN=TOKEN)
         address = started.address()
+        assert get(f"{address}/api/v1/turns", Authorization=f"Bearer {TOKEN}")[0] == 200
     for _ in range(20):
         assert health(address) == (503, {"status": "unavailable", "database": "down"})
         time.sleep(0.1)
+    for path, asked in (
+        ("/api/v1/turns", {"Authorization": f"Bearer {TOKEN}"}),
+        ("/", {"Cookie": "whystop_session=abcdefghijklmnopqrstuvwxyz012345"}),
+    ):
+        status, text = get(f"{address}{path}", **asked)
+        assert status == 503
+        assert "Nothing that was recorded is lost" in text
     with running_postgres(elsewhere, on_message=lambda message: None):
         assert wait_until(lambda: health(address)[0] == 200, seconds=10)
         assert started.stop()[0] == 0
