@@ -195,3 +195,11 @@ def test_the_controls_fit_a_phone(new_page: NewPage):
     box = phone.locator("#operate-dialog").bounding_box()
     assert box is not None
     assert (box["x"], box["width"]) == (0, 390)
+
+
+def test_when_the_time_of_an_approval_is_over_the_worker_acts_and_says_for_whom(page: Page):
+    approvals = {"tools": ["calculator"], "seconds": 1, "otherwise": "run"}
+    ask(page, agent(page, "sim-tools", max_tokens=400, tools=["calculator"], approvals=approvals), "Count this.")
+    page.goto(ended(page))
+    expect(page.locator("#answer .act")).to_contain_text("time limit of the approval: release")
+    expect(page.locator("#answer .result pre")).to_have_text(["42", "1024"])
