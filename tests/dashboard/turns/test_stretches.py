@@ -19,7 +19,7 @@ def kinds(recording, waits=None) -> dict[str, float]:
 def of_every_kind():
     first = started()
     begun = Started(0.0, first.setup, first.messages, (Breakpoint(state="evaluate_continuation"),))
-    slow_down = ModelFailed(1.0, ProviderError(ErrorType.RATE_LIMIT, "rate_limit", "Slow down."))
+    slow_down = ModelFailed(1.0, ProviderError(ErrorType.RATE_LIMIT, "rate_limit", "Slow down."), waited=0.25)
     policy = Policy(error_policy=ErrorPolicy.retry_all(5))
     released = OperatorActed(9.0, "ada", OperatorAction.RELEASE)
     events = (begun, slow_down, WokeUp(2.0), called(4.0, "a"), returned(4.5, "a", "42"), released)
@@ -28,12 +28,19 @@ def of_every_kind():
 
 def test_time_goes_into_tokens_waiting_tools_and_people():
     assert kinds(of_every_kind(), {2: 0.5}) == {
-        "first token": 1.5,
+        "in line": 0.25,
+        "first token": 1.25,
         "stream": 2.5,
         "waiting": 1.0,
         "tools": 0.5,
         "held": 4.5,
     }
+
+
+def test_neither_people_nor_backing_off_nor_standing_in_line_are_time_in_the_model():
+    final = of_every_kind().final
+    assert final is not None
+    assert final.spent.seconds == pytest.approx(10.0 - 4.5 - 1.0 - 0.25)
 
 
 def test_all_of_the_time_is_somewhere():
