@@ -26,7 +26,7 @@ Say = Callable[[str], object]
 
 
 def chaos(*, points: int, seconds: float, seed: int, say: Say) -> bool:
-    """Strike until so many points are caught, in every state, or the time is over; True where nothing was violated."""
+    """Strike until so many points are caught and each blow fell, or the time is over; whether nothing was violated."""
     # Who ends the run ends its processes too.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     say(f"seed {seed}; a point is a turn caught at a record; {len(KINDS)} processes: {', '.join(KINDS)}")
@@ -56,7 +56,7 @@ class _Run:
 
     def strike(self, *, points: int, until: float) -> None:
         while time.monotonic() < until:
-            if len(self.caught.points) >= points and self.caught.states >= set(WAITING):
+            if len(self.caught.points) >= points and self.blows.each_fell:
                 return
             self.fleet.await_workers()
             _patiently(lambda: self.population.fill(UNDER_WAY))

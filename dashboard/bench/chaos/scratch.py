@@ -12,6 +12,7 @@ from pathlib import Path
 
 from django.conf import settings
 from django.db import connections
+from django.db.backends.postgresql.base import DatabaseWrapper
 
 from dashboard.postgres import Share, start
 from dashboard.postgres.postmaster import find_postmaster
@@ -71,7 +72,11 @@ def scratch() -> Iterator[Scratch]:
 
 def _use(database: Mapping[str, object]) -> None:
     """Point the default connection elsewhere. Threads begin anew with their next query."""
-    connections["default"].close_pool()  # type: ignore[attr-defined]
+    connections.close_all()
+    # Only a pool that is there: to ask a connection for its pool would make one, and start the user's own database.
+    pool = DatabaseWrapper._connection_pools.pop("default", None)  # type: ignore[attr-defined] # Django has no other way
+    if pool is not None:
+        pool.close()
     del connections["default"]
     settings.DATABASES["default"].clear()
     settings.DATABASES["default"].update(database)

@@ -35,10 +35,6 @@ class Caught:
     #: The last blow to each point, and when it fell; held turns have nobody to be taken from.
     struck: dict[tuple[UUID, int], tuple[str, datetime]] = field(default_factory=dict)
 
-    @property
-    def states(self) -> set[str]:
-        return {state for state, _ in self.points.values()}
-
     def add(self, blow: str, worker: int | None) -> None:
         """What this worker is doing, or all that is under way for None. The blow falls now."""
         with connection.cursor() as cursor:
@@ -73,6 +69,10 @@ class Blows:
             "database immediate": (1, lambda: self._restart("immediate")),
         }
         self._left = list(self._blows)
+
+    @property
+    def each_fell(self) -> bool:
+        return not self._left
 
     def strike(self) -> str:
         """Each once before any comes again; then the lighter ones more often."""
