@@ -35,6 +35,8 @@ INSTALLED_APPS = [
     "django_htmx",
     "csp",
     "procrastinate.contrib.django",
+    "pgtrigger",
+    "pghistory",
     "dashboard.accounts",
     "dashboard.agents",
     "dashboard.tools",

@@ -4,25 +4,47 @@
 # ruff: noqa: ARG002
 
 import json
+from typing import Any
 
 from django.contrib import admin, messages
 from django.db.models import Model
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 
 from dashboard.accounts.models import User
-from dashboard.agents import selectors, services
+from dashboard.agents import selectors, versioning
+from dashboard.agents.auditing import on_behalf
 from dashboard.agents.forms import AgentForm, ConnectionForm
 from dashboard.agents.limit_fields import LIMIT_FIELDS
 from dashboard.agents.models import Agent, Connection, Policy, PolicyVersion
-from dashboard.agents.policies import policy_warnings
+from dashboard.agents.policies import ceiling_warnings, policy_warnings
 from dashboard.agents.policy_forms import PolicyForm, said_by
 from dashboard.agents.policy_validation import HANDLING_KEYS
 
 KEY_WORDS = {True: "yes", False: "no: set it where Whystop runs, and start again", None: "none is named"}
 
 
+class Audited(admin.ModelAdmin):  # type: ignore[type-arg]
+    """What is changed here is kept with who did it, and why."""
+
+    def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        with on_behalf(_person(request), request.POST.get("why", "")):
+            return super().changeform_view(request, *args, **kwargs)
+
+    def delete_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        with on_behalf(_person(request)):
+            return super().delete_view(request, *args, **kwargs)
+
+    def changelist_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        with on_behalf(_person(request)):
+            return super().changelist_view(request, *args, **kwargs)
+
+
+def _person(request: HttpRequest) -> User | None:
+    return request.user if isinstance(request.user, User) else None
+
+
 @admin.register(Connection)
-class ConnectionAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+class ConnectionAdmin(Audited):
     form = ConnectionForm
     list_display = ("name", "provider", "base_url", "key_in_environment", "max_output_tokens")
     search_fields = ("name", "base_url")
@@ -34,7 +56,7 @@ class ConnectionAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
 
 @admin.register(Agent)
-class AgentAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+class AgentAdmin(Audited):
     form = AgentForm
     list_display = ("name", "connection", "model", "max_tokens", "policy", "gateway_mode")
     list_select_related = ("connection", "policy")
@@ -78,10 +100,10 @@ class PolicyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
     form = PolicyForm
     inlines = (VersionsInline,)
-    list_display = ("name", "latest")
+    list_display = ("name", "active", "latest")
     search_fields = ("name",)
     fieldsets = (
-        (None, {"fields": ("name",)}),
+        (None, {"fields": ("name", "why", "counts", "starts_at")}),
         ("Limits", {"fields": tuple(LIMIT_FIELDS)}),
         ("Errors", {"fields": ("preset", "max_retries", *HANDLING_KEYS)}),
         ("Tool calls", {"fields": ("tool_calls_on_truncation",)}),
@@ -89,10 +111,28 @@ class PolicyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         ("Criteria", {"fields": ("finish_reasons", "criteria")}),
     )
 
-    @admin.display(description="version")
+    @admin.display(description="newest")
     def latest(self, policy: Policy) -> int | None:
         version = selectors.policy_version_latest(policy=policy)
         return version.version if version else None
+
+    @admin.display(description="counts now")
+    def active(self, policy: Policy) -> str:
+        version = selectors.policy_version_active(policy=policy)
+        return f"v{version.version}" if version else "none: only drafts"
+
+    def get_form(self, request: HttpRequest, obj: Policy | None = None, change: bool = False, **more: Any) -> Any:
+        """Who may only look has no form to fill in, so none of its own fields either."""
+        if obj is not None and not self.has_change_permission(request, obj):
+            more["fields"] = ("name",)
+        return super().get_form(request, obj, change, **more)
+
+    def get_fieldsets(self, request: HttpRequest, obj: Policy | None = None) -> Any:
+        return (
+            self.fieldsets
+            if obj is None or self.has_change_permission(request, obj)
+            else ((None, {"fields": ("name",)}),)
+        )
 
     def get_readonly_fields(self, request: HttpRequest, obj: Policy | None = None) -> tuple[str, ...]:
         return ("name",) if obj else ()
@@ -110,15 +150,12 @@ class PolicyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         if before and said == said_by(before):
             messages.info(request, f"Nothing has changed: version {before.version} of “{obj.name}” stands.")
             return
-        version = services.policy_create(
-            project=obj.project,
-            name=obj.name,
-            created_by=request.user if isinstance(request.user, User) else None,
-            **said,
-        )
+        by = _person(request)
+        told = {name: form.cleaned_data[name] for name in ("why", "counts", "starts_at")}
+        version = versioning.version_keep(project=obj.project, name=obj.name, said=said, by=by, **told)
         obj.pk = version.policy_id
         messages.info(request, f"This is version {version.version} of “{obj.name}”.")
-        for warning in policy_warnings(version):
+        for warning in [*policy_warnings(version), *ceiling_warnings(version)]:
             messages.warning(request, warning)
 
 

@@ -10,6 +10,7 @@ from django.utils.text import Truncator
 
 from agentcore.events import Otherwise
 from dashboard.agents import selectors
+from dashboard.agents.auditing import MAX_WHY
 from dashboard.agents.models import Agent, Connection, Named
 from dashboard.turns.approvals import approvals_clean
 
@@ -18,8 +19,19 @@ OTHERWISE = {Otherwise.REFUSE: "they are refused", Otherwise.RUN: "they run", Ot
 MAX_TOLD_CHARS = 200  #: of a tool's description
 
 
+def why_field() -> forms.CharField:
+    """Why something is changed: kept with the change, beside who did it and when."""
+    return forms.CharField(
+        required=False,
+        max_length=MAX_WHY,
+        label="Why this change",
+        help_text="Kept with the change, which nobody can alter.",
+    )
+
+
 class ConnectionForm(forms.ModelForm):  # type: ignore[type-arg]
     provider = forms.ChoiceField()
+    why = why_field()
 
     class Meta:
         model = Connection
@@ -66,6 +78,7 @@ class AgentForm(forms.ModelForm):  # type: ignore[type-arg]
         required=False,
         choices=[(word.value, OTHERWISE[word]) for word in Otherwise],
     )
+    why = why_field()
 
     class Meta:
         model = Agent

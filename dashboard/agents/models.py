@@ -2,6 +2,10 @@
 
 Project ─┬─ Connection ── Agent        a connection's key stays in the environment; only the variable's name is stored
          └─ Policy ── PolicyVersion    a version never changes: the database refuses it (migration 0002)
+              ├─ PolicyActivation      since when which version counts, or will (`standing`)
+              └─ PolicyAttachment      where a policy counts beside the agents that name it (`standing`)
+
+Who changed what of connections, agents and attachments is kept by the database itself (`auditing`).
 """
 
 import os
@@ -14,10 +18,14 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
 from dashboard.agents import policy_validation, validation
+from dashboard.agents.auditing import keep_changes
 from dashboard.agents.criteria import criteria_valid
+from dashboard.agents.standing import PolicyActivation, PolicyAttachment
 from dashboard.turns.approvals import approvals_clean
 from dashboard.turns.breakpoints import breakpoints_clean
 from dashboard.turns.ids import new_id
+
+__all__ = ["Agent", "Connection", "Policy", "PolicyActivation", "PolicyAttachment", "PolicyVersion", "Project"]
 
 MOST_CALLS = (1_000_000, "It must be at most 1,000,000 calls; leave it empty for no limit.")
 NOT_A_CHOICE = {"invalid_choice": "“%(value)s” is not one of the choices."}
@@ -162,7 +170,7 @@ class Policy(Named):
 
 
 class PolicyVersion(models.Model):
-    """What a policy says, once and for ever. A key that is missing in `limits` has its default."""
+    """What a policy says, once and for ever. What it leaves out it does not speak of (see `resolving`)."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     policy = models.ForeignKey(Policy, on_delete=models.CASCADE, related_name="versions")
@@ -171,10 +179,11 @@ class PolicyVersion(models.Model):
     error_policy = models.JSONField(default=dict, blank=True, validators=[policy_validation.error_policy_valid])
     envelope = models.JSONField(null=True, blank=True, validators=[policy_validation.envelope_valid])
     tool_calls_on_truncation = models.TextField(
-        default="execute_if_complete", validators=[policy_validation.tool_calls_on_truncation_valid]
+        default="", blank=True, validators=[policy_validation.tool_calls_on_truncation_valid]
     )
     finish_reasons = models.JSONField(default=list, blank=True, validators=[policy_validation.finish_reasons_valid])
     criteria = models.JSONField(default=list, blank=True, validators=[criteria_valid])
+    why = models.TextField(default="", blank=True)  #: of this version, in its maker's words
     created_at = models.DateTimeField(auto_now_add=True)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL)
 
@@ -277,3 +286,8 @@ def known_tools(project_id: UUID | None) -> tuple[str, ...]:
     from dashboard.tools.selectors import tools_offered
 
     return tuple(tool.name for tool in tools_offered(project_id=project_id))
+
+
+keep_changes(Connection, but=("created_at",))
+keep_changes(Agent, but=("created_at",))
+keep_changes(PolicyAttachment)

@@ -9,7 +9,7 @@ from agentcore.policy import CriterionSpec, EnvelopeRules, Limits, OnTruncation,
 from agentcore.reasons import NormalizedStopReason
 from agentcore.serial import policy_from_json
 from dashboard.agents.criteria import criteria_faults, criterion_of
-from dashboard.agents.models import PolicyVersion
+from dashboard.agents.models import Agent, PolicyVersion
 from dashboard.agents.policy_validation import error_policy_warning
 from dashboard.agents.repairing import repaired
 from dashboard.agents.schemas import violations
@@ -83,6 +83,18 @@ def policy_warnings(version: PolicyVersion) -> list[str]:
     """What a version says that surely is not meant, or that does not work any more, in sentences."""
     warning = error_policy_warning(version.error_policy)
     return [*([warning] if warning else []), *criteria_faults(policy_for(version, {}))]
+
+
+def ceiling_warnings(version: PolicyVersion) -> list[str]:
+    """Where a larger budget for a cut envelope would be above what a connection of an agent gives."""
+    multiplier = policy_for(version, {}).limits.truncation_budget_multiplier
+    agents = Agent.objects.filter(policy=version.policy_id, envelope_schema__isnull=False).select_related("connection")
+    return [
+        f"The agent “{agent.name}” asks for {agent.max_tokens:,} tokens; {multiplier:g} times that is above the "
+        f"{agent.connection.ceiling:,} that “{agent.connection.name}” gives, so the retry of a cut answer stays there."
+        for agent in agents
+        if agent.connection.ceiling is not None and agent.max_tokens * multiplier > agent.connection.ceiling
+    ]
 
 
 def _able(policy: Policy) -> Policy:

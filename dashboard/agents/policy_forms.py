@@ -10,6 +10,7 @@ from agentcore.error_policy import PRESETS, ErrorHandlingDecision
 from agentcore.policy import EnvelopeRules, OnTruncation, RecoveryPath
 from agentcore.reasons import NormalizedStopReason
 from dashboard.agents import policy_validation, selectors
+from dashboard.agents.auditing import MAX_WHY
 from dashboard.agents.criteria import criteria_clean
 from dashboard.agents.forms import belong_to_default_project
 from dashboard.agents.limit_fields import LIMIT_FIELDS, default_in_words, spec_key_of
@@ -17,15 +18,19 @@ from dashboard.agents.models import Policy, PolicyVersion
 from dashboard.agents.policies import envelope_rules_of
 from dashboard.agents.policy_validation import HANDLING_KEYS, MAX_RETRIES, PRESETS_THAT_NEVER_RETRY, RECOVERIES, listed
 
+NONE = "none"  #: what is written where a limit shall have no number
+NOT_SAID = ("", "not said here: an attached policy's word, else the default")
+
 
 def limit_field(name: str) -> forms.Field:
     """One limit as a number to fill in; its help names unit, default, range, and the spec's key where it has one."""
     limit, key = LIMIT_FIELDS[name], spec_key_of(name)
     also = f" In the spec: {key}." if key else ""
+    none = f" “{NONE}”: {limit.unset}, whatever is said elsewhere." if limit.unset else ""
     return forms.CharField(
         required=False,
         label=limit.label,
-        help_text=f"{limit.meaning} {limit.range_in_words.capitalize()}. Empty: {default_in_words(name)}.{also}",
+        help_text=f"{limit.meaning} {limit.range_in_words.capitalize()}. Empty: {default_in_words(name)}.{none}{also}",
         widget=forms.TextInput(attrs={"inputmode": "numeric" if limit.whole else "decimal"}),
     )
 
@@ -63,6 +68,11 @@ RECOVERY_WORDS = {
 }
 
 
+#: Limits that one answer alone must fit into.
+TOTALS = ("max_total_completion_tokens", "max_total_tokens")
+COUNTS = (("now", "from now on"), ("draft", "not yet: keep it as a draft"), ("later", "from a later moment"))
+
+
 class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]
     """A policy's name and what its next version says. `said()` is what the service takes."""
 
@@ -76,7 +86,8 @@ class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]
     schema_rounds = limit_field("schema_rounds")
     truncation_budget_multiplier = limit_field("truncation_budget_multiplier")
     preset = forms.ChoiceField(
-        choices=[(name, name.replace("_", " ")) for name in PRESETS],
+        required=False,
+        choices=[NOT_SAID, *((name, name.replace("_", " ")) for name in PRESETS)],
         help_text=f"{listed(PRESETS_THAT_NEVER_RETRY)} says “retry” of some errors, but its max_retries is 0: "
         "nothing is ever retried, unless you set more below.",
     )
@@ -94,7 +105,8 @@ class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]
     on_timeout_error = handling_field("on_timeout_error")
     on_unknown_error = handling_field("on_unknown_error")
     tool_calls_on_truncation = forms.ChoiceField(
-        choices=[(word.value, word.value.replace("_", " ")) for word in OnTruncation],
+        required=False,
+        choices=[NOT_SAID, *((word.value, word.value.replace("_", " ")) for word in OnTruncation)],
         help_text="What is done with whole tool calls of an answer that was cut.",
     )
 
@@ -104,7 +116,8 @@ class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]
         initial=[path.value for path in EnvelopeRules().recovery],
         widget=forms.CheckboxSelectMultiple,
         label="Local recovery",
-        help_text="How JSON is looked for in a structured answer that is not JSON as it is. It costs no retry.",
+        help_text="How JSON is looked for in a structured answer that is not JSON as it is. It costs no retry. "
+        "What is ticked at first is the default, and not said here.",
     )
     finish_reasons = forms.MultipleChoiceField(
         required=False,
@@ -120,6 +133,24 @@ class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]
         '[{"path": "ResponseContentCheck", "kwargs": {"message": "Say more.", "min_chars": 200}}]. '
         "A path is the name of a built-in criterion, or module.Class of a module listed in WHYSTOP_CRITERIA; "
         "kwargs are the arguments it is built with.",
+    )
+
+    why = forms.CharField(
+        max_length=MAX_WHY,
+        label="Why",
+        widget=forms.Textarea(attrs={"rows": 2}),
+        help_text="Kept with the version and its activation, for who asks later; nobody can change it.",
+    )
+    counts = forms.ChoiceField(
+        choices=COUNTS,
+        label="Counts",
+        help_text="A draft counts nowhere: backtest it, or have it run in the shadow of live turns first.",
+    )
+    starts_at = forms.DateTimeField(
+        required=False,
+        label="From",
+        widget=forms.DateTimeInput(attrs={"type": "datetime-local"}, format="%Y-%m-%dT%H:%M"),
+        help_text="Only for a later moment, in UTC; at most a year ahead.",
     )
 
     class Meta:
@@ -141,7 +172,24 @@ class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]
                     cleaned[name] = policy_validation.limit_clean(name, _number(cleaned[name]))
                 except ValidationError as error:
                     self.add_error(name, error)
+        self._fits(cleaned)
+        if cleaned.get("counts") == "later" and not cleaned.get("starts_at"):
+            self.add_error("starts_at", "Say from when it shall count, or choose another answer above.")
         return cleaned
+
+    def _fits(self, cleaned: dict[str, Any]) -> None:
+        """A total that one answer of an agent under this policy would use up is surely not meant."""
+        if self.instance._state.adding:
+            return
+        greedy = selectors.agents_under(policy=self.instance).order_by("-max_tokens").first()
+        for name in TOTALS:
+            total = cleaned.get(name)
+            if greedy is not None and isinstance(total, int) and total < greedy.max_tokens:
+                self.add_error(
+                    name,
+                    f"{total:,} is less than one answer of the agent “{greedy.name}”, which may have "
+                    f"{greedy.max_tokens:,} tokens; allow at least that, or lower its max_tokens.",
+                )
 
     def said(self) -> dict[str, Any]:
         """What the form says beside the name, as `policy_create` takes it; an empty field is left out."""
@@ -151,7 +199,7 @@ class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]
             "limits": {name: data[name] for name in LIMIT_FIELDS if data[name] != ""},
             "error_policy": {key: value for key, value in error_policy.items() if value not in ("", None)},
             "tool_calls_on_truncation": data["tool_calls_on_truncation"],
-            "envelope": policy_validation.envelope_clean({"recovery": data["recovery"]}),
+            "envelope": _recovery_said(data["recovery"]),
             "finish_reasons": policy_validation.finish_reasons_clean(data["finish_reasons"]),
             "criteria": data["criteria"],
         }
@@ -159,7 +207,7 @@ class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]
 
 def initial_of(version: PolicyVersion) -> dict[str, Any]:
     """The fields of `PolicyForm` as this version fills them."""
-    limits = {name: value for name, value in version.limits.items() if value is not None}
+    limits = {name: NONE if value is None else value for name, value in version.limits.items()}
     return {
         **limits,
         **version.error_policy,
@@ -174,17 +222,24 @@ def said_by(version: PolicyVersion) -> dict[str, Any]:
     """What a version says, in the terms of `PolicyForm.said`."""
     recovery = [path.value for path in envelope_rules_of(version.envelope).recovery]
     return {
-        "limits": {name: value for name, value in version.limits.items() if value is not None},
-        "error_policy": version.error_policy or {"preset": "stop_on_any_error"},
+        "limits": version.limits,
+        "error_policy": version.error_policy,
         "tool_calls_on_truncation": version.tool_calls_on_truncation,
-        "envelope": policy_validation.envelope_clean({"recovery": recovery}),
+        "envelope": _recovery_said(recovery),
         "finish_reasons": version.finish_reasons,
         "criteria": version.criteria,
     }
 
 
-def _number(text: str) -> int | float | str:
+def _recovery_said(paths: list[str]) -> dict[str, Any] | None:
+    said = policy_validation.envelope_clean({"recovery": paths})
+    return None if said == {"recovery": list(EnvelopeRules().recovery)} else said
+
+
+def _number(text: str) -> int | float | str | None:
     """The number a person wrote, or the text itself where it is none: the sentence about it then quotes it."""
+    if text.strip().lower() == NONE:
+        return None
     for kind in (int, float):
         try:
             return kind(text)

@@ -11,7 +11,7 @@ from django.core.exceptions import ValidationError
 
 from agentcore.error_policy import PRESETS, ErrorHandlingDecision
 from agentcore.errors import ErrorType
-from agentcore.policy import SPEC_KEYS, EnvelopeRules, OnTruncation, RecoveryPath
+from agentcore.policy import SPEC_KEYS, OnTruncation, RecoveryPath
 from agentcore.reasons import NormalizedStopReason
 from dashboard.agents.limit_fields import LIMIT_FIELDS
 
@@ -109,8 +109,13 @@ def tool_calls_on_truncation_clean(value: Any) -> str:
     return str(value)
 
 
+def truncation_said_clean(value: Any) -> str:
+    """The same of a version, which may leave it unsaid: empty."""
+    return "" if value == "" else tool_calls_on_truncation_clean(value)
+
+
 def envelope_clean(value: Any) -> dict[str, Any] | None:
-    """`{recovery?: [path]}` with the paths in the order they are tried; None where they are the default ones."""
+    """`{recovery: [path]}` with the paths in the order they are tried; None where nothing is said of them."""
     if value is None:
         return None
     if not isinstance(value, Mapping):
@@ -118,9 +123,7 @@ def envelope_clean(value: Any) -> dict[str, Any] | None:
     if unknown := [key for key in value if key != "recovery"]:
         elsewhere = f" “{unknown[0]}” is one of the limits." if unknown[0] in LIMIT_FIELDS else ""
         raise ValidationError(f"envelope has no “{unknown[0]}”; it knows recovery.{elsewhere}")
-    default = list(EnvelopeRules().recovery)
-    recovery = _recovery_clean(value.get("recovery", default))
-    return None if recovery == default else {"recovery": recovery}
+    return {"recovery": _recovery_clean(value["recovery"])} if "recovery" in value else None
 
 
 def _recovery_clean(value: Any) -> list[str]:
@@ -154,7 +157,7 @@ def error_policy_valid(value: Any) -> None:
 
 
 def tool_calls_on_truncation_valid(value: Any) -> None:
-    tool_calls_on_truncation_clean(value)
+    truncation_said_clean(value)
 
 
 def envelope_valid(value: Any) -> None:

@@ -1,8 +1,21 @@
 """Reads of projects' connections, policies and agents. What is not there raises the model's `DoesNotExist`."""
 
-from django.db.models import QuerySet
+from collections.abc import Iterable
+from datetime import datetime
+from uuid import UUID
 
-from dashboard.agents.models import Agent, Connection, Policy, PolicyVersion, Project
+from django.db.models import Q, QuerySet
+from django.utils import timezone
+
+from dashboard.agents.models import (
+    Agent,
+    Connection,
+    Policy,
+    PolicyActivation,
+    PolicyAttachment,
+    PolicyVersion,
+    Project,
+)
 
 DEFAULT_PROJECT = "default"
 
@@ -28,6 +41,11 @@ def agent_get(*, project: Project, name: str) -> Agent:
     return agent_list(project=project).get(name=name)
 
 
+def agents_under(*, policy: Policy) -> QuerySet[Agent]:
+    """The agents whose own policy this is."""
+    return Agent.objects.filter(policy=policy).select_related("connection")
+
+
 def policy_list(*, project: Project) -> QuerySet[Policy]:
     return Policy.objects.filter(project=project)
 
@@ -36,8 +54,49 @@ def policy_get(*, project: Project, name: str) -> Policy:
     return Policy.objects.get(project=project, name=name)
 
 
+def policy_by_id(*, project: Project, policy_id: UUID) -> Policy:
+    return Policy.objects.get(project=project, pk=policy_id)
+
+
+def policy_version_by_id(version_id: UUID) -> PolicyVersion:
+    return PolicyVersion.objects.select_related("policy__project").get(pk=version_id)
+
+
+def activation_get(activation_id: UUID) -> PolicyActivation:
+    return PolicyActivation.objects.select_related("version__policy").get(pk=activation_id)
+
+
+def attachment_get(attachment_id: UUID) -> PolicyAttachment:
+    return PolicyAttachment.objects.select_related("policy", "connection").get(pk=attachment_id)
+
+
+def policy_version_active(*, policy: Policy | None, at: datetime | None = None) -> PolicyVersion | None:
+    """What the policy says now, or said `at` that moment; None where an agent has no policy, or it has only drafts."""
+    return None if policy is None else policy_versions_active([policy.pk], at=at).get(policy.pk)
+
+
+def policy_versions_active(policies: Iterable[UUID], *, at: datetime | None = None) -> dict[UUID, PolicyVersion]:
+    """The same of several policies by their ids, by one query."""
+    standing = PolicyActivation.objects.filter(
+        Q(withdrawn_at=None), policy__in=policies, starts_at__lte=at or timezone.now()
+    )
+    rows = standing.order_by("policy_id", "-starts_at", "-created_at", "-id").distinct("policy_id")
+    return {row.policy_id: row.version for row in rows.select_related("version__policy")}
+
+
+def activations_of(policy: Policy) -> QuerySet[PolicyActivation]:
+    """All there were and will be, the latest start first."""
+    return policy.activations.select_related("version__policy", "created_by")
+
+
+def attachment_list(*, project: Project) -> QuerySet[PolicyAttachment]:
+    """Where policies count beside the agents that name them: the site first, models last."""
+    rows = PolicyAttachment.objects.filter(project=project).select_related("policy", "connection")
+    return rows.order_by("model", "provider", "connection__name")
+
+
 def policy_version_latest(*, policy: Policy | None) -> PolicyVersion | None:
-    """What the policy says now; None where an agent has no policy, or the policy no version."""
+    """The newest version, a draft too; None where an agent has no policy, or the policy no version."""
     return None if policy is None else policy.versions.order_by("-version").first()
 
 
@@ -48,6 +107,6 @@ def policy_version_get(*, policy: Policy, version: int | None = None) -> PolicyV
 
 
 def policy_version_list(*, project: Project) -> QuerySet[PolicyVersion]:
-    """What each policy says now, by its name."""
+    """The newest version of each policy, by its name."""
     versions = PolicyVersion.objects.filter(policy__project=project).select_related("policy")
     return versions.order_by("policy__name", "-version").distinct("policy__name")

@@ -5,10 +5,12 @@ from typing import TYPE_CHECKING, Any
 
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, models, transaction
+from django.utils import timezone
 
 from dashboard.agents import policy_validation
+from dashboard.agents.auditing import MAX_WHY
 from dashboard.agents.criteria import criteria_clean
-from dashboard.agents.models import Agent, Connection, Policy, PolicyVersion, Project
+from dashboard.agents.models import Agent, Connection, Policy, PolicyActivation, PolicyVersion, Project
 
 if TYPE_CHECKING:
     from dashboard.accounts.models import User
@@ -102,14 +104,17 @@ def policy_create(
     limits: Mapping[str, Any] | None = None,
     error_policy: Mapping[str, Any] | None = None,
     envelope: Mapping[str, Any] | None = None,
-    tool_calls_on_truncation: str = "execute_if_complete",
+    tool_calls_on_truncation: str = "",
     finish_reasons: Sequence[str] = (),
     criteria: Sequence[Mapping[str, Any]] = (),
     created_by: "User | None" = None,
+    why: str = "",
+    activate: bool = True,
 ) -> PolicyVersion:
     """The first version of a new policy, or the next version of one that has this name already.
 
     `envelope`: `{recovery: [path]}`; `finish_reasons`: normalized stop reasons; `criteria`: `{path, kwargs?}` each.
+    It counts at once, unless `activate` is false: then it is a draft.
     """
     said = policy_said(
         limits={} if limits is None else limits,
@@ -124,7 +129,12 @@ def policy_create(
         policy = Policy(project=project, name=name)
         _save(policy)
     latest = policy.versions.aggregate(latest=models.Max("version"))["latest"] or 0
-    return PolicyVersion.objects.create(policy=policy, version=latest + 1, created_by=created_by, **said)
+    about = {"created_by": created_by, "why": why.strip()[:MAX_WHY]}
+    version = PolicyVersion.objects.create(policy=policy, version=latest + 1, **about, **said)
+    if activate:
+        now = timezone.now()
+        PolicyActivation.objects.create(policy=policy, version=version, starts_at=now, **about)
+    return version
 
 
 def _as_list(given: Any) -> Any:
@@ -149,7 +159,7 @@ POLICY_CLEANERS = {
     "limits": policy_validation.limits_clean,
     "error_policy": policy_validation.error_policy_clean,
     "envelope": policy_validation.envelope_clean,
-    "tool_calls_on_truncation": policy_validation.tool_calls_on_truncation_clean,
+    "tool_calls_on_truncation": policy_validation.truncation_said_clean,
     "finish_reasons": policy_validation.finish_reasons_clean,
     "criteria": criteria_clean,
 }

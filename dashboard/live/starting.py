@@ -11,9 +11,8 @@ from agentcore.events import Approvals, Breakpoint, Setup
 from agentcore.messages import Message, Role
 from agentcore.providers import get_provider
 from dashboard.accounts.models import User
+from dashboard.agents.layering import standing_for
 from dashboard.agents.models import Agent, Connection
-from dashboard.agents.policies import policy_for
-from dashboard.agents.selectors import policy_version_latest
 from dashboard.conversations import line
 from dashboard.conversations.models import Conversation
 from dashboard.live.announcing import announce_created
@@ -56,8 +55,8 @@ def turn_start(
 
 def _turn_asked(agent: Agent, overrides: Mapping[str, Any], text: str) -> Turn:
     """A turn of the agent as it stands now, not saved; all that was given is clean."""
-    version = policy_version_latest(policy=agent.policy)
-    policy = policy_for(version, overrides)
+    standing = standing_for(agent, overrides)
+    policy = standing.policy
     turn = Turn(
         project=agent.project,
         agent=agent,
@@ -66,8 +65,9 @@ def _turn_asked(agent: Agent, overrides: Mapping[str, Any], text: str) -> Turn:
         model=policy.model or agent.model,
         input_text=text,
         max_tokens=policy.max_tokens or agent.max_tokens,
-        policy_version=version,
+        policy_version=standing.version,
         policy=serial.to_json(policy),
+        policy_sources=standing.resolved.stored(),
         overrides=overrides,
     )
     turn.setup = {

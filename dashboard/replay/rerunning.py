@@ -19,6 +19,7 @@ from agentcore.values import replace
 from dashboard.accounts.models import User
 from dashboard.agents.models import Connection
 from dashboard.agents.policies import overridden, stored_policy
+from dashboard.agents.resolving import overridden_sources
 from dashboard.agents.validation import max_tokens_within
 from dashboard.live.services import overrides_clean, turn_queue
 from dashboard.replay.other_words import Said, Words, connection_asked, conversation, said_at, supplied
@@ -90,6 +91,7 @@ def _child(
         max_tokens=policy.max_tokens or turn.max_tokens,
         policy_version=turn.policy_version,
         policy=serial.to_json(policy),
+        policy_sources=None if turn.policy_sources is None else overridden_sources(turn.policy_sources, wanted),
         overrides=_merged(turn.overrides, wanted, turn, connection),
         parent=turn,
         created_by=created_by,

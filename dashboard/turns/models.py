@@ -96,6 +96,8 @@ class Turn(models.Model):
     policy_version = models.ForeignKey("agents.PolicyVersion", null=True, on_delete=models.PROTECT)
     policy = ExactJSONField(default=dict)  #: the policy as the turn uses it (`agentcore.serial`)
     overrides = ExactJSONField(default=dict)  #: what was asked for beside the policy
+    #: who said each field of the policy (`dashboard.agents.resolving`); null for turns from before there were layers
+    policy_sources = ExactJSONField(null=True)
     setup = ExactJSONField(default=dict)  #: the agent's part of the `started` event
     parent = models.ForeignKey("self", null=True, on_delete=models.SET_NULL, related_name="children")
     forked_at = models.PositiveIntegerField(null=True)  #: seq of the parent's record

@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 #: Columns that may be large and that no list shows; they are read when asked for.
-UNLISTED = ("policy", "overrides", "setup", "base_snapshot", "breakpoints", "search")
+UNLISTED = ("policy", "policy_sources", "overrides", "setup", "base_snapshot", "breakpoints", "search")
 DEFAULT_LIMIT, MAX_LIMIT = 50, 200
 
 

@@ -22,6 +22,8 @@ POLICY = {
     "preset": "stop_on_any_error",
     "tool_calls_on_truncation": "execute_if_complete",
     "recovery": DEFAULT,
+    "why": "The answers were cut.",
+    "counts": "now",
     **INLINE,
 }
 
@@ -40,7 +42,10 @@ def test_what_the_form_says_is_all_that_a_policy_can_say(project):
     form = PolicyForm({**POLICY, "name": "wide"})
     assert form.is_valid()
     assert set(form.said()) == set(POLICY_FIELDS)
-    assert form.said() == said_by(services.policy_create(project=project, name="wide", envelope={"recovery": DEFAULT}))
+    same = {name: POLICY[name] for name in ("tool_calls_on_truncation",)} | {
+        "error_policy": {"preset": POLICY["preset"]}
+    }
+    assert form.said() == said_by(services.policy_create(project=project, name="wide", **same))
 
 
 def test_a_connection_is_made_and_a_wrong_one_is_answered_in_words(admin_client):

@@ -129,13 +129,13 @@ def test_what_is_done_on_truncation_is_one_of_two_words():
     [
         (None, None),
         ({}, None),
-        ({"recovery": ["brace-walker", "markdown-fence"]}, None),
+        ({"recovery": ["brace-walker", "markdown-fence"]}, {"recovery": ["markdown-fence", "brace-walker"]}),
         ({"recovery": []}, {"recovery": []}),
         ({"recovery": ["direct"]}, {"recovery": []}),
         ({"recovery": ["jsonrepair", "brace-walker", "jsonrepair"]}, {"recovery": ["brace-walker", "jsonrepair"]}),
     ],
 )
-def test_recovery_paths_are_stored_once_and_in_order_and_the_default_ones_not_at_all(said, stored):
+def test_recovery_paths_are_stored_once_and_in_order_where_something_is_said_of_them(said, stored):
     assert envelope_clean(said) == stored
 
 

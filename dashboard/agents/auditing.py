@@ -1,0 +1,39 @@
+"""Who changed what of the configuration, when and why: rows that the database writes itself and lets nobody change.
+
+Each audited model has a table of changes beside it (`AgentChange`, …), filled by triggers (django-pghistory), so a
+change past the services is in it too, only without a name. Versions and activations need none: they are never changed,
+and carry who made them and why.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pghistory
+from django.db import models
+
+if TYPE_CHECKING:
+    from dashboard.accounts.models import User
+
+MAX_WHY = 500  #: characters
+
+
+def keep_changes(model: type[models.Model], *, but: tuple[str, ...] = ()) -> None:
+    """Have the database keep every insert, update and delete of the model's rows; columns `but` are left out."""
+    pghistory.track(
+        pghistory.InsertEvent("made"),
+        pghistory.UpdateEvent("changed", row=pghistory.New),
+        pghistory.DeleteEvent("deleted", row=pghistory.Old),
+        exclude=list(but),
+        obj_field=pghistory.ObjForeignKey(related_name="changes", related_query_name="changes"),
+        context_field=pghistory.ContextJSONField(),
+        context_id_field=None,
+        model_name=f"{model.__name__}Change",
+    )(model)
+
+
+@contextmanager
+def on_behalf(by: "User | None", why: str = "") -> Iterator[None]:
+    """What changes within is said to be this person's, for this reason."""
+    with pghistory.context(by=by.get_username() if by is not None else "", why=why.strip()[:MAX_WHY]):
+        yield

@@ -1,0 +1,68 @@
+"""Whose words an agent's next turn runs under, and the policy they make together."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Q
+
+from agentcore.policy import Policy
+from dashboard.agents.models import Agent, PolicyAttachment, PolicyVersion
+from dashboard.agents.policies import POLICY_FIELDS, draft_policy, overridden
+from dashboard.agents.resolving import Layer, Level, Resolved, resolve
+from dashboard.agents.selectors import policy_versions_active
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The policy of a turn about to start. `version`: that of the agent's own policy, where it has one."""
+
+    policy: Policy
+    resolved: Resolved
+    version: PolicyVersion | None
+
+
+def standing_for(agent: Agent, overrides: Mapping[str, Any], *, at: datetime | None = None) -> Standing:
+    """What counts for a turn of this agent that starts now, or started `at` that moment, under clean overrides."""
+    model = overrides.get("model") or agent.model
+    places = _places(agent, model)
+    of = {agent.policy_id, *(place.policy_id for place in places)} - {None}
+    versions = policy_versions_active((policy for policy in of if policy is not None), at=at)
+    own = versions.get(agent.policy_id) if agent.policy_id else None
+    layers = [
+        *([Layer(Level.TURN, overrides)] if said_of(overrides) else []),
+        *([layer_of(own, Level.AGENT, agent.name)] if own else []),
+        *(
+            layer_of(version, _level(place), place.place)
+            for place in places
+            if (version := versions.get(place.policy_id)) is not None
+        ),
+    ]
+    resolved = resolve(layers)
+    return Standing(overridden(draft_policy(resolved.said), overrides), resolved, own)
+
+
+def said_of(overrides: Mapping[str, Any]) -> bool:
+    """Whether a turn's overrides speak of its policy at all: max_tokens, prompt and model are the agent's."""
+    return any(overrides.get(name) for name in POLICY_FIELDS)
+
+
+def layer_of(version: PolicyVersion, level: Level, of: str) -> Layer:
+    """What a version says, at a level."""
+    said = {name: getattr(version, name) for name in POLICY_FIELDS}
+    return Layer(level, said, of, version.policy.name, version.version, str(version.pk))
+
+
+def _places(agent: Agent, model: str) -> list[PolicyAttachment]:
+    """What is attached where the agent's calls go, nearest first."""
+    connection = agent.connection
+    there = Q(connection=connection, model=model) | Q(connection=None, provider__in=("", connection.provider))
+    rows = PolicyAttachment.objects.filter(there, project=agent.project_id).select_related("connection")
+    return sorted(rows, key=lambda row: list(Level).index(_level(row)))
+
+
+def _level(place: PolicyAttachment) -> Level:
+    if place.connection_id is not None:
+        return Level.MODEL
+    return Level.PROVIDER if place.provider else Level.SITE

@@ -1,0 +1,112 @@
+"""Writes that say which version of a policy counts, and where. Each raises `ValidationError` in words."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.utils import timezone
+
+from dashboard.agents import selectors
+from dashboard.agents.auditing import MAX_WHY, on_behalf
+from dashboard.agents.models import Connection, Policy, PolicyActivation, PolicyAttachment, PolicyVersion, Project
+from dashboard.agents.services import policy_create
+from dashboard.agents.validation import provider_valid
+
+if TYPE_CHECKING:
+    from dashboard.accounts.models import User
+
+FARTHEST = timedelta(days=366)  #: ahead that an activation may be scheduled
+
+
+@transaction.atomic
+def version_keep(
+    *,
+    project: Project,
+    name: str,
+    said: Mapping[str, Any],
+    by: "User | None" = None,
+    why: str = "",
+    counts: str = "now",
+    starts_at: datetime | None = None,
+) -> PolicyVersion:
+    """A policy's next version, which counts `now`, `later` (from `starts_at`) or not yet: `draft`."""
+    about = {"created_by": by, "why": why}
+    version = policy_create(project=project, name=name, activate=counts == "now", **about, **said)
+    if counts == "later":
+        if starts_at is None:
+            raise ValidationError({"starts_at": "Say from when it shall count."})
+        version_activate(version=version, by=by, why=why, starts_at=starts_at)
+    return version
+
+
+def version_activate(
+    *,
+    version: PolicyVersion,
+    by: "User | None" = None,
+    why: str = "",
+    starts_at: datetime | None = None,
+    evidence: Mapping[str, Any] | None = None,
+) -> PolicyActivation:
+    """Have a version count from now on, or from `starts_at`. An earlier version: this is how one rolls back."""
+    now = timezone.now()
+    starts = _start_clean(starts_at, now)
+    with transaction.atomic():
+        Policy.objects.select_for_update().get(pk=version.policy_id)
+        if starts_at is None and selectors.policy_version_active(policy=version.policy, at=now) == version:
+            raise ValidationError(f"{version} counts already.")
+        return PolicyActivation.objects.create(
+            policy_id=version.policy_id,
+            version=version,
+            starts_at=starts,
+            why=why.strip()[:MAX_WHY],
+            evidence=evidence,
+            created_by=by,
+        )
+
+
+def _start_clean(starts_at: datetime | None, now: datetime) -> datetime:
+    if starts_at is None:
+        return now
+    if starts_at <= now:
+        raise ValidationError({"starts_at": "Schedule a moment in the future, or activate it now."})
+    if starts_at > now + FARTHEST:
+        raise ValidationError({"starts_at": f"Schedule at most {FARTHEST.days} days ahead."})
+    return starts_at
+
+
+def activation_withdraw(*, activation: PolicyActivation, by: "User | None" = None) -> None:
+    """Take back what has not started yet; what has started is followed by another activation instead."""
+    now = timezone.now()
+    waiting = PolicyActivation.objects.filter(pk=activation.pk, withdrawn_at=None, starts_at__gt=now)
+    if not waiting.update(withdrawn_at=now, withdrawn_by=by.get_username() if by else ""):
+        raise ValidationError("This activation has started, or was withdrawn before; activate another version instead.")
+
+
+def policy_attach(
+    *,
+    project: Project,
+    policy: Policy,
+    connection: Connection | None = None,
+    model: str = "",
+    provider: str = "",
+    by: "User | None" = None,
+    why: str = "",
+) -> PolicyAttachment:
+    """Have a policy count for a connection's model, for a provider, or for the whole site; one policy per place."""
+    if provider:
+        provider_valid(provider)
+    place = {"project": project, "connection": connection, "model": model.strip(), "provider": provider}
+    with on_behalf(by, why), transaction.atomic():
+        attachment = PolicyAttachment.objects.select_for_update().filter(**place).first() or PolicyAttachment(**place)
+        attachment.policy = policy
+        attachment.full_clean()
+        attachment.save()
+    return attachment
+
+
+def policy_detach(*, attachment: PolicyAttachment, by: "User | None" = None, why: str = "") -> None:
+    """Have a policy count there no more."""
+    with on_behalf(by, why), transaction.atomic():
+        attachment.delete()
