@@ -52,6 +52,7 @@ INSTALLED_APPS = [
     "dashboard.commenting",
     "dashboard.comparing",
     "dashboard.sharing",
+    "dashboard.policies",
     "dashboard.api",
     "dashboard.runtime",
 ]

@@ -27,4 +27,5 @@ urlpatterns = [
     path("", include("dashboard.commenting.urls")),
     path("", include("dashboard.comparing.urls")),
     path("", include("dashboard.sharing.urls")),
+    path("policies/", include("dashboard.policies.urls")),
 ]

@@ -27,7 +27,7 @@ def keep_changes(model: type[models.Model], *, but: tuple[str, ...] = ()) -> Non
         exclude=list(but),
         obj_field=pghistory.ObjForeignKey(related_name="changes", related_query_name="changes"),
         context_field=pghistory.ContextJSONField(),
-        context_id_field=None,
+        context_id_field=None,  # type: ignore[arg-type]  # its docstring allows None
         model_name=f"{model.__name__}Change",
     )(model)
 

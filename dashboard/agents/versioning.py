@@ -32,8 +32,7 @@ def version_keep(
     starts_at: datetime | None = None,
 ) -> PolicyVersion:
     """A policy's next version, which counts `now`, `later` (from `starts_at`) or not yet: `draft`."""
-    about = {"created_by": by, "why": why}
-    version = policy_create(project=project, name=name, activate=counts == "now", **about, **said)
+    version = policy_create(project=project, name=name, activate=counts == "now", created_by=by, why=why, **said)
     if counts == "later":
         if starts_at is None:
             raise ValidationError({"starts_at": "Say from when it shall count."})

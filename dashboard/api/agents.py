@@ -10,7 +10,9 @@ from django.http import HttpRequest
 from ninja import Router, Status
 
 from dashboard.agents import models, selectors, services
+from dashboard.agents.auditing import on_behalf
 from dashboard.api import answers, bodies
+from dashboard.api.callers import caller
 from dashboard.api.named import asked_for, named
 
 router = Router(tags=["agents"])
@@ -36,7 +38,8 @@ def agent_create(request: HttpRequest, body: bodies.Agent) -> Status[dict[str, A
             errors.update(error.error_dict)
     if errors:
         raise ValidationError(errors)
-    return Status(201, shown(services.agent_create(project=project, **given)))
+    with on_behalf(caller(request)):
+        return Status(201, shown(services.agent_create(project=project, **given)))
 
 
 @router.get("/agents", response=list[answers.Agent], summary="List agents")

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 from agentcore.lint import CODES
 from agentcore.reasons import AttemptKind, NormalizedStopReason, StopReason, TurnStatus
+from dashboard.agents.resolving import Level
 
 #: What providers and models said is passed on as it is.
 Json = Annotated[Any, WithJsonSchema({})]
@@ -65,6 +66,25 @@ class Policy(BaseModel):
     criteria: Objects = Field(description="`{path, kwargs?}` each.")
     warnings: list[str] = Field(description="What is allowed and yet surely not meant, or does not work any more.")
     created_at: datetime
+
+
+class Activation(BaseModel):
+    policy: str
+    version: int
+    starts_at: datetime
+    why: str
+
+
+class PolicySource(BaseModel):
+    """One number or rule, and where it comes from."""
+
+    field: str = Field(description="As in a policy, with dots; `max_tokens` beside them.")
+    value: Json
+    level: str = Field(description="Nearest first: " + _words(Level))
+    of: str = Field(description="Whose policy it is: an agent’s name, a model on a connection, a provider.")
+    policy: str = Field(description="The policy’s name; empty for a turn’s own override and for defaults.")
+    version: int | None
+    spec_key: str | None = Field(description="The specification’s own name of this limit.")
 
 
 class Agent(BaseModel):

@@ -1,8 +1,9 @@
 """What callers send. Types are strict, and an unknown field is refused with the names of the known ones."""
 
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import AliasChoices, Field
+from pydantic import AliasChoices, Field, Strict
 
 from agentcore.policy import OnTruncation
 from agentcore.reasons import NormalizedStopReason
@@ -64,6 +65,20 @@ class Policy(PolicyDraft):
     """The first version of a new policy, or the next version of one that has this name."""
 
     name: Text = Field(examples=["patient"])
+    why: Text | None = Field(default=None, max_length=500, description="Kept with the version, for who asks later.")
+    activate: bool | None = Field(
+        default=None, description="Whether it counts at once; false: it is a draft. Left out: true."
+    )
+
+
+class Activation(Body):
+    """Which version of a policy shall count; an earlier one to roll back."""
+
+    version: int = Field(ge=1, le=2_000_000_000, examples=[2])
+    why: Text | None = Field(default=None, max_length=500)
+    starts_at: Annotated[datetime, Strict(False)] | None = Field(
+        default=None, description="From when on, with its time zone; left out: now.", examples=["2030-01-31T12:00:00Z"]
+    )
 
 
 class Breakpoint(Body):
@@ -100,7 +115,7 @@ class Agent(Body):
         default=None, description="Names of tools; server.tool for one of an MCP server.", examples=[["calculator"]]
     )
     envelope_schema: Object | None = Field(default=None, description="A JSON Schema the answer must satisfy.")
-    policy: Text | None = Field(default=None, description="A policy's name; its latest version counts.")
+    policy: Text | None = Field(default=None, description="A policy's name; the version that counts now is used.")
     gateway_mode: Literal["observe", "continue"] | None = None
     breakpoints: list[Breakpoint] | None = Field(default=None, description="Where each of its turns holds.")
     approvals: Approvals | None = None

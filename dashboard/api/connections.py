@@ -8,7 +8,9 @@ from django.http import HttpRequest
 from ninja import Router, Status
 
 from dashboard.agents import models, selectors, services
+from dashboard.agents.auditing import on_behalf
 from dashboard.api import answers, bodies
+from dashboard.api.callers import caller
 from dashboard.api.named import named
 
 router = Router(tags=["connections"])
@@ -17,7 +19,8 @@ router = Router(tags=["connections"])
 @router.post("/connections", response={201: answers.Connection}, summary="Make a connection")
 def connection_create(request: HttpRequest, body: bodies.Connection) -> Status[models.Connection]:
     """A name that is taken, an unknown provider or an address that is none is refused in words."""
-    made = services.connection_create(project=selectors.project_default(), **body.given())
+    with on_behalf(caller(request)):
+        made = services.connection_create(project=selectors.project_default(), **body.given())
     return Status(201, made)
 
 

@@ -3,18 +3,22 @@
 # ruff: noqa: ARG001 - every view is given its request
 
 from dataclasses import asdict
+from datetime import UTC, datetime
 from typing import Any
+from uuid import UUID
 
 from django.http import HttpRequest
 from ninja import Router, Status
 
-from agentcore.policy import Limits
-from dashboard.agents import selectors, services
+from agentcore.policy import Limits, OnTruncation
+from dashboard.agents import selectors, services, versioning
 from dashboard.agents.models import PolicyVersion
 from dashboard.agents.policies import envelope_rules_of, policy_warnings
 from dashboard.api import answers, bodies
 from dashboard.api.callers import caller
 from dashboard.api.named import named
+from dashboard.policies.sources import sources_of, sources_to_come
+from dashboard.turns.selectors import turn_get
 
 router = Router(tags=["policies"])
 
@@ -25,6 +29,41 @@ def policy_create(request: HttpRequest, body: bodies.Policy) -> Status[dict[str,
     project = selectors.project_default()
     version = services.policy_create(project=project, created_by=caller(request), **body.given())
     return Status(201, shown(version))
+
+
+@router.post(
+    "/policies/{name}/activations", response={201: answers.Activation}, summary="Activate, roll back, schedule"
+)
+def policy_activate(request: HttpRequest, name: str, body: bodies.Activation) -> Status[dict[str, Any]]:
+    """The version counts from now on, or from `starts_at`; turns that run keep theirs."""
+    policy = named(selectors.policy_list(project=selectors.project_default()), name)
+    version = selectors.policy_version_get(policy=policy, version=body.version)
+    starts_at = _aware(body.starts_at)
+    made = versioning.version_activate(version=version, by=caller(request), why=body.why or "", starts_at=starts_at)
+    told = {"policy": policy.name, "version": version.version, "starts_at": made.starts_at, "why": made.why}
+    return Status(201, told)
+
+
+def _aware(moment: datetime | None) -> datetime | None:
+    """A moment without a time zone is taken as UTC."""
+    return moment.replace(tzinfo=UTC) if moment is not None and moment.tzinfo is None else moment
+
+
+@router.get(
+    "/turns/{turn_id}/policy_sources", response=list[answers.PolicySource], summary="Where its numbers come from"
+)
+def turn_policy_sources(request: HttpRequest, turn_id: UUID) -> list[dict[str, Any]]:
+    """Every field of the policy a turn ran under, with whose word it is: the nearest that spoke, or the default."""
+    return [source.told() for source in sources_of(turn_get(turn_id))]
+
+
+@router.get("/agents/{name}/policy_sources", response=list[answers.PolicySource], summary="What its next turn uses")
+def agent_policy_sources(request: HttpRequest, name: str) -> list[dict[str, Any]]:
+    """The same of a turn that would start now without overrides."""
+    return [
+        source.told()
+        for source in sources_to_come(named(selectors.agent_list(project=selectors.project_default()), name))
+    ]
 
 
 @router.get("/policies", response=list[answers.Policy], summary="List policies")
@@ -48,7 +87,7 @@ def shown(version: PolicyVersion) -> dict[str, Any]:
         "limits": {**asdict(Limits()), **version.limits},
         "error_policy": version.error_policy or {"preset": "stop_on_any_error"},
         "envelope": {"recovery": list(envelope_rules_of(version.envelope).recovery)},
-        "tool_calls_on_truncation": version.tool_calls_on_truncation,
+        "tool_calls_on_truncation": version.tool_calls_on_truncation or OnTruncation.EXECUTE_IF_COMPLETE.value,
         "finish_reasons": version.finish_reasons,
         "criteria": version.criteria,
         "warnings": policy_warnings(version),

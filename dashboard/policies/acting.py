@@ -1,0 +1,184 @@
+"""What may be done to policies, by whoever has the right to change them; each act is kept with who and why."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import wraps
+from typing import Any, cast
+from uuid import UUID
+
+from django.contrib import messages
+from django.core.exceptions import ObjectDoesNotExist, PermissionDenied, ValidationError
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST, require_safe
+
+from dashboard.accounts.models import User
+from dashboard.agents import selectors as agents
+from dashboard.agents import versioning
+from dashboard.policies import selectors, services
+from dashboard.policies.filing import MAX_FILE, as_file, taken_in
+
+CHANGE = "agents.change_policy"
+MODELS_PLACE, PROVIDER_PLACE, SITE_PLACE = "model", "provider", "site"
+
+
+def changing(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """A POST by someone with the right; what is not there is 404, what is wrong is said in words on the page before."""
+
+    @require_POST
+    @wraps(view)
+    def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        if not request.user.has_perm(CHANGE):
+            raise PermissionDenied
+        try:
+            return view(request, *args, **kwargs)
+        except ObjectDoesNotExist as error:
+            raise Http404("It is not there any more.") from error
+
+    return guarded
+
+
+def _done(request: HttpRequest, act: Callable[[], object], words: str) -> None:
+    try:
+        act()
+    except ValidationError as error:
+        for sentence in error.messages:
+            messages.error(request, sentence)
+    else:
+        messages.success(request, words)
+
+
+def _by(request: HttpRequest) -> User:
+    return cast("User", request.user)
+
+
+def _why(request: HttpRequest) -> str:
+    return request.POST.get("why", "")
+
+
+@changing
+def activate(request: HttpRequest, version_id: UUID) -> HttpResponse:
+    """Have a version count: now, or from `starts_at` (UTC)."""
+    version = agents.policy_version_by_id(version_id)
+    asked = request.POST.get("starts_at", "")
+
+    def act() -> None:
+        starts_at = _moment(asked) if asked else None
+        versioning.version_activate(version=version, by=_by(request), why=_said_why(request), starts_at=starts_at)
+
+    _done(request, act, f"{version} counts {f'from {asked} UTC' if asked else 'from now on'}.")
+    return redirect("policies:show", version.policy_id)
+
+
+def _said_why(request: HttpRequest) -> str:
+    if not _why(request).strip():
+        raise ValidationError("Say why, in a few words; whoever asks later will find it here.")
+    return _why(request)
+
+
+def _moment(text: str) -> datetime:
+    try:
+        return datetime.fromisoformat(text).replace(tzinfo=UTC)
+    except ValueError as error:
+        raise ValidationError(f"“{text[:40]}” is not a moment such as 2026-01-31T12:00.") from error
+
+
+@changing
+def withdraw(request: HttpRequest, activation_id: UUID) -> HttpResponse:
+    """Take back a schedule that has not started."""
+    activation = agents.activation_get(activation_id)
+    act = lambda: versioning.activation_withdraw(activation=activation, by=_by(request))  # noqa: E731
+    _done(request, act, f"{activation.version} will not start by itself any more.")
+    return redirect("policies:show", activation.policy_id)
+
+
+@changing
+def attach(request: HttpRequest) -> HttpResponse:
+    """Have a policy count for a connection's model, a provider or the site."""
+    project, said = agents.project_default(), request.POST
+
+    def act() -> None:
+        place: dict[str, Any] = {}
+        if said.get("level") == MODELS_PLACE:
+            place = {"connection": _connection(said.get("connection", "")), "model": said.get("model", "")}
+        elif said.get("level") == PROVIDER_PLACE:
+            if not said.get("provider"):
+                raise ValidationError("Name the provider, such as openai.")
+            place = {"provider": said["provider"]}
+        elif said.get("level") != SITE_PLACE:
+            raise ValidationError("Say where it shall count: a connection’s model, a provider, or the site.")
+        policy = agents.policy_get(project=project, name=said.get("policy", ""))
+        versioning.policy_attach(project=project, policy=policy, by=_by(request), why=_why(request), **place)
+
+    _done(request, act, "It counts there from the next turn on.")
+    return redirect("policies:index")
+
+
+def _connection(name: str) -> Any:
+    return agents.connection_get(project=agents.project_default(), name=name)
+
+
+@changing
+def detach(request: HttpRequest, attachment_id: UUID) -> HttpResponse:
+    """Have a policy count there no more."""
+    attachment = agents.attachment_get(attachment_id)
+    act = lambda: versioning.policy_detach(attachment=attachment, by=_by(request), why=_why(request))  # noqa: E731
+    _done(request, act, f"“{attachment.policy}” does not count for {attachment.place} any more.")
+    return redirect("policies:index")
+
+
+@changing
+def shadow(request: HttpRequest, version_id: UUID) -> HttpResponse:
+    """Judge a draft beside what counts, from now on."""
+    version = agents.policy_version_by_id(version_id)
+    act = lambda: services.shadow_start(version=version, by=_by(request), why=_why(request))  # noqa: E731
+    _done(request, act, f"{version} is judged beside what counts from now on; no turn notices.")
+    return _to_shadow(version.policy_id)
+
+
+@changing
+def shadow_stop(request: HttpRequest, shadow_id: UUID) -> HttpResponse:
+    """End a shadow; what it counted stays."""
+    found = selectors.shadow_get(shadow_id)
+    _done(request, lambda: services.shadow_stop(shadow=found), "The shadow has ended; what it counted stays.")
+    return _to_shadow(found.version.policy_id)
+
+
+@changing
+def promote(request: HttpRequest, shadow_id: UUID) -> HttpResponse:
+    """Have the shadowed draft count, with its tally attached."""
+    found = selectors.shadow_get(shadow_id)
+    act = lambda: services.shadow_promote(shadow=found, by=_by(request), why=_said_why(request))  # noqa: E731
+    _done(request, act, f"{found.version} counts from now on; the shadow’s tally is kept with it.")
+    return redirect("policies:show", found.version.policy_id)
+
+
+def _to_shadow(policy_id: UUID) -> HttpResponseRedirect:
+    response = redirect("policies:show", policy_id)
+    response["Location"] += "#shadow"
+    return response
+
+
+@require_safe
+def export(request: HttpRequest) -> HttpResponse:  # noqa: ARG001 - every view is given its request
+    """Every policy with its versions and attachments, as one file."""
+    response = JsonResponse(as_file(agents.project_default()), json_dumps_params={"indent": 2, "ensure_ascii": False})
+    response["Content-Disposition"] = 'attachment; filename="whystop-policies.json"'
+    return response
+
+
+@changing
+def take_in(request: HttpRequest) -> HttpResponse:
+    """Take in such a file: new policies, next versions of those that differ, attachments."""
+    given = request.FILES.get("file")
+
+    def act() -> None:
+        if given is None or given.size is None or given.size > MAX_FILE:
+            raise ValidationError(
+                f"Choose a file of at most {MAX_FILE // 1000:,} kB that was exported here or elsewhere."
+            )
+        for sentence in taken_in(given.read(), project=agents.project_default(), by=_by(request)):
+            messages.info(request, sentence)
+
+    _done(request, act, "The file was taken in.")
+    return redirect("policies:index")

@@ -1,0 +1,63 @@
+"""Drafts that are tried in the shadow of live turns, and what each of those turns would have been."""
+
+from typing import ClassVar
+from uuid import UUID
+
+from django.conf import settings
+from django.db import models
+
+from dashboard.turns.ids import new_id
+
+
+class Shadow(models.Model):
+    """A draft version judged beside what really counts, over the turns that run under its policy from now on.
+
+    Nothing of it reaches a turn: when one has ended, its recording is asked what-if (no provider is asked).
+    """
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    project = models.ForeignKey("agents.Project", on_delete=models.PROTECT)
+    version = models.ForeignKey("agents.PolicyVersion", on_delete=models.CASCADE, related_name="shadows")
+    why = models.TextField(default="", blank=True)
+    started_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True, blank=True)
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL)
+    seen_to = models.UUIDField(default=UUID(int=0))  #: every turn up to this id has been judged, or is none of ours
+
+    class Meta:
+        ordering: ClassVar = ["-id"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["version"], condition=models.Q(ended_at=None), name="policies_shadow_one_of_a_version"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"shadow of {self.version}"
+
+
+class ShadowVerdict(models.Model):
+    """What one turn would have been. `before` and `after`: how it ended and would have, in terminal reasons."""
+
+    class Word(models.TextChoices):
+        SAME = "same"
+        FLIPPED = "flipped"
+        UNDECIDABLE = "undecidable"
+
+    shadow = models.ForeignKey(Shadow, on_delete=models.CASCADE, related_name="verdicts")
+    turn = models.ForeignKey("turns.Turn", on_delete=models.CASCADE, related_name="+", db_constraint=False)
+    word = models.TextField(choices=Word)
+    before = models.TextField(default="", blank=True)
+    after = models.TextField(default="", blank=True)
+    tokens_delta = models.BigIntegerField(default=0)
+    calls_delta = models.BigIntegerField(default=0)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["shadow", "turn"], name="policies_shadowverdict_once"),
+        ]
+        indexes: ClassVar = [models.Index(fields=["shadow", "word", "-turn"], name="policies_verdict_word")]
+
+    def __str__(self) -> str:
+        return f"{self.word}: {self.turn_id}"

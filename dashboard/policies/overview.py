@@ -1,0 +1,110 @@
+"""Policies as their pages show them: what counts where, since when, by whom; every version with its fate."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from dashboard.agents.models import Agent, Policy, PolicyActivation, PolicyAttachment, PolicyVersion, Project
+from dashboard.agents.selectors import activations_of, attachment_list, policy_list
+from dashboard.policies.diff import Change, diff
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A policy on the list. `active`: since when what counts; None where there are only drafts."""
+
+    policy: Policy
+    active: PolicyActivation | None
+    planned: tuple[PolicyActivation, ...]
+    newest: int
+    agents: tuple[Agent, ...]
+    attachments: tuple[PolicyAttachment, ...]
+
+    @property
+    def drafted(self) -> bool:
+        """Whether a version newer than what counts waits."""
+        return self.active is None or self.newest > self.active.version.version
+
+
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """A version and what became of it: `active`, `planned`, `past` or `draft`. `at`: since, from or until when."""
+
+    version: PolicyVersion
+    word: str
+    activation: PolicyActivation | None
+    at: datetime | None
+    changes: tuple[Change, ...]
+    before: PolicyVersion | None  #: what it is compared with
+
+
+def standings(project: Project, *, now: datetime) -> tuple[Standing, ...]:
+    """Every policy, by name."""
+    policies = list(policy_list(project=project).prefetch_related("versions", "activations__version"))
+    agents = list(Agent.objects.filter(project=project).exclude(policy=None))
+    places = list(attachment_list(project=project))
+    return tuple(_standing(policy, agents, places, now) for policy in policies)
+
+
+def standing_of(policy: Policy, *, now: datetime) -> Standing:
+    """One policy of the list."""
+    agents = list(Agent.objects.filter(policy=policy))
+    return _standing(policy, agents, list(attachment_list(project=policy.project)), now)
+
+
+def _standing(policy: Policy, agents: Sequence[Agent], places: Sequence[PolicyAttachment], now: datetime) -> Standing:
+    standing = [row for row in policy.activations.all() if row.withdrawn_at is None]
+    return Standing(
+        policy=policy,
+        active=_active(standing, now),
+        planned=tuple(sorted((row for row in standing if row.starts_at > now), key=lambda row: row.starts_at)),
+        newest=max((version.version for version in policy.versions.all()), default=0),
+        agents=tuple(agent for agent in agents if agent.policy_id == policy.pk),
+        attachments=tuple(place for place in places if place.policy_id == policy.pk),
+    )
+
+
+def _active(rows: Sequence[PolicyActivation], now: datetime) -> PolicyActivation | None:
+    started = [row for row in rows if row.starts_at <= now]
+    return max(started, key=lambda row: (row.starts_at, row.created_at, row.pk), default=None)
+
+
+def fates(policy: Policy, *, now: datetime) -> tuple[Fate, ...]:
+    """Its versions, the newest first, each with what it changed and whether it counts."""
+    versions = list(policy.versions.select_related("policy", "created_by").order_by("-version"))
+    rows = [row for row in activations_of(policy) if row.withdrawn_at is None]
+    active = _active(rows, now)
+    by_number = {version.version: version for version in versions}
+    return tuple(_fate(version, rows, active, now, by_number.get(version.version - 1)) for version in versions)
+
+
+def _fate(
+    version: PolicyVersion,
+    rows: Sequence[PolicyActivation],
+    active: PolicyActivation | None,
+    now: datetime,
+    before: PolicyVersion | None,
+) -> Fate:
+    own = [row for row in rows if row.version_id == version.pk]
+    planned = min((row for row in own if row.starts_at > now), key=lambda row: row.starts_at, default=None)
+    changes = diff(before, version)
+    if active is not None and active.version_id == version.pk:
+        return Fate(version, "active", active, active.starts_at, changes, before)
+    if planned is not None:
+        return Fate(version, "planned", planned, planned.starts_at, changes, before)
+    if own:
+        last = max(own, key=lambda row: (row.starts_at, row.created_at, row.pk))
+        return Fate(version, "past", last, _until(last, rows), changes, before)
+    return Fate(version, "draft", None, None, changes, before)
+
+
+def _until(last: PolicyActivation, rows: Sequence[PolicyActivation]) -> datetime | None:
+    after = [row.starts_at for row in rows if (row.starts_at, row.created_at) > (last.starts_at, last.created_at)]
+    return min(after, default=None)
+
+
+def version_policy_id(version_id: UUID) -> tuple[UUID, int]:
+    """The policy and number of a version. Raises `PolicyVersion.DoesNotExist`."""
+    version = PolicyVersion.objects.only("policy_id", "version").get(pk=version_id)
+    return version.policy_id, version.version

@@ -1,0 +1,54 @@
+"""Writes: shadows begun, ended and promoted. Each raises `ValidationError` in words."""
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.utils import timezone
+
+from dashboard.agents.auditing import MAX_WHY
+from dashboard.agents.models import PolicyActivation, PolicyVersion
+from dashboard.agents.selectors import policy_version_active
+from dashboard.agents.versioning import version_activate
+from dashboard.policies.models import Shadow
+from dashboard.policies.selectors import tally_of
+
+if TYPE_CHECKING:
+    from dashboard.accounts.models import User
+
+
+def shadow_start(*, version: PolicyVersion, by: "User | None" = None, why: str = "") -> Shadow:
+    """Judge a version beside what counts, from now on."""
+    if policy_version_active(policy=version.policy) == version:
+        raise ValidationError(f"{version} counts already; a shadow is for a version that does not.")
+    if Shadow.objects.filter(version=version, ended_at=None).exists():
+        raise ValidationError(f"{version} runs in the shadow already.")
+    return Shadow.objects.create(
+        project=version.policy.project,
+        version=version,
+        started_at=timezone.now(),
+        created_by=by,
+        why=why.strip()[:MAX_WHY],
+    )
+
+
+def shadow_stop(*, shadow: Shadow) -> None:
+    """End it; its verdicts stay."""
+    if not Shadow.objects.filter(pk=shadow.pk, ended_at=None).update(ended_at=timezone.now()):
+        raise ValidationError("This shadow has ended already.")
+
+
+@transaction.atomic
+def shadow_promote(*, shadow: Shadow, by: "User | None" = None, why: str = "") -> PolicyActivation:
+    """Have the shadowed version count, with what was counted in the shadow attached for good."""
+    tally = tally_of(shadow)
+    evidence = {
+        "shadow": str(shadow.pk),
+        "since": shadow.started_at.isoformat(),
+        **asdict(tally),
+        "judged": tally.judged,
+    }
+    activation = version_activate(version=shadow.version, by=by, why=why, evidence=evidence)
+    Shadow.objects.filter(pk=shadow.pk, ended_at=None).update(ended_at=timezone.now())
+    return activation

@@ -1,0 +1,123 @@
+"""A draft evaluated beside the real policy: each turn that ran under its policy is judged again when it has ended.
+
+The worker sweeps every few seconds. A turn is judged from its own recording, as what-if does: where the draft would
+have asked for more than was recorded, the verdict is `undecidable`, and nothing is guessed.
+"""
+
+from dataclasses import replace
+from datetime import timedelta
+from uuid import UUID
+
+import structlog
+from django.db import transaction
+from django.db.models import Exists, OuterRef, QuerySet
+from django.utils import timezone
+
+from agentcore.policy import Policy
+from agentcore.reasons import TurnStatus
+from agentcore.replay import Recording, what_if
+from dashboard.agents.criteria import criteria_faults
+from dashboard.agents.layering import layer_of
+from dashboard.agents.models import PolicyVersion
+from dashboard.agents.policies import draft_policy, overridden
+from dashboard.agents.resolving import Layer, Level, resolve
+from dashboard.policies.models import Shadow, ShadowVerdict
+from dashboard.turns.history import recording_of
+from dashboard.turns.ids import first_id_at
+from dashboard.turns.models import UNFINISHED, Turn
+
+log = structlog.get_logger(__name__)
+
+SWEEP_SECONDS = 5.0
+BATCH = 50  #: turns of one shadow in one sweep
+#: Ended by a person or lost: no policy had the last word.
+APART = (TurnStatus.CANCELLED.value, TurnStatus.INTERRUPTED.value)
+#: A turn's id may be a little older than its row: clocks of several machines differ.
+SKEW = timedelta(minutes=1)
+
+Word = ShadowVerdict.Word
+
+
+def sweep() -> int:
+    """Judge what has ended since, for every shadow that runs; returns how many turns were judged."""
+    return sum(_sweep(shadow_id) for shadow_id in Shadow.objects.filter(ended_at=None).values_list("id", flat=True))
+
+
+def _sweep(shadow_id: UUID) -> int:
+    """One worker at a time: the shadow's row is the lock."""
+    with transaction.atomic():
+        rows = Shadow.objects.select_for_update(skip_locked=True, of=("self",)).select_related("version__policy")
+        shadow = rows.filter(id=shadow_id, ended_at=None).first()
+        if shadow is None:
+            return 0
+        now = timezone.now()
+        turns = list(_waiting(shadow)[:BATCH])
+        verdicts = [verdict_of(shadow, turn) for turn in turns]
+        ShadowVerdict.objects.bulk_create(verdicts, ignore_conflicts=True)
+        if len(turns) < BATCH:
+            shadow.seen_to = min([first_id_at(now - SKEW), *_oldest_unfinished(shadow)])
+            shadow.save(update_fields=["seen_to"])
+    return len(turns)
+
+
+def _waiting(shadow: Shadow) -> QuerySet[Turn]:
+    """Turns that ran under the shadowed policy, have ended and have no verdict yet, oldest first."""
+    judged = ShadowVerdict.objects.filter(shadow=shadow, turn=OuterRef("pk"))
+    since = max(shadow.seen_to, first_id_at(shadow.started_at))
+    of_policy = Turn.objects.filter(
+        project=shadow.project_id,
+        id__gte=since,
+        created_at__gte=shadow.started_at,
+        policy_sources__layers__contains=[{"policy": shadow.version.policy.name}],
+    )
+    return of_policy.exclude(status__in=(*UNFINISHED, *APART)).filter(~Exists(judged)).order_by("id")
+
+
+def _oldest_unfinished(shadow: Shadow) -> list[UUID]:
+    running = Turn.objects.filter(status__in=UNFINISHED, id__gte=first_id_at(shadow.started_at))
+    return list(running.order_by("id").values_list("id", flat=True)[:1])
+
+
+def verdict_of(shadow: Shadow, turn: Turn) -> ShadowVerdict:
+    """What the draft would have made of a turn that has ended; not saved."""
+    before = turn.terminal_reason or turn.status
+    try:
+        recording = recording_of(turn)
+        policy = policy_in_shadow(turn, shadow.version, recording.policy)
+        after, tokens, calls = _imagined(recording, policy)
+    except Exception as error:
+        # A recording that cannot be judged again must not hold up all that come after it.
+        log.warning("shadow_undecidable", turn=str(turn.id), error=str(error))
+        return ShadowVerdict(shadow=shadow, turn=turn, word=Word.UNDECIDABLE, before=before)
+    if after is None:
+        return ShadowVerdict(shadow=shadow, turn=turn, word=Word.UNDECIDABLE, before=before)
+    word = Word.SAME if after == (turn.status, turn.terminal_reason) else Word.FLIPPED
+    deltas = {"tokens_delta": tokens - turn.output_tokens, "calls_delta": calls - turn.attempts}
+    return ShadowVerdict(shadow=shadow, turn=turn, word=word, before=before, after=after[1], **deltas)
+
+
+def _imagined(recording: Recording, policy: Policy) -> tuple[tuple[str, str] | None, int, int]:
+    """`(status, terminal reason)`, output tokens and calls; the first is None where the recording does not tell."""
+    if criteria_faults(policy):
+        return None, 0, 0
+    imagined = what_if(recording, policy, trace=False)
+    final = imagined.final
+    if imagined.undecidable or final is None or final.end is None:
+        return None, 0, 0
+    return (final.end.status.value, final.end.terminal_reason), final.spent.output_tokens, final.spent.attempts
+
+
+def policy_in_shadow(turn: Turn, draft: PolicyVersion, own: Policy) -> Policy:
+    """The turn's policy with the draft where a version of its policy stood; overrides and other levels stay."""
+    ids = [layer["version_id"] for layer in turn.policy_sources["layers"] if layer["version_id"]]
+    versions = {str(pk): row for pk, row in PolicyVersion.objects.select_related("policy").in_bulk(ids).items()}
+    layers = []
+    for stored in turn.policy_sources["layers"]:
+        level = Level(stored["level"])
+        if level is Level.TURN:
+            layers.append(Layer(level, turn.overrides))
+        else:
+            version = draft if stored["policy"] == draft.policy.name else versions[stored["version_id"]]
+            layers.append(layer_of(version, level, stored["of"]))
+    policy = overridden(draft_policy(resolve(layers).said), turn.overrides)
+    return replace(policy, max_tokens=own.max_tokens, system_prompt=own.system_prompt, model=own.model)

@@ -1,0 +1,51 @@
+"""What of its policy ended a stored turn, and who had set it so."""
+
+from dataclasses import dataclass
+
+from dashboard.agents.models import PolicyVersion
+from dashboard.policies.settings import Setting, settings_of
+from dashboard.policies.sources import Source, sources_of
+from dashboard.policies.stops import ASKED, clause_of
+from dashboard.turns.models import Turn
+from dashboard.turns.selectors import outcomes_of
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """The field that ended a turn, with its value and source. `setting`: None where no policy spoke of it."""
+
+    source: Source
+    setting: Setting | None
+
+
+def stop_of(turn: Turn) -> Stop | None:
+    """None where the turn runs, or ended by nothing its policy says."""
+    field = clause_of(
+        terminal_reason=turn.terminal_reason,
+        stop_reason=turn.stop_reason,
+        error_type=turn.error_type,
+        resolved_by=_resolved_by(turn),
+    )
+    source = next((source for source in sources_of(turn) if source.field == field), None)
+    if source is None or not caused(source):
+        return None
+    return Stop(source, _setting(turn, source))
+
+
+def caused(source: Source) -> bool:
+    """Whether this word can have ended a turn: where it says retry, the error could not heal, and that ended it."""
+    return bool(source.value != "retry")
+
+
+def _resolved_by(turn: Turn) -> str:
+    if turn.terminal_reason not in ASKED:
+        return ""
+    last = outcomes_of(turn.id).order_by("-seq", "-position").values_list("resolved_by", flat=True).first()
+    return last or ""
+
+
+def _setting(turn: Turn, source: Source) -> Setting | None:
+    if source.version_id is None:
+        return None
+    version = PolicyVersion.objects.select_related("policy").filter(pk=source.version_id).first()
+    return settings_of(version.policy, at=turn.created_at).get(source.field) if version else None

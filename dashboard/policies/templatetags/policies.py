@@ -1,0 +1,42 @@
+"""`{% policy_of_turn turn %}`, `{% policy_of_agent agent %}`: the numbers with where each comes from."""
+
+from typing import Any
+
+from django import template
+
+from dashboard.agents.models import Agent
+from dashboard.policies.overview import Fate
+from dashboard.policies.sources import sources_of, sources_to_come
+from dashboard.policies.stopped import stop_of
+from dashboard.turns.models import Turn
+
+register = template.Library()
+
+
+@register.inclusion_tag("policies/_of_turn.html")
+def policy_of_turn(turn: Turn) -> dict[str, Any]:
+    """What a turn ran under, and what of it ended the turn."""
+    return {"turn": turn, "sources": sources_of(turn), "stop": stop_of(turn)}
+
+
+@register.inclusion_tag("policies/_of_agent.html")
+def policy_of_agent(agent: Agent) -> dict[str, Any]:
+    """What the agent's next turn would run under."""
+    return {"agent": agent, "sources": sources_to_come(agent)}
+
+
+#: What became of a version: its hue, its shape and what is said, with the moment where there is one.
+FATES = {
+    "active": ("end", "check", "counts since {at}"),
+    "planned": ("tool", "clock", "starts {at}"),
+    "past": ("wait", "ring", "counted until {at}"),
+    "draft": ("wait", "half", "draft: it counts nowhere"),
+}
+
+
+@register.inclusion_tag("policies/_fate.html")
+def policy_fate(fate: Fate) -> dict[str, Any]:
+    """What became of a version as word, colour and shape."""
+    hue, shape, words = FATES[fate.word]
+    at = f"{fate.at:%-d %b %Y, %H:%M} UTC" if fate.at else "a later moment"
+    return {"hue": hue, "shape": shape, "words": words.format(at=at)}

@@ -1,0 +1,108 @@
+"""Who did what to policies, when and why, newest first: from rows that the database lets nobody change."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Model
+
+from dashboard.agents.models import Policy, PolicyAttachment, PolicyVersion, Project
+from dashboard.agents.selectors import activations_of
+from dashboard.policies.diff import diff
+
+LENGTH = 100  #: entries shown
+NOBODY = "someone outside Whystop’s pages and API"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One thing that was done. `what` is a sentence without its subject."""
+
+    at: datetime
+    by: str
+    what: str
+    why: str = ""
+
+
+def trail_of(policy: Policy) -> tuple[Entry, ...]:
+    """The account of one policy: versions made, activated, scheduled, withdrawn; where it was attached."""
+    entries = [*_versions(policy), *_activations(policy), *_attachments(policy)]
+    return tuple(sorted(entries, key=lambda entry: entry.at, reverse=True)[:LENGTH])
+
+
+def _versions(policy: Policy) -> Iterator[Entry]:
+    before: PolicyVersion | None = None
+    for version in policy.versions.select_related("created_by", "policy").order_by("version"):
+        changes = "; ".join(f"{change.label} {change.was} → {change.now}" for change in diff(before, version))
+        by = version.created_by.get_username() if version.created_by else ""
+        yield Entry(version.created_at, by, f"made v{version.version}: {changes or 'nothing is said'}", version.why)
+        before = version
+
+
+def _activations(policy: Policy) -> Iterator[Entry]:
+    for row in activations_of(policy):
+        by = row.created_by.get_username() if row.created_by else ""
+        later = (row.starts_at - row.created_at).total_seconds() > 1
+        word = f"scheduled v{row.version.version} for {row.starts_at:%Y-%m-%d %H:%M} UTC" if later else ""
+        yield Entry(
+            row.created_at, by, (word or f"activated v{row.version.version}") + _evidence(row.evidence), row.why
+        )
+        if row.withdrawn_at is not None:
+            yield Entry(row.withdrawn_at, row.withdrawn_by, f"withdrew the schedule of v{row.version.version}")
+
+
+def _evidence(evidence: dict[str, Any] | None) -> str:
+    if not evidence:
+        return ""
+    words = (f"{evidence.get(name, 0):,} {name}" for name in ("same", "flipped", "undecidable"))
+    return f" after a shadow over {evidence.get('judged', 0):,} turns ({', '.join(words)})"
+
+
+def _attachments(policy: Policy) -> Iterator[Entry]:
+    changed: Any = PolicyAttachment._meta.get_field("changes").related_model
+    for row in changed.objects.filter(policy=policy).select_related("connection"):
+        place = PolicyAttachment(connection=row.connection, model=row.model, provider=row.provider).place
+        word = {"made": "attached it to", "changed": "attached it to", "deleted": "took it off"}[row.pgh_label]
+        yield Entry(row.pgh_created_at, _who(row), f"{word} {place}", _why(row))
+
+
+def configuration_trail(project: Project, models: tuple[type[Model], ...]) -> tuple[Entry, ...]:
+    """The same of agents and connections: what each change made of them."""
+    entries: list[Entry] = []
+    for model in models:
+        changed: Any = model._meta.get_field("changes").related_model
+        rows = changed.objects.filter(project=project).order_by("-pgh_id")[:LENGTH]
+        kind = model._meta.verbose_name
+        entries += [Entry(row.pgh_created_at, _who(row), _told(row, str(kind)), _why(row)) for row in rows]
+    return tuple(sorted(entries, key=lambda entry: entry.at, reverse=True)[:LENGTH])
+
+
+#: Of a change's columns, those that say nothing of what was changed.
+APART = ("pgh_id", "pgh_created_at", "pgh_label", "pgh_obj", "pgh_context", "id", "project", "name")
+
+
+def _told(row: Any, kind: str) -> str:
+    if row.pgh_label != "changed":
+        return f"{row.pgh_label} the {kind} {row.name}"
+    earlier = type(row).objects.filter(id=row.id, pgh_id__lt=row.pgh_id).order_by("-pgh_id").first()
+    fields = [field for field in row._meta.fields if field.name not in APART]
+    changes = [
+        f"{field.name} {_short(getattr(earlier, field.attname, '?'))} → {_short(getattr(row, field.attname))}"
+        for field in fields
+        if earlier is None or getattr(earlier, field.attname) != getattr(row, field.attname)
+    ]
+    return f"changed the {kind} {row.name}: {'; '.join(changes) or 'its name'}"
+
+
+def _short(value: Any) -> str:
+    text = str(value)
+    return f"{text[:57]}…" if len(text) > 60 else text or "nothing"
+
+
+def _who(row: Any) -> str:
+    return str((row.pgh_context or {}).get("by") or "")
+
+
+def _why(row: Any) -> str:
+    return str((row.pgh_context or {}).get("why") or "")

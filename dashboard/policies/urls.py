@@ -1,0 +1,25 @@
+"""`/policies/…`: policies looked at, compared, activated, attached, kept as a file; the ledger; shadows."""
+
+from django.urls import path
+
+from dashboard.policies import acting, views
+
+app_name = "policies"
+
+urlpatterns = [
+    path("", views.index, name="index"),
+    path("ledger", views.ledger, name="ledger"),
+    path("changes", views.changes, name="changes"),
+    path("file", acting.export, name="export"),
+    path("import", acting.take_in, name="import"),
+    path("attach", acting.attach, name="attach"),
+    path("attachments/<uuid:attachment_id>/detach", acting.detach, name="detach"),
+    path("versions/<uuid:version_id>", views.version, name="version"),
+    path("versions/<uuid:version_id>/activate", acting.activate, name="activate"),
+    path("versions/<uuid:version_id>/shadow", acting.shadow, name="shadow"),
+    path("activations/<uuid:activation_id>/withdraw", acting.withdraw, name="withdraw"),
+    path("shadows/<uuid:shadow_id>/stop", acting.shadow_stop, name="shadow_stop"),
+    path("shadows/<uuid:shadow_id>/promote", acting.promote, name="promote"),
+    path("<uuid:policy_id>", views.show, name="show"),
+    path("<uuid:policy_id>/diff", views.diff, name="diff"),
+]

@@ -1,0 +1,125 @@
+"""Policies to look at. Whoever is signed in may; changing is in `acting`."""
+
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+
+from dashboard.agents.models import Agent, Connection, Policy, PolicyVersion
+from dashboard.agents.selectors import attachment_list, connection_list, policy_by_id, policy_list, project_default
+from dashboard.policies import selectors
+from dashboard.policies.acting import CHANGE
+from dashboard.policies.diff import compared
+from dashboard.policies.ledger import ledger_of
+from dashboard.policies.models import Shadow
+from dashboard.policies.overview import fates, standing_of, standings, version_policy_id
+from dashboard.policies.trail import configuration_trail, trail_of
+
+#: Periods of the ledger, in days.
+DAYS = (1, 7, 30, 90)
+SHADOWS = 5  #: of a policy that are shown
+
+
+@require_safe
+def index(request: HttpRequest) -> HttpResponse:
+    """Every policy with what counts of it, and where."""
+    project, now = project_default(), timezone.now()
+    context = {
+        "standings": standings(project, now=now),
+        "attachments": attachment_list(project=project),
+        "policies": policy_list(project=project),
+        "connections": connection_list(project=project),
+        **_rights(request),
+    }
+    return render(request, "policies/index.html", context)
+
+
+@require_safe
+def show(request: HttpRequest, policy_id: UUID) -> HttpResponse:
+    """One policy: its versions and their fates, where it counts, what runs in its shadow, who did what."""
+    policy, now = _policy(policy_id), timezone.now()
+    context = {
+        "policy": policy,
+        "standing": standing_of(policy, now=now),
+        "fates": fates(policy, now=now),
+        "shadows": [_shadow(shadow) for shadow in selectors.shadows_of(policy)[:SHADOWS]],
+        "trail": trail_of(policy),
+        **_rights(request),
+    }
+    return render(request, "policies/show.html", context)
+
+
+@require_safe
+def version(request: HttpRequest, version_id: UUID) -> HttpResponse:  # noqa: ARG001 - every view is given its request
+    """A version stands on its policy's page."""
+    try:
+        policy_id, number = version_policy_id(version_id)
+    except PolicyVersion.DoesNotExist as error:
+        raise Http404("There is no such version.") from error
+    return redirect(f"{reverse('policies:show', args=[policy_id])}#v{number}")
+
+
+@require_safe
+def diff(request: HttpRequest, policy_id: UUID) -> HttpResponse:
+    """Any two versions of a policy side by side; the last two where none are named."""
+    policy = _policy(policy_id)
+    by_number = {version.version: version for version in policy.versions.select_related("policy").order_by("version")}
+    if not by_number:
+        raise Http404("This policy has no version yet.")
+    right = _chosen(request, "b", by_number, max(by_number))
+    left = _chosen(request, "a", by_number, max((n for n in by_number if n < right.version), default=right.version))
+    changes = compared(left, right)
+    context = {
+        "policy": policy,
+        "left": left,
+        "right": right,
+        "numbers": sorted(by_number, reverse=True),
+        "differing": [change for change in changes if not change.same],
+        "alike": [change for change in changes if change.same],
+    }
+    return render(request, "policies/diff.html", context)
+
+
+@require_safe
+def ledger(request: HttpRequest) -> HttpResponse:
+    """Who set what, and how many turns it stopped since."""
+    asked = request.GET.get("days", "")
+    days = next((days for days in DAYS if str(days) == asked), 7)
+    now = timezone.now()
+    since: datetime = now - timedelta(days=days)
+    found = ledger_of(project_default(), since=since, now=now)
+    return render(request, "policies/ledger.html", {"ledger": found, "days": days, "choices": DAYS})
+
+
+@require_safe
+def changes(request: HttpRequest) -> HttpResponse:
+    """What was changed of agents, connections and their limits, by whom and why."""
+    trail = configuration_trail(project_default(), (Agent, Connection))
+    return render(request, "policies/changes.html", {"trail": trail})
+
+
+def _shadow(shadow: Shadow) -> dict[str, Any]:
+    flips = selectors.disagreements(shadow)[: selectors.SHOWN]
+    return {"shadow": shadow, "tally": selectors.tally_of(shadow), "flips": flips}
+
+
+def _policy(policy_id: UUID) -> Policy:
+    try:
+        return policy_by_id(project=project_default(), policy_id=policy_id)
+    except Policy.DoesNotExist as error:
+        raise Http404("There is no such policy.") from error
+
+
+def _chosen(request: HttpRequest, name: str, versions: dict[int, PolicyVersion], default: int) -> PolicyVersion:
+    asked = request.GET.get(name, "")
+    known = {str(number): version for number, version in versions.items()}
+    return known.get(asked, versions[default])
+
+
+def _rights(request: HttpRequest) -> dict[str, Any]:
+    return {"may_change": request.user.has_perm(CHANGE)}

@@ -1,0 +1,57 @@
+"""Fields of a policy and their values in words, the same on every page."""
+
+import json
+from typing import Any
+
+from dashboard.agents.limit_fields import LIMIT_FIELDS, number_in_words, spec_key_of
+
+LEVEL_WORDS = {
+    "turn": "this turn’s own override",
+    "agent": "the agent’s policy",
+    "model": "attached to connection and model",
+    "provider": "attached to the provider",
+    "site": "attached to the whole site",
+    "default": "the default",
+}
+LABELS = {
+    "tool_calls_on_truncation": "Tool calls of a cut answer",
+    "envelope.recovery": "Local recovery",
+    "finish_reasons": "Final stop reasons",
+    "criteria": "Criteria of your own",
+    "error_policy.max_retries": "Failures at which a retry stops",
+    "max_tokens": "Tokens of one call",
+}
+
+
+def label_of(field: str) -> str:
+    """A field in English."""
+    part, _, name = field.partition(".")
+    if part == "limits":
+        return LIMIT_FIELDS[name].label
+    if field in LABELS:
+        return LABELS[field]
+    return name.removeprefix("on_").removesuffix("_error").replace("_", " ").capitalize() + " error"
+
+
+def key_of(field: str) -> str:
+    """The spec's configuration key for a field; empty where it has none."""
+    part, _, name = field.partition(".")
+    return (spec_key_of(name) or "") if part == "limits" else ""
+
+
+def value_in_words(field: str, value: Any) -> str:
+    """A value as it is read: `120,000 characters`, `no limit`, `retry`."""
+    part, _, name = field.partition(".")
+    if part == "limits":
+        limit = LIMIT_FIELDS[name]
+        return limit.unset or "no limit" if value is None else f"{number_in_words(value)} {limit.unit}"
+    if isinstance(value, list):
+        return ", ".join(item if isinstance(item, str) else _written(item) for item in value) or "none"
+    return f"{value:,}" if isinstance(value, int) else str(value).replace("_", " ")
+
+
+def _written(item: Any) -> str:
+    if isinstance(item, dict) and "path" in item:
+        given = ", ".join(f"{key}={value!r}" for key, value in (item.get("kwargs") or {}).items())
+        return f"{item['path']}({given})"
+    return json.dumps(item, ensure_ascii=False)

@@ -1,0 +1,255 @@
+"""What may be done to policies on their pages, and by whom."""
+
+import json
+from datetime import timedelta
+from html import unescape
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from django.urls import URLPattern, reverse
+from django.utils import timezone
+
+from dashboard.accounts.models import User
+from dashboard.agents import selectors
+from dashboard.agents.models import PolicyActivation, PolicyVersion, Project
+from dashboard.agents.services import agent_create, connection_create, policy_create
+from dashboard.agents.versioning import policy_attach
+from dashboard.policies import urls
+from dashboard.policies.filing import as_file, taken_in
+from dashboard.policies.models import Shadow
+from tests.dashboard.pages import page
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def two(project: Project) -> tuple[PolicyVersion, PolicyVersion]:
+    first = policy_create(project=project, name="wide", limits={"max_continuations": 5})
+    second = policy_create(
+        project=project, name="wide", limits={"max_continuations": 1, "max_steps": 2}, why="Too dear."
+    )
+    return first, second
+
+
+def acted(client: Client, name: str, key: object = None, **data: str) -> str:
+    address = reverse(f"policies:{name}", args=[] if key is None else [key])
+    answer = client.post(address, data, follow=True)
+    assert answer.status_code == 200
+    return unescape(answer.content.decode())
+
+
+def test_a_version_is_rolled_back_to_with_who_and_why(anns: Client, two):
+    first, second = two
+    policy = first.policy
+    assert "Roll back to v1" in page(anns, f"/policies/{policy.pk}")
+    assert "Say why" in acted(anns, "activate", first.pk)
+    assert selectors.policy_version_active(policy=policy) == second
+    told = acted(anns, "activate", first.pk, why="Answers were cut.")
+    assert "wide v1 counts from now on." in told
+    assert "<b>ann</b> activated v1" in told
+    assert "<q>Answers were cut.</q>" in told
+    assert selectors.policy_version_active(policy=policy) == first
+
+
+def test_a_schedule_is_shown_and_withdrawn(anns: Client, two):
+    first, _ = two
+    soon = f"{timezone.now() + timedelta(hours=2):%Y-%m-%dT%H:%M}"
+    assert f"counts from {soon} UTC" in acted(anns, "activate", first.pk, why="tonight", starts_at=soon)
+    html = page(anns, f"/policies/{first.policy_id}")
+    assert "Withdraw the schedule" in html
+    planned = PolicyActivation.objects.get(why="tonight")
+    assert "withdrew the schedule of v1" in acted(anns, "withdraw", planned.pk)
+    assert "not a moment such as" in acted(anns, "activate", first.pk, why="x", starts_at="soon")
+
+
+def test_any_two_versions_are_compared(browser: Client, two):
+    first, _ = two
+    html = page(browser, f"/policies/{first.policy_id}/diff?a=1&b=2")
+    assert '<span class="way lowered">lowered</span> Continuations' in html
+    assert "5 continuations</span> → <b>1 continuations</b>" in html
+    assert '<span class="way added">added</span> Steps' in html
+    assert '<span class="way raised">' in page(browser, f"/policies/{first.policy_id}/diff?a=2&b=1")
+    assert "They say the same." in page(browser, f"/policies/{first.policy_id}/diff?a=1&b=1")
+    assert "v1 and v2" in page(browser, f"/policies/{first.policy_id}/diff?a=99&b=x")
+
+
+def test_a_viewer_looks_and_changes_nothing(viewer: Client, two, project: Project):
+    first, _ = two
+    attachment = policy_attach(project=project, policy=first.policy)
+    shadow = Shadow.objects.create(project=project, version=first, started_at=timezone.now())
+    html = page(viewer, f"/policies/{first.policy_id}") + page(viewer, "/policies/")
+    assert "Too dear." in html
+    assert 'method="post"' not in html.replace('<form method="post" action="/sign-out/">', "")
+    keys = {
+        "version_id": first.pk,
+        "activation_id": PolicyActivation.objects.latest("id").pk,
+        "attachment_id": attachment.pk,
+        "shadow_id": shadow.pk,
+    }
+    acting = [pattern for pattern in urls.urlpatterns if pattern.callback.__name__ in ACTS]
+    assert {pattern.name for pattern in acting} == ACTS_BY_NAME
+    before = PolicyActivation.objects.count()
+    for pattern in acting:
+        assert viewer.post(_address(pattern, keys)).status_code == 403
+    assert PolicyActivation.objects.count() == before
+    assert selectors.attachment_list(project=project).count() == 1
+
+
+ACTS = {"activate", "withdraw", "attach", "detach", "shadow", "shadow_stop", "promote", "take_in"}
+ACTS_BY_NAME = (ACTS - {"take_in"}) | {"import"}
+
+
+def _address(pattern: URLPattern, keys: dict[str, object]) -> str:
+    wanted = [keys[name] for name in pattern.pattern.converters]
+    return reverse(f"policies:{pattern.name}", args=wanted)
+
+
+def test_the_admin_shows_a_viewer_a_policy_without_a_form(viewer: Client, two):
+    address = reverse("admin:agents_policy_change", args=[two[0].policy_id])
+    html = page(viewer, address)
+    assert 'name="max_continuations"' not in html
+    assert viewer.post(address, {"max_continuations": "9"}).status_code == 403
+
+
+def test_a_total_smaller_than_one_answer_is_refused_in_the_admin(admin_client: Client, two, project: Project):
+    connection = connection_create(
+        project=project, name="near", provider="openai", base_url="http://127.0.0.1:9/v1", max_output_tokens=500
+    )
+    agent_create(
+        project=project,
+        name="essay",
+        connection=connection,
+        model="m",
+        max_tokens=400,
+        policy=two[0].policy,
+        envelope_schema={"type": "object"},
+    )
+    address = reverse("admin:agents_policy_change", args=[two[0].policy_id])
+    said = {"why": "less", "counts": "now", "recovery": ["markdown-fence", "brace-walker"]}
+    inline = {"versions-TOTAL_FORMS": "0", "versions-INITIAL_FORMS": "0"}
+    small = {**said, **inline, "max_total_completion_tokens": "399", "max_total_tokens": "400"}
+    html = unescape(admin_client.post(address, small).content.decode())
+    assert "399 is less than one answer of the agent “essay”, which may have 400 tokens" in html
+    assert html.count("is less than one answer") == 1
+    fits = {**said, **inline, "max_total_completion_tokens": "400"}
+    told = unescape(admin_client.post(address, fits, follow=True).content.decode())
+    assert "2 times that is above the 500 that “near” gives" in told
+
+
+def test_a_draft_and_a_schedule_are_made_in_the_admin(admin_client: Client, two):
+    address = reverse("admin:agents_policy_change", args=[two[0].policy_id])
+    said = {
+        "why": "wider",
+        "recovery": ["markdown-fence", "brace-walker"],
+        "max_continuations": "8",
+        "max_seconds": "none",
+        "versions-TOTAL_FORMS": "0",
+        "versions-INITIAL_FORMS": "0",
+    }
+    admin_client.post(address, {**said, "counts": "draft"})
+    third = PolicyVersion.objects.get(version=3)
+    assert (third.limits, third.why) == ({"max_continuations": 8, "max_seconds": None}, "wider")
+    assert selectors.policy_version_active(policy=third.policy) == two[1]
+    html = unescape(admin_client.post(address, {**said, "counts": "later", "max_steps": "3"}).content.decode())
+    assert "Say from when it shall count" in html
+    soon = f"{timezone.now() + timedelta(hours=2):%Y-%m-%dT%H:%M}"
+    admin_client.post(address, {**said, "counts": "later", "max_steps": "3", "starts_at": soon})
+    later = timezone.now() + timedelta(hours=3)
+    active = selectors.policy_version_active(policy=third.policy, at=later)
+    assert active is not None
+    assert active.version == 4
+    assert admin_client.post(address, {**said, "counts": "now", "why": ""}).status_code == 200
+    assert PolicyVersion.objects.count() == 4
+
+
+def test_policies_are_attached_and_taken_off(anns: Client, two, project: Project):
+    connection_create(project=project, name="near", provider="openai", base_url="http://127.0.0.1:9/v1")
+    assert "It counts there" in acted(anns, "attach", policy="wide", level="site")
+    assert "It counts there" in acted(anns, "attach", policy="wide", level="provider", provider="openai")
+    there = {"policy": "wide", "level": "model", "connection": "near"}
+    assert "Name a connection and its model" in acted(anns, "attach", **there)
+    html = acted(anns, "attach", model="gpt-4o", **there)
+    assert "gpt-4o on near" in html
+    assert "There is no provider “x”" in acted(anns, "attach", policy="wide", level="provider", provider="x")
+    site = selectors.attachment_list(project=project).get(provider="", connection=None)
+    assert "does not count for the whole site any more" in acted(anns, "detach", site.pk)
+
+
+def exported(client: Client) -> dict[str, object]:
+    told: dict[str, object] = json.loads(client.get("/policies/file").content)
+    return told
+
+
+def test_policies_leave_as_a_file_and_come_back_the_same(anns: Client, two, project: Project, ann: User):
+    policy_attach(project=project, policy=two[0].policy, provider="openai")
+    file = exported(anns)
+    assert [(policy["name"], policy["active"], len(policy["versions"])) for policy in file["policies"]] == [
+        ("wide", 2, 2)
+    ]
+    assert taken_in(json.dumps(file).encode(), project=project, by=ann) == ["Everything in the file was here already."]
+
+    renamed = json.loads(json.dumps(file).replace('"wide"', '"far"').replace('"openai"', '"anthropic"'))
+    upload = SimpleUploadedFile("p.json", json.dumps(renamed).encode(), "application/json")
+    html = unescape(anns.post("/policies/import", {"file": upload}, follow=True).content.decode())
+    assert "“far” is new here, with 2 versions." in html
+    assert "Attached: far for anthropic." in html
+    far = selectors.policy_get(project=project, name="far")
+    active = selectors.policy_version_active(policy=far)
+    assert active is not None
+    assert (active.version, active.limits) == (2, {"max_continuations": 1, "max_steps": 2})
+    again = {policy["name"]: policy["active"] for policy in as_file(project)["policies"]}
+    assert again == {"wide": 2, "far": 2}
+
+
+def test_a_file_that_differs_makes_the_next_version(project: Project, two, ann: User):
+    file = as_file(project)
+    file["policies"][0]["versions"][1]["limits"] = {"continuation_max_attempts": 7}
+    (told,) = taken_in(json.dumps(file).encode(), project=project, by=ann)
+    assert "the file’s words are its version 3" in told
+    active = selectors.policy_version_active(policy=two[0].policy)
+    assert active is not None
+    assert active.limits == {"max_continuations": 7}
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("{", "not a JSON file"),
+        ("[]", "not a file of policies"),
+        ('{"whystop_policies": 1, "policies": 3}', "must be lists"),
+        ('{"whystop_policies": 1, "policies": [{"name": "x", "versions": []}]}', "needs a name and a list"),
+        (
+            '{"whystop_policies": 1, "policies": [{"name": "a/b", "active": 1, "versions": [{"version": 1}]}]}',
+            "letters",
+        ),
+        (
+            '{"whystop_policies": 1, "policies": [{"name": "x", "versions": [{"limits": {"max_steps": 0}}]}]}',
+            "“x”: max_steps is 0",
+        ),
+        ('{"whystop_policies": 1, "attachments": [{"policy": "gone"}]}', "names the policy “gone”"),
+    ],
+)
+def test_a_file_that_is_none_changes_nothing_and_is_answered_in_words(anns: Client, project: Project, body, words):
+    upload = SimpleUploadedFile("p.json", body.encode(), "application/json")
+    html = unescape(anns.post("/policies/import", {"file": upload}, follow=True).content.decode())
+    assert words in html
+    assert not selectors.policy_list(project=project).exists()
+
+
+def test_what_is_not_there_is_not_found(anns: Client, two):
+    nobody = "00000000-0000-7000-8000-000000000000"
+    for address in (f"/policies/{nobody}", f"/policies/{nobody}/diff", f"/policies/versions/{nobody}"):
+        assert anns.get(address).status_code == 404
+    assert anns.post(f"/policies/versions/{nobody}/activate").status_code == 404
+    assert anns.get(f"/policies/versions/{two[0].pk}").headers["Location"].endswith("#v1")
+
+
+def test_changes_to_agents_are_told_on_their_page(browser: Client, project: Project, ann: User):
+    connection = connection_create(project=project, name="near", provider="openai", base_url="http://127.0.0.1:9/v1")
+    agent = agent_create(project=project, name="essay", connection=connection, model="m", max_tokens=60)
+    agent.max_tokens = 90
+    agent.save()
+    html = page(browser, "/policies/changes")
+    assert "changed the agent essay: max_tokens 60 → 90" in html
+    assert "made the connection near" in html

@@ -1,0 +1,102 @@
+"""Turns that really ran, and what of their policies ended them."""
+
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from dashboard.accounts.models import User
+from dashboard.agents.models import Project
+from dashboard.agents.services import policy_create
+from dashboard.agents.versioning import policy_attach
+from dashboard.policies.ledger import Ledger, ledger_of
+from dashboard.policies.stopped import stop_of
+from dashboard.turns.models import Turn
+from tests.dashboard.driving import Play
+from tests.dashboard.pages import page
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def the_ledger(project: Project) -> Ledger:
+    now = timezone.now()
+    return ledger_of(project, since=now - timedelta(days=1), now=now)
+
+
+def test_who_lowered_a_limit_is_found_with_what_it_cost(play: Play, project: Project, ann: User, browser: Client):
+    wide = policy_create(project=project, name="wide", limits={"max_continuations": 5}, created_by=ann).policy
+    before = play("sim-essay", name="first", max_tokens=60, policy=wide, overrides={"limits": {"max_continuations": 0}})
+    policy_create(project=project, name="wide", limits={"max_continuations": 1}, created_by=ann, why="Too dear.")
+    turn = play("sim-essay", name="second", max_tokens=60, policy=wide)
+    assert turn.terminal_reason == "retry_limit"
+    stop = stop_of(turn)
+    assert stop is not None
+    assert (stop.source.field, stop.source.value, stop.source.policy, stop.source.version) == (
+        "limits.max_continuations",
+        1,
+        "wide",
+        2,
+    )
+    assert stop.setting is not None
+    assert (stop.setting.by, stop.setting.why, stop.setting.change) == (
+        "ann",
+        "Too dear.",
+        "lowered from 5 continuations",
+    )
+    lines = {line.said.level: line for line in the_ledger(project).lines}
+    ours, own = lines["agent"], lines["turn"]
+    assert (ours.turns, ours.since, ours.output_tokens, ours.cut_short, ours.unanswered) == (
+        1,
+        1,
+        turn.output_tokens,
+        1,
+        0,
+    )
+    assert own.examples == [before.id]
+    html = page(browser, "/policies/ledger")
+    assert "lowered from 5 continuations: “Too dear.”" in html
+    assert "continuation_max_attempts" in html
+    told = page(browser, f"/turns/{turn.id}")
+    assert "ended this turn" in told
+    assert "Lowered from 5 continuations by ann" in told
+
+
+def test_a_default_a_site_and_an_error_policy_are_told_apart(play: Play, project: Project):
+    everywhere = policy_create(project=project, name="all", limits={"max_steps": 1})
+    policy_attach(project=project, policy=everywhere.policy)
+    cut = play("sim-essay", name="cut", max_tokens=20)
+    steps = play("sim-tools", name="steps", tools=["calculator"])
+    failed = play("sim-500", name="failed")
+    found = {(line.said.field, line.said.level, line.said.policy) for line in the_ledger(project).lines}
+    expected = {
+        "cut": ("limits.max_continuations", "default", ""),
+        "failed": ("error_policy.on_model_error", "default", ""),
+    }
+    assert cut.terminal_reason == "retry_limit"
+    assert expected["cut"] in found
+    assert (failed.terminal_reason, steps.stop_reason) == ("provider_error", "steps_limit")
+    assert expected["failed"] in found
+    assert ("limits.max_steps", "site", "all") in found
+
+
+def test_a_turn_that_completed_was_stopped_by_nothing(play: Play, project: Project):
+    turn = play("sim-essay", max_tokens=4000)
+    assert stop_of(turn) is None
+    assert the_ledger(project).lines == ()
+
+
+def test_a_turn_from_before_there_were_layers_is_told_by_its_version(play: Play, project: Project):
+    wide = policy_create(project=project, name="wide", limits={"max_continuations": 1}).policy
+    turn = play("sim-essay", max_tokens=60, policy=wide)
+    Turn.objects.filter(pk=turn.pk).update(policy_sources=None)
+    turn.refresh_from_db()
+    stop = stop_of(turn)
+    assert stop is not None
+    assert (stop.source.level, stop.source.policy) == ("agent", "wide")
+    assert [(line.said.policy, line.turns) for line in the_ledger(project).lines] == [("wide", 1)]
+
+
+def test_what_is_said_and_stops_nothing_is_listed_apart(project: Project):
+    policy_create(project=project, name="idle", limits={"max_steps": 3})
+    assert [setting.field for setting in the_ledger(project).silent] == ["limits.max_steps"]

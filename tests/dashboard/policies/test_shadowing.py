@@ -1,0 +1,144 @@
+"""A draft judged beside what counts, over turns that really ran; none of them notices."""
+
+from datetime import timedelta
+from html import unescape
+
+import pytest
+from django.core.exceptions import ValidationError
+from django.test import Client
+from django.utils import timezone
+
+from agentcore.replay import what_if
+from dashboard.accounts.models import User
+from dashboard.agents.models import PolicyActivation, PolicyVersion, Project
+from dashboard.agents.policies import overridden
+from dashboard.agents.selectors import policy_version_active
+from dashboard.agents.services import policy_create
+from dashboard.policies import services, shadowing
+from dashboard.policies.models import Shadow, ShadowVerdict
+from dashboard.policies.selectors import tally_of
+from dashboard.timeline.services import turns_erase
+from dashboard.turns.history import recording_of
+from dashboard.turns.ids import first_id_at
+from tests.dashboard.driving import Play
+from tests.dashboard.pages import page
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def tight(project: Project) -> PolicyVersion:
+    """A draft that allows one continuation where five count."""
+    policy_create(project=project, name="wide", limits={"max_continuations": 5})
+    return policy_create(project=project, name="wide", limits={"max_continuations": 1}, activate=False)
+
+
+@pytest.fixture
+def shadow(tight: PolicyVersion, ann: User) -> Shadow:
+    return services.shadow_start(version=tight, by=ann)
+
+
+def verdicts(shadow: Shadow) -> dict[str, str]:
+    return {str(verdict.turn_id): verdict.word for verdict in shadow.verdicts.all()}
+
+
+def test_each_turn_is_judged_once_it_has_ended_and_keeps_its_own_end(play: Play, shadow: Shadow):
+    policy = shadow.version.policy
+    flips = play("sim-essay", name="a", max_tokens=150, policy=policy)
+    same = play("sim-essay", name="b", max_tokens=4000, policy=policy)
+    elsewhere = play("sim-essay", name="c", max_tokens=60)
+    before = {turn.id: (turn.status, turn.terminal_reason, turn.last_seq) for turn in (flips, same, elsewhere)}
+    assert shadowing.sweep() == 2
+    assert shadowing.sweep() == 0
+    assert verdicts(shadow) == {str(flips.id): "flipped", str(same.id): "same"}
+    for turn in (flips, same, elsewhere):
+        turn.refresh_from_db()
+        assert before[turn.id] == (turn.status, turn.terminal_reason, turn.last_seq)
+    flip = ShadowVerdict.objects.get(word="flipped")
+    assert (flip.before, flip.after) == ("completed", "retry_limit")
+    imagined = what_if(
+        recording_of(flips), overridden(recording_of(flips).policy, {"limits": {"max_continuations": 1}}), trace=False
+    )
+    assert imagined.final is not None
+    assert flip.tokens_delta == imagined.final.spent.output_tokens - flips.output_tokens
+    assert flip.calls_delta == imagined.final.spent.attempts - flips.attempts
+
+
+def test_where_the_recording_has_no_answer_nothing_is_guessed(play: Play, project: Project):
+    policy_create(project=project, name="wide", limits={"max_continuations": 0})
+    draft = policy_create(project=project, name="wide", limits={"max_continuations": 9}, activate=False)
+    shadow = services.shadow_start(version=draft)
+    play("sim-essay", max_tokens=60, policy=draft.policy)
+    shadowing.sweep()
+    tally = tally_of(shadow)
+    assert (tally.undecidable, tally.judged) == (1, 1)
+
+
+def test_an_override_of_the_turn_stands_before_the_draft_too(play: Play, shadow: Shadow):
+    turn = play(
+        "sim-essay",
+        max_tokens=150,
+        policy=shadow.version.policy,
+        overrides={"limits": {"max_continuations": 4}},
+    )
+    shadowing.sweep()
+    assert verdicts(shadow) == {str(turn.id): "same"}
+
+
+def test_turns_from_before_the_shadow_and_after_its_end_are_not_judged(play: Play, tight: PolicyVersion):
+    play("sim-essay", name="a", max_tokens=150, policy=tight.policy)
+    shadow = services.shadow_start(version=tight)
+    services.shadow_stop(shadow=shadow)
+    play("sim-essay", name="b", max_tokens=150, policy=tight.policy)
+    assert shadowing.sweep() == 0
+    assert verdicts(shadow) == {}
+
+
+def test_what_is_judged_is_not_read_again_and_what_runs_is_waited_for(play: Play, shadow: Shadow, monkeypatch):
+    turn = play("sim-essay", max_tokens=150, policy=shadow.version.policy)
+    monkeypatch.setattr(shadowing, "SKEW", timedelta(0))
+    type(turn).objects.filter(pk=turn.pk).update(status="running")
+    assert shadowing.sweep() == 0
+    shadow.refresh_from_db()
+    assert shadow.seen_to == turn.id
+    type(turn).objects.filter(pk=turn.pk).update(status="completed")
+    assert shadowing.sweep() == 1
+    assert shadowing.sweep() == 0
+    shadow.refresh_from_db()
+    assert turn.id < shadow.seen_to <= first_id_at(timezone.now() + timedelta(seconds=1))
+
+
+def test_a_verdict_goes_with_its_turn(play: Play, shadow: Shadow, project: Project, ann: User):
+    turn = play("sim-essay", max_tokens=150, policy=shadow.version.policy)
+    shadowing.sweep()
+    assert turns_erase(project=project, chosen=[turn.id], by=ann) == 1
+    assert verdicts(shadow) == {}
+
+
+def test_the_draft_is_promoted_with_its_tally_attached(play: Play, shadow: Shadow, anns: Client):
+    play("sim-essay", max_tokens=150, policy=shadow.version.policy)
+    shadowing.sweep()
+    policy = shadow.version.policy
+    html = page(anns, f"/policies/{policy.pk}")
+    assert "<b>1</b> would have gone another way" in html
+    told = unescape(
+        anns.post(f"/policies/shadows/{shadow.pk}/promote", {"why": "as tried"}, follow=True).content.decode()
+    )
+    assert "activated v2 after a shadow over 1 turns (0 same, 1 flipped, 0 undecidable)" in told
+    assert policy_version_active(policy=policy) == shadow.version
+    evidence = PolicyActivation.objects.get(version=shadow.version).evidence
+    assert (evidence["flipped"], evidence["judged"]) == (1, 1)
+    shadow.refresh_from_db()
+    assert shadow.ended_at is not None
+
+
+def test_what_counts_already_and_what_is_shadowed_already_is_refused(tight: PolicyVersion, shadow: Shadow):
+    with pytest.raises(ValidationError, match="in the shadow already"):
+        services.shadow_start(version=tight)
+    active = policy_version_active(policy=tight.policy)
+    assert active is not None
+    with pytest.raises(ValidationError, match="counts already"):
+        services.shadow_start(version=active)
+    services.shadow_stop(shadow=shadow)
+    with pytest.raises(ValidationError, match="ended already"):
+        services.shadow_stop(shadow=shadow)
