@@ -56,7 +56,8 @@ def _evidence(evidence: dict[str, Any] | None) -> str:
     if not evidence:
         return ""
     words = (f"{evidence.get(name, 0):,} {name}" for name in ("same", "flipped", "undecidable"))
-    return f" after a shadow over {evidence.get('judged', 0):,} turns ({', '.join(words)})"
+    judged = evidence.get("judged", 0)
+    return f" after a shadow over {judged:,} turn{'' if judged == 1 else 's'} ({', '.join(words)})"
 
 
 def _attachments(policy: Policy) -> Iterator[Entry]:

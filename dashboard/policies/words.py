@@ -23,6 +23,10 @@ LABELS = {
 }
 
 
+#: Units of which one is not the word without its last letter.
+ONE = {"retries": "retry"}
+
+
 def label_of(field: str) -> str:
     """A field in English."""
     part, _, name = field.partition(".")
@@ -44,7 +48,9 @@ def value_in_words(field: str, value: Any) -> str:
     part, _, name = field.partition(".")
     if part == "limits":
         limit = LIMIT_FIELDS[name]
-        return limit.unset or "no limit" if value is None else f"{number_in_words(value)} {limit.unit}"
+        if value is None:
+            return limit.unset or "no limit"
+        return f"{number_in_words(value)} {ONE.get(limit.unit, limit.unit[:-1]) if value == 1 else limit.unit}"
     if isinstance(value, list):
         return ", ".join(item if isinstance(item, str) else _written(item) for item in value) or "none"
     return f"{value:,}" if isinstance(value, int) else str(value).replace("_", " ")

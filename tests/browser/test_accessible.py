@@ -166,6 +166,10 @@ def test_nor_of_a_policy_and_its_versions(page: Page):
     page.locator("#result_list tbody th a").first.click()
     expect(page).to_have_url(re.compile("/change/"))
     check(page)
+    page.get_by_role("link", name="Versions, roll back, schedule").click()
+    check(page)
+    page.get_by_role("link", name="Compare versions").click()
+    check(page)
 
 
 def test_nor_of_signing_in(page: Page):
