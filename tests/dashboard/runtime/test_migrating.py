@@ -13,6 +13,20 @@ from dashboard.postgres import running_postgres
 
 CHECKOUT = Path(__file__).parents[3]
 BEFORE = ("turns", "0002_append_only")
+BEFORE_DRAFTS = ("agents", "0005_connection_prefill")
+VERSIONS = """
+WITH policy AS (
+    INSERT INTO agents_policy (id, project_id, name, created_at)
+    SELECT gen_random_uuid(), id, 'wide', '2026-01-01' FROM agents_project RETURNING id)
+INSERT INTO agents_policyversion (id, policy_id, version, limits, error_policy, tool_calls_on_truncation,
+                                  finish_reasons, criteria, created_at)
+SELECT gen_random_uuid(), id, n, '{}', '{}', 'execute_if_complete', '[]', '[]', '2026-01-01'::date + n
+  FROM policy, generate_series(1, 2) n
+"""
+COUNTED = """
+SELECT version.version, activation.starts_at = version.created_at FROM agents_policyactivation activation
+  JOIN agents_policyversion version ON version.id = activation.version_id ORDER BY activation.starts_at
+"""
 EMPTY: dict[str, Any] = {"text": "", "jsonb": "{}", "boolean": False, "uuid": "01a1ffc1-cd32-7036-aacf-1384ab66cefb"}
 NEEDED = """
 SELECT column_name, data_type FROM information_schema.columns
@@ -47,3 +61,14 @@ def test_turns_that_are_here_already_are_found_and_counted(data_dir: Path):
             counted = connection.execute("SELECT sum(count) FROM timeline_change").fetchone()
     assert found == [(True, True)]
     assert counted == (1,)
+
+
+def test_versions_that_are_here_already_count_from_when_they_were_made(data_dir: Path):
+    with running_postgres(data_dir, on_message=lambda message: None) as url:
+        migrate(url, *BEFORE_DRAFTS)
+        with psycopg.connect(url) as connection:
+            connection.execute(VERSIONS)
+        migrate(url)
+        with psycopg.connect(url) as connection:
+            counted = connection.execute(COUNTED).fetchall()
+    assert counted == [(1, True), (2, True)]
