@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 import pghistory
 from django.db import models
 
+from dashboard.turns.fields import storable_text
+
 if TYPE_CHECKING:
     from dashboard.accounts.models import User
 
@@ -35,5 +37,10 @@ def keep_changes(model: type[models.Model], *, but: tuple[str, ...] = ()) -> Non
 @contextmanager
 def on_behalf(by: "User | None", why: str = "") -> Iterator[None]:
     """What changes within is said to be this person's, for this reason."""
-    with pghistory.context(by=by.get_username() if by is not None else "", why=why.strip()[:MAX_WHY]):
+    with pghistory.context(by=by.get_username() if by is not None else "", why=reason(why)):
         yield
+
+
+def reason(why: str) -> str:
+    """Why something was done, as it is kept."""
+    return storable_text(why.strip())[:MAX_WHY]

@@ -8,7 +8,7 @@ from django.db import IntegrityError, models, transaction
 from django.utils import timezone
 
 from dashboard.agents import policy_validation
-from dashboard.agents.auditing import MAX_WHY
+from dashboard.agents.auditing import reason
 from dashboard.agents.criteria import criteria_clean
 from dashboard.agents.models import Agent, Connection, Policy, PolicyActivation, PolicyVersion, Project
 
@@ -129,7 +129,7 @@ def policy_create(
         policy = Policy(project=project, name=name)
         _save(policy)
     latest = policy.versions.aggregate(latest=models.Max("version"))["latest"] or 0
-    about = {"created_by": created_by, "why": why.strip()[:MAX_WHY]}
+    about = {"created_by": created_by, "why": reason(why)}
     version = PolicyVersion.objects.create(policy=policy, version=latest + 1, **about, **said)
     if activate:
         now = timezone.now()

@@ -9,7 +9,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from dashboard.agents import selectors
-from dashboard.agents.auditing import MAX_WHY, on_behalf
+from dashboard.agents.auditing import on_behalf, reason
 from dashboard.agents.models import Connection, Policy, PolicyActivation, PolicyAttachment, PolicyVersion, Project
 from dashboard.agents.services import policy_create
 from dashboard.agents.validation import provider_valid
@@ -59,7 +59,7 @@ def version_activate(
             policy_id=version.policy_id,
             version=version,
             starts_at=starts,
-            why=why.strip()[:MAX_WHY],
+            why=reason(why),
             evidence=evidence,
             created_by=by,
         )

@@ -17,6 +17,7 @@ from dashboard.agents import selectors as agents
 from dashboard.agents import versioning
 from dashboard.policies import selectors, services
 from dashboard.policies.filing import MAX_FILE, as_file, taken_in
+from dashboard.turns.fields import storable_text
 
 CHANGE = "agents.change_policy"
 MODELS_PLACE, PROVIDER_PLACE, SITE_PLACE = "model", "provider", "site"
@@ -78,9 +79,10 @@ def _said_why(request: HttpRequest) -> str:
 
 def _moment(text: str) -> datetime:
     try:
-        return datetime.fromisoformat(text).replace(tzinfo=UTC)
+        moment = datetime.fromisoformat(text)
     except ValueError as error:
         raise ValidationError(f"“{text[:40]}” is not a moment such as 2026-01-31T12:00.") from error
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 @changing
@@ -95,7 +97,8 @@ def withdraw(request: HttpRequest, activation_id: UUID) -> HttpResponse:
 @changing
 def attach(request: HttpRequest) -> HttpResponse:
     """Have a policy count for a connection's model, a provider or the site."""
-    project, said = agents.project_default(), request.POST
+    project = agents.project_default()
+    said = {name: storable_text(str(value)) for name, value in request.POST.items()}
 
     def act() -> None:
         place: dict[str, Any] = {}

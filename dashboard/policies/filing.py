@@ -80,6 +80,8 @@ def _read(body: bytes) -> dict[str, Any]:
         file = from_json(body, allow_inf_nan=False)
     except ValueError as error:
         raise ValidationError(f"This is not a JSON file: {error}.") from error
+    if b"\\u0000" in body:
+        raise ValidationError("The file holds the character U+0000, which nothing of a policy needs; take that out.")
     if not isinstance(file, Mapping) or file.get("whystop_policies") != 1:
         raise ValidationError("This is not a file of policies: it must say “whystop_policies”: 1.")
     policies, places = file.get("policies", []), file.get("attachments", [])

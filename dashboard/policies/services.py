@@ -7,7 +7,7 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.utils import timezone
 
-from dashboard.agents.auditing import MAX_WHY
+from dashboard.agents.auditing import reason
 from dashboard.agents.models import PolicyActivation, PolicyVersion
 from dashboard.agents.selectors import policy_version_active
 from dashboard.agents.versioning import version_activate
@@ -29,7 +29,7 @@ def shadow_start(*, version: PolicyVersion, by: "User | None" = None, why: str =
         version=version,
         started_at=timezone.now(),
         created_by=by,
-        why=why.strip()[:MAX_WHY],
+        why=reason(why),
     )
 
 

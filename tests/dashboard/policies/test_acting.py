@@ -228,6 +228,7 @@ def test_a_file_that_differs_makes_the_next_version(project: Project, two, ann: 
             "“x”: max_steps is 0",
         ),
         ('{"whystop_policies": 1, "attachments": [{"policy": "gone"}]}', "names the policy “gone”"),
+        ('{"whystop_policies": 1, "attachments": [{"policy": "\\u0000"}]}', "the character U+0000"),
     ],
 )
 def test_a_file_that_is_none_changes_nothing_and_is_answered_in_words(anns: Client, project: Project, body, words):
@@ -253,3 +254,11 @@ def test_changes_to_agents_are_told_on_their_page(browser: Client, project: Proj
     html = page(browser, "/policies/changes")
     assert "changed the agent essay: max_tokens 60 → 90" in html
     assert "made the connection near" in html
+
+
+def test_what_no_text_may_hold_breaks_nothing(anns: Client, two):
+    assert "counts from now on" in acted(anns, "activate", two[0].pk, why="a\x00b")
+    assert "not there any more" not in acted(anns, "attach", policy="wide", level="site", why="\x00")
+    there = {"policy": "wide", "level": "model", "connection": "near\x00", "model": "\x00"}
+    assert anns.post(reverse("policies:attach"), there).status_code == 404
+    assert anns.post(reverse("policies:attach"), {"policy": "\x00", "level": "site"}).status_code == 404
