@@ -20,7 +20,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ("agents", "0008_policies_stand"),
-        ("turns", "0005_policy_sources"),
+        ("turns", "0006_policy_sources"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
