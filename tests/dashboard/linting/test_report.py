@@ -48,7 +48,7 @@ def test_the_timeline_finds_and_counts_such_turns(browser: Client, lie: Turn, pl
     found = page(browser, "/?lint=relabelled")
     assert f"row-{lie.id}" in found
     assert f"row-{honest.id}" not in found
-    assert 'data-reason="relabelled"' in found
+    assert 'data-reason="output_at_cap"' in found
     assert "Signs of a cut" in page(browser, "/timeline/facets")
 
 
