@@ -16,6 +16,7 @@ import psycopg
 import pytest
 from django.conf import settings
 from django.db import connections
+from pytest_django import DjangoDbBlocker
 
 from dashboard.postgres import Share, start
 from dashboard.runtime.database import database_settings
@@ -70,6 +71,17 @@ def _drop_what_killed_sessions_left(url: str) -> None:
             found = re.match(_NAME.format(pid=r"(\d+)"), name)
             if found and not Path("/proc", found[1]).exists():
                 connection.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """A thread that ran for an event loop may have kept its connection; the database is dropped all the same."""
+    yield
+    with django_db_blocker.unblock(), connections["default"].cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
 
 
 @pytest.hookimpl(wrapper=True)

@@ -39,11 +39,12 @@ class Role(StrEnum):
 WATCHING = ("turns.export_turn",)
 OPERATING = tuple(f"turns.{codename}" for codename, _ in TURN_PERMISSIONS)
 #: Apps whose tables an admin may look at and change beside what an operator may.
-ADMINISTERED = ("accounts", "agents", "tools", "sharing", "commenting")
+ADMINISTERED = ("accounts", "agents", "tools", "sharing", "commenting", "policies")
 
 START, CONTROL, REPLAY, TAG, COMMENT, SHARE, EXPORT, IMPORT, KEEP = OPERATING
 ERASE = "turns.delete_turn"  #: Django's own
 MAKE_POLICY = "agents.add_policy"
+CHANGE_POLICY = "agents.change_policy"
 
 #: What changes something, by the address's route: the permission it needs; None: everyone who may come in.
 ACTIONS: Mapping[str, str | None] = {
@@ -71,13 +72,24 @@ ACTIONS: Mapping[str, str | None] = {
     "export": EXPORT,
     "timeline/tag": TAG,
     "timeline/erase": ERASE,
-    "timeline/backtest": REPLAY,
+    "backtests/new": REPLAY,
+    "backtests/<uuid:backtest_id>/cancel": REPLAY,
+    "backtests/limits/keep": MAKE_POLICY,
+    "policies/import": CHANGE_POLICY,
+    "policies/attach": CHANGE_POLICY,
+    "policies/attachments/<uuid:attachment_id>/detach": CHANGE_POLICY,
+    "policies/versions/<uuid:version_id>/activate": CHANGE_POLICY,
+    "policies/versions/<uuid:version_id>/shadow": CHANGE_POLICY,
+    "policies/activations/<uuid:activation_id>/withdraw": CHANGE_POLICY,
+    "policies/shadows/<uuid:shadow_id>/stop": CHANGE_POLICY,
+    "policies/shadows/<uuid:shadow_id>/promote": CHANGE_POLICY,
     "timeline/views": KEEP,
     "timeline/views/<uuid:view_id>/rename": KEEP,
     "timeline/views/<uuid:view_id>/delete": KEEP,
     "timeline/views/<uuid:view_id>/opens": KEEP,
     "api/v1/connections": "agents.add_connection",
     "api/v1/policies": MAKE_POLICY,
+    "api/v1/policies/<name>/activations": CHANGE_POLICY,
     "api/v1/agents": "agents.add_agent",
     "api/v1/conversations": START,
     "api/v1/conversations/<conversation_id>": START,
@@ -88,6 +100,7 @@ ACTIONS: Mapping[str, str | None] = {
     "api/v1/turns/<turn_id>/comments": COMMENT,
     "api/v1/turns/import": IMPORT,
     "api/v1/backtests": REPLAY,
+    "api/v1/backtests/<backtest_id>/cancel": REPLAY,
     "api/v1/simulator/scripts": START,
 }
 #: Reading that is an action: a turn leaves as a file.

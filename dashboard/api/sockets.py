@@ -20,6 +20,7 @@ from django.http import HttpResponse, QueryDict
 from django.urls import resolve
 from pydantic_core import from_json
 
+from dashboard.accounts import roles
 from dashboard.api.problems import problem
 from dashboard.api.reading import MAX_BODY, TOO_LARGE
 from dashboard.api.streaming import key_of, seq_asked
@@ -88,7 +89,8 @@ class TurnSocket(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is un
         return None if there.status_code < 400 else there, follower
 
     def _ask(self, method: str, part: str, body: Any = None) -> HttpResponse:
-        """The API's own answer, so that rights, bodies and errors are the same. Called in a thread."""
+        """The API's own answer, so that bodies and errors are the same; no middleware is passed, so rights are asked
+        here, by the same table. Called in a thread."""
         path = f"/api/v1/turns/{self.turn_id}{part}"
         sent = b"" if body is None else json.dumps(body).encode()
         headers = [(b"content-type", b"application/json"), (b"content-length", str(len(sent)).encode())]
@@ -99,6 +101,9 @@ class TurnSocket(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is un
         # The door has seen that no other site's page opened the socket.
         request._dont_enforce_csrf_checks = True  # type: ignore[attr-defined]
         found = resolve(path)
+        permission = roles.needed(method, found.route)
+        if not roles.may(request.user, permission):
+            return problem(403, roles.refusal(permission))
         answer: HttpResponse = found.func(request, *found.args, **found.kwargs)
         return answer
 

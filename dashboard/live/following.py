@@ -79,7 +79,7 @@ class Follower:
     def _ended(self) -> list[Message]:
         self.over = True
         with suppress(Turn.DoesNotExist):
-            return [Message("end", _json(turn_shown(selectors.turn_get(self.turn_id))))]
+            return [Message("end", _json({**turn_shown(selectors.turn_get(self.turn_id)), "waiting": None}))]
         return []
 
 

@@ -105,17 +105,20 @@ def counts(*, project: Project, since: datetime | None = None, until: datetime |
         return dict(cursor.fetchall())
 
 
-def counted(since: datetime | None, until: datetime | None, *, longest: int = LEVELS[0]) -> str:
-    """A query for the rows that a count of this time sums up, (start, cohort, count); no piece is longer than `longest`
-    seconds, and none where the time has no bound is."""
-    if since is None and until is None and longest == LEVELS[0]:
+def counted(since: datetime | None, until: datetime | None, *, longest: int | None = None) -> str:
+    """A query for the rows that a count of this time sums up, (start, cohort, count). No piece is longer than `longest`
+    seconds; None: whatever is shortest, also one piece for all time."""
+    if since is None and until is None and longest is None:
         ever = PIECE.format(seconds=EVER, start=EPOCH, end=END)
         return f"{ever} UNION ALL {CHANGES.format(start=EPOCH, end=END)}"
     since, until = since or EPOCH, min(until or END, END)
     first, last = _ceiling(since, 60), _floor(until, 60)
     if first >= last:
         return _edge(since, until)
-    parts = [PIECE.format(seconds=span.seconds, start=span.start, end=span.end) for span in spans(first, last, longest)]
+    parts = [
+        PIECE.format(seconds=span.seconds, start=span.start, end=span.end)
+        for span in spans(first, last, longest or LEVELS[0])
+    ]
     edges = [_edge(low, high) for low, high in ((since, first), (last, until)) if low < high]
     return " UNION ALL ".join([*parts, CHANGES.format(start=first, end=last), *edges])
 

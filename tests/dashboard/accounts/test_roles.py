@@ -17,6 +17,7 @@ from dashboard.accounts.models import User
 from dashboard.accounts.roles import (
     ACTIONS,
     ADMINISTERED,
+    CHANGE_POLICY,
     ERASE,
     MAKE_POLICY,
     OPERATING,
@@ -30,9 +31,10 @@ from dashboard.turns.models import Turn
 
 pytestmark = pytest.mark.django_db
 MIGRATION = import_module("dashboard.accounts.migrations.0002_roles")
+LATER = import_module("dashboard.accounts.migrations.0003_roles_of_policies")
 ANYTHING = {"uuid": "01890000-0000-7000-8000-000000000000", "int": "1", "str": "nothing"}
 KINDS = {"name": "str"}  #: of what a route names without saying its kind
-OF_ADMINS = {MAKE_POLICY, ERASE, "agents.add_connection", "agents.add_agent"}
+OF_ADMINS = {MAKE_POLICY, CHANGE_POLICY, ERASE, "agents.add_connection", "agents.add_agent"}
 ClientOf = Callable[..., Client]
 
 
@@ -57,6 +59,7 @@ def address(route: str) -> str:
 def client_of() -> ClientOf:
     """A signed-in browser of someone with a role."""
     MIGRATION.make_roles(apps, None)
+    LATER.give_admins(apps, None)
 
     def sign_in(role: Role | None) -> Client:
         user = User.objects.create(username=f"someone-{role}")
@@ -81,7 +84,7 @@ def test_the_table_names_only_addresses_there_are():
 def test_the_roles_of_the_migration_are_those_of_the_table():
     assert tuple(f"turns.{codename}" for codename in MIGRATION.WATCHING) == WATCHING
     assert tuple(f"turns.{codename}" for codename in MIGRATION.OPERATING) == OPERATING
-    assert MIGRATION.ADMINISTERED == ADMINISTERED
+    assert {*MIGRATION.ADMINISTERED, *LATER.GROWN} == {*ADMINISTERED}
     assert tuple(Turn._meta.permissions) == roles.TURN_PERMISSIONS
 
 

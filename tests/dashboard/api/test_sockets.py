@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from channels.db import aclose_old_connections, database_sync_to_async
 from channels.testing import WebsocketCommunicator
+from django.contrib.auth.models import Permission
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -224,6 +225,7 @@ async def test_a_stranger_is_closed_before_anything_is_looked_at():
 @pytest.fixture
 def clerk(held: Turn) -> tuple[User, str]:
     user = User.objects.create_user("clerk")
+    user.user_permissions.add(Permission.objects.get(codename="control_turn"))
     return user, api_token_create("clerk's", user=user)[1]
 
 
@@ -233,9 +235,9 @@ async def test_a_token_may_act_as_it_may_at_the_api(held: Turn, clerk: tuple[Use
     assert (await database_sync_to_async(Signal.objects.get)()).by == "clerk"
 
 
-async def test_a_session_without_the_right_to_write_may_watch_and_not_act(held: Turn, clerk: tuple[User, str]):
+async def test_who_has_no_right_to_control_may_watch_and_not_act(held: Turn):
     wire = WebsocketCommunicator(router(), f"/ws/turns/{held.id}/?format=json")
-    wire.scope["user"] = clerk[0]
+    wire.scope["user"] = await database_sync_to_async(User.objects.create_user)("watcher")
     assert (await wire.connect())[0]
     socket = Socket(wire)
     assert (await socket.next())["type"] == "record"

@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
-from typing import Any
 
 import pytest
 from channels.db import database_sync_to_async
@@ -115,7 +114,7 @@ class Viewer:
                 self.take(message["text"])
 
 
-TURN_IDS = frozenset({"turn-head", "machine", "answer", "moments", "attempts", "deck", "turn-break"})
+TURN_IDS = frozenset({"turn-head", "machine", "answer", "moments", "attempts", "deck", "operate", "turn-break"})
 
 
 def fresh(conversation: Conversation) -> dict[str, str]:
@@ -156,13 +155,12 @@ def _settled(html: str) -> str:
 
 def dropping(monkeypatch: pytest.MonkeyPatch, share: float) -> None:
     """The layer loses this share of its messages."""
-    send, chance = announcing._send, random.Random(7)
+    say, chance = announcing._say, random.Random(7)
 
-    async def lossy(group: str, message: dict[str, Any]) -> None:
-        if chance.random() >= share:
-            await send(group, message)
+    def lossy(words: dict[str, announcing.Message]) -> None:
+        say({group: message for group, message in words.items() if chance.random() >= share})
 
-    monkeypatch.setattr(announcing, "_send", lossy)
+    monkeypatch.setattr(announcing, "_say", lossy)
 
 
 async def burst(agent: Agent, conversation: Conversation) -> None:

@@ -12,6 +12,7 @@ from dashboard.live.driver import Driver
 from dashboard.live.finding import left_behind, waiting_since
 from dashboard.live.inbox import Inbox, signal_put_away
 from dashboard.live.models import Signal
+from dashboard.live.offload import in_database
 from dashboard.live.services import turn_cancel, turn_start
 from dashboard.live.transport import Transport
 from dashboard.simulator.texts import ESSAY
@@ -82,7 +83,7 @@ def test_a_driver_whose_turn_was_taken_over_stops_in_the_middle_of_its_stream(ag
         async with Transport() as transport:
             sleeper = Driver(turn.id, transport, Inbox())
             sleeping = asyncio.create_task(sleeper.drive())
-            while sleeper.exchange is None or sleeper.exchange.first_token is None:
+            while sleeper.performer.exchange is None or sleeper.performer.exchange.first_token is None:
                 await asyncio.sleep(0.02)
             await Driver(turn.id, transport, Inbox()).drive()
             with pytest.raises(LostTurnError):
@@ -92,7 +93,7 @@ def test_a_driver_whose_turn_was_taken_over_stops_in_the_middle_of_its_stream(ag
     sleeper = asyncio.run(overtaken())
     turn.refresh_from_db()
     assert (turn.status, turn.output_text) == ("completed", ESSAY)
-    assert sleeper.exchange.received < len(ESSAY) * 100
+    assert sleeper.performer.exchange.received < len(ESSAY) * 100
     assert [record.seq for record in Record.objects.filter(turn_id=turn.id).order_by("seq")] == [1, 2, 3]
     assert verify(recording_of(turn)).verified
 
@@ -124,8 +125,8 @@ async def test_two_drivers_of_one_process_do_not_share_their_signals():
 @pytest.mark.parametrize(("waited", "left"), [(0.0, 60.0), (59.9, 0.1), (600.0, 0.0)])
 async def test_what_was_waited_of_a_backoff_is_not_waited_again(waited, left):
     driver = Driver(Turn().id, Transport(), Inbox())
-    driver.waiting_since = datetime.now(UTC) - timedelta(seconds=waited)
-    waiting = asyncio.create_task(driver._wait(60.0))
+    driver.performer.waiting_since = datetime.now(UTC) - timedelta(seconds=waited)
+    waiting = asyncio.create_task(driver.performer.wait(60.0))
     done, _ = await asyncio.wait({waiting}, timeout=5.0 if left < 1 else 0.05)
     assert bool(done) is (left < 1)
     waiting.cancel()
@@ -141,7 +142,7 @@ def test_a_backoff_begins_with_its_error_however_often_it_is_taken_over(agent_of
     async def abandoned_in_backoff() -> None:
         async with Transport() as transport:
             task = asyncio.create_task(Driver(turn.id, transport, Inbox()).drive())
-            while (await driving.in_database(Turn.objects.get, id=turn.id)).state != "backoff":
+            while (await in_database(Turn.objects.get, id=turn.id)).state != "backoff":
                 await asyncio.sleep(0.01)
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
@@ -159,6 +160,5 @@ def test_a_backoff_begins_with_its_error_however_often_it_is_taken_over(agent_of
 async def taken_over(turn: Turn) -> None:
     async with Transport() as transport:
         driver = Driver(turn.id, transport, Inbox())
-        driver.loaded = await driving.in_database(driving.load, turn.id)
-        driver.standing = driver.loaded.standing
+        driver.take(await in_database(driving.load, turn.id))
         await driver._begin()

@@ -19,6 +19,7 @@ from dashboard.live import driver as driving
 from dashboard.live.driver import Driver
 from dashboard.live.inbox import Inbox
 from dashboard.live.models import Signal
+from dashboard.live.offload import in_database
 from dashboard.live.services import turn_cancel, turn_control, turn_start
 from dashboard.live.transport import Transport
 from dashboard.simulator.texts import ESSAY
@@ -178,7 +179,7 @@ def drive_from_the_start(turn: Turn) -> None:
     async def run() -> None:
         async with Transport() as transport:
             late = Driver(turn.id, transport, Inbox())
-            late.loaded = await driving.in_database(driving.load, turn.id)
+            late.take(await in_database(driving.load, turn.id))
             late.standing = Standing(late.loaded.standing.policy, Snapshot(), 0, None, turn.started_at, turn.started_at)
             await late._begin()
 
@@ -201,14 +202,14 @@ async def cancel_when_it_speaks(turn: Turn) -> Turn:
         polling = asyncio.create_task(inbox.run())
         driver = Driver(turn.id, transport, inbox)
         driving_task = asyncio.create_task(driver.drive())
-        while driver.exchange is None or driver.exchange.first_token is None:
+        while driver.performer.exchange is None or driver.performer.exchange.first_token is None:
             await asyncio.sleep(0.02)
         await asyncio.sleep(0.3)
-        await driving.in_database(turn_cancel, turn=turn, by="a tester")
+        await in_database(turn_cancel, turn=turn, by="a tester")
         await driving_task
         polling.cancel()
         await asyncio.gather(polling, return_exceptions=True)
-    return await driving.in_database(lambda: Turn.objects.get(id=turn.id))
+    return await in_database(lambda: Turn.objects.get(id=turn.id))
 
 
 def test_a_turn_held_at_a_breakpoint_goes_on_under_a_raised_limit(agent_of: AgentOf):
@@ -276,7 +277,7 @@ async def abandon_when_it_speaks(turn: Turn) -> None:
     async with Transport() as transport:
         driver = Driver(turn.id, transport, Inbox())
         task = asyncio.create_task(driver.drive())
-        while driver.exchange is None or driver.exchange.first_token is None:
+        while driver.performer.exchange is None or driver.performer.exchange.first_token is None:
             await asyncio.sleep(0.02)
         await asyncio.sleep(0.4)
         task.cancel()
@@ -305,15 +306,15 @@ async def test_what_has_happened_comes_before_a_signal_of_the_same_instant(trans
     """A cancel that arrives as a call ends must not cost the answer."""
     driver = Driver(uuid4(), Transport(), Inbox())
     driver.standing = Standing(Policy(), Snapshot(), 0, None, None, None)
-    driver.work = asyncio.create_task(asyncio.sleep(0, result=WokeUp(1.0)))
+    driver.performer.work = asyncio.create_task(asyncio.sleep(0, result=WokeUp(1.0)))
     signals: asyncio.Queue[Signal] = asyncio.Queue()
     signals.put_nowait(Signal(action="hold", by="a tester"))
-    await driver.work
+    await driver.performer.work
     assert await driver._next_event(Wait(1.0), signals) == (WokeUp(1.0), None)
     event, signal = await driver._next_event(Wait(60.0), signals)
     assert isinstance(event, OperatorActed)
     assert signal is not None
-    await driver._drop_work()
+    await driver.performer.drop()
 
 
 def test_a_signal_that_a_driver_did_not_record_is_handed_to_the_next(agent_of: AgentOf):

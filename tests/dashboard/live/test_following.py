@@ -142,7 +142,7 @@ def layer_of(request: pytest.FixtureRequest) -> Layer:
     if request.param == "memory":
         shared = InMemoryChannelLayer()
         return lambda: shared
-    host = {"address": request.getfixturevalue("redis_url"), "socket_timeout": None}
+    host = {"address": request.getfixturevalue("redis").url, "socket_timeout": None}
     return lambda: RedisPubSubChannelLayer(hosts=[host])
 
 

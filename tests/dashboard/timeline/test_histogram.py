@@ -63,6 +63,15 @@ def test_buckets_are_without_gaps_and_as_long_as_the_range_wants():
     assert of(since=NOW - timedelta(days=30), until=NOW + timedelta(hours=1)).buckets[0].seconds == 6 * 3600
 
 
+def test_days_are_counted_as_days_where_no_range_is_asked_for():
+    make_turn(NOW)
+    make_turn(NOW - timedelta(days=38))
+    rollups.fold()
+    found = of()
+    assert [bucket.seconds for bucket in found.buckets] == [86_400] * 39
+    assert [dict(bucket.counts) for bucket in found.buckets] == [{"": 1}, *[{}] * 37, {"": 1}]
+
+
 def test_the_filters_times_are_its_ends_to_the_second():
     make_turn(NOW + timedelta(seconds=10))
     make_turn(NOW + timedelta(seconds=50))

@@ -29,8 +29,9 @@ def test_every_thing_an_operator_can_change_is_said():
 
 def test_a_field_that_is_added_to_the_event_is_said_too():
     said = {"at", "by", "action", "run_to"}
+    measured = {"waited"}  # by the driver, of the call in flight
     told = {"limits", "error_policy", "max_tokens", "model", "system_prompt", "messages", "tool_call", "tool_result"}
-    assert set(OperatorActed.__dataclass_fields__) == said | told | {"breakpoints", "answer"}
+    assert set(OperatorActed.__dataclass_fields__) == said | told | measured | {"breakpoints", "answer"}
 
 
 def test_a_sentence_says_who_and_what():
