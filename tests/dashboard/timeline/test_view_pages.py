@@ -1,4 +1,5 @@
 import pytest
+from django.contrib.auth.models import Permission
 from django.test import Client
 
 from dashboard.accounts.models import User
@@ -18,8 +19,9 @@ def view(browser: Client) -> SavedView:
 
 @pytest.fixture
 def other(db: None) -> Client:
-    client = Client()
-    client.force_login(User.objects.create_user("other"))
+    client, user = Client(), User.objects.create_user("other")
+    user.user_permissions.add(Permission.objects.get(codename="keep_view"))
+    client.force_login(user)
     return client
 
 
