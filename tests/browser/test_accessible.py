@@ -47,6 +47,7 @@ def check(page: Page, prepare: Callable[[Page], None] = lambda page: None, *, wi
     wrong = []
     for size, scheme in LOOKS:
         page.set_viewport_size({"width": size["width"], "height": size["height"]})
+        page.evaluate("scrollTo(0, 0)")  # what sticks to an edge covers whatever happens to be scrolled there
         page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
         prepare(page)
         wrong += [f"{scheme}, {size['width']}: {sentence}" for sentence in violations(page, within)]
