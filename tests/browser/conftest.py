@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from dashboard.postgres.processes import end_all
 from tests.browser.journeys import ask, ended
@@ -31,6 +31,7 @@ ARGUMENTS = [
 DESK = {"width": 1280, "height": 900}
 PHONE = {"width": 390, "height": 844}
 NewPage = Callable[..., Page]
+expect.set_options(timeout=15_000)  # a machine that is busy is not at fault
 
 
 @contextmanager

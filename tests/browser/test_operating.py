@@ -138,9 +138,18 @@ def test_a_refusal_names_who_refused(page: Page):
     expect(page.locator("#answer .act")).to_contain_text("operator: refuse")
 
 
+def resting(page: Page, selector: str) -> object:
+    """Where an element lies once nothing moves it any more."""
+    box = None
+    while (now := page.locator(selector).bounding_box()) != box:
+        box = now
+        page.wait_for_timeout(200)
+    return box
+
+
 def test_what_is_wrong_is_said_at_its_field_and_what_was_typed_stays(page: Page):
     calling(page)
-    before = page.locator("#machine").bounding_box()
+    before = resting(page, "#machine")
     drawer(page)
     assert page.locator("#machine").bounding_box() == before
     page.get_by_label("Continuations", exact=True).fill("-1")
