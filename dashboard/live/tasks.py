@@ -14,6 +14,7 @@ from dashboard.live.engine import engine
 from dashboard.live.jobs import job_hasten, job_is_ours, job_renew
 from dashboard.live.offload import in_database, patiently
 from dashboard.live.services import turn_give_up
+from dashboard.turns.models import Turn
 from dashboard.turns.recorder import LostTurnError
 
 log = structlog.get_logger(__name__)
@@ -30,7 +31,7 @@ async def drive_turn(context: JobContext, turn_id: str, failures: int = 0) -> No
     assert job is not None, "a job that runs has an id"
     try:
         await Driver(UUID(turn_id), engine.transport, engine.inbox, slots=engine.slots).drive()
-    except LostTurnError as error:
+    except (LostTurnError, Turn.DoesNotExist) as error:
         log.info("turn_lost", turn=turn_id, why=str(error))
     except asyncio.CancelledError:
         # The worker stops: whoever works on takes the turn up at once.

@@ -140,11 +140,11 @@ def test_a_refusal_names_who_refused(page: Page):
 
 def resting(page: Page, selector: str) -> object:
     """Where an element lies once nothing moves it any more."""
-    box = None
-    while (now := page.locator(selector).bounding_box()) != box:
-        box = now
+    boxes = [page.locator(selector).bounding_box()]
+    while len(boxes) < 2 or boxes[-1] is None or boxes[-1] != boxes[-2]:
         page.wait_for_timeout(200)
-    return box
+        boxes.append(page.locator(selector).bounding_box())
+    return boxes[-1]
 
 
 def test_what_is_wrong_is_said_at_its_field_and_what_was_typed_stays(page: Page):

@@ -10,7 +10,7 @@ from tests.browser.journeys import LONG, ask, ended, words
 
 def cut_off_and_tried_again(page: Page, tmp_path: Path) -> None:
     """60 tokens a call: cut, continued three times, partial; what more would have done is not in the recording."""
-    ask(page, "sim-essay", "Why do agents stop?", max_tokens=60)
+    ask(page, "sim-essay", "Why do agents stop too early?", max_tokens=60)
     address = ended(page)
     page.screenshot(path=tmp_path / "live.png")
     expect(page.locator(".verdict")).to_contain_text("Cut off by max_tokens 4 times")
@@ -19,7 +19,7 @@ def cut_off_and_tried_again(page: Page, tmp_path: Path) -> None:
     expect(page.locator("#answer .notice")).to_contain_text("This answer is incomplete: 3 of 3 continuations used.")
 
     page.goto("/?stop_reason=retry_limit&q=agents")
-    page.get_by_role("link", name="Why do agents stop?").click()
+    page.get_by_role("link", name="Why do agents stop too early?").click()
     expect(page).to_have_url(re.compile(address))
     page.screenshot(path=tmp_path / "turn.png")
 

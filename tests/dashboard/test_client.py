@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from django.db import connection
 
 from dashboard.accounts.services import bootstrap_token_ensure
 from dashboard.agents.models import Connection
@@ -55,7 +56,9 @@ def essay(agent_of: AgentOf) -> str:
 
 @pytest.fixture
 def working(db: None) -> Iterator[None]:
-    """A worker, in a thread of its own."""
+    """A worker, in a thread of its own, which finds no jobs that tests before left behind."""
+    with connection.cursor() as cursor:
+        cursor.execute("DELETE FROM procrastinate_jobs")
     loop = asyncio.new_event_loop()
     stop = asyncio.Event()
     thread = threading.Thread(target=lambda: loop.run_until_complete(worker.run(stop)), daemon=True)
