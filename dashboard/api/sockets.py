@@ -102,7 +102,7 @@ class TurnSocket(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is un
         request._dont_enforce_csrf_checks = True  # type: ignore[attr-defined]
         found = resolve(path)
         permission = roles.needed(method, found.route)
-        if not roles.may(request.user, permission):
+        if permission is not None and not roles.may(request.user, permission):
             return problem(403, roles.refusal(permission))
         answer: HttpResponse = found.func(request, *found.args, **found.kwargs)
         return answer
