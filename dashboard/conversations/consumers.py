@@ -1,7 +1,8 @@
-"""The socket of a conversation's page. It sends the parts whose keys differ from those the page was made with."""
+"""What the socket of a conversation's page shows: the parts whose keys differ from those a page was made with."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Hashable, Mapping
+from typing import NamedTuple, cast
+from uuid import UUID
 
 from django.http import QueryDict
 
@@ -10,36 +11,62 @@ from dashboard.agents.selectors import agent_get, project_default
 from dashboard.conversations.models import Conversation
 from dashboard.conversations.places import number_of, uuid_of
 from dashboard.conversations.selectors import conversation_get
-from dashboard.conversations.showing import PARTS, changed, rendered, talk_of
+from dashboard.conversations.showing import PARTS, Talk, begun_at, changed, rendered, talk_of
 from dashboard.live.announcing import TIMELINE_GROUP
-from dashboard.live.watching import Watcher
+from dashboard.live.scenes import Scene
 
 
-class ConversationConsumer(Watcher):
+class TalkShows(NamedTuple):
+    """What a page shows of a conversation: the keys of its parts, and the position of the first turn it has."""
+
+    keys: tuple[tuple[str, str], ...] = ()
+    since: int | None = None
+
+
+class ConversationScene(Scene):
     """One conversation with an agent, or, where the page has none yet, what else was said to the agent."""
 
     group = TIMELINE_GROUP
     pace = 0.3
 
-    def begin(self, given: QueryDict, /, **route: Any) -> None:
-        self.name: str = route["name"]
-        self.conversation = uuid_of(given.get("conversation"))
-        self.since = number_of(given.get("from"))
-        self.keys: Mapping[str, str] = {part: str(given[part]) for part in PARTS if part in given}
+    def __init__(self, name: str, conversation: UUID | None) -> None:
+        self.subject = self.name, self.conversation = name, conversation
+        self.talk: Talk | None = None  #: None: the agent or the conversation is gone, or was not looked at
+        self._rendered: dict[tuple[str, str], str] = {}  #: of this look, by part and key
 
-    def is_waiting(self) -> bool:
-        return True
-
-    def news(self) -> list[str]:
-        """Nothing where the agent or the conversation is gone."""
+    def look(self) -> None:
         project = project_default()
+        self._rendered.clear()
         try:
             agent = agent_get(project=project, name=self.name)
             talk = conversation_get(self.conversation, project=project) if self.conversation else None
+            self.talk = talk_of(agent, talk)
         except (Agent.DoesNotExist, Conversation.DoesNotExist):
-            return []
-        now = talk_of(agent, talk, since=self.since)
-        # A page without a conversation may show a turn of its own; only the list beside it is kept up to date.
-        known = self.keys if talk else {**now.keys, "others": self.keys.get("others", "")}
-        parts, self.keys, self.since = changed(known, now.keys), now.keys, now.since
-        return [rendered(now, part) for part in parts]
+            self.talk = None
+
+    def since(self, shows: Hashable) -> tuple[list[str], Hashable]:
+        if self.talk is None:
+            return [], shows
+        page = cast("TalkShows | None", shows) or TalkShows()
+        now = begun_at(self.talk, page.since)
+        before: Mapping[str, str] = dict(page.keys)
+        if now.conversation is None:
+            # Such a page may show a turn of its own; only the list beside it is kept up to date.
+            before = {**now.keys, "others": before.get("others", "")}
+        told = [self._part(now, part) for part in changed(before, now.keys)]
+        return told, TalkShows(tuple(now.keys.items()), now.since)
+
+    def _part(self, now: Talk, part: str) -> str:
+        key = (part, now.keys[part])
+        if key not in self._rendered:
+            self._rendered[key] = rendered(now, part)
+        return self._rendered[key]
+
+
+def watch_conversation(given: QueryDict, /, *, name: str) -> tuple[Scene, Hashable]:
+    """A page says which conversation it shows, from which turn on, and by `keys` the parts it was made of."""
+    keys = tuple((part, str(given[part])) for part in PARTS if part in given)
+    return (
+        ConversationScene(name, uuid_of(given.get("conversation"))),
+        TalkShows(keys, number_of(given.get("from"))),
+    )

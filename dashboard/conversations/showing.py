@@ -5,7 +5,7 @@ differs and nothing else. The text that streams is the newest turn's own affair:
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
 from urllib.parse import urlencode
@@ -119,6 +119,11 @@ def talk_of(
     first = turns.said[-SHOWN:][0].position if turns.said else 1
     others = tuple(titled(agent_id=agent.pk, limit=OTHERS))
     return Talk(agent, conversation, turns, sum(place.tokens for place in places), since or first, others, alone)
+
+
+def begun_at(talk: Talk, since: int | None) -> Talk:
+    """The conversation as a page shows it that begins with the turn at this position; None: as it is."""
+    return talk if since is None else replace(talk, since=since)
 
 
 def changed(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:

@@ -5,7 +5,7 @@ from typing import Any
 from django.urls import path
 
 from dashboard.api.formats import by_format
-from dashboard.conversations.consumers import ConversationConsumer
+from dashboard.conversations.consumers import watch_conversation
 from dashboard.live import consumers
 from dashboard.live.entering import Entrance
 from dashboard.replay.consumers import watch_rerun
@@ -21,5 +21,5 @@ websocket_urlpatterns: list[Any] = [
     _socket("ws/timeline/", Entrance(watch_timeline)),
     _socket("ws/turns/<uuid:turn_id>/", by_format(Entrance(consumers.watch_turn))),
     _socket("ws/turns/<uuid:turn_id>/rerun/", Entrance(watch_rerun)),
-    _socket("ws/agents/<str:name>/", ConversationConsumer.as_asgi()),
+    _socket("ws/agents/<str:name>/", Entrance(watch_conversation)),
 ]

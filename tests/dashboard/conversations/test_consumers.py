@@ -14,12 +14,14 @@ from django.db import connections
 
 from dashboard.accounts.services import one_time_code_create
 from dashboard.agents.models import Agent, Connection
+from dashboard.conversations.consumers import ConversationScene
 from dashboard.conversations.models import Conversation
 from dashboard.conversations.selectors import conversation_get
 from dashboard.conversations.services import budget_set, conversation_start
 from dashboard.conversations.showing import PARTS, Talk, page_context, rendered, talk_of
 from dashboard.live import announcing
 from dashboard.live.services import turn_cancel, turn_start
+from dashboard.live.viewers import UNKNOWN
 from dashboard.turns.models import Turn
 from tests.dashboard.conversations.conftest import Say
 from tests.dashboard.dialling import dialled
@@ -217,6 +219,16 @@ async def test_a_page_that_is_up_to_date_is_sent_nothing(say: Say, conversation:
     await database_sync_to_async(viewer.open)()
     async with dialled(viewer.address) as socket:
         assert await socket.receive_nothing(timeout=1.5)
+
+
+def test_what_many_are_to_be_sent_is_rendered_once(say: Say, conversation: Conversation):
+    drive(say("One?"))
+    scene = ConversationScene("sim-essay", conversation.pk)
+    scene.look()
+    one, other = scene.since(UNKNOWN), scene.since(UNKNOWN)
+    assert [fragment for fragment in one[0] if "One?" in fragment]
+    assert all(mine is yours for mine, yours in zip(one[0], other[0], strict=True))
+    assert scene.since(one[1])[0] == []
 
 
 async def test_a_new_conversation_of_the_agent_appears_in_the_list_of_a_page_without_one(say: Say, agent: Agent):
