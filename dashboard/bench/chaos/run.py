@@ -26,7 +26,8 @@ Say = Callable[[str], object]
 
 
 def chaos(*, points: int, seconds: float, seed: int, say: Say) -> bool:
-    """Strike until so many points are caught and each blow fell, or the time is over; whether nothing was violated."""
+    """Strike until so many points are caught, each blow fell and each kind of process was killed in each waiting state,
+    or the time is over; whether that was done and nothing was violated."""
     # Who ends the run ends its processes too.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     say(f"seed {seed}; a point is a turn caught at a record; {len(KINDS)} processes: {', '.join(KINDS)}")
@@ -42,7 +43,7 @@ def chaos(*, points: int, seconds: float, seed: int, say: Say) -> bool:
     for sentence in wrong:
         say(f"VIOLATED {sentence}")
     say(f"{len(run.caught.points)} points, {len(run.population.kinds)} turns, {len(wrong)} violations")
-    return not wrong and len(run.caught.points) >= points
+    return not wrong and len(run.caught.points) >= points and not run.blows.spared
 
 
 class _Run:
@@ -60,7 +61,8 @@ class _Run:
                 return
             self.fleet.await_workers()
             _patiently(lambda: self.population.fill(UNDER_WAY))
-            time.sleep(self.chance.uniform(0.5, 2.5))
+            if not self.blows.aims:
+                time.sleep(self.chance.uniform(0.5, 2.5))
             self.counts[_patiently(self.blows.strike)] += 1
             _patiently(self.population.release)
 
@@ -78,6 +80,8 @@ class _Run:
         say("state".ljust(24) + "".join(blow.rjust(20) for blow in blows))
         for state in WAITING:
             say(state.ljust(24) + "".join(str(table[state, blow]).rjust(20) for blow in blows))
+        spared = ", ".join(f"{kind} in {state}" for kind, state in sorted(self.blows.spared))
+        say(f"no SIGKILL fell on: {spared}" if spared else "SIGKILL fell on worker and server in every waiting state")
         for blow, times in self.counts.items():
             gaps, went_on = self.caught.gaps(blow)
             after = f", after {gaps[len(gaps) // 2]:.1f} s (p50) to {gaps[-1]:.1f} s" if gaps else ""

@@ -23,14 +23,15 @@ def test_nothing_is_lost_or_done_twice_whatever_is_killed(tmp_path: Path):
         "--points",
         str(POINTS),
         "--seconds",
-        "200",
+        "300",
         "--seed",
         "7",
     ]
     environment = {**kept, "WHYSTOP_DATA_DIR": str(tmp_path)}
-    done = subprocess.run(command, cwd=CHECKOUT, env=environment, capture_output=True, text=True, timeout=500)
+    done = subprocess.run(command, cwd=CHECKOUT, env=environment, capture_output=True, text=True, timeout=580)
     assert done.returncode == 0, done.stdout + done.stderr
     assert " 0 violations" in done.stdout
+    assert "SIGKILL fell on worker and server in every waiting state" in done.stdout
     assert int(re.search(r"^(\d+) points", done.stdout, re.MULTILINE)[1]) >= POINTS
     assert all(re.search(rf"^{blow}, \d+ times", done.stdout, re.MULTILINE) for blow in BLOWS)
     assert not (tmp_path / "postgres").exists(), "the user's own database is not even started"
