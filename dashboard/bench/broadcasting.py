@@ -16,6 +16,7 @@ import logging
 import os
 import sys
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Hashable, MutableMapping
 from typing import Any
 
@@ -63,18 +64,20 @@ class Tally:
         await self._reached.wait()
 
 
-class Way:
+class Way(ABC):
     """A way of telling all viewers: how many are there, and how many were written to."""
 
     def __init__(self) -> None:
         self.arrived = Tally()
         self.delivered = Tally()
 
+    @abstractmethod
     def application(self) -> Application:
-        raise NotImplementedError
+        """What the server serves."""
 
+    @abstractmethod
     async def tell(self, text: str) -> None:
-        raise NotImplementedError
+        """All viewers, once."""
 
     def counting(self, inner: Application) -> Application:
         """The application, its viewers and what is written to them counted where the server takes it."""
