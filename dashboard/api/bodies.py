@@ -9,7 +9,6 @@ from agentcore.policy import OnTruncation
 from agentcore.reasons import NormalizedStopReason
 from dashboard.agents.policy_validation import listed
 from dashboard.api.body import Body, Criterion, Envelope, ErrorPolicy, Id, Limits, Object, Text
-from dashboard.replay.sweeping import SWEPT
 from dashboard.turns.breakpoints import ENTERING, KNOWN
 
 
@@ -243,61 +242,3 @@ class Comment(Body):
 
     text: Text = Field(description="At most 4,000 characters.")
     transition: int = Field(default=0, description="Its number, from 1; 0: the turn as a whole.")
-
-
-class Verify(Body):
-    """Do the recorded events give the recorded transitions?"""
-
-    mode: Literal["verify"]
-
-
-class WhatIf(Body):
-    """The recording under other words; no provider is asked."""
-
-    mode: Literal["what_if"]
-    overrides: Overrides = Overrides()
-
-
-class OtherMessage(Body):
-    """A message of the conversation in other words."""
-
-    place: int = Field(description="In the conversation, from 1.")
-    text: Text
-
-
-class Rerun(Body):
-    """The turn again, live, under other words."""
-
-    mode: Literal["rerun"]
-    overrides: Overrides = Overrides()
-    from_record: int | None = Field(default=None, description="Fork at this record; left out: from the start.")
-    connection: Text | None = Field(default=None, description="Another connection to ask, by name.")
-    messages: list[OtherMessage] | None = Field(default=None, description="Messages of the conversation there, anew.")
-    tool_results: list[SuppliedResult] | None = Field(
-        default=None, description="In place of running the tools that are about to run at that record."
-    )
-    breakpoints: list[Breakpoint] | None = None
-
-
-class Sweep(Body):
-    """One limit over a range, from the recording; no provider is asked."""
-
-    mode: Literal["sweep"]
-    limit: Text = Field(examples=["max_tokens"], description="One of: " + ", ".join(SWEPT) + ".")
-    begin: int = Field(description="The first value.", examples=[50])
-    end: int = Field(description="The last value.", examples=[1000])
-    step: int = Field(default=1, description="From one value to the next.", examples=[50])
-    overrides: Overrides = Overrides()
-
-
-Replay = Annotated[Verify | WhatIf | Rerun | Sweep, Field(discriminator="mode")]
-
-
-class Backtest(Body):
-    """A policy to be tried over stored turns by what-if."""
-
-    policy: PolicyDraft
-    max_tokens: int | None = Field(default=None, description="Of the first call, in place of what each turn had.")
-    filter: Object | None = Field(
-        default=None, description="As the timeline's.", examples=[{"stop_reason": "retry_limit"}]
-    )

@@ -13,7 +13,7 @@ from dashboard.accounts.models import User
 from dashboard.accounts.roles import REPLAY
 from dashboard.agents.selectors import project_default
 from dashboard.agents.services import POLICY_CLEANERS
-from dashboard.api import answers, bodies
+from dashboard.api import bodies, replay_answers, replay_bodies
 from dashboard.api.callers import caller, require
 from dashboard.api.problems import about, about_parts_of
 from dashboard.backtests import services as backtests
@@ -31,26 +31,29 @@ router = Router(tags=["replay"])
 
 @router.post(
     "/turns/{turn_id}/replay",
-    response={200: answers.WhatIf | answers.Verification | answers.Sweep, 201: answers.Rerun},
+    response={
+        200: replay_answers.WhatIf | replay_answers.Verification | replay_answers.Sweep,
+        201: replay_answers.Rerun,
+    },
     summary="Verify a turn, ask what if, or run it again",
 )
-def turn_replay(request: HttpRequest, turn_id: UUID, body: Body[bodies.Replay]) -> Status[dict[str, Any]]:
+def turn_replay(request: HttpRequest, turn_id: UUID, body: Body[replay_bodies.Replay]) -> Status[dict[str, Any]]:
     """`verify` → `{verified, divergence}`; `what_if` → the turn as it would have been, with its `steps`;
     `rerun` → 201 and the new turn's id; `sweep` → how it would have ended at each value of one limit."""
     turn = selectors.turn_get(turn_id)
     match body:
-        case bodies.Verify():
+        case replay_bodies.Verify():
             return Status(200, presenting.verification_shown(services.turn_verify(turn=turn)))
-        case bodies.WhatIf():
+        case replay_bodies.WhatIf():
             return Status(200, _what_if(turn, body.overrides.given()))
-        case bodies.Rerun():
+        case replay_bodies.Rerun():
             require(request, REPLAY)
             return Status(201, _rerun(turn, body, caller(request)))
-        case bodies.Sweep():
+        case replay_bodies.Sweep():
             return Status(200, _sweep(turn, body))
 
 
-def _rerun(turn: Turn, asked: bodies.Rerun, by: User) -> dict[str, Any]:
+def _rerun(turn: Turn, asked: replay_bodies.Rerun, by: User) -> dict[str, Any]:
     given = asked.given()
     words = Words(
         messages={message["place"]: message["text"] for message in given.get("messages", ())},
@@ -69,7 +72,7 @@ def _rerun(turn: Turn, asked: bodies.Rerun, by: User) -> dict[str, Any]:
     return {"id": made.id, "parent_id": turn.id}
 
 
-def _sweep(turn: Turn, asked: bodies.Sweep) -> dict[str, Any]:
+def _sweep(turn: Turn, asked: replay_bodies.Sweep) -> dict[str, Any]:
     if asked.step < 1:
         raise ValidationError({"step": "The step must be at least 1."})
     values = range(asked.begin, asked.end + 1, asked.step)
@@ -85,8 +88,8 @@ def _what_if(turn: Turn, overrides: dict[str, Any]) -> dict[str, Any]:
     return {**shown, "undecidable": imagined.recording.undecidable}
 
 
-@router.post("/backtests", response={201: answers.BacktestId}, summary="Try a policy over stored turns")
-def backtest_create(request: HttpRequest, body: bodies.Backtest) -> Status[dict[str, Any]]:
+@router.post("/backtests", response={201: replay_answers.BacktestId}, summary="Try a policy over stored turns")
+def backtest_create(request: HttpRequest, body: replay_bodies.Backtest) -> Status[dict[str, Any]]:
     """It runs in the background; which turns it is tried on is said as the timeline's filters are."""
     made = backtests.backtest_create(
         project=project_default(),
@@ -115,13 +118,13 @@ def _filter(given: dict[str, Any]) -> dict[str, Any]:
     return filters.as_dict()
 
 
-@router.get("/backtests/{backtest_id}", response=answers.Backtest, summary="Get a backtest")
+@router.get("/backtests/{backtest_id}", response=replay_answers.Backtest, summary="Get a backtest")
 def backtest_get(request: HttpRequest, backtest_id: UUID) -> dict[str, Any]:
     """How far it is, and how many turns would have ended otherwise, at what cost."""
     return backtest_shown(get_backtest(backtest_id))
 
 
-@router.post("/backtests/{backtest_id}/cancel", response={202: answers.Backtest}, summary="Cancel a backtest")
+@router.post("/backtests/{backtest_id}/cancel", response={202: replay_answers.Backtest}, summary="Cancel a backtest")
 def backtest_cancel(request: HttpRequest, backtest_id: UUID) -> Status[dict[str, Any]]:
     """It ends soon; what was found until then stays. Of one that is over, nothing changes."""
     backtests.backtest_cancel(backtest=get_backtest(backtest_id))
