@@ -1,9 +1,10 @@
 """What an operator wants changed in a turn that runs, judged in words before its driver is told."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from typing import Any
+from itertools import zip_longest
+from typing import Any, TypedDict
 
 from django.core.exceptions import ValidationError
 
@@ -15,38 +16,67 @@ from dashboard.agents.policies import error_policy_of
 from dashboard.agents.policy_validation import error_policy_clean, limits_clean, listed
 from dashboard.agents.validation import max_tokens_within
 from dashboard.live.overriding import model_clean
+from dashboard.live.starting import breakpoint_stored
 from dashboard.tools.selectors import wire_name_of
 from dashboard.turns.fields import storable_text
 from dashboard.turns.models import Turn
 
 
-def operator_changes(
-    turn: Turn,
-    limits: Mapping[str, Any] | None,
-    max_tokens: int | None,
-    error_policy: Mapping[str, Any] | None,
-    request: Mapping[str, Any] | None,
-    answer: Mapping[str, Any] | None,
-    run_to: str | None,
-) -> dict[str, Any]:
+class Changes(TypedDict, total=False):
+    """What is asked for; null leaves what there is."""
+
+    limits: Mapping[str, Any] | None
+    max_tokens: int | None  #: of the calls to come
+    error_policy: Mapping[str, Any] | None
+    request: Mapping[str, Any] | None
+    answer: Mapping[str, Any] | None  #: in the model's place
+    run_to: str | None
+    tool_result: Mapping[str, Any] | None
+    tool_call: Mapping[str, Any] | None
+    tool_results: Sequence[Mapping[str, Any]]
+    tool_calls: Sequence[Mapping[str, Any]]
+    rewritten: Mapping[int, str] | None  #: other texts for messages of the conversation, by place from 1
+    breakpoints: Sequence[Mapping[str, Any]] | None  #: clean ones, in place of those there are
+
+
+PARTS = ("tool_result", "tool_call")
+#: What one event holds of them.
+Part = Mapping[str, Mapping[str, Any]]
+
+
+def operator_changes(turn: Turn, asked: Changes) -> dict[str, Any]:
     """Fields of the `operator_acted` event. Raises `ValidationError`, by field."""
     payload: dict[str, Any] = {}
-    if limits:
+    if limits := asked.get("limits"):
         payload["limits"] = limits_clean(limits)
-    if max_tokens is not None:
-        agent = turn.agent
-        known = (agent.connection.ceiling, agent.connection.name) if agent else (None, "")
-        max_tokens_within(max_tokens, ceiling=known[0], connection=known[1])
-        payload["max_tokens"] = max_tokens
-    if error_policy:
+    if (max_tokens := asked.get("max_tokens")) is not None:
+        payload["max_tokens"] = _max_tokens(turn, max_tokens)
+    if error_policy := asked.get("error_policy"):
         error_policy_clean(error_policy)
         payload["error_policy"] = _error_policy_fields(error_policy)
-    payload |= _request(request or {})
-    if answer is not None:
+    payload |= _request(asked.get("request") or {})
+    if (answer := asked.get("answer")) is not None:
         payload["answer"] = _answer(answer)
-    if run_to is not None:
+    if (run_to := asked.get("run_to")) is not None:
         payload["run_to"] = _run_to(run_to)
+    if (breakpoints := asked.get("breakpoints")) is not None:
+        payload["breakpoints"] = [breakpoint_stored(one) for one in breakpoints]
     return payload
+
+
+def parts_clean(asked: Changes) -> list[Part]:
+    """Results and changed calls, event by event: one holds one result and one call. Raises `ValidationError`."""
+    results = [*asked.get("tool_results", ()), *filter(None, [asked.get("tool_result")])]
+    calls = [*asked.get("tool_calls", ()), *filter(None, [asked.get("tool_call")])]
+    pairs = zip_longest(map(_tool_result, results), map(_tool_call, calls))
+    return [{key: value for key, value in zip(PARTS, pair, strict=True) if value} for pair in pairs]
+
+
+def _max_tokens(turn: Turn, wanted: int) -> int:
+    connection = turn.agent.connection if turn.agent else None
+    ceiling, name = (connection.ceiling, connection.name) if connection else (None, "")
+    max_tokens_within(wanted, ceiling=ceiling, connection=name)
+    return wanted
 
 
 def _request(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -88,7 +118,7 @@ def _message(given: Mapping[str, Any]) -> dict[str, Any]:
     return written
 
 
-def tool_result_clean(given: Mapping[str, Any]) -> dict[str, Any]:
+def _tool_result(given: Mapping[str, Any]) -> dict[str, Any]:
     """`{call_id, result}` as the event's `tool_result`."""
     call_id, result = given.get("call_id"), given.get("result")
     if not isinstance(call_id, str) or result is None:
@@ -97,7 +127,7 @@ def tool_result_clean(given: Mapping[str, Any]) -> dict[str, Any]:
     return {"call_id": call_id, "name": str(given.get("name", "")), "content": storable_text(content)}
 
 
-def tool_call_clean(given: Mapping[str, Any]) -> dict[str, Any]:
+def _tool_call(given: Mapping[str, Any]) -> dict[str, Any]:
     """`{call_id, arguments}` as the event's `tool_call`."""
     call_id, arguments = given.get("call_id"), given.get("arguments")
     if not isinstance(call_id, str) or not isinstance(arguments, Mapping):

@@ -5,8 +5,7 @@ signal waiting, under the lock of the turn's row.
 """
 
 from collections.abc import Mapping, Sequence
-from itertools import zip_longest
-from typing import Any
+from typing import Any, Unpack
 
 from django.db import transaction
 
@@ -17,9 +16,8 @@ from agentcore.machine.states import State
 from agentcore.reasons import TurnStatus
 from agentcore.values import replace
 from dashboard.conversations import line
-from dashboard.live.changes import operator_changes, tool_call_clean, tool_result_clean
+from dashboard.live.changes import Changes, Part, operator_changes, parts_clean
 from dashboard.live.models import Signal
-from dashboard.live.starting import breakpoint_stored
 from dashboard.turns.fields import storable_text
 from dashboard.turns.history import standing_of
 from dashboard.turns.models import UNFINISHED, Record, Turn
@@ -43,53 +41,33 @@ def turn_cancel(*, turn: Turn, by: str, expected_seq: int | None = None) -> None
 
 
 def turn_control(
-    *,
-    turn: Turn,
-    by: str,
-    action: str,
-    limits: Mapping[str, Any] | None = None,
-    max_tokens: int | None = None,
-    error_policy: Mapping[str, Any] | None = None,
-    request: Mapping[str, Any] | None = None,
-    answer: Mapping[str, Any] | None = None,
-    run_to: str | None = None,
-    tool_result: Mapping[str, Any] | None = None,
-    tool_call: Mapping[str, Any] | None = None,
-    tool_results: Sequence[Mapping[str, Any]] = (),
-    tool_calls: Sequence[Mapping[str, Any]] = (),
-    rewritten: Mapping[int, str] | None = None,
-    breakpoints: Sequence[Mapping[str, Any]] | None = None,
-    expected_seq: int | None = None,
+    *, turn: Turn, by: str, action: str, expected_seq: int | None = None, **changes: Unpack[Changes]
 ) -> None:
     """Hold, release, step, refuse or change a turn, with changes that count from its next judgement on.
 
-    `breakpoints` (clean ones) take the place of those there are; None leaves them. `rewritten`: other texts for
-    messages of the conversation, by place from 1. `expected_seq`: the last record that whoever acts has seen.
-    Raises `ValidationError` by field, and `TurnConflict`.
+    `expected_seq`: the last record that whoever acts has seen. Raises `ValidationError` by field, and `TurnConflict`.
     """
-    payload = operator_changes(turn, limits, max_tokens, error_policy, request, answer, run_to)
-    results = [tool_result_clean(one) for one in (*tool_results, *filter(None, [tool_result]))]
-    calls = [tool_call_clean(one) for one in (*tool_calls, *filter(None, [tool_call]))]
-    if breakpoints is not None:
-        payload["breakpoints"] = [breakpoint_stored(b) for b in breakpoints]
+    payload = operator_changes(turn, changes)
+    parts = parts_clean(changes)
     with transaction.atomic():
         now = _locked(turn, expected_seq)
-        _require_place(now, action, run_to)
-        if results or calls or rewritten or action == "refuse":
-            snapshot = standing_of(now).snapshot
-            _require_calls(snapshot, [*results, *calls])
-            _require_approval(snapshot, action)
-            if rewritten:
-                payload["messages"] = _rewritten(snapshot, rewritten)
-        for also in _one_by_one(results, calls)[:-1]:
+        _require_place(now, action, changes.get("run_to"))
+        payload |= _judged_where_it_stands(now, action, parts, changes.get("rewritten") or {})
+        for also in parts[:-1]:
             _signal(turn, "change", by, also)
-        _signal(turn, action, by, {**payload, **_one_by_one(results, calls)[-1]})
+        _signal(turn, action, by, {**payload, **(parts[-1] if parts else {})})
 
 
-def _one_by_one(results: Sequence[Any], calls: Sequence[Any]) -> list[dict[str, Any]]:
-    """An event holds one result and one call; the last of these goes along with the action itself."""
-    pairs = [{"tool_result": result, "tool_call": call} for result, call in zip_longest(results, calls)]
-    return [{key: value for key, value in pair.items() if value} for pair in pairs] or [{}]
+def _judged_where_it_stands(
+    turn: Turn, action: str, parts: Sequence[Part], rewritten: Mapping[int, str]
+) -> dict[str, Any]:
+    """What of the change depends on the calls and messages there are: the latter, where any is rewritten."""
+    if not (parts or rewritten or action == "refuse"):
+        return {}
+    snapshot = standing_of(turn).snapshot
+    _require_calls(snapshot, parts)
+    _require_approval(snapshot, action)
+    return {"messages": _rewritten(snapshot, rewritten)} if rewritten else {}
 
 
 def _locked(turn: Turn, expected_seq: int | None) -> Turn:
@@ -135,10 +113,10 @@ def _require_approval(snapshot: Snapshot, action: str) -> None:
         raise TurnConflict("No call waits for approval here, so there is none to refuse.")
 
 
-def _require_calls(snapshot: Snapshot, given: Sequence[Mapping[str, Any]]) -> None:
+def _require_calls(snapshot: Snapshot, parts: Sequence[Part]) -> None:
     """A result or arguments for a call nobody waits for would be dropped in silence."""
     waiting = [call.id for call in pending_calls(snapshot)]
-    for one in given:
+    for one in (said for part in parts for said in part.values()):
         if one["call_id"] not in waiting:
             named = ", ".join(waiting) or "none"
             raise TurnConflict(f"No tool call “{one['call_id']}” waits for its result; those that do: {named}.")
