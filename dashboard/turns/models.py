@@ -19,7 +19,6 @@ from typing import ClassVar
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
-from django.contrib.postgres.indexes import GinIndex
 from django.contrib.postgres.search import SearchVectorField
 from django.db import models
 from django.db.models import F
@@ -28,28 +27,11 @@ from agentcore.reasons import TurnStatus
 from dashboard.accounts.roles import TURN_PERMISSIONS
 from dashboard.turns.fields import ExactJSONField, ShownTextField
 from dashboard.turns.ids import new_id
+from dashboard.turns.indexes import FINDING, MARKED, SEARCHED, SEARCHING
 
 UNFINISHED = (TurnStatus.QUEUED.value, TurnStatus.RUNNING.value, TurnStatus.HELD.value)
 #: Stands among an attempt's response headers where an operator answered in the model's place: who.
 ANSWERED_BY = "x-whystop-answered-by"
-#: The arguments of `whystop_search`, in its order.
-SEARCHED = (
-    "id", "input_text", "output_text", "stop_reason", "model_stop_reason", "status", "provider", "model",
-    "agent_name", "error_type", "continuations", "tool_repairs", "envelope_retries", "tags", "input_tokens",
-    "output_tokens", "duration_ms",
-)  # fmt: skip
-
-
-#: How turns are found (see `finding`); what they include makes reading the rows needless.
-FINDING = [
-    models.Index(name=f"turns_turn_{name}", fields=fields, include=include)
-    for name, fields, include in (
-        ("walk", ["project", "-id"], ["cohort", "tokens", "duration_ms"]),
-        ("cohort", ["cohort", "-id"], ["tokens", "duration_ms"]),
-        ("tokens", ["project", "tokens"], ["id", "cohort", "duration_ms"]),
-        ("duration", ["project", "duration_ms"], ["id", "cohort", "tokens"]),
-    )
-]
 
 
 class TurnManager(models.Manager["Turn"]):
@@ -131,20 +113,8 @@ class Turn(models.Model):
         indexes = [
             *FINDING,
             models.Index(fields=["status"], condition=models.Q(status__in=UNFINISHED), name="turns_turn_unfinished"),
-            models.Index(
-                fields=["project", "-id"],
-                include=["cohort", "tokens", "duration_ms"],
-                condition=~models.Q(tags=[]),
-                name="turns_turn_tagged",
-            ),
-            models.Index(
-                fields=["project", "-id"],
-                include=["cohort", "tokens", "duration_ms"],
-                condition=~models.Q(lint=[]),
-                name="turns_turn_linted",
-            ),
-            # Its pending list is read by every search, so it is kept short.
-            GinIndex(fields=["search"], gin_pending_list_limit=512, name="turns_turn_search"),
+            *MARKED,
+            SEARCHING,
         ]
         constraints = [
             models.UniqueConstraint(

@@ -1,0 +1,35 @@
+"""How the database finds turns (see `finding`, `terms`). What an index includes makes reading the rows needless."""
+
+from django.contrib.postgres.indexes import GinIndex
+from django.db import models
+
+#: The arguments of `whystop_search`, in its order.
+SEARCHED = (
+    "id", "input_text", "output_text", "stop_reason", "model_stop_reason", "status", "provider", "model",
+    "agent_name", "error_type", "continuations", "tool_repairs", "envelope_retries", "tags", "input_tokens",
+    "output_tokens", "duration_ms",
+)  # fmt: skip
+
+FINDING = [
+    models.Index(name=f"turns_turn_{name}", fields=fields, include=include)
+    for name, fields, include in (
+        ("walk", ["project", "-id"], ["cohort", "tokens", "duration_ms"]),
+        ("cohort", ["cohort", "-id"], ["tokens", "duration_ms"]),
+        ("tokens", ["project", "tokens"], ["id", "cohort", "duration_ms"]),
+        ("duration", ["project", "duration_ms"], ["id", "cohort", "tokens"]),
+    )
+]
+
+#: Of the few turns that have any.
+MARKED = [
+    models.Index(
+        name=f"turns_turn_{name}",
+        fields=["project", "-id"],
+        include=["cohort", "tokens", "duration_ms"],
+        condition=~models.Q(**{marks: []}),
+    )
+    for name, marks in (("tagged", "tags"), ("linted", "lint"))
+]
+
+#: Its pending list is read by every search, so it is kept short.
+SEARCHING = GinIndex(fields=["search"], gin_pending_list_limit=512, name="turns_turn_search")
