@@ -14,6 +14,7 @@ class Overrides(TypedDict, total=False):
     limits: Json
     error_policy: Json
     tool_calls_on_truncation: str
+    retention: Json
     system_prompt: str
     model: str
 

@@ -14,7 +14,7 @@ from dashboard.accounts.models import User
 from dashboard.agents import selectors, versioning
 from dashboard.agents.auditing import on_behalf
 from dashboard.agents.forms import AgentForm, ConnectionForm
-from dashboard.agents.limit_fields import LIMIT_FIELDS
+from dashboard.agents.limit_fields import LIMIT_FIELDS, RETENTION_FIELDS
 from dashboard.agents.models import Agent, Connection, Policy, PolicyVersion
 from dashboard.agents.policies import ceiling_warnings, policy_warnings
 from dashboard.agents.policy_forms import PolicyForm, said_by
@@ -86,7 +86,7 @@ class VersionsInline(ReadOnly, admin.TabularInline):  # type: ignore[type-arg]
     @admin.display(description="rules")
     def rules(self, version: PolicyVersion) -> str:
         """What it says beside its numbers, where that is not the default."""
-        said = {name: getattr(version, name) for name in ("envelope", "finish_reasons", "criteria")}
+        said = {name: getattr(version, name) for name in ("envelope", "finish_reasons", "criteria", "retention")}
         words = [
             version.tool_calls_on_truncation,
             *(json.dumps({name: value}) for name, value in said.items() if value),
@@ -109,6 +109,7 @@ class PolicyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         ("Tool calls", {"fields": ("tool_calls_on_truncation",)}),
         ("Structured answers", {"fields": ("recovery",)}),
         ("Criteria", {"fields": ("finish_reasons", "criteria")}),
+        ("Retention", {"fields": tuple(RETENTION_FIELDS)}),
     )
 
     @admin.display(description="newest")

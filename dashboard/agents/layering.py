@@ -10,7 +10,7 @@ from django.db.models import Q
 from agentcore.policy import Policy
 from dashboard.agents.models import Agent, PolicyAttachment, PolicyVersion
 from dashboard.agents.policies import POLICY_FIELDS, draft_policy, overridden
-from dashboard.agents.resolving import Layer, Level, Resolved, resolve
+from dashboard.agents.resolving import KEEP_RAW_DAYS, Layer, Level, Resolved, resolve
 from dashboard.agents.selectors import policy_versions_active
 
 
@@ -21,6 +21,12 @@ class Standing:
     policy: Policy
     resolved: Resolved
     version: PolicyVersion | None
+
+    @property
+    def keep_raw_days(self) -> int | None:
+        """How long raw answers are kept once the turn has ended; None: for ever."""
+        days: int | None = self.resolved.values[KEEP_RAW_DAYS]
+        return days
 
 
 def standing_for(agent: Agent, overrides: Mapping[str, Any], *, at: datetime | None = None) -> Standing:

@@ -1,4 +1,4 @@
-"""The limits of a policy as fields to fill in: unit, range and meaning of each. Defaults are `Limits()`'s own."""
+"""The numbers of a policy as fields to fill in: unit, range and meaning of each. Defaults are `Limits()`'s own."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from agentcore.policy import SPEC_KEYS, Limits
 
 @dataclass(frozen=True, slots=True)
 class LimitField:
-    """One limit, from `minimum` to `maximum` (inclusive, in `unit`); `whole`: whole numbers only.
+    """One number, from `minimum` to `maximum` (inclusive, in `unit`); `whole`: whole numbers only.
 
     `unset` says what no value means; None: there must be one.
     """
@@ -85,6 +85,25 @@ LIMIT_FIELDS: Mapping[str, LimitField] = {
     ),
 }
 
+#: What is no limit of the turn's: it changes nothing of how a turn is judged.
+RETENTION_FIELDS: Mapping[str, LimitField] = {
+    "keep_raw_days": LimitField(
+        "Raw answers kept",
+        "days",
+        0,
+        36_500,
+        "How long the bytes a provider sent are kept after a turn has ended; 0: no longer than the turn runs. "
+        "Records, attempts, texts and reasons stay.",
+        unset="for ever",
+    ),
+}
+
+#: Every number of a policy, by the name its source is told under.
+NUMBER_FIELDS: Mapping[str, LimitField] = {
+    **{f"limits.{name}": field for name, field in LIMIT_FIELDS.items()},
+    **{f"retention.{name}": field for name, field in RETENTION_FIELDS.items()},
+}
+
 
 def spec_key_of(name: str) -> str | None:
     """The spec's own configuration key for a limit, by which it is taken as well; None where it has none."""
@@ -92,6 +111,7 @@ def spec_key_of(name: str) -> str | None:
 
 
 def default_in_words(name: str) -> str:
-    """What holds when the limit is left out: its default, or what `unset` says."""
-    default = getattr(Limits(), name)
-    return LIMIT_FIELDS[name].unset or "no limit" if default is None else number_in_words(default)
+    """What holds when the number is left out: its default, or what `unset` says."""
+    default = getattr(Limits(), name, None)
+    number = LIMIT_FIELDS.get(name) or RETENTION_FIELDS[name]
+    return number.unset or "no limit" if default is None else number_in_words(default)

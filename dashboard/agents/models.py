@@ -183,6 +183,7 @@ class PolicyVersion(models.Model):
     )
     finish_reasons = models.JSONField(default=list, blank=True, validators=[policy_validation.finish_reasons_valid])
     criteria = models.JSONField(default=list, blank=True, validators=[criteria_valid])
+    retention = models.JSONField(default=dict, blank=True, validators=[policy_validation.retention_valid])
     why = models.TextField(default="", blank=True)  #: of this version, in its maker's words
     created_at = models.DateTimeField(auto_now_add=True)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL)

@@ -15,7 +15,9 @@ from dashboard.agents.repairing import repaired
 from dashboard.agents.schemas import violations
 
 #: What a policy says, by the names the API, a version's columns and a draft's keys share.
-POLICY_FIELDS = ("limits", "error_policy", "envelope", "tool_calls_on_truncation", "finish_reasons", "criteria")
+POLICY_FIELDS = (
+    "limits", "error_policy", "envelope", "tool_calls_on_truncation", "finish_reasons", "criteria", "retention",
+)  # fmt: skip
 
 
 def policy_for(version: PolicyVersion | None, overrides: Mapping[str, Any]) -> Policy:
@@ -25,7 +27,10 @@ def policy_for(version: PolicyVersion | None, overrides: Mapping[str, Any]) -> P
 
 
 def draft_policy(body: Mapping[str, Any]) -> Policy:
-    """The policy that clean words describe, by `POLICY_FIELDS`; what is left out or null has its default."""
+    """The policy that clean words describe, by `POLICY_FIELDS`; what is left out or null has its default.
+
+    How long raw answers are kept is no part of it: that judges nothing.
+    """
     return _able(
         Policy(
             limits=replace(Limits(), **body.get("limits") or {}),

@@ -13,7 +13,7 @@ from dashboard.agents import policy_validation, selectors
 from dashboard.agents.auditing import MAX_WHY
 from dashboard.agents.criteria import criteria_clean
 from dashboard.agents.forms import belong_to_default_project
-from dashboard.agents.limit_fields import LIMIT_FIELDS, default_in_words, spec_key_of
+from dashboard.agents.limit_fields import LIMIT_FIELDS, RETENTION_FIELDS, default_in_words, spec_key_of
 from dashboard.agents.models import Policy, PolicyVersion
 from dashboard.agents.policies import envelope_rules_of
 from dashboard.agents.policy_validation import HANDLING_KEYS, MAX_RETRIES, PRESETS_THAT_NEVER_RETRY, RECOVERIES, listed
@@ -23,8 +23,8 @@ NOT_SAID = ("", "not said here: an attached policy's word, else the default")
 
 
 def limit_field(name: str) -> forms.Field:
-    """One limit as a number to fill in; its help names unit, default, range, and the spec's key where it has one."""
-    limit, key = LIMIT_FIELDS[name], spec_key_of(name)
+    """A number of a policy to fill in; its help names unit, default, range, and the spec's key where it has one."""
+    limit, key = LIMIT_FIELDS.get(name) or RETENTION_FIELDS[name], spec_key_of(name)
     also = f" In the spec: {key}." if key else ""
     none = f" “{NONE}”: {limit.unset}, whatever is said elsewhere." if limit.unset else ""
     return forms.CharField(
@@ -135,6 +135,8 @@ class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]
         "kwargs are the arguments it is built with.",
     )
 
+    keep_raw_days = limit_field("keep_raw_days")
+
     why = forms.CharField(
         max_length=MAX_WHY,
         label="Why",
@@ -166,10 +168,10 @@ class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data
-        for name in LIMIT_FIELDS:
+        for name in (*LIMIT_FIELDS, *RETENTION_FIELDS):
             if cleaned.get(name):
                 try:
-                    cleaned[name] = policy_validation.limit_clean(name, _number(cleaned[name]))
+                    cleaned[name] = policy_validation.number_clean(name, _number(cleaned[name]))
                 except ValidationError as error:
                     self.add_error(name, error)
         self._fits(cleaned)
@@ -202,14 +204,15 @@ class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]
             "envelope": _recovery_said(data["recovery"]),
             "finish_reasons": policy_validation.finish_reasons_clean(data["finish_reasons"]),
             "criteria": data["criteria"],
+            "retention": {name: data[name] for name in RETENTION_FIELDS if data[name] != ""},
         }
 
 
 def initial_of(version: PolicyVersion) -> dict[str, Any]:
     """The fields of `PolicyForm` as this version fills them."""
-    limits = {name: NONE if value is None else value for name, value in version.limits.items()}
+    numbers = {**version.limits, **version.retention}
     return {
-        **limits,
+        **{name: NONE if value is None else value for name, value in numbers.items()},
         **version.error_policy,
         "tool_calls_on_truncation": version.tool_calls_on_truncation,
         "recovery": [path.value for path in envelope_rules_of(version.envelope).recovery],
@@ -228,6 +231,7 @@ def said_by(version: PolicyVersion) -> dict[str, Any]:
         "envelope": _recovery_said(recovery),
         "finish_reasons": version.finish_reasons,
         "criteria": version.criteria,
+        "retention": version.retention,
     }
 
 

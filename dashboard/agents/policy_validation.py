@@ -13,7 +13,7 @@ from agentcore.error_policy import PRESETS, ErrorHandlingDecision
 from agentcore.errors import ErrorType
 from agentcore.policy import SPEC_KEYS, OnTruncation, RecoveryPath
 from agentcore.reasons import NormalizedStopReason
-from dashboard.agents.limit_fields import LIMIT_FIELDS
+from dashboard.agents.limit_fields import LIMIT_FIELDS, RETENTION_FIELDS, LimitField
 
 HANDLING_KEYS = tuple(f"on_{error}_error" for error in ErrorType)
 MAX_RETRIES = 100
@@ -28,7 +28,25 @@ def listed(names: Any) -> str:
 
 def limit_clean(name: str, value: Any) -> int | float | None:
     """One limit by its name (one of `LIMIT_FIELDS`)."""
-    limit = LIMIT_FIELDS[name]
+    return _number_clean(name, LIMIT_FIELDS[name], value)
+
+
+def retention_clean(value: Any) -> dict[str, int | None]:
+    """`{keep_raw_days: days | null}`; null: for ever, whatever is said elsewhere. Empty: nothing is said."""
+    if not isinstance(value, Mapping):
+        raise ValidationError("retention must be an object such as {“keep_raw_days”: 30}.")
+    if unknown := [key for key in value if key not in RETENTION_FIELDS]:
+        raise ValidationError(f"retention has no “{unknown[0]}”; it knows {listed(RETENTION_FIELDS)}.")
+    cleaned = {name: _number_clean(name, RETENTION_FIELDS[name], given) for name, given in value.items()}
+    return {name: None if number is None else int(number) for name, number in cleaned.items()}
+
+
+def number_clean(name: str, value: Any) -> int | float | None:
+    """A number of a policy by its name, whichever part of it has it."""
+    return _number_clean(name, LIMIT_FIELDS.get(name) or RETENTION_FIELDS[name], value)
+
+
+def _number_clean(name: str, limit: LimitField, value: Any) -> int | float | None:
     if value is None and limit.unset is not None:
         return None
     number = value if isinstance(value, int | float) and not isinstance(value, bool) else None
@@ -162,6 +180,10 @@ def tool_calls_on_truncation_valid(value: Any) -> None:
 
 def envelope_valid(value: Any) -> None:
     envelope_clean(value)
+
+
+def retention_valid(value: Any) -> None:
+    retention_clean(value)
 
 
 def finish_reasons_valid(value: Any) -> None:

@@ -15,8 +15,8 @@ from agentcore.policy import EnvelopeRules, Limits, OnTruncation
 from dashboard.agents.limit_fields import LIMIT_FIELDS
 
 ERROR_FIELDS = tuple(field.name for field in fields(ErrorPolicy))
-#: Every field of a policy, by the name its source is told under.
-FIELDS = (
+#: Every field that judges, by the name its source is told under.
+JUDGING_FIELDS = (
     *(f"limits.{name}" for name in LIMIT_FIELDS),
     *(f"error_policy.{name}" for name in ERROR_FIELDS),
     "tool_calls_on_truncation",
@@ -24,6 +24,9 @@ FIELDS = (
     "finish_reasons",
     "criteria",
 )
+KEEP_RAW_DAYS = "retention.keep_raw_days"
+#: Every field of a policy.
+FIELDS = (*JUDGING_FIELDS, KEEP_RAW_DAYS)
 
 
 class Level(StrEnum):
@@ -69,7 +72,7 @@ class Resolved:
     @property
     def said(self) -> dict[str, Any]:
         """The same as one body, by `POLICY_FIELDS`."""
-        body: dict[str, Any] = {"limits": {}, "error_policy": {}, "envelope": {}}
+        body: dict[str, Any] = {"limits": {}, "error_policy": {}, "envelope": {}, "retention": {}}
         for field, value in self.values.items():
             part, _, name = field.partition(".")
             if name:
@@ -114,6 +117,8 @@ def spoken(said: Mapping[str, Any]) -> dict[str, Any]:
 def _spoken(said: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     for name, value in (said.get("limits") or {}).items():
         yield f"limits.{name}", value
+    for name, value in (said.get("retention") or {}).items():
+        yield f"retention.{name}", value
     yield from _errors_spoken(said.get("error_policy") or {})
     recovery = (said.get("envelope") or {}).get("recovery")
     if recovery is not None:
@@ -144,4 +149,5 @@ DEFAULTS: Mapping[str, Any] = {
     "envelope.recovery": [path.value for path in EnvelopeRules().recovery],
     "finish_reasons": [],
     "criteria": [],
+    KEEP_RAW_DAYS: None,
 }

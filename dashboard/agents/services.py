@@ -107,13 +107,15 @@ def policy_create(
     tool_calls_on_truncation: str = "",
     finish_reasons: Sequence[str] = (),
     criteria: Sequence[Mapping[str, Any]] = (),
+    retention: Mapping[str, Any] | None = None,
     created_by: "User | None" = None,
     why: str = "",
     activate: bool = True,
 ) -> PolicyVersion:
     """The first version of a new policy, or the next version of one that has this name already.
 
-    `envelope`: `{recovery: [path]}`; `finish_reasons`: normalized stop reasons; `criteria`: `{path, kwargs?}` each.
+    `envelope`: `{recovery: [path]}`; `finish_reasons`: normalized stop reasons; `criteria`: `{path, kwargs?}` each;
+    `retention`: `{keep_raw_days?}`.
     It counts at once, unless `activate` is false: then it is a draft.
     """
     said = policy_said(
@@ -123,6 +125,7 @@ def policy_create(
         tool_calls_on_truncation=tool_calls_on_truncation,
         finish_reasons=_as_list(finish_reasons),
         criteria=_as_list(criteria),
+        retention={} if retention is None else retention,
     )
     policy = Policy.objects.select_for_update().filter(project=project, name=name).first()
     if policy is None:
@@ -162,6 +165,7 @@ POLICY_CLEANERS = {
     "tool_calls_on_truncation": policy_validation.truncation_said_clean,
     "finish_reasons": policy_validation.finish_reasons_clean,
     "criteria": criteria_clean,
+    "retention": policy_validation.retention_clean,
 }
 
 

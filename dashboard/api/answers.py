@@ -64,6 +64,7 @@ class Policy(BaseModel):
     tool_calls_on_truncation: str
     finish_reasons: list[str]
     criteria: Objects = Field(description="`{path, kwargs?}` each.")
+    retention: Object = Field(description="`{keep_raw_days}`; null: for ever, or as an attached policy says.")
     warnings: list[str] = Field(description="What is allowed and yet surely not meant, or does not work any more.")
     created_at: datetime
 
@@ -169,7 +170,8 @@ class Attempt(BaseModel):
     max_tokens: int
     request: Json = Field(description="The body as it was sent.")
     response: MaybeObject = Field(
-        description="`{content_type, headers, body}`; `truncated` is true where the body is only its first MB."
+        description="`{content_type, headers, body}`; `truncated` is true where the body is only its first MB; null, "
+        "with the time as `removed_at`, where it is not kept any more."
     )
     status_code: int | None
     stop_reason: str | None

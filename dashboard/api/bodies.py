@@ -8,7 +8,7 @@ from pydantic import AliasChoices, Field, Strict
 from agentcore.policy import OnTruncation
 from agentcore.reasons import NormalizedStopReason
 from dashboard.agents.policy_validation import listed
-from dashboard.api.body import Body, Criterion, Envelope, ErrorPolicy, Id, Limits, Object, Text
+from dashboard.api.body import Body, Criterion, Envelope, ErrorPolicy, Id, Limits, Object, Retention, Text
 from dashboard.turns.breakpoints import ENTERING, KNOWN
 
 
@@ -58,6 +58,7 @@ class PolicyDraft(Body):
     criteria: list[Criterion] | None = Field(
         default=None, description="Criteria of your own, asked beside the built-in ones at every decision."
     )
+    retention: Retention | None = Field(default=None, description="What is kept of a turn once it has ended.")
 
 
 class Policy(PolicyDraft):
@@ -127,6 +128,7 @@ class Overrides(Body):
     limits: Limits | None = None
     error_policy: ErrorPolicy | None = None
     tool_calls_on_truncation: Text | None = None
+    retention: Retention | None = None
     system_prompt: str | None = None
     model: str | None = None
 

@@ -30,6 +30,7 @@ Object = Annotated[dict[str, Any], AfterValidator(_storable), WithJsonSchema({"t
 Limits = Annotated[dict[str, Any], AfterValidator(_storable), WithJsonSchema(policy_schemas.limits_schema())]
 ErrorPolicy = Annotated[dict[str, Any], AfterValidator(_storable), WithJsonSchema(policy_schemas.error_policy_schema())]
 Envelope = Annotated[dict[str, Any], AfterValidator(_storable), WithJsonSchema(policy_schemas.envelope_schema())]
+Retention = Annotated[dict[str, Any], AfterValidator(_storable), WithJsonSchema(policy_schemas.retention_schema())]
 Criterion = Annotated[dict[str, Any], AfterValidator(_storable), WithJsonSchema(policy_schemas.criterion_schema())]
 
 

@@ -12,6 +12,7 @@ from ninja import Router, Status
 
 from agentcore.policy import Limits, OnTruncation
 from dashboard.agents import selectors, services, versioning
+from dashboard.agents.limit_fields import RETENTION_FIELDS
 from dashboard.agents.models import PolicyVersion
 from dashboard.agents.policies import envelope_rules_of, policy_warnings
 from dashboard.api import answers, bodies
@@ -90,6 +91,7 @@ def shown(version: PolicyVersion) -> dict[str, Any]:
         "tool_calls_on_truncation": version.tool_calls_on_truncation or OnTruncation.EXECUTE_IF_COMPLETE.value,
         "finish_reasons": version.finish_reasons,
         "criteria": version.criteria,
+        "retention": {**dict.fromkeys(RETENTION_FIELDS), **version.retention},
         "warnings": policy_warnings(version),
         "created_at": version.created_at,
     }

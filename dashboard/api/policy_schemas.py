@@ -5,27 +5,38 @@ from typing import Any
 from agentcore.error_policy import PRESETS, ErrorHandlingDecision
 from agentcore.policy import SPEC_KEYS
 from dashboard.agents.criteria import BUILT_IN
-from dashboard.agents.limit_fields import LIMIT_FIELDS, default_in_words
+from dashboard.agents.limit_fields import LIMIT_FIELDS, RETENTION_FIELDS, LimitField, default_in_words
 from dashboard.agents.policy_validation import HANDLING_KEYS, MAX_RETRIES, RECOVERIES, listed
 
 
-def _limit_schema(name: str, meaning: str) -> dict[str, Any]:
-    limit = LIMIT_FIELDS[name]
+def _number_schema(name: str, limit: LimitField, meaning: str = "") -> dict[str, Any]:
     kind = "integer" if limit.whole else "number"
     return {
         "type": kind if limit.unset is None else [kind, "null"],
         "minimum": limit.minimum,
         "maximum": limit.maximum,
-        "description": f"{meaning} Left out: {default_in_words(name)}.",
+        "description": f"{meaning or limit.meaning} Left out: {default_in_words(name)}.",
     }
 
 
 def limits_schema() -> dict[str, Any]:
+    also = SPEC_KEYS.items()
     return {
         "type": "object",
-        "properties": {name: _limit_schema(name, LIMIT_FIELDS[name].meaning) for name in LIMIT_FIELDS}
-        | {key: _limit_schema(name, f"Another name of {name}.") for key, name in SPEC_KEYS.items()},
+        "properties": {
+            **{name: _number_schema(name, limit) for name, limit in LIMIT_FIELDS.items()},
+            **{key: _number_schema(ours, LIMIT_FIELDS[ours], f"Another name of {ours}.") for key, ours in also},
+        },
         "examples": [{"max_continuations": 5, "max_total_completion_tokens": 2000}],
+    }
+
+
+def retention_schema() -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": {name: _number_schema(name, number) for name, number in RETENTION_FIELDS.items()},
+        "additionalProperties": False,
+        "examples": [{"keep_raw_days": 30}],
     }
 
 

@@ -100,7 +100,10 @@ def turn_attempts(request: HttpRequest, turn_id: UUID) -> list[dict[str, Any]]:
     messages = messages_of(turn.id)
     return [
         presenting.attempt_shown(
-            attempt, request_body=request_body_of(attempt, messages), raw_response=raw.get(attempt.index)
+            attempt,
+            request_body=request_body_of(attempt, messages),
+            raw_response=raw.get(attempt.index),
+            removed_at=turn.raw_removed_at,
         )
         for attempt in selectors.attempts_of(turn.id)
     ]

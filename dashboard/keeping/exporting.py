@@ -51,7 +51,7 @@ def turn_file(turn: Turn) -> Json:
         "core_version": CORE_VERSION,
         "sha256": digest_of(happened),
         "turn": happened,
-        "notes": {"policy": _policy_name(turn, told), "tags": list(turn.tags), "comments": _comments(turn)},
+        "notes": _notes(turn, told),
     }
 
 
@@ -104,6 +104,11 @@ def _attempts(turn: Turn) -> list[Json]:
 def _attempt(attempt: Attempt, chunks: list[Json]) -> Json:
     columns = {name: getattr(attempt, name) for name in ATTEMPT_FIELDS}
     return {**columns, "started_at": _said(attempt.started_at), "chunks": chunks}
+
+
+def _notes(turn: Turn, told: Json) -> Json:
+    notes = {"policy": _policy_name(turn, told), "tags": list(turn.tags), "comments": _comments(turn)}
+    return notes | ({"raw_removed_at": _said(turn.raw_removed_at)} if turn.raw_removed_at else {})
 
 
 def _policy_name(turn: Turn, told: Json) -> Json | None:

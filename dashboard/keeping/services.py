@@ -93,6 +93,7 @@ def _stored(file: TurnFile, judged: Judged, by: User | None) -> models.Turn:
         forked_at=said.forked_at,
         base_snapshot=said.base_snapshot,
         tags=list(dict.fromkeys(file.notes.tags)),
+        raw_removed_at=file.notes.raw_removed_at,
         created_by=by,
         **{"model": said.model, "max_tokens": said.max_tokens, **judged.columns},
     )

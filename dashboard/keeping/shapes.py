@@ -178,6 +178,7 @@ class Notes(Shape):
     policy: PolicyName | None
     tags: Annotated[list[Tag], Field(max_length=MOST_TAGS)]
     comments: Annotated[list[Comment], Field(max_length=1_000)]
+    raw_removed_at: Moment | None = None
 
 
 class TurnFile(Shape):

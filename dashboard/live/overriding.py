@@ -6,12 +6,17 @@ from typing import Any
 from django.core.exceptions import ValidationError
 
 from dashboard.agents.models import Connection
-from dashboard.agents.policy_validation import error_policy_clean, limits_clean, tool_calls_on_truncation_clean
+from dashboard.agents.policy_validation import (
+    error_policy_clean,
+    limits_clean,
+    retention_clean,
+    tool_calls_on_truncation_clean,
+)
 from dashboard.agents.validation import max_tokens_within
 from dashboard.turns.fields import storable_text
 
 MAX_MODEL_CHARS = 200
-OVERRIDES = ("max_tokens", "limits", "error_policy", "tool_calls_on_truncation", "system_prompt", "model")
+OVERRIDES = ("max_tokens", "limits", "error_policy", "tool_calls_on_truncation", "retention", "system_prompt", "model")
 
 
 def overrides_clean(given: Mapping[str, Any], connection_: Connection | None) -> dict[str, Any]:
@@ -45,6 +50,8 @@ def _override_clean(name: str, value: Any, connection_: Connection | None) -> An
             return dict(value)
         case "tool_calls_on_truncation":
             return tool_calls_on_truncation_clean(value)
+        case "retention":
+            return retention_clean(value)
         case "model":
             return model_clean(value)
         case _:

@@ -68,6 +68,7 @@ def _turn_asked(agent: Agent, overrides: Mapping[str, Any], text: str) -> Turn:
         policy_version=standing.version,
         policy=serial.to_json(policy),
         policy_sources=standing.resolved.stored(),
+        keep_raw_days=standing.keep_raw_days,
         overrides=overrides,
     )
     turn.setup = {

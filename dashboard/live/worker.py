@@ -15,7 +15,7 @@ from dashboard.live.offload import in_database
 from dashboard.live.services import approvals_expire, orphans_requeue
 from dashboard.live.tasks import QUEUE, QUEUES
 from dashboard.policies import shadowing
-from dashboard.timeline import rollups
+from dashboard.timeline import retention, rollups
 from dashboard.turns import partitions
 
 log = structlog.get_logger(__name__)
@@ -54,6 +54,7 @@ async def run(stop: asyncio.Event, queues: tuple[str, ...] = QUEUES) -> None:
             asyncio.create_task(_regularly(PARTITION_SECONDS, lambda: in_database(partitions.ensure))),
             asyncio.create_task(_regularly(rollups.FOLD_SECONDS, lambda: in_database(rollups.fold_all))),
             asyncio.create_task(_regularly(shadowing.SWEEP_SECONDS, lambda: in_database(shadowing.sweep))),
+            asyncio.create_task(_regularly(retention.SWEEP_SECONDS, lambda: in_database(retention.raw_sweep))),
         ]
         working = asyncio.create_task(worker.run())  # type: ignore[no-untyped-call]
         stopping = asyncio.create_task(stop.wait())

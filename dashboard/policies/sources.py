@@ -10,7 +10,7 @@ from agentcore.policy import Policy
 from dashboard.agents.layering import layer_of, said_of, standing_for
 from dashboard.agents.models import Agent, PolicyVersion
 from dashboard.agents.policies import stored_policy
-from dashboard.agents.resolving import FIELDS, Layer, Level, resolve
+from dashboard.agents.resolving import FIELDS, JUDGING_FIELDS, KEEP_RAW_DAYS, Layer, Level, resolve
 from dashboard.policies.words import LEVEL_WORDS, key_of, label_of, value_in_words
 from dashboard.turns.models import Turn
 
@@ -60,7 +60,7 @@ class Source:
 
 def sources_of(turn: Turn) -> tuple[Source, ...]:
     """Whose words a turn ran under. One from before there were layers has them from its version and its overrides."""
-    values = values_of(stored_policy(turn.policy))
+    values = {**values_of(stored_policy(turn.policy)), KEEP_RAW_DAYS: turn.keep_raw_days}
     stored = turn.policy_sources
     if stored is None:
         stored = stored_before(turn.overrides, turn.policy_version, turn.agent_name)
@@ -88,8 +88,8 @@ def _each(values: Mapping[str, Any], stored: Mapping[str, Any]) -> Iterator[Sour
 
 
 def values_of(policy: Policy) -> dict[str, Any]:
-    """A policy's values by `FIELDS`, as JSON."""
-    return {field: _plain(_value(policy, field)) for field in FIELDS}
+    """A policy's values by `JUDGING_FIELDS`, as JSON."""
+    return {field: _plain(_value(policy, field)) for field in JUDGING_FIELDS}
 
 
 def _value(policy: Policy, field: str) -> Any:

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from dashboard.agents.limit_fields import LIMIT_FIELDS, number_in_words, spec_key_of
+from dashboard.agents.limit_fields import NUMBER_FIELDS, number_in_words, spec_key_of
 
 LEVEL_WORDS = {
     "turn": "this turn’s own override",
@@ -29,12 +29,11 @@ ONE = {"retries": "retry"}
 
 def label_of(field: str) -> str:
     """A field in English."""
-    part, _, name = field.partition(".")
-    if part == "limits":
-        return LIMIT_FIELDS[name].label
+    if field in NUMBER_FIELDS:
+        return NUMBER_FIELDS[field].label
     if field in LABELS:
         return LABELS[field]
-    return name.removeprefix("on_").removesuffix("_error").replace("_", " ").capitalize() + " error"
+    return field.partition(".")[2].removeprefix("on_").removesuffix("_error").replace("_", " ").capitalize() + " error"
 
 
 def key_of(field: str) -> str:
@@ -45,9 +44,8 @@ def key_of(field: str) -> str:
 
 def value_in_words(field: str, value: Any) -> str:
     """A value as it is read: `120,000 characters`, `no limit`, `retry`."""
-    part, _, name = field.partition(".")
-    if part == "limits":
-        limit = LIMIT_FIELDS[name]
+    if field in NUMBER_FIELDS:
+        limit = NUMBER_FIELDS[field]
         if value is None:
             return limit.unset or "no limit"
         return f"{number_in_words(value)} {ONE.get(limit.unit, limit.unit[:-1]) if value == 1 else limit.unit}"

@@ -93,6 +93,7 @@ def _child(
         policy=serial.to_json(policy),
         policy_sources=None if turn.policy_sources is None else overridden_sources(turn.policy_sources, wanted),
         overrides=_merged(turn.overrides, wanted, turn, connection),
+        keep_raw_days=(wanted.get("retention") or {}).get("keep_raw_days", turn.keep_raw_days),
         parent=turn,
         created_by=created_by,
     )

@@ -54,11 +54,13 @@ class SavedView(models.Model):
 
 
 class BulkAction(models.Model):
-    """One batch of turns that somebody tagged or erased. Of an erased turn nothing is left but its id here."""
+    """One batch of turns that somebody tagged or erased, or whose raw answers their policies had removed. Of an erased
+    turn nothing is left but its id here."""
 
     class Kind(models.TextChoices):
         TAG = "tag"
         ERASE = "erase"
+        RAW = "raw"  #: raw answers whose time was over; the turns stay
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     project = models.ForeignKey("agents.Project", on_delete=models.PROTECT)

@@ -1,6 +1,6 @@
 """What is done to many turns at once. Each batch is one transaction, and leaves a `BulkAction`: who did what to which.
 
-Erasing is the one service that sets the flag by which the database lets history be deleted (agents, migration 0002).
+Erasing whole turns is one of two services that may delete history; the other is `retention`.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,6 +15,7 @@ from dashboard.accounts.models import User
 from dashboard.agents.models import Project
 from dashboard.conversations import line
 from dashboard.live.models import Signal
+from dashboard.timeline.erasing import erasing
 from dashboard.timeline.models import BulkAction
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.finding import find
@@ -47,8 +48,6 @@ UPDATE turns_turn SET tags = (
    AND (NOT tags @> %(add)s::text[] OR tags && %(remove)s::text[])
 RETURNING id, cardinality(tags)
 """
-ERASING = "SELECT coalesce(current_setting('whystop.erasing', true), '')"
-SET_ERASING = "SELECT set_config('whystop.erasing', %s, true)"
 
 
 def turns_tag(
@@ -113,13 +112,9 @@ def _erase(project: Project, ids: Sequence[UUID]) -> list[UUID]:
     ended = Turn.objects.filter(project=project, id__in=ids).exclude(status__in=UNFINISHED)
     found = list(ended.select_for_update().order_by("id").values_list("id", "conversation"))
     erased = [turn_id for turn_id, _ in found]
-    with connection.cursor() as cursor:
-        cursor.execute(ERASING)
-        (before,) = cursor.fetchone() or ("",)
-        cursor.execute(SET_ERASING, ["on"])
+    with erasing():
         for model in HISTORY:
             model.objects.filter(turn_id__in=erased).delete()
         Turn.objects.filter(id__in=erased).delete()
-        cursor.execute(SET_ERASING, [before])
     line.mend(conversation for _, conversation in found if conversation is not None)
     return erased

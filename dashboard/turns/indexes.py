@@ -33,3 +33,12 @@ MARKED = [
 
 #: Its pending list is read by every search, so it is kept short.
 SEARCHING = GinIndex(fields=["search"], gin_pending_list_limit=512, name="turns_turn_search")
+
+#: Until when raw answers are kept. A turn that was given up has no end: it counts from when it was made. In UTC and
+#: without a zone, for an index wants what no setting can change.
+RAW_UNTIL = "coalesce(finished_at, created_at) AT TIME ZONE 'UTC' + keep_raw_days * interval '1 day'"
+RAW_DUE = models.Index(
+    models.Func(template=f"({RAW_UNTIL})", output_field=models.DateTimeField()),
+    condition=models.Q(keep_raw_days__isnull=False, raw_removed_at=None),
+    name="turns_turn_raw_due",
+)

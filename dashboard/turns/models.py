@@ -4,7 +4,7 @@ Turn            one row per turn: where it stands, a projection of its records
 Record          its history, event → transitions → command: the truth, append-only
 Outcome         one row per judgement of the history, for finding and counting
 Attempt         one call of the model, as it was sent and answered
-AttemptChunk    the answer's raw bytes, as they came; append-only
+AttemptChunk    the answer's raw bytes, as they came; append-only, until their time is over (`Turn.keep_raw_days`)
 TurnMessage     the conversation in the provider's form, once per turn; attempts refer to it
 Checkpoint      a snapshot every so many records, so that a long history folds quickly
 ToolClaim       a tool that was started, whether or not it came back
@@ -27,7 +27,7 @@ from agentcore.reasons import TurnStatus
 from dashboard.accounts.roles import TURN_PERMISSIONS
 from dashboard.turns.fields import ExactJSONField, ShownTextField
 from dashboard.turns.ids import new_id
-from dashboard.turns.indexes import FINDING, MARKED, SEARCHED, SEARCHING
+from dashboard.turns.indexes import FINDING, MARKED, RAW_DUE, SEARCHED, SEARCHING
 
 UNFINISHED = (TurnStatus.QUEUED.value, TurnStatus.RUNNING.value, TurnStatus.HELD.value)
 #: Stands among an attempt's response headers where an operator answered in the model's place: who.
@@ -80,6 +80,9 @@ class Turn(models.Model):
     overrides = ExactJSONField(default=dict)  #: what was asked for beside the policy
     #: who said each field of the policy (`dashboard.agents.resolving`); null for turns from before there were layers
     policy_sources = ExactJSONField(null=True)
+    #: how long raw answers (`AttemptChunk`) stay once the turn has ended, as its policy said; null: for ever
+    keep_raw_days = models.PositiveIntegerField(null=True)
+    raw_removed_at = models.DateTimeField(null=True)  #: when they were removed (`dashboard.timeline.retention`)
     setup = ExactJSONField(default=dict)  #: the agent's part of the `started` event
     parent = models.ForeignKey("self", null=True, on_delete=models.SET_NULL, related_name="children")
     forked_at = models.PositiveIntegerField(null=True)  #: seq of the parent's record
@@ -115,6 +118,7 @@ class Turn(models.Model):
             models.Index(fields=["status"], condition=models.Q(status__in=UNFINISHED), name="turns_turn_unfinished"),
             *MARKED,
             SEARCHING,
+            RAW_DUE,
         ]
         constraints = [
             models.UniqueConstraint(

@@ -82,19 +82,24 @@ def turn_shown(turn: Turn) -> Shown:
     return {key: apart[key] if key in apart else getattr(turn, key) for key in TURN_KEYS}
 
 
-def attempt_shown(attempt: Attempt, *, request_body: str, raw_response: bytes | None) -> Shown:
-    """`request_body`: JSON text as it was sent; `raw_response`: None where nothing came."""
-    apart = {"request": json.loads(request_body), "response": _response_shown(attempt, raw_response)}
+def attempt_shown(
+    attempt: Attempt, *, request_body: str, raw_response: bytes | None, removed_at: datetime | None = None
+) -> Shown:
+    """`request_body`: JSON text as it was sent; `raw_response`: None where nothing came, or it was removed."""
+    response = _response_shown(attempt, raw_response, removed_at)
+    apart = {"request": json.loads(request_body), "response": response}
     return {key: apart[key] if key in apart else getattr(attempt, key) for key in ATTEMPT_KEYS}
 
 
-def _response_shown(attempt: Attempt, raw: bytes | None) -> Shown | None:
+def _response_shown(attempt: Attempt, raw: bytes | None, removed_at: datetime | None) -> Shown | None:
     if raw is None and attempt.status_code is None:
         return None
     body = raw or b""
+    known: Shown = {"content_type": attempt.content_type, "headers": attempt.response_headers or {}}
+    if removed_at is not None:
+        return {**known, "body": None, "removed_at": removed_at}
     shown: Shown = {
-        "content_type": attempt.content_type,
-        "headers": attempt.response_headers or {},
+        **known,
         "body": body[:MAX_SHOWN_RESPONSE].decode("utf-8", "replace"),
     }
     return {**shown, "truncated": True} if len(body) > MAX_SHOWN_RESPONSE else shown

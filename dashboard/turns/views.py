@@ -79,6 +79,7 @@ def attempt_raw(request: HttpRequest, turn_id: UUID, index: int) -> HttpResponse
     sent, came = history.request_body_of(attempt), history.raw_response_of(attempt)
     pieces = history.pieces_of(attempt)
     context = {
+        "turn": turn,
         "attempt": attempt,
         "request_text": sent[:MAX_SHOWN_RAW],
         "request_size": len(sent.encode("utf-8", "surrogatepass")),
@@ -95,6 +96,8 @@ def attempt_raw(request: HttpRequest, turn_id: UUID, index: int) -> HttpResponse
 @require_safe
 def attempt_bytes(_: HttpRequest, turn_id: UUID, index: int) -> HttpResponse:
     """The answer's bytes as a file that no browser interprets."""
+    if (removed := turn_or_404(turn_id).raw_removed_at) is not None:
+        raise Http404(f"What came was removed on {removed:%Y-%m-%d %H:%M} UTC, as the turn's policy says.")
     came = history.raw_response_of(_attempt_or_404(turn_id, index))
     return _file(came, f"{turn_id}-attempt-{index}.txt")
 

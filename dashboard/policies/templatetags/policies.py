@@ -1,10 +1,14 @@
-"""`{% policy_of_turn turn %}`, `{% policy_of_agent agent %}`: the numbers with where each comes from."""
+"""`{% policy_of_turn turn %}`, `{% policy_of_agent agent %}`: the numbers with where each comes from.
+
+`{% raw_removed turn %}`: that one of them had the raw answers removed.
+"""
 
 from typing import Any
 
 from django import template
 
 from dashboard.agents.models import Agent
+from dashboard.agents.resolving import KEEP_RAW_DAYS
 from dashboard.policies.overview import Fate
 from dashboard.policies.sources import sources_of, sources_to_come
 from dashboard.policies.stopped import stop_of
@@ -17,6 +21,13 @@ register = template.Library()
 def policy_of_turn(turn: Turn) -> dict[str, Any]:
     """What a turn ran under, and what of it ended the turn."""
     return {"turn": turn, "sources": sources_of(turn), "stop": stop_of(turn)}
+
+
+@register.inclusion_tag("policies/_raw_removed.html")
+def raw_removed(turn: Turn) -> dict[str, Any]:
+    """That a turn's raw answers were removed: when, and by whose word."""
+    source = next(source for source in sources_of(turn) if source.field == KEEP_RAW_DAYS)
+    return {"turn": turn, "source": source}
 
 
 @register.inclusion_tag("policies/_of_agent.html")

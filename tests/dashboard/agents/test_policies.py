@@ -16,6 +16,7 @@ SAID = {
     "tool_calls_on_truncation": "repair",
     "finish_reasons": ["max_tokens"],
     "criteria": [{"path": "ResponseContentCheck", "kwargs": {"message": "More.", "min_chars": 9}}],
+    "retention": {"keep_raw_days": 30},
 }
 
 

@@ -31,6 +31,8 @@ def a_word(field: str, level: Level) -> Any:
             return list(ErrorHandlingDecision)[number % 3].value
         case ("tool_calls_on_truncation", _, _):
             return list(OnTruncation)[number % 2].value
+        case ("retention", _, _):
+            return [0, 7, 30, 365, 9][number]
         case ("envelope", _, _):
             return [[], [RecoveryPath.JSONREPAIR.value]][number % 2]
         case ("finish_reasons", _, _):

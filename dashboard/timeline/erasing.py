@@ -1,0 +1,20 @@
+"""What lets history be deleted at all: a flag of the transaction, which the database's triggers ask for."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from django.db import connection
+
+ERASING = "SELECT coalesce(current_setting('whystop.erasing', true), '')"
+SET_ERASING = "SELECT set_config('whystop.erasing', %s, true)"
+
+
+@contextmanager
+def erasing() -> Iterator[None]:
+    """Within, and within its transaction, history may be deleted; it can never be changed."""
+    with connection.cursor() as cursor:
+        cursor.execute(ERASING)
+        (before,) = cursor.fetchone() or ("",)
+        cursor.execute(SET_ERASING, ["on"])
+        yield
+        cursor.execute(SET_ERASING, [before])
