@@ -73,6 +73,7 @@ ACTIONS: Mapping[str, str | None] = {
     "timeline/tag": TAG,
     "timeline/erase": ERASE,
     "backtests/new": REPLAY,
+    "backtests/draft": REPLAY,
     "backtests/<uuid:backtest_id>/cancel": REPLAY,
     "backtests/limits/keep": MAKE_POLICY,
     "policies/import": CHANGE_POLICY,

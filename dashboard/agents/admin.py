@@ -19,6 +19,7 @@ from dashboard.agents.models import Agent, Connection, Policy, PolicyVersion
 from dashboard.agents.policies import ceiling_warnings, policy_warnings
 from dashboard.agents.policy_forms import PolicyForm, said_by
 from dashboard.agents.policy_validation import HANDLING_KEYS
+from dashboard.backtests.words import in_words
 
 KEY_WORDS = {True: "yes", False: "no: set it where Whystop runs, and start again", None: "none is named"}
 
@@ -152,12 +153,20 @@ class PolicyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
             messages.info(request, f"Nothing has changed: version {before.version} of “{obj.name}” stands.")
             return
         by = _person(request)
-        told = {name: form.cleaned_data[name] for name in ("why", "counts", "starts_at")}
+        told = {name: form.cleaned_data[name] for name in ("why", "counts", "starts_at")} | {"backtest": form.attached}
         version = versioning.version_keep(project=obj.project, name=obj.name, said=said, by=by, **told)
         obj.pk = version.policy_id
-        messages.info(request, f"This is version {version.version} of “{obj.name}”.")
+        messages.info(request, f"This is version {version.version} of “{obj.name}”, {_evidence(form)}.")
         for warning in [*policy_warnings(version), *ceiling_warnings(version)]:
             messages.warning(request, warning)
+
+
+def _evidence(form: PolicyForm) -> str:
+    """What it was tried on before it was kept, or that it was not."""
+    if form.attached:
+        return f"with {in_words(form.attached)}"
+    other = form.cleaned_data.get("backtest")
+    return "without a backtest: the one that ran tried other words" if other else "without a backtest"
 
 
 @admin.register(PolicyVersion)

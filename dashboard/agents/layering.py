@@ -1,7 +1,7 @@
 """Whose words an agent's next turn runs under, and the policy they make together."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -47,6 +47,32 @@ def standing_for(agent: Agent, overrides: Mapping[str, Any], *, at: datetime | N
     ]
     resolved = resolve(layers)
     return Standing(overridden(draft_policy(resolved.said), overrides), resolved, own)
+
+
+def tried(
+    draft: Layer, stored: Mapping[str, Any] | None, overrides: Mapping[str, Any], versions: Mapping[str, PolicyVersion]
+) -> Policy:
+    """What a turn would have run under with the draft where a version of its policy stood; all other words stay.
+
+    `stored`: the turn's sources; `versions`: by id, those it names. In a turn that ran under another policy, or of
+    which nobody knows, the draft stands at the agent's level.
+    """
+    kept = [layer for layer in (stored or {}).get("layers", ()) if layer["level"] != Level.TURN]
+    stood = [Level(layer["level"]) for layer in kept if layer["policy"] == draft.policy] or [Level.AGENT]
+    layers = [replace(draft, level=level) for level in stood] + [
+        layer_of(versions[layer["version_id"]], Level(layer["level"]), layer["of"])
+        for layer in kept
+        if Level(layer["level"]) not in stood
+    ]
+    near = [Layer(Level.TURN, overrides)] if said_of(overrides) else []
+    resolved = resolve([*near, *sorted(layers, key=lambda layer: list(Level).index(layer.level))])
+    return overridden(draft_policy(resolved.said), overrides)
+
+
+def versions_named(stored: Mapping[str, Any] | None) -> dict[str, PolicyVersion]:
+    """The versions that a turn's sources name, by their ids as they name them."""
+    ids = [layer["version_id"] for layer in (stored or {}).get("layers", ()) if layer["version_id"]]
+    return {str(pk): row for pk, row in PolicyVersion.objects.select_related("policy").in_bulk(ids).items()}
 
 
 def said_of(overrides: Mapping[str, Any]) -> bool:

@@ -185,6 +185,10 @@ class PolicyVersion(models.Model):
     criteria = models.JSONField(default=list, blank=True, validators=[criteria_valid])
     retention = models.JSONField(default=dict, blank=True, validators=[policy_validation.retention_valid])
     why = models.TextField(default="", blank=True)  #: of this version, in its maker's words
+    #: What these very words were tried on before they were kept; null: on nothing.
+    backtest = models.ForeignKey(
+        "backtests.Backtest", null=True, blank=True, on_delete=models.RESTRICT, related_name="versions"
+    )
     created_at = models.DateTimeField(auto_now_add=True)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL)
 

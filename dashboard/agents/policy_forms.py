@@ -17,6 +17,8 @@ from dashboard.agents.limit_fields import LIMIT_FIELDS, RETENTION_FIELDS, defaul
 from dashboard.agents.models import Policy, PolicyVersion
 from dashboard.agents.policies import envelope_rules_of
 from dashboard.agents.policy_validation import HANDLING_KEYS, MAX_RETRIES, PRESETS_THAT_NEVER_RETRY, RECOVERIES, listed
+from dashboard.agents.services import policy_said, same_words
+from dashboard.backtests.models import Backtest
 
 NONE = "none"  #: what is written where a limit shall have no number
 NOT_SAID = ("", "not said here: an attached policy's word, else the default")
@@ -70,6 +72,8 @@ RECOVERY_WORDS = {
 
 #: Limits that one answer alone must fit into.
 TOTALS = ("max_total_completion_tokens", "max_total_tokens")
+#: Fields about the version, not of what it says.
+ABOUT = ("name", "why", "counts", "starts_at", "backtest")
 COUNTS = (("now", "from now on"), ("draft", "not yet: keep it as a draft"), ("later", "from a later moment"))
 
 
@@ -154,6 +158,7 @@ class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]
         widget=forms.DateTimeInput(attrs={"type": "datetime-local"}, format="%Y-%m-%dT%H:%M"),
         help_text="Only for a later moment, in UTC; at most a year ahead.",
     )
+    backtest = forms.ModelChoiceField(Backtest.objects.all(), required=False, widget=forms.HiddenInput)
 
     class Meta:
         model = Policy
@@ -192,6 +197,21 @@ class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]
                     f"{total:,} is less than one answer of the agent “{greedy.name}”, which may have "
                     f"{greedy.max_tokens:,} tokens; allow at least that, or lower its max_tokens.",
                 )
+
+    @property
+    def faults_said(self) -> list[str]:
+        """What is wrong with what the form says, apart from name, reason and moment, each with its field's name."""
+        wrong = {name: errors for name, errors in self.errors.items() if name not in ABOUT}
+        return [f"{self._called(name)}{words}" for name, errors in wrong.items() for words in errors]
+
+    def _called(self, name: str) -> str:
+        return f"{self[name].label}: " if name in self.fields else ""
+
+    @property
+    def attached(self) -> Backtest | None:
+        """The backtest that goes with the version: one that tried these very words."""
+        chosen: Backtest | None = self.cleaned_data.get("backtest")
+        return chosen if chosen and same_words(chosen.policy, policy_said(**self.said())) else None
 
     def said(self) -> dict[str, Any]:
         """What the form says beside the name, as `policy_create` takes it; an empty field is left out."""

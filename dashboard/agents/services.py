@@ -14,6 +14,7 @@ from dashboard.agents.models import Agent, Connection, Policy, PolicyActivation,
 
 if TYPE_CHECKING:
     from dashboard.accounts.models import User
+    from dashboard.backtests.models import Backtest
 
 
 def connection_create(
@@ -111,12 +112,13 @@ def policy_create(
     created_by: "User | None" = None,
     why: str = "",
     activate: bool = True,
+    backtest: "Backtest | None" = None,
 ) -> PolicyVersion:
     """The first version of a new policy, or the next version of one that has this name already.
 
     `envelope`: `{recovery: [path]}`; `finish_reasons`: normalized stop reasons; `criteria`: `{path, kwargs?}` each;
     `retention`: `{keep_raw_days?}`.
-    It counts at once, unless `activate` is false: then it is a draft.
+    It counts at once, unless `activate` is false: then it is a draft. `backtest`: one that tried these very words.
     """
     said = policy_said(
         limits={} if limits is None else limits,
@@ -127,17 +129,31 @@ def policy_create(
         criteria=_as_list(criteria),
         retention={} if retention is None else retention,
     )
+    _tried_these(backtest, said)
     policy = Policy.objects.select_for_update().filter(project=project, name=name).first()
     if policy is None:
         policy = Policy(project=project, name=name)
         _save(policy)
     latest = policy.versions.aggregate(latest=models.Max("version"))["latest"] or 0
     about = {"created_by": created_by, "why": reason(why)}
-    version = PolicyVersion.objects.create(policy=policy, version=latest + 1, **about, **said)
+    version = PolicyVersion.objects.create(policy=policy, version=latest + 1, backtest=backtest, **about, **said)
     if activate:
         now = timezone.now()
         PolicyActivation.objects.create(policy=policy, version=version, starts_at=now, **about)
     return version
+
+
+def _tried_these(backtest: "Backtest | None", said: Mapping[str, Any]) -> None:
+    """A tally speaks for the words it was found with, and for no others."""
+    if backtest is not None and not same_words(backtest.policy, said):
+        raise ValidationError(
+            {"backtest": "The backtest tried other words than these; run it again, or save without one."}
+        )
+
+
+def same_words(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two clean bodies of a policy say the same; what is left out, null or empty says nothing."""
+    return {name: value for name, value in one.items() if value} == {n: value for n, value in other.items() if value}
 
 
 def _as_list(given: Any) -> Any:

@@ -16,6 +16,7 @@ from dashboard.agents.validation import provider_valid
 
 if TYPE_CHECKING:
     from dashboard.accounts.models import User
+    from dashboard.backtests.models import Backtest
 
 FARTHEST = timedelta(days=366)  #: ahead that an activation may be scheduled
 
@@ -30,9 +31,14 @@ def version_keep(
     why: str = "",
     counts: str = "now",
     starts_at: datetime | None = None,
+    backtest: "Backtest | None" = None,
 ) -> PolicyVersion:
-    """A policy's next version, which counts `now`, `later` (from `starts_at`) or not yet: `draft`."""
-    version = policy_create(project=project, name=name, activate=counts == "now", created_by=by, why=why, **said)
+    """A policy's next version, which counts `now`, `later` (from `starts_at`) or not yet: `draft`.
+
+    `backtest`: one that tried these very words.
+    """
+    about = {"created_by": by, "why": why, "backtest": backtest}
+    version = policy_create(project=project, name=name, activate=counts == "now", **about, **said)
     if counts == "later":
         if starts_at is None:
             raise ValidationError({"starts_at": "Say from when it shall count."})

@@ -1,19 +1,26 @@
-"""What is tried: a policy's latest words, or the defaults, with some limits in their place."""
+"""What is tried: a policy's latest words, or the defaults, with some limits in their place. And on which turns."""
 
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.utils import timezone
 
 from agentcore.policy import Limits
+from agentcore.reasons import TurnStatus
 from dashboard.agents.limit_fields import LIMIT_FIELDS
 from dashboard.agents.models import Policy, Project
 from dashboard.agents.policies import POLICY_FIELDS
 from dashboard.agents.selectors import policy_get, policy_list, policy_version_latest
+from dashboard.backtests.selectors import turns_where, words_of_turns
 from dashboard.backtests.services import MOST_TOKENS
+from dashboard.turns.filters import TimelineFilters
+from dashboard.turns.models import UNFINISHED
 
-DEFAULTS = ""
+DEFAULTS, ANY, ITS_OWN = "", "", ":own"
+DAYS = (1, 7, 30, 90)
 #: Limits that stand on the page; a policy says the others.
 OFFERED = ("max_continuations", "max_total_completion_tokens")
 
@@ -64,3 +71,47 @@ class DraftForm(forms.Form):
         if version is None:
             raise ValidationError(f"“{policy}” says nothing yet; write its first version under Policies.")
         return {field: getattr(version, field) for field in POLICY_FIELDS}
+
+
+class OverForm(forms.Form):
+    """Which turns a draft is tried on: the timeline's filters that matter most, as choices. `policy`: whose draft."""
+
+    prefix = "over"
+    agent = forms.ChoiceField(required=False)
+    provider = forms.ChoiceField(required=False)
+    model = forms.ChoiceField(required=False)
+    status = forms.ChoiceField(required=False, label="Ended")
+    since = forms.ChoiceField(required=False, label="Since", initial=30)
+
+    def __init__(self, project: Project, policy: Policy | None, data: Mapping[str, Any] | None = None) -> None:
+        super().__init__(data)
+        known = words_of_turns(project=project)
+        self.own = turns_where(policy=policy) if policy else {}
+        named = ", ".join(word for words in self.own.values() for word in words)
+        self.initial = {"agent": ITS_OWN}
+        own = [(ITS_OWN, f"where it counts: {named}")] if named else []
+        self._offer("agent", [*own, (ANY, "any agent"), *_same(known["agent"])])
+        self._offer("provider", [(ANY, "any provider"), *_same(known["provider"])])
+        self._offer("model", [(ANY, "any model"), *_same(known["model"])])
+        ended = [status.value for status in TurnStatus if status.value not in UNFINISHED]
+        self._offer("status", [(ANY, "in any way"), *_same(ended)])
+        self._offer("since", [*((str(n), f"the last {n} days" if n > 1 else "a day ago") for n in DAYS), (ANY, "ever")])
+
+    def _offer(self, name: str, choices: list[tuple[str, str]]) -> None:
+        field = self.fields[name]
+        assert isinstance(field, forms.ChoiceField), "declared above"
+        field.choices = choices
+        field.error_messages["invalid_choice"] = f"Choose one of each list; this {name} is not there any more."
+
+    @property
+    def filter(self) -> dict[str, Any]:
+        """As the timeline's, once the form is valid."""
+        chosen = {name: value for name, value in self.cleaned_data.items() if value}
+        own = self.own if chosen.get("agent") == ITS_OWN and chosen.pop("agent") else {}
+        if days := chosen.pop("since", ""):
+            chosen["since"] = (timezone.now() - timedelta(days=int(days))).isoformat(timespec="minutes")
+        return TimelineFilters.parse({**own, **chosen})[0].as_dict()
+
+
+def _same(words: list[str]) -> list[tuple[str, str]]:
+    return [(word, word) for word in words]

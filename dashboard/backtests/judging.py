@@ -1,48 +1,82 @@
 """One stored turn under a draft: the same, flipped, or undecidable from what its recording holds."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from agentcore.errors import CoreError
 from agentcore.machine.snapshot import Snapshot, Spent
 from agentcore.policy import Policy
 from agentcore.replay import Recording, what_if
 from dashboard.agents.criteria import criteria_faults
+from dashboard.agents.layering import tried, versions_named
 from dashboard.agents.policies import draft_policy
+from dashboard.agents.resolving import Layer, Level
 from dashboard.backtests.models import Backtest
 from dashboard.backtests.reading import Told
 from dashboard.backtests.tallies import Judged
 from dashboard.prices.rates import rate_of
 from dashboard.prices.selectors import totals_price
+from dashboard.turns.fields import exact_json
 
 UNDECIDABLE = Judged("undecidable")
 KEPT = ("system_prompt", "model", "drop_repetitions")  #: a turn's own, under any draft
+KEPT_WORDS = 256  #: different words that turns ran under
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What is tried. `sound`: every criterion of it can be asked."""
+    """What is tried. `sound`: every criterion of it can be asked; `stands`: it stands for a policy, among the words
+    each turn ran under, and is not all of them.
+    """
 
     policy: Policy
     max_tokens: int | None
     sound: bool
+    stands: "Stands | None" = None
 
     @classmethod
     def of(cls, backtest: Backtest) -> "Draft":
         policy = draft_policy(backtest.policy)
-        return cls(policy, backtest.max_tokens, not criteria_faults(policy))
+        name = backtest.stands_for.name if backtest.stands_for else None
+        stands = Stands(Layer(Level.AGENT, backtest.policy, policy=name)) if name else None
+        return cls(policy, backtest.max_tokens, not criteria_faults(policy), stands)
 
-    def for_turn(self, own: Policy) -> Policy:
-        """What the turn itself overrode stays as it was, and how its lost words were merged."""
+    def for_turn(self, told: Told, own: Policy) -> Policy:
+        """What a turn would have run under. Its model, prompt and tokens are its own, and how lost words were merged;
+        of its other overrides it keeps those that stand before a policy."""
+        whole = self.policy if self.stands is None else self.stands.within(told)
         kept = {name: getattr(own, name) for name in KEPT}
-        return replace(self.policy, **kept, max_tokens=own.max_tokens if self.max_tokens is None else self.max_tokens)
+        return replace(whole, **kept, max_tokens=own.max_tokens if self.max_tokens is None else self.max_tokens)
+
+
+@dataclass(frozen=True, slots=True)
+class Stands:
+    """A draft in the place of a policy. Most turns ran under the very same words: what was made of them is kept."""
+
+    draft: Layer
+    made: dict[tuple[str | None, str | None], Policy] = field(default_factory=dict)
+
+    def within(self, told: Told) -> Policy:
+        words = (told.sources, told.overrides)
+        if words not in self.made:
+            if len(self.made) >= KEPT_WORDS:
+                self.made.clear()
+            self.made[words] = self._among(exact_json(words[0] or "null"), exact_json(words[1] or "{}"))
+        return self.made[words]
+
+    def _among(self, stored: Any, overrides: Any) -> Policy:
+        return tried(self.draft, stored, overrides, versions_named(stored))
 
 
 def judge(told: Told, recording: Recording, draft: Draft) -> Judged:
     """Try the draft on one turn. A history that this core cannot judge decides nothing."""
     if not draft.sound or not recording.records:
         return UNDECIDABLE
+    policy = draft.for_turn(told, recording.policy)
+    if draft.stands and criteria_faults(policy):
+        return UNDECIDABLE
     try:
-        imagined = what_if(recording, draft.for_turn(recording.policy), trace=False)
+        imagined = what_if(recording, policy, trace=False)
     except CoreError:
         return UNDECIDABLE
     if imagined.undecidable or imagined.final is None:

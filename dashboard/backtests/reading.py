@@ -33,7 +33,9 @@ SELECT turn_id, seq, event::text, CASE WHEN turn_id = ANY(%(whole)s) THEN transi
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A turn's row, as far as judging it asks. `policy` and `base` are JSON text; `base`: only of a fork."""
+    """A turn's row, as far as judging it asks. `policy`, `base`, `sources` and `overrides` are JSON text; `base`: only
+    of a fork; the last two only where they were asked for.
+    """
 
     id: UUID
     provider: str
@@ -47,6 +49,8 @@ class Told:
     attempts: int
     policy: str
     base: str | None
+    sources: str | None = None
+    overrides: str | None = None
 
 
 COLUMNS = (
@@ -63,17 +67,19 @@ COLUMNS = (
     "policy_text",
     "base_text",
 )
+#: JSON columns that are read as text, and those of them that say whose words a turn ran under.
+TEXTS = {"policy_text": "policy", "base_text": "base_snapshot"}
+SOURCES = {"sources_text": "policy_sources", "overrides_text": "overrides"}
 
 
-def batches(turns: QuerySet[Turn]) -> Iterator[list[Told]]:
+def batches(turns: QuerySet[Turn], *, sources: bool = False) -> Iterator[list[Told]]:
     """The turns in the order of their ids, `BATCH` at a time; nothing is held open between two."""
-    asked = turns.annotate(
-        policy_text=Cast("policy", TextField()), base_text=Cast("base_snapshot", TextField())
-    ).order_by("id")
+    texts, columns = (TEXTS | SOURCES, (*COLUMNS, *SOURCES)) if sources else (TEXTS, COLUMNS)
+    asked = turns.annotate(**{name: Cast(of, TextField()) for name, of in texts.items()}).order_by("id")
     last: UUID | None = None
     while True:
         rest = asked if last is None else asked.filter(id__gt=last)
-        batch = [Told(*row) for row in rest.values_list(*COLUMNS)[:BATCH]]
+        batch = [Told(*row) for row in rest.values_list(*columns)[:BATCH]]
         if not batch:
             return
         yield batch

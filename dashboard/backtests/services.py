@@ -24,9 +24,13 @@ def backtest_create(
     policy: Mapping[str, Any],
     filter: Mapping[str, Any],
     max_tokens: int | None = None,
+    stands_for: Policy | None = None,
     created_by: User | None = None,
 ) -> Backtest:
-    """Queue a draft policy to be tried over stored turns; `max_tokens`: of their first call, in place of their own."""
+    """Queue a draft policy to be tried over stored turns; `max_tokens`: of their first call, in place of their own.
+
+    `stands_for`: the policy whose place it takes among the words of each turn; without one it stands for all of them.
+    """
     from dashboard.backtests.tasks import run_backtest
 
     draft = policy_said(**policy)
@@ -34,7 +38,12 @@ def backtest_create(
         raise ValidationError({"max_tokens": f"max_tokens must be a whole number from 1 to {MOST_TOKENS:,}."})
     with transaction.atomic():
         backtest = Backtest.objects.create(
-            project=project, policy=draft, filter=dict(filter), max_tokens=max_tokens, created_by=created_by
+            project=project,
+            policy=draft,
+            filter=dict(filter),
+            max_tokens=max_tokens,
+            stands_for=stands_for,
+            created_by=created_by,
         )
         run_backtest.defer(backtest_id=str(backtest.id))
     return backtest

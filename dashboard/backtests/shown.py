@@ -6,6 +6,7 @@ from urllib.parse import urlencode
 
 from dashboard.backtests.models import Backtest
 from dashboard.backtests.tallies import Flip, Group
+from dashboard.backtests.words import percent
 from dashboard.prices.templatetags.prices import dollars_in_words
 from dashboard.timeline.chips import Chip, chips_of
 from dashboard.turns.filters import TimelineFilters
@@ -31,13 +32,18 @@ class Slice:
 
     name: str
     count: int
-    share: float
+    of: int
     x: float
     width: float
 
     @property
     def words(self) -> str:
         return OUTCOMES[self.name][0]
+
+    @property
+    def always(self) -> bool:
+        """Whether it is said even where it is none."""
+        return self.name in ("same", "undecidable")
 
     @property
     def hue(self) -> str:
@@ -49,10 +55,7 @@ class Slice:
 
     @property
     def percent(self) -> str:
-        """Never 0 % of some, nor 100 % of fewer than all."""
-        if 0 < self.share < 0.001:
-            return "< 0.1 %"
-        return "> 99.9 %" if 0.999 < self.share < 1 else f"{100 * self.share:.1f} %"
+        return percent(self.count, self.of)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +83,15 @@ class FlipShown:
     @property
     def words(self) -> str:
         return HOWS[self.flip.how]
+
+    @property
+    def difference(self) -> str:
+        """`2 calls and 126 tokens fewer`; empty where it is none."""
+        flip, told = self.flip, []
+        for count, unit in ((flip.calls, "call"), (flip.tokens, "token")):
+            if count:
+                told.append(f"{abs(count):,} {unit}{'' if abs(count) == 1 else 's'} {'more' if count > 0 else 'fewer'}")
+        return ", ".join(told)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +155,7 @@ def _slices(group: Group) -> list[Slice]:
     slices, x = [], 0.0
     for name, count in counts.items():
         share = count / group.turns if group.turns else 0.0
-        slices.append(Slice(name, count, share, round(x, 2), round(WIDTH * share, 2)))
+        slices.append(Slice(name, count, group.turns, round(x, 2), round(WIDTH * share, 2)))
         x += WIDTH * share
     return slices
 

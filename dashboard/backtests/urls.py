@@ -6,7 +6,7 @@ from django.http.response import HttpResponseBase
 from django.urls import path
 from django.views.generic import RedirectView
 
-from dashboard.backtests import limit_views, views
+from dashboard.backtests import draft_views, limit_views, views
 from dashboard.turns.urls import either
 
 app_name = "backtests"
@@ -19,6 +19,7 @@ def _moved(name: str) -> Callable[..., HttpResponseBase]:
 urlpatterns = [
     *either("backtests", views.index, "index"),
     *either("backtests/new", views.start, "start"),
+    *either("backtests/draft", draft_views.draft, "draft"),
     *either("backtests/limits", limit_views.limits, "limits"),
     *either("backtests/limits/map", limit_views.sweep_map, "map"),
     *either("backtests/limits/keep", limit_views.keep, "keep"),

@@ -73,6 +73,9 @@ def show(request: HttpRequest, backtest_id: UUID) -> HttpResponse:
 @require_POST
 def cancel(request: HttpRequest, backtest_id: UUID) -> HttpResponse:
     """End it soon; what was found so far stays."""
-    if not backtest_cancel(backtest=_or_404(backtest_id)):
+    ended = backtest_cancel(backtest=_or_404(backtest_id))
+    if request.headers.get("HX-Request"):
+        return render(request, "backtests/_backtest.html", {"shown": shown_of(_or_404(backtest_id))})
+    if not ended:
         messages.info(request, "It was over already.")
     return redirect("backtests:show", backtest_id)

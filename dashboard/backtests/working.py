@@ -61,7 +61,7 @@ def run(backtest_id: UUID) -> None:
 
 def work(backtest_id: UUID, stopped: Callable[[], bool] = lambda: False) -> int:
     """Judge parts until none is free, or `stopped` says so; returns how many turns that were."""
-    backtest, judged = Backtest.objects.select_related("project").get(id=backtest_id), 0
+    backtest, judged = Backtest.objects.select_related("project", "stands_for").get(id=backtest_id), 0
     draft = Draft.of(backtest)
     while not stopped():
         with _a_part(backtest_id) as part:
@@ -91,7 +91,8 @@ def _a_part(backtest_id: UUID) -> Iterator[Part | None]:
 
 def _judge_part(backtest: Backtest, part: Part, draft: Draft, stopped: Callable[[], bool]) -> int:
     tally = Tally()
-    for batch in batches(turns_of(backtest).filter(id__gte=part.low, id__lte=part.high)):
+    turns = turns_of(backtest).filter(id__gte=part.low, id__lte=part.high)
+    for batch in batches(turns, sources=draft.stands is not None):
         for told, recording in recordings(batch):
             tally.count(told, judge(told, recording, draft))
         if stopped() or _is_over(backtest.id):

@@ -17,10 +17,9 @@ from agentcore.policy import Policy
 from agentcore.reasons import TurnStatus
 from agentcore.replay import Recording, what_if
 from dashboard.agents.criteria import criteria_faults
-from dashboard.agents.layering import layer_of
+from dashboard.agents.layering import layer_of, tried, versions_named
 from dashboard.agents.models import PolicyVersion
-from dashboard.agents.policies import draft_policy, overridden
-from dashboard.agents.resolving import Layer, Level, resolve
+from dashboard.agents.resolving import Level
 from dashboard.policies.models import Shadow, ShadowVerdict
 from dashboard.turns.history import recording_of
 from dashboard.turns.ids import first_id_at
@@ -109,15 +108,6 @@ def _imagined(recording: Recording, policy: Policy) -> tuple[tuple[str, str] | N
 
 def policy_in_shadow(turn: Turn, draft: PolicyVersion, own: Policy) -> Policy:
     """The turn's policy with the draft where a version of its policy stood; overrides and other levels stay."""
-    ids = [layer["version_id"] for layer in turn.policy_sources["layers"] if layer["version_id"]]
-    versions = {str(pk): row for pk, row in PolicyVersion.objects.select_related("policy").in_bulk(ids).items()}
-    layers = []
-    for stored in turn.policy_sources["layers"]:
-        level = Level(stored["level"])
-        if level is Level.TURN:
-            layers.append(Layer(level, turn.overrides))
-        else:
-            version = draft if stored["policy"] == draft.policy.name else versions[stored["version_id"]]
-            layers.append(layer_of(version, level, stored["of"]))
-    policy = overridden(draft_policy(resolve(layers).said), turn.overrides)
+    layer, stored = layer_of(draft, Level.AGENT, ""), turn.policy_sources
+    policy = tried(layer, stored, turn.overrides, versions_named(stored))
     return replace(policy, max_tokens=own.max_tokens, system_prompt=own.system_prompt, model=own.model)

@@ -9,6 +9,7 @@ from django.db.models import Model
 
 from dashboard.agents.models import Policy, PolicyAttachment, PolicyVersion, Project
 from dashboard.agents.selectors import activations_of
+from dashboard.backtests.words import in_words
 from dashboard.policies.diff import diff
 
 LENGTH = 100  #: entries shown
@@ -33,10 +34,12 @@ def trail_of(policy: Policy) -> tuple[Entry, ...]:
 
 def _versions(policy: Policy) -> Iterator[Entry]:
     before: PolicyVersion | None = None
-    for version in policy.versions.select_related("created_by", "policy").order_by("version"):
+    for version in policy.versions.select_related("created_by", "policy", "backtest").order_by("version"):
         changes = "; ".join(f"{change.label} {change.was} → {change.now}" for change in diff(before, version))
         by = version.created_by.get_username() if version.created_by else ""
-        yield Entry(version.created_at, by, f"made v{version.version}: {changes or 'nothing is said'}", version.why)
+        tried = f", with {in_words(version.backtest)}" if version.backtest else ""
+        words = f"made v{version.version}: {changes or 'nothing is said'}{tried}"
+        yield Entry(version.created_at, by, words, version.why)
         before = version
 
 

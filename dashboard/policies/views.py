@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -68,7 +69,7 @@ def version(request: HttpRequest, version_id: UUID) -> HttpResponse:  # noqa: AR
 def diff(request: HttpRequest, policy_id: UUID) -> HttpResponse:
     """Any two versions of a policy side by side; the last two where none are named."""
     policy = _policy(policy_id)
-    by_number = {version.version: version for version in policy.versions.select_related("policy").order_by("version")}
+    by_number = {version.version: version for version in _versions(policy)}
     if not by_number:
         raise Http404("This policy has no version yet.")
     right = _chosen(request, "b", by_number, max(by_number))
@@ -78,6 +79,7 @@ def diff(request: HttpRequest, policy_id: UUID) -> HttpResponse:
         "policy": policy,
         "left": left,
         "right": right,
+        "versions": (left,) if left == right else (left, right),
         "numbers": sorted(by_number, reverse=True),
         "differing": [change for change in changes if not change.same],
         "alike": [change for change in changes if change.same],
@@ -113,6 +115,10 @@ def _policy(policy_id: UUID) -> Policy:
         return policy_by_id(project=project_default(), policy_id=policy_id)
     except Policy.DoesNotExist as error:
         raise Http404("There is no such policy.") from error
+
+
+def _versions(policy: Policy) -> QuerySet[PolicyVersion]:
+    return policy.versions.select_related("policy", "backtest").order_by("version")
 
 
 def _chosen(request: HttpRequest, name: str, versions: dict[int, PolicyVersion], default: int) -> PolicyVersion:

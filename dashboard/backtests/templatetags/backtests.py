@@ -1,9 +1,16 @@
-"""Differences, with their sign."""
+"""Differences, with their sign; the backtest that goes with a version, and the one of a policy's form."""
 
 from decimal import Decimal
+from typing import Any
 
 from django import template
+from django.template.context import Context
 
+from dashboard.agents.selectors import project_default
+from dashboard.backtests.forms import OverForm
+from dashboard.backtests.models import Backtest
+from dashboard.backtests.shown import shown_of
+from dashboard.backtests.words import in_words
 from dashboard.prices.templatetags.prices import dollars_in_words
 from dashboard.turns.templatetags.shown import number, seconds
 
@@ -26,6 +33,21 @@ def plus_seconds(value: float) -> str:
 def dollars(value: float) -> str:
     """A price in words."""
     return dollars_in_words(Decimal(str(round(value, 9))))
+
+
+@register.filter
+def said(backtest: Backtest) -> str:
+    """What came of it, in one sentence."""
+    return in_words(backtest)
+
+
+@register.inclusion_tag("backtests/_panel.html", takes_context=True)
+def backtest_of_form(context: Context) -> dict[str, Any]:
+    """The panel in the admin's form of a policy; with what ran before, where the form comes back to be corrected."""
+    form, policy = context["adminform"].form, context.get("original")
+    chosen = form.cleaned_data.get("backtest") if form.is_bound and hasattr(form, "cleaned_data") else None
+    over = OverForm(project_default(), policy, form.data if form.is_bound else None)
+    return {"policy": policy, "over": over, "shown": shown_of(chosen) if chosen else None, "perms": context["perms"]}
 
 
 def _signed(value: float, said: str) -> str:

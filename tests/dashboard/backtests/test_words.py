@@ -1,0 +1,41 @@
+"""A backtest in one sentence: what could not be told is always part of it."""
+
+import pytest
+
+from dashboard.backtests.models import Backtest
+from dashboard.backtests.words import in_words, percent
+
+GROUPS = [{"gone_on": 2, "sooner": 0}, {"gone_on": 4, "sooner": 1}]
+
+
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        (
+            Backtest(status="done", done=90, same=71, flipped=8, undecidable=11, groups=GROUPS),
+            "a backtest over 90 turns: 71 the same, 6 would have gone on, 1 would have stopped sooner, "
+            "1 would have ended for another reason, 11 not in the recording (12.2 %)",
+        ),
+        (Backtest(status="done", done=1, same=1), "a backtest over 1 turn: 1 the same, 0 not in the recording"),
+        (Backtest(status="done"), "a backtest over 0 turns: it found none"),
+        (Backtest(status="queued"), "a backtest that has not begun"),
+        (
+            Backtest(status="running", done=5, same=5),
+            "a backtest that is still running, so far over 5 turns: 5 the same",
+        ),
+        (Backtest(status="cancelled"), "a backtest that was cancelled"),
+    ],
+)
+def test_a_backtest_is_told_in_a_sentence(made: Backtest, words: str):
+    assert in_words(made).startswith(words)
+
+
+def test_a_share_is_never_rounded_to_none_or_to_all():
+    assert [percent(*of) for of in ((0, 0), (0, 9), (1, 9_999), (1, 3), (9_999, 10_000), (4, 4))] == [
+        "0.0 %",
+        "0.0 %",
+        "< 0.1 %",
+        "33.3 %",
+        "> 99.9 %",
+        "100.0 %",
+    ]
