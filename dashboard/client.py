@@ -19,6 +19,7 @@ wrong:
         └── Conflict         409: the turn is not where this makes sense
 """
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Unpack
@@ -56,6 +57,7 @@ __all__ = [
     "WhystopError",
 ]
 
+ASK_AGAIN = 0.5  #: seconds
 ENDED = frozenset({"completed", "partial", "aborted", "failed", "cancelled", "interrupted"})
 
 
@@ -231,6 +233,33 @@ class Whystop:
 
     def agents(self) -> list[Json]:
         return list(self._server.call("GET", "/agents"))
+
+    def backtest(self, policy: Json, *, seconds: float = 600, **filters: Any) -> Json:
+        """What a policy would have made of stored turns, once all are judged. Raises `TimeoutError` after `seconds`."""
+        made = self._server.call("POST", "/backtests", {"policy": policy, "filter": filters})
+        found, until = made, time.monotonic() + seconds
+        while found.get("status", "queued") in ("queued", "running"):
+            if time.monotonic() > until:
+                raise TimeoutError(f"The backtest {made['id']} is not done after {seconds:g} s; it goes on.")
+            time.sleep(ASK_AGAIN)
+            found = self._server.call("GET", f"/backtests/{made['id']}")
+        return {**made, **found}
+
+    def limits_estimate(self, **filters: Any) -> Json:
+        """How long answers are, and the smallest total in which 95 % are whole; the filters are the timeline's."""
+        return dict(self._server.call("GET", "/limits/estimate", query=filters))
+
+    def policy_version(self, name: str, *, activate: bool = True, **said: Any) -> Json:
+        """Make a policy, or its next version: `limits`, `error_policy`, `why`, `backtest` (an id) and so on."""
+        return dict(self._server.call("POST", "/policies", {"name": name, "activate": activate, **said}))
+
+    def policy_versions(self, name: str) -> list[Json]:
+        return list(self._server.call("GET", f"/policies/{quote(name, safe='')}/versions"))
+
+    def activate(self, name: str, version: int, *, why: str = "", starts_at: str | None = None) -> Json:
+        """Have a version count, now or from a moment on; an earlier one rolls back."""
+        asked = {"version": version, "why": why, **({"starts_at": starts_at} if starts_at else {})}
+        return dict(self._server.call("POST", f"/policies/{quote(name, safe='')}/activations", asked))
 
     def _turn(self, shown: Json) -> Turn:
         return read_as(Turn, shown, json=shown, _hand=_Hand(self._server))

@@ -37,7 +37,7 @@ def version_keep(
 
     `backtest`: one that tried these very words.
     """
-    about = {"created_by": by, "why": why, "backtest": backtest}
+    about: dict[str, Any] = {"created_by": by, "why": why, "backtest": backtest}
     version = policy_create(project=project, name=name, activate=counts == "now", **about, **said)
     if counts == "later":
         if starts_at is None:

@@ -66,6 +66,7 @@ class Policy(BaseModel):
     criteria: Objects = Field(description="`{path, kwargs?}` each.")
     retention: Object = Field(description="`{keep_raw_days}`; null: for ever, or as an attached policy says.")
     warnings: list[str] = Field(description="What is allowed and yet surely not meant, or does not work any more.")
+    backtest: UUID | None = Field(description="What it was tried on before it was kept.")
     created_at: datetime
 
 

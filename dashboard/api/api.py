@@ -5,7 +5,18 @@ from typing import Any
 from ninja import NinjaAPI, Swagger
 from ninja.openapi.schema import OpenAPISchema
 
-from dashboard.api import agents, connections, conversations, lint, policies, replays, streaming, turn_files, turns
+from dashboard.api import (
+    agents,
+    connections,
+    conversations,
+    limits,
+    lint,
+    policies,
+    replays,
+    streaming,
+    turn_files,
+    turns,
+)
 from dashboard.api.callers import Caller
 from dashboard.api.openapi import ABOUT, with_events, with_problems
 from dashboard.api.problems import answer_with_problems
@@ -36,7 +47,7 @@ api = Api(
     docs=Swagger({"tryItOutEnabled": True, "defaultModelsExpandDepth": 0}),
 )
 answer_with_problems(api)
-for module in (connections, policies, agents, conversations, turn_files, turns, streaming, lint, replays):
+for module in (connections, policies, limits, agents, conversations, turn_files, turns, streaming, lint, replays):
     api.add_router("", module.router)
 api.add_router("", conformance.router)
 api.add_router("", conformance.seam)

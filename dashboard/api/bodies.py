@@ -69,6 +69,9 @@ class Policy(PolicyDraft):
     activate: bool | None = Field(
         default=None, description="Whether it counts at once; false: it is a draft. Left out: true."
     )
+    backtest: Id | None = Field(
+        default=None, description="A backtest that tried these very words; the version carries it for good."
+    )
 
 
 class Activation(Body):

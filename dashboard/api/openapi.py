@@ -48,8 +48,9 @@ def _filter_parameter(name: str) -> dict[str, Any]:
     return {"name": name, "in": "query", "required": False, "schema": schema, "description": MEANINGS[name]}
 
 
+FILTER_PARAMETERS: list[dict[str, Any]] = [_filter_parameter(name) for name in FILTER_NAMES]
 TIMELINE_PARAMETERS: list[dict[str, Any]] = [
-    *(_filter_parameter(name) for name in FILTER_NAMES),
+    *FILTER_PARAMETERS,
     {
         "name": "cursor",
         "in": "query",

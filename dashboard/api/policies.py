@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
+from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 from ninja import Router, Status
 
@@ -18,6 +19,8 @@ from dashboard.agents.policies import envelope_rules_of, policy_warnings
 from dashboard.api import answers, bodies
 from dashboard.api.callers import caller
 from dashboard.api.named import named
+from dashboard.backtests.models import Backtest
+from dashboard.backtests.selectors import backtest_get
 from dashboard.policies.sources import sources_of, sources_to_come
 from dashboard.turns.selectors import turn_get
 
@@ -27,9 +30,17 @@ router = Router(tags=["policies"])
 @router.post("/policies", response={201: answers.Policy}, summary="Make a policy, or its next version")
 def policy_create(request: HttpRequest, body: bodies.Policy) -> Status[dict[str, Any]]:
     """A policy that exists gets its next version; turns keep the version they started with."""
-    project = selectors.project_default()
-    version = services.policy_create(project=project, created_by=caller(request), **body.given())
+    project, said = selectors.project_default(), body.given()
+    said["backtest"] = _backtest(said.get("backtest"))
+    version = services.policy_create(project=project, created_by=caller(request), **said)
     return Status(201, shown(version))
+
+
+def _backtest(wanted: UUID | None) -> Backtest | None:
+    try:
+        return None if wanted is None else backtest_get(wanted)
+    except Backtest.DoesNotExist as error:
+        raise ValidationError({"backtest": f"There is no backtest {wanted}; run one, or leave it out."}) from error
 
 
 @router.post(
@@ -93,5 +104,6 @@ def shown(version: PolicyVersion) -> dict[str, Any]:
         "criteria": version.criteria,
         "retention": {**dict.fromkeys(RETENTION_FIELDS), **version.retention},
         "warnings": policy_warnings(version),
+        "backtest": version.backtest_id,
         "created_at": version.created_at,
     }

@@ -24,7 +24,7 @@ def draft(request: HttpRequest) -> HttpResponse:
     policy = _policy(request.GET.get("policy", ""))
     form = PolicyForm(request.POST, instance=policy)
     over = OverForm(project_default(), policy, request.POST)
-    faults = [*form.faults_said, *(words for errors in over.errors.values() for words in errors)]
+    faults = [*form.faults_said, *(str(words) for errors in over.errors.values() for words in errors)]
     made: Backtest | None = None
     if not faults:
         try:

@@ -217,3 +217,20 @@ def test_the_client_needs_the_standard_library_alone_wherever_it_is_copied(tmp_p
     )
     ran = subprocess.run([sys.executable, "-S", "-c", program], cwd=tmp_path, capture_output=True, text=True)
     assert (ran.stdout.strip(), ran.stderr) == ("[]", "")
+
+
+def test_a_limit_is_found_tried_kept_and_rolled_back(whystop: Whystop, essay: str, working: None):
+    whystop.start(essay, "Why?", max_tokens=150).wait(seconds=60)
+    enough = whystop.limits_estimate(agent=essay)
+    assert enough["turns"] == 1
+    words = {"limits": {"max_continuations": 1}}
+    found = whystop.backtest(words, seconds=60, agent=essay)
+    assert (found["status"], found["total"], found["flipped"]) == ("done", 1, 1)
+    whystop.policy_version("curt", limits={"max_continuations": 5})
+    draft = whystop.policy_version("curt", activate=False, backtest=found["id"], **words)
+    whystop.activate("curt", draft["version"], why="as tried")
+    whystop.activate("curt", 1, why="back")
+    versions = [(row["version"], row["stands"], row["backtest"]) for row in whystop.policy_versions("curt")]
+    assert versions == [(2, "past", found["id"]), (1, "active", None)]
+    with pytest.raises(Refused, match="tried other words"):
+        whystop.policy_version("curt", limits={"max_steps": 3}, backtest=found["id"])

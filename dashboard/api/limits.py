@@ -1,0 +1,71 @@
+"""Which limit suffices, and the versions of a policy with what they were tried on."""
+
+# ruff: noqa: ARG001 - every view is given its request
+
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest
+from django.utils import timezone
+from ninja import Router
+
+from dashboard.agents.selectors import policy_list, project_default
+from dashboard.api import policy_answers
+from dashboard.api.named import named
+from dashboard.api.openapi import FILTER_PARAMETERS
+from dashboard.backtests.lengths import ASKED, Estimate, estimate_of
+from dashboard.policies.overview import Fate, fates
+from dashboard.turns.filters import TimelineFilters, unknown_filters
+
+router = Router(tags=["policies"])
+
+
+@router.get(
+    "/limits/estimate",
+    response=policy_answers.Estimate,
+    summary="Estimate the smallest limit that suffices",
+    openapi_extra={"parameters": FILTER_PARAMETERS},
+)
+def limits_estimate(request: HttpRequest) -> dict[str, Any]:
+    """Over the turns that the timeline's filters let through and that gave one answer, in one call or continued."""
+    filters, errors = TimelineFilters.parse(request.GET)
+    errors |= unknown_filters(request.GET)
+    if errors:
+        raise ValidationError(errors)
+    return _estimate(estimate_of(project=project_default(), filters=filters))
+
+
+def _estimate(found: Estimate) -> dict[str, Any]:
+    points = [found.curve.quantile(of) for of in ASKED]
+    return {
+        "words": found.words,
+        "turns": found.curve.count,
+        "cut": found.curve.cut,
+        "undecided": found.curve.undecided,
+        "suffices": found.suffices,
+        "quantiles": [{"complete": at.of, "tokens": at.tokens, "low": at.low, "high": at.high} for at in points],
+        "capped": found.capped,
+    }
+
+
+@router.get(
+    "/policies/{name}/versions", response=list[policy_answers.PolicyVersion], summary="List a policy's versions"
+)
+def policy_versions(request: HttpRequest, name: str) -> list[dict[str, Any]]:
+    """The newest first: which counts, which did, which will, which are drafts, and the backtest each was saved with."""
+    policy = named(policy_list(project=project_default()), name)
+    return [_version(fate) for fate in fates(policy, now=timezone.now())]
+
+
+def _version(fate: Fate) -> dict[str, Any]:
+    version = fate.version
+    return {
+        "version": version.version,
+        "stands": fate.word,
+        "at": fate.at,
+        "changes": [f"{change.label}: {change.was} → {change.now}" for change in fate.changes],
+        "why": version.why,
+        "created_at": version.created_at,
+        "created_by": version.created_by.get_username() if version.created_by else None,
+        "backtest": version.backtest_id,
+    }
