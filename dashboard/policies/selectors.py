@@ -1,5 +1,6 @@
 """Reads: shadows and what they counted. What is not there raises `DoesNotExist`."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -7,7 +8,9 @@ from django.db.models import Count, Q, QuerySet, Sum
 
 from dashboard.agents.models import Policy
 from dashboard.policies.models import Shadow, ShadowVerdict
+from dashboard.turns.models import Turn
 
+LISTED = 200  #: turns of a line of the ledger
 SHOWN = 20  #: flipped turns that are listed
 
 
@@ -40,6 +43,21 @@ def shadows_of(policy: Policy) -> QuerySet[Shadow]:
 
 def shadow_get(shadow_id: UUID) -> Shadow:
     return Shadow.objects.select_related("version__policy").get(pk=shadow_id)
+
+
+def turns_stopped(turn_ids: Sequence[UUID]) -> list[Turn]:
+    """The first of these turns, the newest first, as a list shows them."""
+    shown = (
+        "input_text",
+        "agent_name",
+        "provider",
+        "model",
+        "terminal_reason",
+        "status",
+        "output_tokens",
+        "created_at",
+    )
+    return list(Turn.objects.filter(id__in=turn_ids[:LISTED]).only(*shown).order_by("-id"))
 
 
 def disagreements(shadow: Shadow) -> QuerySet[ShadowVerdict]:

@@ -1,6 +1,7 @@
 """Who set a field of a policy to what it is, when, and why: read from what was activated, in order."""
 
-from collections.abc import Iterable
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 from dashboard.agents.models import Policy, PolicyActivation, PolicyVersion
 from dashboard.agents.policies import POLICY_FIELDS
 from dashboard.agents.resolving import spoken
-from dashboard.policies.words import value_in_words
+from dashboard.policies.words import label_of, value_in_words
 
 UNSAID = object()  #: the policy did not speak of the field
 
@@ -26,13 +27,40 @@ class Setting:
     version: PolicyVersion
 
     @property
-    def change(self) -> str:
-        """`was 5 continuations`, `was not said`; which way it went, where both are numbers."""
+    def way(self) -> str:
+        """`lowered`, `raised` or `changed`; `added` where nothing was said before."""
         if self.before is UNSAID:
-            return "was not said before"
-        both = all(isinstance(v, int | float) and not isinstance(v, bool) for v in (self.before, self.value))
-        way = ("lowered" if self.value < self.before else "raised") if both else "changed"
-        return f"{way} from {value_in_words(self.field, self.before)}"
+            return "added"
+        if not all(_is_number(value) for value in (self.before, self.value)):
+            return "changed"
+        return "lowered" if self.value < self.before else "raised"
+
+    @property
+    def label(self) -> str:
+        return label_of(self.field)
+
+    @property
+    def shown(self) -> str:
+        return value_in_words(self.field, self.value)
+
+    @property
+    def was_words(self) -> str:
+        """What it said until then."""
+        return "" if self.before is UNSAID else value_in_words(self.field, self.before)
+
+    @property
+    def change(self) -> str:
+        """`lowered from 5 continuations`, `was not said before`."""
+        return "was not said before" if self.before is UNSAID else f"{self.way} from {self.was_words}"
+
+    @property
+    def was(self) -> int | float | None:
+        """The number a limit was until then; None where there was none."""
+        return self.before if self.field.startswith("limits.") and _is_number(self.before) else None
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def said_by_version(version: PolicyVersion) -> dict[str, Any]:
@@ -40,29 +68,46 @@ def said_by_version(version: PolicyVersion) -> dict[str, Any]:
     return spoken({name: getattr(version, name) for name in POLICY_FIELDS})
 
 
-def settings_of(policy: Policy, *, at: datetime) -> dict[str, Setting]:
+#: What a policy spoke of since when, the earliest first.
+History = tuple[tuple[datetime, Mapping[str, Setting]], ...]
+
+
+def settings_of(policy: Policy, *, at: datetime) -> Mapping[str, Setting]:
     """Each field the policy spoke of at that moment, with who had set it so."""
+    return in_force(history_of(policy, at=at), at)
+
+
+def history_of(policy: Policy, *, at: datetime) -> History:
+    """All that counted until that moment."""
     rows = PolicyActivation.objects.filter(policy=policy, withdrawn_at=None, starts_at__lte=at)
-    ordered = rows.select_related("version__policy", "version__created_by", "created_by").order_by(
+    ordered = rows.select_related("version__policy", "version__created_by", "version__backtest", "created_by").order_by(
         "starts_at", "created_at", "id"
     )
-    return settings_in(ordered)
+    return tuple(_states(ordered))
 
 
-def settings_in(activations: Iterable[PolicyActivation]) -> dict[str, Setting]:
-    """The same of activations that are at hand, the earliest first."""
+def in_force(history: History, at: datetime) -> Mapping[str, Setting]:
+    """What counted at that moment."""
+    index = bisect_right(history, at, key=lambda state: state[0])
+    return history[index - 1][1] if index else {}
+
+
+def ended_at(history: History, setting: Setting) -> datetime | None:
+    """When a field was set otherwise again; None where it still says so."""
+    later = [state for state in history if state[0] >= setting.at]
+    return next((since for since, said in later if said.get(setting.field) is not setting), None)
+
+
+def _states(activations: Iterable[PolicyActivation]) -> Iterator[tuple[datetime, Mapping[str, Setting]]]:
     current: dict[str, Setting] = {}
     for row in activations:
-        said = said_by_version(row.version)
         after = {}
-        for field, value in said.items():
+        for field, value in said_by_version(row.version).items():
             had = current.get(field)
-            if had is not None and had.value == value:
-                after[field] = had
-            else:
-                after[field] = _set(row, field, value, UNSAID if had is None else had.value)
+            same = had is not None and had.value == value
+            after[field] = had if had and same else _set(row, field, value, UNSAID if had is None else had.value)
         current = after
-    return current
+        yield row.starts_at, current
 
 
 def _set(row: PolicyActivation, field: str, value: Any, before: Any) -> Setting:

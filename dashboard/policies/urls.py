@@ -9,6 +9,7 @@ app_name = "policies"
 urlpatterns = [
     path("", views.index, name="index"),
     path("ledger", views.ledger, name="ledger"),
+    path("ledger/turns", views.stops, name="stops"),
     path("changes", views.changes, name="changes"),
     path("file", acting.export, name="export"),
     path("import", acting.take_in, name="import"),

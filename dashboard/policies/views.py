@@ -1,7 +1,8 @@
 """Policies to look at. Whoever is signed in may; changing is in `acting`."""
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
+from urllib.parse import urlencode
 from uuid import UUID
 
 from django.db.models import QuerySet
@@ -16,7 +17,7 @@ from dashboard.agents.selectors import attachment_list, connection_list, policy_
 from dashboard.policies import selectors
 from dashboard.policies.acting import CHANGE
 from dashboard.policies.diff import compared
-from dashboard.policies.ledger import ledger_of
+from dashboard.policies.ledger import Ledger, ledger_of
 from dashboard.policies.models import Shadow
 from dashboard.policies.overview import fates, standing_of, standings, version_policy_id
 from dashboard.policies.trail import configuration_trail, trail_of
@@ -90,12 +91,28 @@ def diff(request: HttpRequest, policy_id: UUID) -> HttpResponse:
 @require_safe
 def ledger(request: HttpRequest) -> HttpResponse:
     """Who set what, and how many turns it stopped since."""
+    found, days = _ledger(request)
+    return render(request, "policies/ledger.html", {"ledger": found, "days": days, "choices": DAYS})
+
+
+@require_safe
+def stops(request: HttpRequest) -> HttpResponse:
+    """The turns of one line of the ledger, the newest first."""
+    found, days = _ledger(request)
+    asked = {name: request.GET.get(name, "") for name in ("field", "level", "policy", "since")}
+    line = next((line for line in found.lines if line.query == urlencode(asked)), None)
+    if line is None:
+        raise Http404("The ledger has no such line any more; its turns may be older than the days it tells of.")
+    context = {"line": line, "days": days, "turns": selectors.turns_stopped(line.turn_ids)}
+    return render(request, "policies/stops.html", context)
+
+
+def _ledger(request: HttpRequest) -> tuple[Ledger, int]:
+    """The ledger of the days asked for."""
     asked = request.GET.get("days", "")
     days = next((days for days in DAYS if str(days) == asked), 7)
     now = timezone.now()
-    since: datetime = now - timedelta(days=days)
-    found = ledger_of(project_default(), since=since, now=now)
-    return render(request, "policies/ledger.html", {"ledger": found, "days": days, "choices": DAYS})
+    return ledger_of(project_default(), since=now - timedelta(days=days), now=now), days
 
 
 @require_safe

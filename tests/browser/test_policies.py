@@ -58,7 +58,7 @@ def test_a_limit_is_lowered_found_out_shadowed_and_rolled_back(page: Page):
     expect(line).to_contain_text("1 continuation")
     expect(line).to_contain_text("operator")
     expect(line).to_contain_text("1 answer cut short")
-    expect(line).to_contain_text("1 since it was set")
+    expect(line).to_contain_text("saved without a backtest")
     line.get_by_role("link", name=f"{POLICY} v2").click()
     expect(page.locator("#v2")).to_contain_text("counts since")
 

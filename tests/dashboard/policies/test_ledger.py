@@ -46,20 +46,43 @@ def test_who_lowered_a_limit_is_found_with_what_it_cost(play: Play, project: Pro
     )
     lines = {line.said.level: line for line in the_ledger(project).lines}
     ours, own = lines["agent"], lines["turn"]
-    assert (ours.turns, ours.since, ours.output_tokens, ours.cut_short, ours.unanswered) == (
-        1,
-        1,
-        turn.output_tokens,
-        1,
-        0,
-    )
+    assert (ours.turns, ours.output_tokens, ours.cut_short, ours.unanswered) == (1, turn.output_tokens, 1, 0)
+    assert (ours.setting.by, ours.ended) == ("ann", None)
     assert own.examples == [before.id]
     html = page(browser, "/policies/ledger")
-    assert "lowered from 5 continuations: “Too dear.”" in html
+    assert '<span class="way lowered">lowered</span> from 5 continuations' in html
+    assert "<q>Too dear.</q>" in html
+    assert "saved without a backtest" in html
     assert "continuation_max_attempts" in html
     told = page(browser, f"/turns/{turn.id}")
     assert "ended this turn" in told
     assert "Lowered from 5 continuations by ann" in told
+
+
+def test_a_stop_is_charged_to_what_was_said_then_also_when_it_is_said_no_more(
+    play: Play, project: Project, ann: User, browser: Client
+):
+    said = {"project": project, "name": "wide", "created_by": ann}
+    wide = policy_create(limits={"max_continuations": 5}, **said).policy
+    policy_create(limits={"max_continuations": 1}, why="Too dear.", **said)
+    cut = play("sim-essay", name="first", max_tokens=60, policy=wide)
+    policy_create(limits={"max_continuations": 0}, why="Not at all.", **said)
+    play("sim-essay", name="second", max_tokens=60, policy=wide)
+    play("sim-essay", name="third", max_tokens=60, policy=wide)
+    now, before = the_ledger(project).lines
+    assert [(line.turns, line.setting.value, line.setting.was) for line in (now, before)] == [(2, 0, 1), (1, 1, 5)]
+    assert (now.ended, before.ended) == (None, now.setting.at)
+    html = page(browser, f"/policies/ledger/turns?{before.query}&days=1")
+    assert "stopped by 1 continuation" in html
+    assert html.count(f"/turns/{cut.id}/replay?max_continuations=5") == 1
+    assert html.count("/replay?") == 1
+    assert "<q>Too dear.</q>" in html
+    assert page(browser, f"/policies/ledger/turns?{now.query}&days=1").count("/replay?max_continuations=1") == 2
+
+
+def test_a_line_that_is_none_is_not_there(browser: Client):
+    for query in ("", "field=limits.max_steps&level=site&policy=&since=", "field=%00&since=x"):
+        assert browser.get(f"/policies/ledger/turns?{query}").status_code == 404
 
 
 def test_a_default_a_site_and_an_error_policy_are_told_apart(play: Play, project: Project):
