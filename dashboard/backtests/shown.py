@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 from dashboard.backtests.models import Backtest
 from dashboard.backtests.tallies import Flip, Group
-from dashboard.backtests.words import percent
+from dashboard.backtests.words import difference_in_words, percent
 from dashboard.prices.templatetags.prices import dollars_in_words
 from dashboard.timeline.chips import Chip, chips_of
 from dashboard.turns.filters import TimelineFilters
@@ -86,12 +86,8 @@ class FlipShown:
 
     @property
     def difference(self) -> str:
-        """`2 calls and 126 tokens fewer`; empty where it is none."""
-        flip, told = self.flip, []
-        for count, unit in ((flip.calls, "call"), (flip.tokens, "token")):
-            if count:
-                told.append(f"{abs(count):,} {unit}{'' if abs(count) == 1 else 's'} {'more' if count > 0 else 'fewer'}")
-        return ", ".join(told)
+        """`2 calls fewer, 126 tokens fewer`; empty where it is none."""
+        return difference_in_words(calls=self.flip.calls, tokens=self.flip.tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +125,8 @@ def shown_of(backtest: Backtest, *, flips: bool = True) -> BacktestShown:
     groups = [Group(**group) for group in backtest.groups] if flips else []
     return BacktestShown(
         backtest,
-        _group_shown(_whole(backtest, groups)),
-        tuple(map(_group_shown, groups)),
+        group_shown(_whole(backtest, groups)),
+        tuple(map(group_shown, groups)),
         tuple(_flips(backtest)) if flips else (),
         chips_of(filters),
         address_of(query_of(filters)),
@@ -145,7 +141,8 @@ def _whole(backtest: Backtest, groups: list[Group]) -> Group:
     return whole
 
 
-def _group_shown(group: Group) -> GroupShown:
+def group_shown(group: Group) -> GroupShown:
+    """Counts with their part of the bar."""
     return GroupShown(group, tuple(_slices(group)))
 
 

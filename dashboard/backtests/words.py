@@ -1,7 +1,12 @@
 """What a backtest came to, in one sentence; the undecidable share is part of it."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from dashboard.backtests.models import Backtest
 
+#: A flip that is neither; before shadows told them apart, any flip.
+OTHERWISE = {True: "would have ended for another reason", False: "would have ended otherwise"}
 HOW_FAR = {
     Backtest.Status.QUEUED: "a backtest that has not begun",
     Backtest.Status.RUNNING: "a backtest that is still running, so far",
@@ -20,17 +25,34 @@ def in_words(backtest: Backtest) -> str:
 
 
 def tally_in_words(backtest: Backtest) -> str:
-    """The counts of a backtest that has found something, without those that are none; undecidable always."""
+    """The counts of a backtest that has found something."""
     gone_on, sooner = (sum(group[name] for group in backtest.groups) for name in ("gone_on", "sooner"))
-    counts = {
-        "the same": backtest.same,
+    counts = {"same": backtest.same, "flipped": backtest.flipped, "undecidable": backtest.undecidable}
+    return counts_in_words(counts | {"gone_on": gone_on, "sooner": sooner})
+
+
+def counts_in_words(counts: Mapping[str, Any]) -> str:
+    """`same`, `flipped`, of them `gone_on` and `sooner`, and `undecidable`; without what is none, undecidable always."""
+    same, flipped, undecidable = (counts[name] for name in ("same", "flipped", "undecidable"))
+    gone_on, sooner = counts.get("gone_on", 0), counts.get("sooner", 0)
+    said = {
+        "the same": same,
         "would have gone on": gone_on,
         "would have stopped sooner": sooner,
-        "would have ended for another reason": backtest.flipped - gone_on - sooner,
+        OTHERWISE["gone_on" in counts]: flipped - gone_on - sooner,
     }
-    said = [f"{count:,} {words}" for words, count in counts.items() if count]
-    share = f" ({percent(backtest.undecidable, backtest.done)})" if backtest.undecidable else ""
-    return ", ".join([*said, f"{backtest.undecidable:,} not in the recording{share}"])
+    share = f" ({percent(undecidable, same + flipped + undecidable)})" if undecidable else ""
+    told = [f"{count:,} {words}" for words, count in said.items() if count]
+    return ", ".join([*told, f"{undecidable:,} not in the recording{share}"])
+
+
+def difference_in_words(*, calls: int, tokens: int) -> str:
+    """`2 calls fewer, 126 tokens fewer`; empty where it is none."""
+    told = []
+    for count, unit in ((calls, "call"), (tokens, "token")):
+        if count:
+            told.append(f"{abs(count):,} {unit}{'' if abs(count) == 1 else 's'} {'more' if count > 0 else 'fewer'}")
+    return ", ".join(told)
 
 
 def percent(count: int, whole: int) -> str:

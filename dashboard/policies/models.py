@@ -6,6 +6,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db import models
 
+from dashboard.backtests.words import difference_in_words
 from dashboard.turns.ids import new_id
 
 
@@ -51,6 +52,7 @@ class ShadowVerdict(models.Model):
     after = models.TextField(default="", blank=True)
     tokens_delta = models.BigIntegerField(default=0)
     calls_delta = models.BigIntegerField(default=0)
+    parted_at = models.PositiveIntegerField(null=True)  #: the first record decided otherwise; null: none was
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -58,6 +60,11 @@ class ShadowVerdict(models.Model):
             models.UniqueConstraint(fields=["shadow", "turn"], name="policies_shadowverdict_once"),
         ]
         indexes: ClassVar = [models.Index(fields=["shadow", "word", "-turn"], name="policies_verdict_word")]
+
+    @property
+    def difference(self) -> str:
+        """`2 calls fewer, 126 tokens fewer`; empty where it is none."""
+        return difference_in_words(calls=self.calls_delta, tokens=self.tokens_delta)
 
     def __str__(self) -> str:
         return f"{self.word}: {self.turn_id}"

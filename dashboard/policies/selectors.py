@@ -1,16 +1,18 @@
 """Reads: shadows and what they counted. What is not there raises `DoesNotExist`."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from uuid import UUID
 
 from django.db.models import Count, Q, QuerySet, Sum
 
 from dashboard.agents.models import Policy
+from dashboard.backtests.words import counts_in_words
 from dashboard.policies.models import Shadow, ShadowVerdict
 from dashboard.turns.models import Turn
 
 LISTED = 200  #: turns of a line of the ledger
+TOLD = ("word", "before", "after", "calls_delta", "tokens_delta", "parted_at")
 SHOWN = 20  #: flipped turns that are listed
 
 
@@ -23,17 +25,35 @@ class Tally:
     undecidable: int
     tokens_delta: int
     calls_delta: int
+    gone_on: int = 0  #: of the flipped
+    sooner: int = 0  #: of the flipped
+    another_way: int = 0  #: of the same: decided otherwise on the way
 
     @property
     def judged(self) -> int:
         return self.same + self.flipped + self.undecidable
 
+    @property
+    def words(self) -> str:
+        return counts_in_words(asdict(self))
+
+
+FLIPPED = Q(word=ShadowVerdict.Word.FLIPPED)
+#: As a backtest tells them apart: by calls, and by tokens where those are the same.
+COUNTED: Mapping[str, Q] = {
+    **{word: Q(word=word) for word in ShadowVerdict.Word.values},
+    "gone_on": FLIPPED & (Q(calls_delta__gt=0) | Q(calls_delta=0, tokens_delta__gt=0)),
+    "sooner": FLIPPED & (Q(calls_delta__lt=0) | Q(calls_delta=0, tokens_delta__lt=0)),
+    "another_way": Q(word=ShadowVerdict.Word.SAME, parted_at__isnull=False),
+}
+
 
 def tally_of(shadow: Shadow) -> Tally:
-    words = {word: Count("pk", filter=Q(word=word)) for word in ShadowVerdict.Word.values}
-    sums = {"tokens": Sum("tokens_delta", default=0), "calls": Sum("calls_delta", default=0)}
-    found = shadow.verdicts.aggregate(**words, **sums)
-    return Tally(found["same"], found["flipped"], found["undecidable"], found["tokens"], found["calls"])
+    counts = {name: Count("pk", filter=of) for name, of in COUNTED.items()}
+    sums = {f"{name}_sum": Sum(f"{name}_delta", default=0) for name in ("tokens", "calls")}
+    found = shadow.verdicts.aggregate(**counts, **sums)
+    deltas = {"tokens_delta": found.pop("tokens_sum"), "calls_delta": found.pop("calls_sum")}
+    return Tally(**found, **deltas)
 
 
 def shadows_of(policy: Policy) -> QuerySet[Shadow]:
@@ -63,4 +83,4 @@ def turns_stopped(turn_ids: Sequence[UUID]) -> list[Turn]:
 def disagreements(shadow: Shadow) -> QuerySet[ShadowVerdict]:
     """The turns that would have gone another way, the newest first."""
     flipped = shadow.verdicts.filter(word=ShadowVerdict.Word.FLIPPED).select_related("turn")
-    return flipped.only("word", "before", "after", "turn__id", "turn__input_text", "turn__agent_name").order_by("-turn")
+    return flipped.only(*TOLD, "turn__id", "turn__input_text", "turn__agent_name").order_by("-turn")

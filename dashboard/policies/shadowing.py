@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from agentcore.policy import Policy
 from agentcore.reasons import TurnStatus
-from agentcore.replay import Recording, what_if
+from agentcore.replay import Record, Recording, what_if
 from dashboard.agents.criteria import criteria_faults
 from dashboard.agents.layering import layer_of, tried, versions_named
 from dashboard.agents.models import PolicyVersion
@@ -82,28 +82,51 @@ def verdict_of(shadow: Shadow, turn: Turn) -> ShadowVerdict:
     before = turn.terminal_reason or turn.status
     try:
         recording = recording_of(turn)
-        policy = policy_in_shadow(turn, shadow.version, recording.policy)
-        after, tokens, calls = _imagined(recording, policy)
+        imagined = _imagined(recording, policy_in_shadow(turn, shadow.version, recording.policy))
     except Exception as error:
         # A recording that cannot be judged again must not hold up all that come after it.
         log.warning("shadow_undecidable", turn=str(turn.id), error=str(error))
+        imagined = None
+    if imagined is None or imagined.final is None or imagined.final.end is None:
         return ShadowVerdict(shadow=shadow, turn=turn, word=Word.UNDECIDABLE, before=before)
-    if after is None:
-        return ShadowVerdict(shadow=shadow, turn=turn, word=Word.UNDECIDABLE, before=before)
-    word = Word.SAME if after == (turn.status, turn.terminal_reason) else Word.FLIPPED
-    deltas = {"tokens_delta": tokens - turn.output_tokens, "calls_delta": calls - turn.attempts}
-    return ShadowVerdict(shadow=shadow, turn=turn, word=word, before=before, after=after[1], **deltas)
+    end, spent = imagined.final.end, imagined.final.spent
+    same = (end.status.value, end.terminal_reason) == (turn.status, turn.terminal_reason)
+    return ShadowVerdict(
+        shadow=shadow,
+        turn=turn,
+        word=Word.SAME if same else Word.FLIPPED,
+        before=before,
+        after=end.terminal_reason,
+        tokens_delta=spent.output_tokens - turn.output_tokens,
+        calls_delta=spent.attempts - turn.attempts,
+        parted_at=parted_at(recording, imagined),
+    )
 
 
-def _imagined(recording: Recording, policy: Policy) -> tuple[tuple[str, str] | None, int, int]:
-    """`(status, terminal reason)`, output tokens and calls; the first is None where the recording does not tell."""
+def _imagined(recording: Recording, policy: Policy) -> Recording | None:
+    """The turn under the draft; None where its recording does not tell."""
     if criteria_faults(policy):
-        return None, 0, 0
-    imagined = what_if(recording, policy, trace=False)
-    final = imagined.final
-    if imagined.undecidable or final is None or final.end is None:
-        return None, 0, 0
-    return (final.end.status.value, final.end.terminal_reason), final.spent.output_tokens, final.spent.attempts
+        return None
+    imagined = what_if(recording, policy)
+    return None if imagined.undecidable else imagined
+
+
+def parted_at(recording: Recording, imagined: Recording) -> int | None:
+    """The first record where another decision would have been taken; None where all would have been the same.
+
+    Reasons and numbers that were only looked at are no decisions, and neither is how long a command may take.
+    """
+    for one, other in zip(recording.records, imagined.records, strict=False):
+        if _decision(one) != _decision(other):
+            return one.seq
+    shared = min(len(recording.records), len(imagined.records))
+    rest = recording.records[shared:] or imagined.records[shared:]
+    return rest[0].seq if rest else None
+
+
+def _decision(record: Record) -> tuple[object, ...]:
+    moves = tuple((move["from"], move["trigger"], move["to"]) for move in record.transitions)
+    return moves, {name: value for name, value in record.command.items() if name != "seconds_left"}
 
 
 def policy_in_shadow(turn: Turn, draft: PolicyVersion, own: Policy) -> Policy:

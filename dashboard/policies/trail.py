@@ -1,6 +1,6 @@
 """Who did what to policies, when and why, newest first: from rows that the database lets nobody change."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -9,7 +9,7 @@ from django.db.models import Model
 
 from dashboard.agents.models import Policy, PolicyAttachment, PolicyVersion, Project
 from dashboard.agents.selectors import activations_of
-from dashboard.backtests.words import in_words
+from dashboard.backtests.words import counts_in_words, in_words
 from dashboard.policies.diff import diff
 
 LENGTH = 100  #: entries shown
@@ -56,11 +56,13 @@ def _activations(policy: Policy) -> Iterator[Entry]:
 
 
 def _evidence(evidence: dict[str, Any] | None) -> str:
-    if not evidence:
-        return ""
-    words = (f"{evidence.get(name, 0):,} {name}" for name in ("same", "flipped", "undecidable"))
+    return f" after {shadow_in_words(evidence)}" if evidence else ""
+
+
+def shadow_in_words(evidence: Mapping[str, Any]) -> str:
+    """What a shadow had counted when its draft was promoted."""
     judged = evidence.get("judged", 0)
-    return f" after a shadow over {judged:,} turn{'' if judged == 1 else 's'} ({', '.join(words)})"
+    return f"a shadow over {judged:,} turn{'' if judged == 1 else 's'} ({counts_in_words(evidence)})"
 
 
 def _attachments(policy: Policy) -> Iterator[Entry]:

@@ -14,6 +14,8 @@ from django.views.decorators.http import require_safe
 
 from dashboard.agents.models import Agent, Connection, Policy, PolicyVersion
 from dashboard.agents.selectors import attachment_list, connection_list, policy_by_id, policy_list, project_default
+from dashboard.backtests.shown import group_shown
+from dashboard.backtests.tallies import Group
 from dashboard.policies import selectors
 from dashboard.policies.acting import CHANGE
 from dashboard.policies.diff import compared
@@ -123,8 +125,11 @@ def changes(request: HttpRequest) -> HttpResponse:
 
 
 def _shadow(shadow: Shadow) -> dict[str, Any]:
-    flips = selectors.disagreements(shadow)[: selectors.SHOWN]
-    return {"shadow": shadow, "tally": selectors.tally_of(shadow), "flips": flips}
+    flips, tally = selectors.disagreements(shadow)[: selectors.SHOWN], selectors.tally_of(shadow)
+    counts = {name: getattr(tally, name) for name in ("same", "flipped", "undecidable", "gone_on", "sooner")}
+    limits = {name: value for name, value in shadow.version.limits.items() if value is not None}
+    shown = {"whole": group_shown(Group("", "", **counts)), "debugger": urlencode(limits)}
+    return {"shadow": shadow, "tally": tally, "flips": flips, **shown}
 
 
 def _policy(policy_id: UUID) -> Policy:

@@ -12,6 +12,7 @@ from dashboard.agents.resolving import KEEP_RAW_DAYS
 from dashboard.policies.overview import Fate
 from dashboard.policies.sources import sources_of, sources_to_come
 from dashboard.policies.stopped import stop_of
+from dashboard.policies.trail import shadow_in_words
 from dashboard.turns.models import Turn
 
 register = template.Library()
@@ -34,6 +35,12 @@ def raw_removed(turn: Turn) -> dict[str, Any]:
 def policy_of_agent(agent: Agent) -> dict[str, Any]:
     """What the agent's next turn would run under."""
     return {"agent": agent, "sources": sources_to_come(agent)}
+
+
+@register.filter
+def shadow_said(evidence: dict[str, Any]) -> str:
+    """What a promoted draft's shadow had counted."""
+    return shadow_in_words(evidence)
 
 
 #: What became of a version: its hue, its shape and what is said, with the moment where there is one.

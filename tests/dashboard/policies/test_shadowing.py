@@ -62,6 +62,35 @@ def test_each_turn_is_judged_once_it_has_ended_and_keeps_its_own_end(play: Play,
     assert imagined.final is not None
     assert flip.tokens_delta == imagined.final.spent.output_tokens - flips.output_tokens
     assert flip.calls_delta == imagined.final.spent.attempts - flips.attempts
+    # Started, cut, continued and cut again: there the draft has no continuation left.
+    assert (flip.parted_at, ShadowVerdict.objects.get(word="same").parted_at) == (3, None)
+    tally = tally_of(shadow)
+    assert (tally.sooner, tally.gone_on, tally.another_way) == (1, 0, 0)
+
+
+def test_other_numbers_that_decide_nothing_otherwise_part_no_turn(play: Play, project: Project):
+    policy_create(project=project, name="wide", limits={"max_continuations": 5})
+    other = {"max_continuations": 8, "max_seconds": 3600, "max_steps": 9}
+    draft = policy_create(project=project, name="wide", limits=other, activate=False)
+    shadow = services.shadow_start(version=draft)
+    play("sim-essay", max_tokens=150, policy=draft.policy)
+    shadowing.sweep()
+    verdict = ShadowVerdict.objects.get()
+    assert (verdict.word, verdict.parted_at, verdict.difference) == ("same", None, "")
+
+
+def test_a_turn_that_ends_the_same_by_other_decisions_is_told_apart(play: Play, project: Project):
+    wide = policy_create(project=project, name="wide", limits={"max_total_completion_tokens": 4_000}).policy
+    whole = play("sim-essay", name="first", max_tokens=150, policy=wide)
+    # The last call is clamped to what is left of the smaller total, and ends within it all the same.
+    just = {"max_total_completion_tokens": whole.output_tokens + 5}
+    draft = policy_create(project=project, name="wide", limits=just, activate=False)
+    shadow = services.shadow_start(version=draft)
+    turn = play("sim-essay", max_tokens=150, policy=draft.policy)
+    shadowing.sweep()
+    verdict, tally = ShadowVerdict.objects.get(), tally_of(shadow)
+    assert turn.status == "completed"
+    assert (verdict.word, verdict.parted_at is not None, tally.another_way) == ("same", True, 1)
 
 
 def test_where_the_recording_has_no_answer_nothing_is_guessed(play: Play, project: Project):
@@ -116,15 +145,17 @@ def test_a_verdict_goes_with_its_turn(play: Play, shadow: Shadow, project: Proje
 
 
 def test_the_draft_is_promoted_with_its_tally_attached(play: Play, shadow: Shadow, anns: Client):
-    play("sim-essay", max_tokens=150, policy=shadow.version.policy)
+    turn = play("sim-essay", max_tokens=150, policy=shadow.version.policy)
     shadowing.sweep()
     policy = shadow.version.policy
     html = page(anns, f"/policies/{policy.pk}")
-    assert "<b>1</b> would have gone another way" in html
+    assert "would have stopped sooner: 1" in html
+    assert f"/turns/{turn.id}/replay?max_continuations=1" in html
     told = unescape(
         anns.post(f"/policies/shadows/{shadow.pk}/promote", {"why": "as tried"}, follow=True).content.decode()
     )
-    assert "activated v2 after a shadow over 1 turn (0 same, 1 flipped, 0 undecidable)" in told
+    assert "activated v2 after a shadow over 1 turn (1 would have stopped sooner, 0 not in the recording)" in told
+    assert "Promoted after a shadow over 1 turn" in told
     assert policy_version_active(policy=policy) == shadow.version
     evidence = PolicyActivation.objects.get(version=shadow.version).evidence
     assert (evidence["flipped"], evidence["judged"]) == (1, 1)
