@@ -72,7 +72,7 @@ def test_other_numbers_that_decide_nothing_otherwise_part_no_turn(play: Play, pr
     policy_create(project=project, name="wide", limits={"max_continuations": 5})
     other = {"max_continuations": 8, "max_seconds": 3600, "max_steps": 9}
     draft = policy_create(project=project, name="wide", limits=other, activate=False)
-    shadow = services.shadow_start(version=draft)
+    services.shadow_start(version=draft)
     play("sim-essay", max_tokens=150, policy=draft.policy)
     shadowing.sweep()
     verdict = ShadowVerdict.objects.get()
