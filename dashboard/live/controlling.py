@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
 from django.db import transaction
+from django.db.models import QuerySet
 
 from agentcore import serial
 from agentcore.machine.pending import pending_calls
@@ -52,6 +53,8 @@ def turn_control(
     with transaction.atomic():
         now = _locked(turn, expected_seq)
         _require_place(now, action, changes.get("run_to"))
+        if action in RELEASING:
+            _require_still_held(now)
         payload |= _judged_where_it_stands(now, action, parts, changes.get("rewritten") or {})
         for also in parts[:-1]:
             _signal(turn, "change", by, also)
@@ -73,9 +76,8 @@ def _judged_where_it_stands(
 def _locked(turn: Turn, expected_seq: int | None) -> Turn:
     """The turn as it is and stays until the transaction ends: not ended, nor moved on from what was seen."""
     now = Turn.objects.select_for_update().get(id=turn.id)
-    if expected_seq is not None and (waiting := _waiting(turn)) is not None:
-        when = f"{waiting.created_at:%H:%M:%S} UTC"
-        raise TurnConflict(f"{waiting.by} asked for {waiting.action} at {when}, which is being done; look again.")
+    if expected_seq is not None and (waiting := _waiting(turn).first()) is not None:
+        raise TurnConflict(_being_done(waiting))
     if expected_seq is not None and now.last_seq != expected_seq:
         raise TurnConflict(_moved_on(now, expected_seq))
     if now.status not in UNFINISHED:
@@ -83,12 +85,26 @@ def _locked(turn: Turn, expected_seq: int | None) -> Turn:
     return now
 
 
-def _waiting(turn: Turn) -> Signal | None:
-    return Signal.objects.filter(turn_id=turn.id, handled_at=None).first()
+def _require_still_held(turn: Turn) -> None:
+    """Who let it go before has won; a second release would pass the next hold, which nobody has seen yet."""
+    leaving = _waiting(turn).filter(action__in=(*RELEASING, "cancel")).first()
+    if leaving is not None:
+        raise TurnConflict(_being_done(leaving))
+
+
+def _waiting(turn: Turn) -> QuerySet[Signal]:
+    return Signal.objects.filter(turn_id=turn.id, handled_at=None).order_by("id")
+
+
+def _being_done(signal: Signal) -> str:
+    when = f"{signal.created_at:%H:%M:%S} UTC"
+    return f"{signal.by} asked for {signal.action} at {when}, which is being done; look again."
 
 
 def _moved_on(turn: Turn, seen: int) -> str:
     """Who did what since record `seen`; else only that something happened."""
+    if seen > turn.last_seq:
+        return f"This turn has no record {seen} yet; its last is {turn.last_seq}."
     since = Record.objects.filter(turn_id=turn.id, seq__gt=seen).order_by("-seq")[:50]
     acted = next((record for record in since if record.event["type"] in BY_PEOPLE), None)
     if acted is None:

@@ -212,9 +212,27 @@ def test_of_two_operators_at_the_same_instant_one_wins_and_one_is_told(browser: 
     assert len(acted(held)) == 1
 
 
+@pytest.mark.parametrize("second", ["release", "step"])
+def test_whoever_lets_a_turn_go_second_is_told_so_and_passes_no_hold_that_nobody_has_seen(held: Turn, second: str):
+    """Without saying what was seen, too."""
+    stops = [{"state": "continue_pending"}]
+    turn_control(turn=held, by="ben", action="release", limits={"max_continuations": 9}, breakpoints=stops)
+    with pytest.raises(TurnConflict, match=r"ben asked for release at .*, which is being done"):
+        turn_control(turn=held, **BY, action=second)
+    turn_control(turn=held, **BY, action="change", max_tokens=70)
+    drive(held)
+    assert (held.status, held.state, held.continuations) == ("held", "held", 1)
+    assert len(acted(held)) == 2
+
+
+def test_a_record_that_nobody_can_have_seen_is_named(held: Turn):
+    with pytest.raises(TurnConflict, match=rf"no record {held.last_seq + 1} yet; its last is {held.last_seq}\."):
+        turn_control(turn=held, **BY, action="release", expected_seq=held.last_seq + 1)
+
+
 def test_an_action_that_comes_too_late_is_kept_with_the_reason(held: Turn):
-    for _ in range(2):
-        turn_control(turn=held, **BY, action="release", limits={"max_continuations": 9})
+    turn_control(turn=held, **BY, action="release", limits={"max_continuations": 9})
+    Signal.objects.create(turn_id=held.id, action="release", by="ben")
     drive(held)
     first, second = Signal.objects.filter(turn_id=held.id).order_by("id")
     assert first.refused == ""
