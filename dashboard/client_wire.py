@@ -4,11 +4,11 @@ import json
 import random
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from socket import socket
 from typing import Any
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import SplitResult, urlencode, urlsplit
 
 from .client_values import Json
 
@@ -54,9 +54,7 @@ class Server:
     """One address over HTTP. No redirect is followed: a token goes where it was meant to."""
 
     def __init__(self, url: str, token: str, timeout: float) -> None:
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc:
-            raise ValueError(f"The address must be like http://127.0.0.1:8321, not {url!r}.")
+        parts = _parts_of(url)
         if not token or any(not "!" <= character <= "~" for character in token):
             raise ValueError("The token must be printable ASCII characters without spaces.")
         self._kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
@@ -114,6 +112,17 @@ class Server:
     def _unreachable(self, error: Exception) -> Unreachable:
         why = getattr(error, "strerror", None) or error or type(error).__name__
         return Unreachable(f"Whystop does not answer at {self._place}: {why}.")
+
+
+def _parts_of(url: str) -> SplitResult:
+    """The parts of an address that can be asked. Raises `ValueError` in words."""
+    with suppress(ValueError):
+        parts = urlsplit(url)
+        can_be = parts.hostname and parts.port != 0 and all("!" < character <= "~" for character in url)
+        labels = "" in (parts.hostname or "").removesuffix(".").split(".")
+        if parts.scheme in ("http", "https") and can_be and not labels and "@" not in parts.netloc:
+            return parts
+    raise ValueError(f"The address must be like http://127.0.0.1:8321, not {url!r}.")
 
 
 def _line_of(response: HTTPResponse, wire: socket, deadline: float | None) -> bytes:

@@ -9,8 +9,10 @@ import os
 import sys
 from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import fields
 from itertools import islice
+from math import isfinite
 from typing import Any, NoReturn
 
 from agentcore.policy import Limits
@@ -26,7 +28,13 @@ OUTCOMES = {
     "interrupted": 7,
     "held": 8,
 }
-ACTIONS = {"hold": "hold a turn", "step": "let a held turn take one decision", "release": "let a held turn go on"}
+ACTIONS = {
+    "hold": "hold a turn",
+    "step": "let a held turn take one decision",
+    "release": "let a held turn go on",
+    "refuse": "let a held turn go on without the tool calls that wait for approval",
+}
+BREAKPOINTS = "state=continue_pending, trigger=…, stop_reason=…, tool=… or budget_below=0.1"
 WRONG, STOPPED = 1, 130
 URL = "http://127.0.0.1:8321"
 NO_TOKEN = "Set WHYSTOP_TOKEN to an API token; the account page makes one."  # noqa: S105 - a sentence
@@ -130,12 +138,20 @@ def _count(text: str) -> int:
     return int(text)
 
 
-def _breakpoint(text: str) -> dict[str, str]:
+def _number(text: str) -> float:
+    """JSON has no other numbers than these."""
+    with suppress(ValueError):
+        if isfinite(number := float(text)):
+            return number
+    raise ArgumentTypeError(f"{text}: it must be a number")
+
+
+def _breakpoint(text: str) -> dict[str, str | float]:
     """`state=continue_pending,tool=calculator`: all of it must match."""
     parts = [part.partition("=") for part in text.split(",")]
     if not all(name and equals and value for name, equals, value in parts):
-        raise ArgumentTypeError(f"{text}: write it as state=continue_pending, trigger=…, stop_reason=… or tool=…")
-    return {name: value for name, _, value in parts}
+        raise ArgumentTypeError(f"{text}: write it as {BREAKPOINTS}")
+    return {name: _number(value) if name == "budget_below" else value for name, _, value in parts}
 
 
 def _parser() -> ArgumentParser:
@@ -156,7 +172,7 @@ def _parser() -> ArgumentParser:
 
     start = command("start", _start, "start a turn", "agent", "text")
     start.add_argument("--model", help="another model than the agent's")
-    start.add_argument("--break", dest="breakpoints", action="append", type=_breakpoint, metavar="state=…,tool=…")
+    start.add_argument("--break", dest="breakpoints", action="append", type=_breakpoint, help=BREAKPOINTS, metavar="state=…")
     watch = command("watch", _watch, "watch a turn: what has happened, then what happens", "id")
     acts = [command(name, _act, words, "id") for name, words in ACTIONS.items()]
     for watcher in (start, watch, *acts):
@@ -177,7 +193,7 @@ def _take_limits(parser: ArgumentParser) -> None:
     parser.add_argument("--max-tokens", type=int, metavar="N", help="tokens of one call")
     group = parser.add_argument_group("limits, counted over the whole turn")
     for limit in fields(Limits):
-        kind = float if "float" in str(limit.type) else int
+        kind = _number if "float" in str(limit.type) else int
         group.add_argument(f"--{limit.name.replace('_', '-')}", type=kind, metavar="N")
 
 

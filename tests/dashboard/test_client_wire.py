@@ -204,3 +204,12 @@ def test_a_page_in_place_of_a_stream_is_said():
 def test_a_refusal_without_words_has_its_number(status: int, body: bytes):
     with serving(lambda _: answered(status, body)) as (server, _), pytest.raises(Refused, match=str(status)):
         server.call("POST", "/turns", {})
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["http://a:b", "http://a:99999", "http://a:0", "http://a..b", "http://.a", "http://[::1", "http://a/ b", "http://ä"],
+)
+def test_what_is_no_address_is_said_to_be_none_before_anything_is_asked(url: str):
+    with pytest.raises(ValueError, match="must be like http://127.0.0.1:8321, not"):
+        Server(url, "token", 1.0)

@@ -34,7 +34,10 @@ def whystop(*words: str, **environment: str) -> subprocess.CompletedProcess[str]
         (["list"], {"WHYSTOP_TOKEN": "two words"}, 1, "The token must be printable ASCII"),
         (["--url", "nowhere", "list"], {"WHYSTOP_TOKEN": "x"}, 1, "The address must be like http://127.0.0.1:8321"),
         (["list"], {"WHYSTOP_TOKEN": "x", "WHYSTOP_URL": "http://127.0.0.1:1"}, 1, "Whystop does not answer at"),
+        (["--url", "http://127.0.0.1:abc", "list"], {"WHYSTOP_TOKEN": "x"}, 1, "must be like http://127.0.0.1:8321"),
         (["start", "a", "b", "--break", "state"], {}, 2, "state: write it as state=continue_pending"),
+        (["start", "a", "b", "--break", "budget_below=little"], {}, 2, "little: it must be a number"),
+        (["start", "a", "b", "--max-seconds", "nan"], {}, 2, "nan: it must be a number"),
         (["list", "--most", "-1"], {}, 2, "-1: it must be a whole number"),
         (["jump"], {}, 2, "invalid choice: 'jump'"),
         ([], {}, 2, "COMMAND"),
@@ -45,6 +48,11 @@ def test_what_cannot_be_done_is_said_in_a_sentence(words, environment, code, sen
     assert (ran.returncode, ran.stdout) == (code, "")
     assert sentence in ran.stderr
     assert "Traceback" not in ran.stderr
+
+
+def test_a_breakpoint_may_be_any_budget_that_comes_under_a_part_of_it():
+    asked = command_line._parser().parse_args(["start", "a", "b", "--break", "budget_below=0.1", "--break", "tool=t"])
+    assert asked.breakpoints == [{"budget_below": 0.1}, {"tool": "t"}]
 
 
 def test_the_command_needs_no_django():
