@@ -172,7 +172,9 @@ def _parser() -> ArgumentParser:
 
     start = command("start", _start, "start a turn", "agent", "text")
     start.add_argument("--model", help="another model than the agent's")
-    start.add_argument("--break", dest="breakpoints", action="append", type=_breakpoint, help=BREAKPOINTS, metavar="state=…")
+    start.add_argument(
+        "--break", dest="breakpoints", action="append", type=_breakpoint, help=BREAKPOINTS, metavar="state=…"
+    )
     watch = command("watch", _watch, "watch a turn: what has happened, then what happens", "id")
     acts = [command(name, _act, words, "id") for name, words in ACTIONS.items()]
     for watcher in (start, watch, *acts):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -13,6 +14,7 @@ from django.utils import timezone
 from dashboard.accounts import services
 from dashboard.accounts.credentials import bearer_of
 from dashboard.accounts.selectors import api_token_find, session_is_valid
+from dashboard.accounts.tickets import ticket_of, visitors
 
 if TYPE_CHECKING:
     from dashboard.accounts.models import ApiToken
@@ -22,14 +24,15 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-REFUSED = 4401  #: the close code, where the server cannot answer the handshake itself
+REFUSED = 4401  #: the close code, of who is shown out, and where the server cannot answer the handshake itself
 SERVER_SEND = "whystop.send"  #: in the scope: how the server itself is written to
 DENIAL = "websocket.http.response"  #: the ASGI extension by which it can
 
 
 class AccessStack:
-    """Wraps the socket router: strangers get 401 before it sees them; others come with `scope["user"]`, and with
-    `scope["auth_token"]` where a token let them in."""
+    """Wraps the socket router: strangers get 401 before it sees them; others come with `scope["user"]`, with
+    `scope["auth_token"]` where a token let them in, and with `scope["ticket"]`. When that is worth nothing any more,
+    the socket is closed."""
 
     def __init__(self, inner: Application) -> None:
         self._inner = inner
@@ -46,11 +49,33 @@ class AccessStack:
         if secret is not None:
             token = await database_sync_to_async(_token_of)(secret)
             if token is None:
-                return await _deny(scope, receive, send)
+                await _deny(scope, receive, send)
+                return
             scope["user"], scope["auth_token"] = token.user, token
         elif not (_is_same_origin(scope) and await database_sync_to_async(_has_session)(scope)):
-            return await _deny(scope, receive, send)
-        return await self._inner(scope, receive, send)
+            await _deny(scope, receive, send)
+            return
+        scope["ticket"] = ticket_of(token=scope.get("auth_token"), session=scope["session"])
+        with visitors.staying(scope["ticket"]) as shown_out:
+            await self._inner(scope, _until(shown_out, receive, send), send)
+
+
+def _until(shown_out: asyncio.Event, receive: Receive, send: Send) -> Receive:
+    """What the socket says, until it is shown out: then it is closed, and has left."""
+
+    async def either() -> MutableMapping[str, Any]:
+        said, leaving = asyncio.ensure_future(receive()), asyncio.create_task(shown_out.wait())
+        try:
+            await asyncio.wait({said, leaving}, return_when=asyncio.FIRST_COMPLETED)
+            if said.done():
+                return said.result()
+            await send({"type": "websocket.close", "code": REFUSED})
+            return {"type": "websocket.disconnect", "code": REFUSED}
+        finally:
+            said.cancel()
+            leaving.cancel()
+
+    return either
 
 
 def _token_of(secret: str) -> ApiToken | None:

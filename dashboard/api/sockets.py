@@ -20,7 +20,8 @@ from django.http import HttpResponse, QueryDict
 from django.urls import resolve
 from pydantic_core import from_json
 
-from dashboard.accounts import roles
+from dashboard.accounts import answers, roles
+from dashboard.accounts.tickets import holder_of
 from dashboard.api.problems import problem
 from dashboard.api.reading import MAX_BODY, TOO_LARGE
 from dashboard.api.streaming import key_of, seq_asked
@@ -72,7 +73,9 @@ class TurnSocket(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is un
             await self._refuse(None, problem(400, f"{NOT_AN_ACTION} A ref is text of at most {MAX_REF} characters."))
             return
         answer = await in_database(self._ask, "POST", f"/{action}", asked)
-        if answer.status_code < 400:
+        if answer.status_code == 401:
+            await self._turned_away(answer)
+        elif answer.status_code < 400:
             await self._tell("accepted", answer.content.decode(), ref=ref)
         else:
             await self._refuse(ref, answer)
@@ -96,13 +99,16 @@ class TurnSocket(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is un
         headers = [(b"content-type", b"application/json"), (b"content-length", str(len(sent)).encode())]
         scope = {"type": "http", "method": method, "path": path, "query_string": b"", "headers": headers}
         request = ASGIRequest(scope, BytesIO(sent))
-        request.user = self.scope["user"]
+        user = holder_of(self.scope["ticket"])
+        if user is None:
+            return problem(401, answers.WRONG_TOKEN)
+        request.user = user
         request.auth_token = self.scope.get("auth_token")  # type: ignore[attr-defined]
         # The door has seen that no other site's page opened the socket.
         request._dont_enforce_csrf_checks = True  # type: ignore[attr-defined]
         found = resolve(path)
         permission = roles.needed(method, found.route)
-        if permission is not None and not roles.may(request.user, permission):
+        if permission is not None and not roles.may(user, permission):
             return problem(403, roles.refusal(permission))
         answer: HttpResponse = found.func(request, *found.args, **found.kwargs)
         return answer

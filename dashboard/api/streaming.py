@@ -10,6 +10,7 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest, StreamingHttpResponse
 from ninja import Router
 
+from dashboard.accounts.tickets import Ticket, ticket_of, visitors
 from dashboard.api.callers import caller
 from dashboard.api.openapi import EVENTS_ANSWER, EVENTS_PARAMETERS
 from dashboard.live.following import MAX_SEQ, Follower, Message, followed
@@ -37,9 +38,9 @@ def turn_events(request: HttpRequest, turn_id: UUID) -> StreamingHttpResponse:
     seq = seq_asked(request.headers.get("Last-Event-ID") or request.GET.get("after") or "0")
     who = key_of(caller(request), getattr(request, "auth_token", None))
     streams.require_room(who)
-    return StreamingHttpResponse(
-        _events(Follower(turn.id, seq), who), content_type="text/event-stream", headers=HEADERS
-    )
+    ticket = ticket_of(token=getattr(request, "auth_token", None), session=request.session)
+    told = _events(Follower(turn.id, seq), who, ticket)
+    return StreamingHttpResponse(told, content_type="text/event-stream", headers=HEADERS)
 
 
 def seq_asked(text: str) -> int:
@@ -54,15 +55,17 @@ def key_of(user: Any, token: Any) -> str:
     return f"token {token.pk}" if token is not None else f"user {user.pk}"
 
 
-async def _events(follower: Follower, who: str) -> AsyncIterator[bytes]:
+async def _events(follower: Follower, who: str, ticket: Ticket) -> AsyncIterator[bytes]:
     await request_connection_returned()
     clock = asyncio.get_running_loop().time
     yield f"retry: {COME_BACK}\n\n".encode()
     told = clock()
     # Others may have come in between; the caller comes back to a 429.
-    with suppress(TooManyStreamsError):
+    with suppress(TooManyStreamsError), visitors.staying(ticket) as shown_out:
         async with aclosing(followed(follower, who)) as looks:
             async for messages in looks:
+                if shown_out.is_set():
+                    return
                 if messages:
                     yield b"".join(map(framed, messages))
                     told = clock()

@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from dashboard.accounts.models import ApiToken, User
 from dashboard.accounts.selectors import SESSION_TOKEN
+from dashboard.accounts.tickets import visitors
 from dashboard.accounts.websocket import AccessStack
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -81,3 +82,39 @@ async def test_a_server_that_can_answer_the_handshake_says_401(operator: User):
     assert (await socket.receive_output())["status"] == 401
     assert not (await socket.receive_output())["more_body"]
     await socket.wait()
+
+
+def revoke(_: Client) -> None:
+    ApiToken.objects.update(revoked_at=timezone.now())
+
+
+def close_account(_: Client) -> None:
+    User.objects.update(is_active=False)
+
+
+def sign_out(browser: Client) -> None:
+    browser.session.flush()
+
+
+def change_password(_: Client) -> None:
+    user = User.objects.get()
+    user.set_password("another word for it")
+    user.save()
+
+
+@pytest.mark.parametrize(
+    ("by_token", "end"),
+    [(True, revoke), (True, close_account), (False, sign_out), (False, close_account), (False, change_password)],
+)
+async def test_who_may_not_come_in_any_more_is_shown_out(by_token: bool, end, browser: Client, token: str):
+    mine = [("authorization", f"Bearer {token}")] if by_token else [cookie(browser), ("origin", "http://testserver")]
+    socket, look = dial(*mine), visitors.look
+    assert (await socket.connect())[0]
+    await socket.receive_from()
+    await look()
+    assert await socket.receive_nothing()
+    await database_sync_to_async(end)(browser)
+    await look()
+    assert await socket.receive_output() == {"type": "websocket.close", "code": 4401}
+    await socket.wait()
+    await aclose_old_connections()

@@ -10,10 +10,11 @@ import pytest
 from channels.db import aclose_old_connections, database_sync_to_async
 from channels.testing import WebsocketCommunicator
 from django.contrib.auth.models import Permission
+from django.utils import timezone
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dashboard.accounts.models import User
+from dashboard.accounts.models import ApiToken, User
 from dashboard.accounts.services import api_token_create, bootstrap_token_ensure
 from dashboard.accounts.websocket import AccessStack
 from dashboard.live import streams as counting
@@ -236,10 +237,26 @@ async def test_a_token_may_act_as_it_may_at_the_api(held: Turn, clerk: tuple[Use
 
 
 async def test_who_has_no_right_to_control_may_watch_and_not_act(held: Turn):
-    wire = WebsocketCommunicator(router(), f"/ws/turns/{held.id}/?format=json")
-    wire.scope["user"] = await database_sync_to_async(User.objects.create_user)("watcher")
-    assert (await wire.connect())[0]
-    socket = Socket(wire)
-    assert (await socket.next())["type"] == "record"
-    assert (await socket.ask({"type": "cancel"}))["data"]["status"] == 403
-    await wire.disconnect()
+    watcher = await database_sync_to_async(User.objects.create_user)("watcher")
+    token = await database_sync_to_async(lambda: api_token_create("theirs", user=watcher)[1])()
+    async with dialled(held.id, token=token) as socket:
+        assert (await socket.next())["type"] == "record"
+        assert (await socket.ask({"type": "cancel"}))["data"]["status"] == 403
+
+
+async def test_a_right_that_was_taken_away_is_not_had_by_who_is_still_connected(held: Turn, clerk: tuple[User, str]):
+    async with dialled(held.id, token=clerk[1]) as socket:
+        assert (await socket.ask({"type": "control", "action": "change", "max_tokens": 70}))["type"] == "accepted"
+        await database_sync_to_async(clerk[0].user_permissions.clear)()
+        assert (await socket.ask({"type": "cancel"}))["data"]["status"] == 403
+
+
+async def test_who_acts_by_a_token_that_was_revoked_is_refused_and_closed(held: Turn, clerk: tuple[User, str]):
+    async with dialled(held.id, f"&after={held.last_seq}", token=clerk[1]) as socket:
+        assert (await socket.ask({"type": "control", "action": "change", "max_tokens": 70}))["type"] == "accepted"
+        await database_sync_to_async(ApiToken.objects.filter(user=clerk[0]).update)(revoked_at=timezone.now())
+        await socket.wire.send_to(text_data=json.dumps({"type": "cancel"}))
+        frames, code = await socket.rest()
+    assert [(frame["type"], frame["data"]["status"]) for frame in frames] == [("refused", 401)]
+    assert code == 4401
+    assert not await database_sync_to_async(Signal.objects.filter(action="cancel").exists)()

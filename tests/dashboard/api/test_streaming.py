@@ -9,9 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlsplit
 
 import pytest
+from django.utils import timezone
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from dashboard.accounts import tickets
+from dashboard.accounts.models import ApiToken
 from dashboard.accounts.services import bootstrap_token_ensure
 from dashboard.agents.models import Connection
 from dashboard.api import streaming
@@ -172,6 +175,18 @@ def test_a_reader_who_goes_away_leaves_nothing_behind(address: str, waiting: Tur
     for reader in readers:
         reader.__exit__()
     until(lambda: len(streams) == before)
+
+
+def test_a_stream_ends_when_its_token_is_revoked_and_who_comes_back_is_a_stranger(
+    address: str, waiting: Turn, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(tickets, "LOOK_SECONDS", 0.05)
+    with Reader(address, waiting.id) as reader:
+        assert reader.answer.status == 200
+        ApiToken.objects.update(revoked_at=timezone.now())
+        assert all(event.get("event") != "end" for event in reader.events())
+    with Reader(address, waiting.id) as again:
+        assert again.answer.status == 401
 
 
 def test_silence_is_broken_by_comments(address: str, waiting: Turn, monkeypatch: pytest.MonkeyPatch):
