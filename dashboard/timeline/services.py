@@ -14,6 +14,7 @@ from django.db import connection, transaction
 from dashboard.accounts.models import User
 from dashboard.agents.models import Project
 from dashboard.conversations import line
+from dashboard.gateway.models import GatewayCall
 from dashboard.live.models import Signal
 from dashboard.timeline.erasing import erasing
 from dashboard.timeline.models import BulkAction
@@ -35,7 +36,7 @@ from dashboard.turns.tags import MOST_TAGS, tags_clean
 
 BATCH = 500  #: turns of one transaction
 #: All that carries a turn's id.
-HISTORY = (Record, Outcome, AttemptChunk, Attempt, TurnMessage, Checkpoint, ToolClaim, Signal)
+HISTORY = (Record, Outcome, AttemptChunk, Attempt, TurnMessage, Checkpoint, ToolClaim, Signal, GatewayCall)
 
 Chosen = Sequence[UUID] | TimelineFilters  #: turns by id, or all that the filters let through
 

@@ -1,0 +1,235 @@
+"""Who may call through the gateway, by which names, what that has cost, and each call.
+
+GatewayKey    a project's secret that opens `/v1/…` and nothing else; a user's ApiToken opens it too
+KeySpending   what a key has spent, a row for each day (UTC)
+KeyPace       what a key has asked for, a row for each minute; forgotten soon
+Alias         another name that callers may use, and what it stands for
+GatewayCall   one call, beside its turn: how it was asked, and what its caller was told
+
+Counts of a key are added up in each process and written in groups (see `counting`), so they may be a second behind.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, ClassVar
+
+from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
+from django.core.exceptions import ValidationError
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+from django.db.models import F, Q
+
+from dashboard.turns.ids import new_id
+
+MODES = [("observe", "observe"), ("continue", "continue")]
+MOST_TOKENS = 10**15
+MOST_REQUESTS = 10**6
+
+
+def _tokens(verbose_name: str, help_text: str) -> models.PositiveBigIntegerField[Any, Any]:
+    return models.PositiveBigIntegerField(
+        verbose_name,
+        null=True,
+        blank=True,
+        help_text=help_text,
+        validators=[
+            MinValueValidator(1, "It must be at least 1; leave it empty for no limit."),
+            MaxValueValidator(MOST_TOKENS, "It is too large; leave it empty for no limit."),
+        ],
+    )
+
+
+def _dollars(verbose_name: str, help_text: str) -> models.DecimalField[Any, Any]:
+    return models.DecimalField(
+        verbose_name,
+        max_digits=12,
+        decimal_places=2,
+        null=True,
+        blank=True,
+        help_text=help_text,
+        validators=[MinValueValidator(0, "It cannot be negative; leave it empty for no limit.")],
+    )
+
+
+class GatewayKeyQuerySet(models.QuerySet["GatewayKey"]):
+    """Keys, by whether they still open the door."""
+
+    def active(self, *, now: datetime) -> GatewayKeyQuerySet:
+        """Neither revoked nor expired."""
+        return self.filter(Q(expires_at__isnull=True) | Q(expires_at__gt=now), revoked_at__isnull=True)
+
+
+class GatewayKey(models.Model):
+    """A secret of 256 random bits, kept as its SHA-256. Null limits do not limit."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    project = models.ForeignKey("agents.Project", on_delete=models.PROTECT, editable=False)
+    name = models.CharField(max_length=80, help_text="What uses it.")
+    digest = models.CharField(max_length=64, unique=True, editable=False)
+    prefix = models.CharField(max_length=12, editable=False)  #: the first characters, to tell keys apart
+    #: What it may call, as callers write it: `agent`, `connection/model`, `connection/*`. Empty: everything.
+    scope = ArrayField(models.CharField(max_length=265), default=list, blank=True)
+    mode = models.CharField(
+        max_length=16,
+        blank=True,
+        default="",
+        choices=MODES,
+        help_text="What the gateway does with its calls, whatever an agent says. Empty: as the agent says.",
+    )
+    requests_per_minute = models.PositiveIntegerField(
+        "calls per minute",
+        null=True,
+        blank=True,
+        help_text="Calls that may begin within 60 seconds. Empty: no limit.",
+        validators=[
+            MinValueValidator(1, "It must be at least 1; leave it empty for no limit."),
+            MaxValueValidator(MOST_REQUESTS, "It must be at most 1,000,000; leave it empty for no limit."),
+        ],
+    )
+    tokens_per_minute = _tokens("tokens per minute", "Tokens, in and out, within 60 seconds. Empty: no limit.")
+    tokens_per_day = _tokens("tokens per day", "Within a day (UTC). Empty: no limit.")
+    tokens_per_month = _tokens("tokens per month", "Within a calendar month (UTC). Empty: no limit.")
+    tokens_in_total = _tokens("tokens in total", "In the key's whole life. Empty: no limit.")
+    dollars_per_day = _dollars("dollars per day", "US dollars at list prices, within a day (UTC). Empty: no limit.")
+    dollars_per_month = _dollars("dollars per month", "Within a calendar month (UTC). Empty: no limit.")
+    dollars_in_total = _dollars("dollars in total", "In the key's whole life. Empty: no limit.")
+    created_at = models.DateTimeField(editable=False)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, editable=False, on_delete=models.SET_NULL, related_name="+"
+    )
+    expires_at = models.DateTimeField(null=True, blank=True)
+    revoked_at = models.DateTimeField(null=True, blank=True, editable=False)
+    last_used_at = models.DateTimeField(null=True, blank=True, editable=False)  #: to the minute
+
+    objects: ClassVar = GatewayKeyQuerySet.as_manager()
+
+    class Meta:
+        ordering: ClassVar = ["-created_at", "-id"]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.prefix}…)"
+
+
+class KeySpending(models.Model):
+    """What a key has spent on one day. Tokens are in and out; dollars are list prices, where a price is known."""
+
+    key = models.ForeignKey(GatewayKey, on_delete=models.CASCADE, related_name="spending", db_index=False)
+    day = models.DateField()
+    calls = models.PositiveBigIntegerField(default=0)
+    tokens = models.PositiveBigIntegerField(default=0)
+    dollars = models.DecimalField(max_digits=18, decimal_places=9, default=0)
+
+    class Meta:
+        constraints: ClassVar = [models.UniqueConstraint(fields=["key", "day"], name="gateway_keyspending_day")]
+
+    def __str__(self) -> str:
+        return f"{self.key_id} on {self.day}"
+
+
+class KeyPace(models.Model):
+    """What a key has asked for within one minute, of all processes together."""
+
+    key = models.ForeignKey(GatewayKey, on_delete=models.CASCADE, related_name="pace", db_index=False)
+    minute = models.DateTimeField()
+    calls = models.PositiveBigIntegerField(default=0)
+    tokens = models.PositiveBigIntegerField(default=0)
+
+    class Meta:
+        constraints: ClassVar = [models.UniqueConstraint(fields=["key", "minute"], name="gateway_keypace_minute")]
+        indexes: ClassVar = [models.Index(fields=["minute"], name="gateway_keypace_minute_old")]
+
+    def __str__(self) -> str:
+        return f"{self.key_id} at {self.minute:%H:%M}"
+
+
+class Alias(models.Model):
+    """A name callers write as `model`, exactly, and the agent or the connection it stands for.
+
+    With a connection and no model, the name itself is the model: `gpt-4o` → the connection `openai`, model `gpt-4o`.
+    """
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    project = models.ForeignKey("agents.Project", on_delete=models.PROTECT, editable=False)
+    name = models.CharField(max_length=200, help_text="What callers write as model.")
+    agent = models.ForeignKey("agents.Agent", null=True, blank=True, on_delete=models.CASCADE, related_name="aliases")
+    connection = models.ForeignKey(
+        "agents.Connection", null=True, blank=True, on_delete=models.CASCADE, related_name="aliases"
+    )
+    model = models.CharField(
+        max_length=200, blank=True, default="", help_text="At the connection. Empty: the name itself."
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering: ClassVar = ["name"]
+        verbose_name_plural = "aliases"
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["project", "name"], name="gateway_alias_name"),
+            models.CheckConstraint(
+                name="gateway_alias_stands_for_one",
+                condition=Q(agent__isnull=False, connection__isnull=True, model="")
+                | Q(agent__isnull=True, connection__isnull=False),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} → {self.target}"
+
+    @property
+    def target(self) -> str:
+        """What it stands for, as callers could write it themselves."""
+        if self.agent is not None:
+            return self.agent.name
+        return f"{self.connection.name}/{self.model or self.name}" if self.connection is not None else ""
+
+    def clean(self) -> None:
+        """One thing each, by a name that is free."""
+        if (self.agent is None) == (self.connection is None):
+            raise ValidationError("An alias stands for an agent or for a connection: choose one of them.")
+        if self.agent is not None and self.model:
+            raise ValidationError({"model": "An agent has its model; leave this empty."})
+        taken = Alias.objects.filter(project=self.project_id, name=self.name).exclude(pk=self.pk)
+        if taken.exists():
+            raise ValidationError({"name": f"The alias “{self.name}” is there already; choose another name."})
+        from dashboard.agents.models import Agent
+
+        if Agent.objects.filter(project=self.project_id, name=self.name).exists():
+            raise ValidationError({"name": f"“{self.name}” is an agent, which callers may name as it is."})
+
+
+class GatewayCall(models.Model):
+    """One call, written in the transaction that its turn is: a flat row, without foreign keys (COPY).
+
+    A call that was lost in the middle may have none, or one without an answer's fields.
+    """
+
+    turn_id = models.UUIDField(primary_key=True)
+    project_id = models.UUIDField()
+    key_id = models.UUIDField(null=True)  #: of the GatewayKey; null: a user's token
+    caller = models.TextField(default="")  #: the key's or token's name at that time (`Caller.name`)
+    mode = models.TextField()  #: observe or continue, as the call was really run
+    stream = models.BooleanField(default=False)
+    n = models.PositiveSmallIntegerField(default=1)
+    created_at = models.DateTimeField()  #: when the request had arrived
+    status = models.PositiveSmallIntegerField(null=True)  #: of HTTP, as the caller saw it
+    client_finish_reason = models.TextField(null=True)  #: what the caller was told; null: an error, or nothing
+    finish_source = models.TextField(default="")  #: `ReasonSighting.source` of what decided it, or `machine`
+    continued = models.BooleanField(default=False)  #: more than one call upstream stands behind the answer
+    disconnected = models.BooleanField(default=False)  #: the caller went before the end
+    overhead_us = models.PositiveBigIntegerField(null=True)  #: microseconds that were ours, not the provider's
+
+    class Meta:
+        indexes: ClassVar = [
+            # The board of calls is read from this alone.
+            models.Index(
+                F("project_id"),
+                F("created_at").desc(),
+                name="gateway_call_recent",
+                include=["client_finish_reason", "mode", "status", "continued", "disconnected", "overhead_us"],
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"call {self.turn_id}"
