@@ -45,6 +45,10 @@ START, CONTROL, REPLAY, TAG, COMMENT, SHARE, EXPORT, IMPORT, KEEP = OPERATING
 ERASE = "turns.delete_turn"  #: Django's own
 MAKE_POLICY = "agents.add_policy"
 CHANGE_POLICY = "agents.change_policy"
+MAKE_KEY = "gateway.add_gatewaykey"
+ADMINISTER_KEYS = "gateway.change_gatewaykey"  #: of others too
+MAKE_ALIAS = "gateway.add_alias"
+REMOVE_ALIAS = "gateway.delete_alias"
 
 #: What changes something, by the address's route: the permission it needs; None: everyone who may come in.
 ACTIONS: Mapping[str, str | None] = {

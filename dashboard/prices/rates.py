@@ -1,6 +1,6 @@
 """List prices in US dollars, from the data that comes with `genai-prices`. An unknown model has no price, never 0."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -46,6 +46,20 @@ class Rate:
         cached = min(usage.cached_tokens, usage.input_tokens)
         used = Usage(input_tokens=usage.input_tokens, output_tokens=usage.output_tokens, cache_read_tokens=cached)
         return self.model.calc_price(used, self.seller, genai_request_timestamp=self.at).total_price
+
+    def dollars_of(self, usages: Sequence[TokenUsage]) -> Decimal:
+        """What many calls cost; priced at once where no price depends on a call's length."""
+        if not self._is_flat:
+            return sum((self.dollars(usage) for usage in usages), Decimal(0))
+        cached = sum(min(usage.cached_tokens, usage.input_tokens) for usage in usages)
+        came = sum(usage.input_tokens for usage in usages)
+        went = sum(usage.output_tokens for usage in usages)
+        return self.dollars(TokenUsage(came, went, cached_tokens=cached))
+
+    @property
+    def _is_flat(self) -> bool:
+        prices = {name: price for name, price in vars(self.model.get_prices(self.at)).items() if price is not None}
+        return all(isinstance(price, Decimal) for price in prices.values()) and "requests_kcount" not in prices
 
     @property
     def basis(self) -> str:

@@ -1,0 +1,75 @@
+"""Why a call is not let through, as a value; the gateway says it in OpenAI's form."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """`type` and `code` are the words OpenAI's clients know; `retry_after`: seconds, where waiting helps."""
+
+    status: int
+    type: str
+    code: str
+    message: str
+    retry_after: float | None = None
+
+    def body(self) -> dict[str, Any]:
+        """The error as OpenAI's clients read it."""
+        return {"error": {"message": self.message, "type": self.type, "param": None, "code": self.code}}
+
+    def headers(self) -> dict[str, str]:
+        """When to come back. A budget does not fill up while a client's own retries last, so it is told not to try."""
+        told = {} if self.retry_after is None else {"retry-after": str(max(1, ceil(self.retry_after)))}
+        if self.status == 401:
+            told["www-authenticate"] = 'Bearer realm="whystop"'
+        return {**told, "x-should-retry": "false"} if self.code == "insufficient_quota" else told
+
+
+NO_KEY = Refusal(
+    401,
+    "invalid_request_error",
+    "invalid_api_key",
+    "Send `Authorization: Bearer <key>`. Keys are made at /gateway/keys; a user's API token does as well.",
+)
+WRONG_KEY = Refusal(
+    401,
+    "invalid_request_error",
+    "invalid_api_key",
+    "This key is unknown, expired or revoked. Make a new one at /gateway/keys.",
+)
+UNREADABLE = Refusal(
+    503,
+    "server_error",
+    "keys_unreadable",
+    "The database does not answer, so this key cannot be looked up. Try again soon.",
+    retry_after=2,
+)
+MAY_NOT = Refusal(
+    403,
+    "invalid_request_error",
+    "permission_denied",
+    "This token's user may watch, but not start turns. Ask an operator, or an admin for the role.",
+)
+
+
+def out_of_scope(*, key: str, wanted: str) -> Refusal:
+    """What OpenAI answers for a model a project has no access to, with our own sentence."""
+    message = f"The key “{key}” may not call “{wanted}”. Whoever made it can give it that at /gateway/keys."
+    return Refusal(403, "invalid_request_error", "model_not_found", message)
+
+
+def too_fast(*, what: str, limit: int, retry_after: float) -> Refusal:
+    """`what`: requests or tokens."""
+    message = f"This key may use {limit:,} {what} a minute, and has. Try again in {max(1, ceil(retry_after))} s."
+    return Refusal(429, what, "rate_limit_exceeded", message, retry_after)
+
+
+def spent(*, what: str, span: str, retry_after: float | None) -> Refusal:
+    """`what`: the budget with its unit."""
+    again = "It opens again when that is over." if retry_after is not None else "It stays so until it is raised."
+    message = f"This key's budget of {what} {span} is spent. {again}"
+    return Refusal(429, "insufficient_quota", "insufficient_quota", message, retry_after)

@@ -1,0 +1,79 @@
+"""Writes: keys and aliases. A key's plain secret leaves `key_create` once and is never stored."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.core.exceptions import ValidationError
+from django.utils import timezone
+
+from dashboard.accounts.credentials import digest_of
+from dashboard.accounts.models import User
+from dashboard.agents.models import Agent, Connection, Project
+from dashboard.gateway.models import Alias, GatewayKey
+from dashboard.gateway.selectors import keys_seen_by
+from dashboard.gateway.validation import scope_clean
+
+SHOWN_CHARACTERS = 10
+
+
+def key_create(
+    *,
+    project: Project,
+    by: User,
+    name: str,
+    scope: Iterable[str] = (),
+    mode: str = "",
+    expires_at: datetime | None = None,
+    **limits: Any,
+) -> tuple[GatewayKey, str]:
+    """A new key and its plain text, which cannot be had again. `limits`: as `KeyLimits` names them.
+
+    Raises `ValidationError` in words, by field.
+    """
+    now, secret = timezone.now(), "whyk_" + secrets.token_urlsafe(32)
+    key = GatewayKey(
+        project=project,
+        name=name.strip(),
+        digest=digest_of(secret),
+        prefix=secret[:SHOWN_CHARACTERS],
+        scope=scope_clean(scope, agents=_names(Agent, project), connections=_names(Connection, project)),
+        mode=mode,
+        expires_at=expires_at,
+        created_at=now,
+        created_by=by,
+        **limits,
+    )
+    if expires_at is not None and expires_at <= now:
+        raise ValidationError({"expires_at": "It must lie in the future."})
+    key.full_clean()
+    key.save(force_insert=True)
+    return key, secret
+
+
+def key_revoke(*, project: Project, by: User, key_id: UUID) -> bool:
+    """Close the door for a key; the gateway knows it within two seconds. False where there is none `by` may revoke."""
+    return bool(keys_seen_by(by, project=project).filter(pk=key_id).update(revoked_at=timezone.now()))
+
+
+def alias_create(
+    *, project: Project, name: str, agent: Agent | None = None, connection: Connection | None = None, model: str = ""
+) -> Alias:
+    """Another name for an agent, or for a model at a connection. Raises `ValidationError` in words, by field."""
+    alias = Alias(project=project, name=name.strip(), agent=agent, connection=connection, model=model.strip())
+    alias.full_clean()
+    alias.save(force_insert=True)
+    return alias
+
+
+def alias_delete(*, project: Project, alias_id: UUID) -> bool:
+    """Callers can no longer use the name; the gateway knows it within two seconds."""
+    return bool(Alias.objects.filter(project=project, pk=alias_id).delete()[0])
+
+
+def _names(kind: type[Agent | Connection], project: Project) -> set[str]:
+    return set(kind._default_manager.filter(project=project).values_list("name", flat=True))

@@ -1,0 +1,33 @@
+"""What a key may be told to open, checked where it is said."""
+
+from collections.abc import Collection, Iterable
+
+from django.core.exceptions import ValidationError
+
+MOST_ENTRIES = 100
+MOST_CHARACTERS = 265  #: of a connection's name, a slash and a model's
+
+
+def scope_clean(scope: Iterable[str], *, agents: Collection[str], connections: Collection[str]) -> list[str]:
+    """The entries, each once, in their order. Raises `ValidationError` for what names nothing there is."""
+    entries = list(dict.fromkeys(entry.strip() for entry in scope if entry.strip()))
+    if len(entries) > MOST_ENTRIES:
+        raise ValidationError({"scope": f"A key may name at most {MOST_ENTRIES} agents and models."})
+    faults = [fault for entry in entries if (fault := _fault(entry, agents, connections)) is not None]
+    if faults:
+        raise ValidationError({"scope": faults[:5]})
+    return entries
+
+
+def _fault(entry: str, agents: Collection[str], connections: Collection[str]) -> str | None:
+    connection, slash, model = entry.partition("/")
+    if len(entry) > MOST_CHARACTERS:
+        return f"“{entry[:40]}…” is too long for the name of anything."
+    if not slash:
+        known = entry in agents
+        return (
+            None if known else f"There is no agent “{entry}”. Write an agent's name, connection/model or connection/*."
+        )
+    if connection not in connections:
+        return f"There is no connection “{connection}”; make it first, or choose another."
+    return None if model else f"“{entry}” names no model: write {connection}/* for all of them."
