@@ -12,7 +12,7 @@ _SECRET_TEXTS = (
     re.compile(r"(?i)(bearer\s+)[^\s\"',;]+"),
     re.compile(r"(?i)((?:api[_-]?key|token|code|password)=)[^\s\"'&;]+"),
     re.compile(r"(://[^/\s:@]*:)[^/\s@]+(?=@)"),
-    re.compile(r"\b(sk-)[A-Za-z0-9_-]{8,}"),
+    re.compile(r"\b(sk-|whyk?_)[A-Za-z0-9_-]{8,}"),
 )
 
 
