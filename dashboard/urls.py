@@ -28,4 +28,5 @@ urlpatterns = [
     path("", include("dashboard.comparing.urls")),
     path("", include("dashboard.sharing.urls")),
     path("policies/", include("dashboard.policies.urls")),
+    path("gateway/", include("dashboard.gateway.urls")),
 ]

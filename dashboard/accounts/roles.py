@@ -1,9 +1,9 @@
 """Who may do what: the one table of roles, actions and addresses.
 
 watcher    sees everything, takes turns away as files, acts on nothing; so does who is given no role
-operator   talks to agents, controls and replays turns, comments, tags, shares, keeps
-admin      also erases turns, and makes connections, policies, agents and users (in the admin, for which a user is
-           ticked *staff* as well)
+operator   talks to agents, controls and replays turns, comments, tags, shares, keeps; makes keys of the gateway
+admin      also erases turns, sees all keys, and makes connections, policies, agents and users (in the admin, for which
+           a user is ticked *staff* as well)
 
 A role is one of Django's groups (migration 0002), given to users in the admin; a superuser may do everything. A token
 may do what its user may. `middleware.AccessMiddleware` keeps the table before any view is asked, so an address that is
@@ -39,7 +39,7 @@ class Role(StrEnum):
 WATCHING = ("turns.export_turn",)
 OPERATING = tuple(f"turns.{codename}" for codename, _ in TURN_PERMISSIONS)
 #: Apps whose tables an admin may look at and change beside what an operator may.
-ADMINISTERED = ("accounts", "agents", "tools", "sharing", "commenting", "policies")
+ADMINISTERED = ("accounts", "agents", "tools", "sharing", "commenting", "policies", "gateway")
 
 START, CONTROL, REPLAY, TAG, COMMENT, SHARE, EXPORT, IMPORT, KEEP = OPERATING
 ERASE = "turns.delete_turn"  #: Django's own
@@ -49,6 +49,11 @@ MAKE_KEY = "gateway.add_gatewaykey"
 ADMINISTER_KEYS = "gateway.change_gatewaykey"  #: of others too
 MAKE_ALIAS = "gateway.add_alias"
 REMOVE_ALIAS = "gateway.delete_alias"
+OF_THE_GATEWAY = {
+    "add_gatewaykey": "Make keys of the gateway, and revoke one's own",
+    "add_alias": "Name what callers of the gateway may ask for",
+    "delete_alias": "Take a name of the gateway away",
+}
 
 #: What changes something, by the address's route: the permission it needs; None: everyone who may come in.
 ACTIONS: Mapping[str, str | None] = {
@@ -88,6 +93,10 @@ ACTIONS: Mapping[str, str | None] = {
     "policies/activations/<uuid:activation_id>/withdraw": CHANGE_POLICY,
     "policies/shadows/<uuid:shadow_id>/stop": CHANGE_POLICY,
     "policies/shadows/<uuid:shadow_id>/promote": CHANGE_POLICY,
+    "gateway/keys": MAKE_KEY,
+    "gateway/keys/<uuid:key_id>/revoke": MAKE_KEY,  # one's own; who administers keys may revoke any
+    "gateway/aliases": MAKE_ALIAS,
+    "gateway/aliases/<uuid:alias_id>/delete": REMOVE_ALIAS,
     "timeline/views": KEEP,
     "timeline/views/<uuid:view_id>/rename": KEEP,
     "timeline/views/<uuid:view_id>/delete": KEEP,
@@ -96,6 +105,8 @@ ACTIONS: Mapping[str, str | None] = {
     "api/v1/policies": MAKE_POLICY,
     "api/v1/policies/<name>/activations": CHANGE_POLICY,
     "api/v1/agents": "agents.add_agent",
+    "api/v1/keys": MAKE_KEY,
+    "api/v1/keys/<key_id>/revoke": MAKE_KEY,
     "api/v1/conversations": START,
     "api/v1/conversations/<conversation_id>": START,
     "api/v1/turns": START,
@@ -134,6 +145,6 @@ def may(user: Any, permission: str | None) -> bool:
 def refusal(permission: str) -> str:
     """What someone is told who may not."""
     codename = permission.partition(".")[2]
-    what = dict(TURN_PERMISSIONS).get(codename, f"{codename.replace('_', ' ')}.").rstrip(".")
-    who = "an operator" if permission in OPERATING else "an admin"
+    what = {**dict(TURN_PERMISSIONS), **OF_THE_GATEWAY}.get(codename, f"{codename.replace('_', ' ')}.").rstrip(".")
+    who = "an operator" if permission in (*OPERATING, MAKE_KEY) else "an admin"
     return f"{WATCH} like this: it needs the right “{what}”; ask {who}."

@@ -9,6 +9,7 @@ from dashboard.api import (
     agents,
     connections,
     conversations,
+    keys,
     limits,
     lint,
     policies,
@@ -47,7 +48,9 @@ api = Api(
     docs=Swagger({"tryItOutEnabled": True, "defaultModelsExpandDepth": 0}),
 )
 answer_with_problems(api)
-for module in (connections, policies, limits, agents, conversations, turn_files, turns, streaming, lint, replays):
+for module in (
+    connections, policies, limits, agents, conversations, turn_files, turns, streaming, lint, replays, keys,
+):  # fmt: skip
     api.add_router("", module.router)
 api.add_router("", conformance.router)
 api.add_router("", conformance.seam)

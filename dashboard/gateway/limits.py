@@ -6,7 +6,7 @@ two numbers where an exact count would need every call, and lets no burst throug
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import date, timedelta
 from decimal import Decimal
 from functools import lru_cache
@@ -31,6 +31,9 @@ class KeyLimits:
     dollars_per_day: Decimal | None = None
     dollars_per_month: Decimal | None = None
     dollars_in_total: Decimal | None = None
+
+
+LIMITS = tuple(field.name for field in fields(KeyLimits))  #: the names, in the order people read them
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import fields
 from datetime import UTC, date, datetime
 from uuid import UUID
 
@@ -13,7 +12,7 @@ from dashboard.accounts.models import ApiToken, User
 from dashboard.accounts.roles import ADMINISTER_KEYS, may
 from dashboard.agents.models import Project
 from dashboard.gateway.callers import Target
-from dashboard.gateway.limits import MINUTE, NOTHING, KeyLimits, Pace, Spent, minute_of
+from dashboard.gateway.limits import LIMITS, MINUTE, NOTHING, KeyLimits, Pace, Spent, minute_of
 from dashboard.gateway.meters import Known
 from dashboard.gateway.models import Alias, GatewayKey, KeyPace, KeySpending
 
@@ -31,7 +30,7 @@ def tokens_by_digest(digests: Collection[str], *, now: datetime) -> dict[str, Ap
 
 def limits_of(key: GatewayKey) -> KeyLimits:
     """The limits of a key, as a value."""
-    return KeyLimits(**{field.name: getattr(key, field.name) for field in fields(KeyLimits)})
+    return KeyLimits(**{name: getattr(key, name) for name in LIMITS})
 
 
 def known_of(key_ids: Collection[UUID], *, now: float) -> dict[UUID, Known]:

@@ -41,7 +41,7 @@ def key_create(
         name=name.strip(),
         digest=digest_of(secret),
         prefix=secret[:SHOWN_CHARACTERS],
-        scope=scope_clean(scope, agents=_names(Agent, project), connections=_names(Connection, project)),
+        scope=scope_checked(scope, project=project),
         mode=mode,
         expires_at=expires_at,
         created_at=now,
@@ -53,6 +53,11 @@ def key_create(
     key.full_clean()
     key.save(force_insert=True)
     return key, secret
+
+
+def scope_checked(scope: Iterable[str], *, project: Project) -> list[str]:
+    """What a key opens, each entry once. Raises `ValidationError` for what names nothing there is."""
+    return scope_clean(scope, agents=_names(Agent, project), connections=_names(Connection, project))
 
 
 def key_revoke(*, project: Project, by: User, key_id: UUID) -> bool:

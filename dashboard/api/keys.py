@@ -1,0 +1,128 @@
+"""Keys of the gateway: who may call through it, what, how fast, and for how much."""
+
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from django.http import HttpRequest
+from ninja import Router, Status
+from pydantic import BaseModel, Field, Strict
+
+from dashboard.agents.selectors import project_default
+from dashboard.api.body import Body, Text
+from dashboard.api.callers import caller
+from dashboard.gateway import services
+from dashboard.gateway.models import GatewayKey
+from dashboard.gateway.selectors import keys_seen_by
+from dashboard.gateway.shown import keys_shown
+
+router = Router(tags=["keys"])
+
+Tokens = Annotated[int | None, Field(description="In and out; null: no limit.")]
+Dollars = Annotated[float | None, Field(description="US dollars at list prices; null: no limit.")]
+
+
+class KeyLimits(Body):
+    """How fast, and how much. Minutes slide; days and months are those of the calendar, in UTC."""
+
+    requests_per_minute: Annotated[int | None, Field(description="Calls; null: no limit.")] = None
+    tokens_per_minute: Tokens = None
+    tokens_per_day: Tokens = None
+    tokens_per_month: Tokens = None
+    tokens_in_total: Tokens = None
+    dollars_per_day: Dollars = None
+    dollars_per_month: Dollars = None
+    dollars_in_total: Dollars = None
+
+
+class NewKey(Body):
+    """A key of the gateway. It opens `/v1/…` and nothing else."""
+
+    name: Text = Field(description="What uses it.", examples=["notebook"])
+    scope: list[Text] | None = Field(
+        default=None,
+        description="What it may call: agents' names, `connection/model`, `connection/*`; left out: everything.",
+        max_length=200,
+        examples=[["near/*"]],
+    )
+    mode: Literal["observe", "continue"] | None = Field(
+        default=None, description="What the gateway does with its calls, whatever an agent says."
+    )
+    expires_at: Annotated[datetime, Strict(False)] | None = Field(default=None, description="Left out: never.")
+    limits: KeyLimits | None = Field(default=None, description="Left out: none.")
+
+
+class Spent(BaseModel):
+    tokens: int
+    dollars: float = Field(description="At list prices, of the calls whose price is known.")
+
+
+class SpentBySpan(BaseModel):
+    day: Spent
+    month: Spent
+    total: Spent
+
+
+class Key(BaseModel):
+    """A key, without its secret. What it has spent is a second behind."""
+
+    id: UUID
+    name: str
+    prefix: str = Field(description="The secret's first characters.")
+    scope: list[str]
+    mode: str | None
+    limits: KeyLimits
+    spent: SpentBySpan
+    created_at: datetime
+    created_by: str | None
+    expires_at: datetime | None
+    revoked_at: datetime | None
+    last_used_at: datetime | None = Field(description="To the minute.")
+
+
+class MadeKey(Key):
+    """A new key with its secret."""
+
+    secret: str = Field(description="Told this once; only its digest is stored.")
+
+
+@router.post("/keys", response={201: MadeKey}, summary="Make a key of the gateway")
+def key_create(request: HttpRequest, body: NewKey) -> Status[dict[str, Any]]:
+    """Its secret is in this answer and in no other."""
+    limits = body.limits.given() if body.limits is not None else {}
+    key, secret = services.key_create(
+        project=project_default(),
+        by=caller(request),
+        name=body.name,
+        scope=body.scope or (),
+        mode=body.mode or "",
+        expires_at=_aware(body.expires_at),
+        **{name: Decimal(str(limit)) if isinstance(limit, float) else limit for name, limit in limits.items()},
+    )
+    return Status(201, {**_told(key), "secret": secret})
+
+
+@router.get("/keys", response=list[Key], summary="List keys of the gateway")
+def key_list(request: HttpRequest) -> list[dict[str, Any]]:
+    """Those that are not revoked, newest first: one's own, or all for who looks after them."""
+    return [shown.told() for shown in keys_shown(keys_seen_by(caller(request), project=project_default()))]
+
+
+@router.post("/keys/{key_id}/revoke", response=Key, summary="Revoke a key of the gateway")
+def key_revoke(request: HttpRequest, key_id: UUID) -> dict[str, Any]:
+    """Within two seconds it opens nothing any more. One that was revoked before is not there."""
+    project, by = project_default(), caller(request)
+    key = keys_seen_by(by, project=project).get(pk=key_id)
+    services.key_revoke(project=project, by=by, key_id=key_id)
+    key.refresh_from_db()
+    return _told(key)
+
+
+def _told(key: GatewayKey) -> dict[str, Any]:
+    return keys_shown([key])[0].told()
+
+
+def _aware(moment: datetime | None) -> datetime | None:
+    """A moment without a time zone is taken as UTC."""
+    return moment.replace(tzinfo=UTC) if moment is not None and moment.tzinfo is None else moment

@@ -1,0 +1,139 @@
+"""`/gateway/…`: the calls of the last hour, keys, and the names callers may use."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from http import HTTPStatus
+from typing import cast
+from uuid import UUID
+
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from dashboard.accounts.models import User
+from dashboard.accounts.roles import ADMINISTER_KEYS, MAKE_ALIAS, MAKE_KEY, may
+from dashboard.agents.selectors import agent_list, connection_list, project_default
+from dashboard.gateway import services
+from dashboard.gateway.forms import AliasForm, KeyForm
+from dashboard.gateway.models import GatewayKey
+from dashboard.gateway.overview import latest_calls, overview_of
+from dashboard.gateway.selectors import aliases_of, keys_seen_by
+from dashboard.gateway.shown import keys_shown
+
+SPANS = {"hour": timedelta(hours=1), "day": timedelta(days=1)}
+
+
+@require_safe
+def calls(request: HttpRequest) -> HttpResponse:
+    """What the gateway told its callers, and what it took of their time."""
+    asked = request.GET.get("span", "")
+    span = asked if asked in SPANS else "hour"
+    project = project_default()
+    overview = overview_of(project, since=timezone.now() - SPANS[span])
+    context = {"overview": overview, "latest": latest_calls(project), "span": span, "spans": list(SPANS)}
+    return render(request, "gateway/calls.html", context)
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def keys(request: HttpRequest) -> HttpResponse:
+    """The keys one may see; a new one is shown with its secret, this once."""
+    if request.method != "POST":
+        return _page(request)
+    form = KeyForm(request.POST)
+    if form.is_valid():
+        try:
+            made, secret = _make(form, by=_user(request))
+        except ValidationError as error:
+            form.add_error(None, error)
+        else:
+            return _page(request, made=made, secret=secret, model=_model_of(made))
+    return _page(request, key_form=form, status=HTTPStatus.UNPROCESSABLE_ENTITY)
+
+
+@require_POST
+def key_revoke(request: HttpRequest, key_id: UUID) -> HttpResponse:
+    """Close the door for one key."""
+    if services.key_revoke(project=project_default(), by=_user(request), key_id=key_id):
+        messages.success(request, "The key is revoked; within two seconds it opens nothing any more.")
+    else:
+        messages.error(request, "This key was revoked before, or is not yours.")
+    return redirect("gateway:keys")
+
+
+@require_POST
+def alias_create(request: HttpRequest) -> HttpResponse:
+    """Another name for an agent or a connection's model."""
+    project = project_default()
+    form = AliasForm(request.POST, project=project)
+    if form.is_valid():
+        try:
+            alias = services.alias_create(
+                project=project,
+                name=form.cleaned_data["name"],
+                model=form.cleaned_data["model"],
+                **form.stands_for(),  # type: ignore[arg-type]
+            )
+        except ValidationError as error:
+            form.add_error(None, error)
+        else:
+            messages.success(request, f"Callers may now write “{alias.name}”.")
+            return redirect("gateway:keys")
+    return _page(request, alias_form=form, status=HTTPStatus.UNPROCESSABLE_ENTITY)
+
+
+@require_POST
+def alias_delete(request: HttpRequest, alias_id: UUID) -> HttpResponse:
+    """Take a name away."""
+    if services.alias_delete(project=project_default(), alias_id=alias_id):
+        messages.success(request, "The name is taken away; within two seconds it stands for nothing any more.")
+    else:
+        messages.error(request, "This name was taken away before.")
+    return redirect("gateway:keys")
+
+
+def _make(form: KeyForm, *, by: User) -> tuple[GatewayKey, str]:
+    lifetime = form.lifetime_given()
+    return services.key_create(
+        project=project_default(),
+        by=by,
+        name=form.cleaned_data["name"],
+        mode=form.cleaned_data["mode"],
+        scope=form.lines(),
+        expires_at=timezone.now() + lifetime if lifetime else None,
+        **form.limits(),
+    )
+
+
+def _model_of(key: GatewayKey) -> str:
+    """Something the key may call, to try it with."""
+    named = [entry for entry in key.scope if not entry.endswith("/*")]
+    agents = [agent.name for agent in agent_list(project=key.project)[:1]]
+    return named[0] if named else agents[0] if agents and not key.scope else "connection/model"
+
+
+def _page(request: HttpRequest, *, status: int = HTTPStatus.OK, **context: object) -> HttpResponse:
+    project, user = project_default(), _user(request)
+    whole = {
+        "keys": keys_shown(keys_seen_by(user, project=project)),
+        "aliases": aliases_of(project),
+        "agents": agent_list(project=project),
+        "connections": connection_list(project=project),
+        "key_form": KeyForm(),
+        "alias_form": AliasForm(project=project),
+        "base_url": request.build_absolute_uri("/v1"),
+        "may_make": may(user, MAKE_KEY),
+        "sees_all": may(user, ADMINISTER_KEYS),
+        "may_name": may(user, MAKE_ALIAS),
+        **context,
+    }
+    return render(request, "gateway/keys.html", whole, status=status)
+
+
+def _user(request: HttpRequest) -> User:
+    return cast("User", request.user)
