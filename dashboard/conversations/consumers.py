@@ -15,6 +15,9 @@ from dashboard.conversations.showing import PARTS, Talk, begun_at, changed, rend
 from dashboard.live.announcing import TIMELINE_GROUP
 from dashboard.live.scenes import Scene
 
+#: Parts that may be as they were when the page was made, and have been otherwise in between.
+RETURNING = ("heading", "line", "others")
+
 
 class TalkShows(NamedTuple):
     """What a page shows of a conversation: the keys of its parts, and the position of the first turn it has."""
@@ -64,8 +67,10 @@ class ConversationScene(Scene):
 
 
 def watch_conversation(given: QueryDict, /, *, name: str) -> tuple[Scene, Hashable]:
-    """A page says which conversation it shows, from which turn on, and by `keys` the parts it was made of."""
-    keys = tuple((part, str(given[part])) for part in PARTS if part in given)
+    """A page says which conversation it shows, from which turn on, and by `keys` the parts it was made of. One that
+    comes again may have been pushed others since."""
+    known = [part for part in PARTS if not ("again" in given and part in RETURNING)]
+    keys = tuple((part, str(given[part])) for part in known if part in given)
     return (
         ConversationScene(name, uuid_of(given.get("conversation"))),
         TalkShows(keys, number_of(given.get("from"))),

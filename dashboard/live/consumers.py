@@ -132,8 +132,10 @@ def _draft_fragment(draft: Draft) -> str:
 
 
 def seq_of(given: QueryDict) -> int:
-    """Up to which record a page says it is made; -1 where it does not."""
+    """Up to which record a page says it is made; -1 where it does not, or was pushed more on a socket it has lost."""
     seq = str(given.get("seq", ""))
+    if "again" in given:
+        return -1
     return int(seq) if seq.isascii() and seq.isdigit() and len(seq) < 10 else -1
 
 

@@ -1,10 +1,52 @@
-/* A socket that is left while it still connects closes once it is open: browsers call anything earlier an error. */
-htmx.createWebSocket = (url) => {
+/* Sockets of pages. One that is left while it still connects closes once it is open: browsers call anything earlier an
+   error. One that is opened again says so: what its page shows is not what its address says any more. Whoever is not
+   signed in any more is asked to. */
+const dialled = new Set();
+
+htmx.createWebSocket = (asked) => {
+  const url = new URL(asked, location.href.replace(/^http/, "ws"));
+  if (dialled.has(asked)) url.searchParams.set("again", "1");
+  dialled.add(asked);
   const socket = new WebSocket(url, []);
   const close = socket.close.bind(socket);
   socket.close = (...why) => {
     if (socket.readyState === WebSocket.CONNECTING) socket.addEventListener("open", () => close(...why), { once: true });
     else close(...why);
   };
+  let opened = false;
+  socket.addEventListener("open", () => (opened = true));
+  socket.addEventListener("close", ({ code }) => {
+    if (code === SHOWN_OUT) location.reload();
+    else if (!opened) askToSignIn();
+  });
   return socket;
 };
+
+const SHOWN_OUT = 4401;
+
+/* A browser is not told why a handshake failed; a page that leads elsewhere now is one for who is signed in. */
+async function askToSignIn() {
+  const answer = await fetch(location.href, { method: "HEAD", redirect: "manual" }).catch(() => undefined);
+  if (answer?.type === "opaqueredirect") location.reload();
+}
+
+/* A machine that slept, or changed its network, may hold sockets that are dead without knowing: they are opened anew. */
+const open = new Map();
+const TICK = 15_000;
+const ASLEEP = 90_000; // browsers let the timers of hidden pages run once a minute
+let ticked = Date.now();
+
+document.addEventListener("htmx:wsOpen", ({ target, detail }) => open.set(target, detail.socketWrapper));
+document.addEventListener("htmx:wsClose", ({ target, detail }) => detail.event.code === 1000 && open.delete(target));
+addEventListener("online", openAnew);
+setInterval(() => {
+  if (Date.now() - ticked > ASLEEP) openAnew();
+  ticked = Date.now();
+}, TICK);
+
+function openAnew() {
+  for (const [element, socket] of open) {
+    if (element.isConnected) socket.reconnect();
+    else open.delete(element);
+  }
+}

@@ -86,6 +86,50 @@ def test_who_was_away_comes_back_to_everything_once(page: Page, new_page: NewPag
     assert away.evaluate("window.stay"), "the page was not loaded again"
 
 
+def test_who_slept_with_sockets_that_are_dead_and_do_not_know_it_catches_up_on_waking(page: Page, new_page: NewPage):
+    address = begun(page, "Before I sleep.")
+    ended(page)
+    sleeper, awake = new_page(), {"now": True}
+
+    def pass_on(line: WebSocketRoute) -> None:
+        """Nothing arrives while it sleeps, and nobody closes."""
+        server, mine = line.connect_to_server(), awake["now"]
+        server.on_message(lambda text: line.send(text) if awake["now"] == mine else None)
+
+    sleeper.route_web_socket(re.compile("/ws/"), pass_on)
+    sleeper.goto(address)
+    expect(sleeper.locator("#turn-head")).to_contain_text("Before I sleep.")
+    awake["now"] = False
+    go_on(page, "sim-essay", "While you slept.")
+    expect(page.locator("#turn-head")).to_contain_text("While you slept.")
+    ended(page)
+    assert "While you slept." not in sleeper.locator("#turn-head").inner_text()
+    awake["now"] = "again"
+    sleeper.context.set_offline(True)
+    sleeper.context.set_offline(False)
+    expect(sleeper.locator("#turn-head")).to_contain_text("While you slept.", timeout=LONG)
+    assert said(sleeper) == said(page)
+
+
+@pytest.mark.parametrize("cut_off", [False, True], ids=["shown out", "cut off and back"])
+def test_a_page_whose_session_has_ended_asks_to_sign_in(new_page: NewPage, cut_off: bool):
+    page = new_page(missing=True)
+    lines: list[WebSocketRoute] = []
+    page.route_web_socket(re.compile("/ws/"), lambda line: (line.connect_to_server(), lines.append(line)))
+    page.goto("/agents/sim-essay/live")
+    expect(page.locator("#composer")).to_be_visible()
+    # Forgotten by this browser; by the server that is tests/dashboard/accounts/test_websocket.py's.
+    page.context.clear_cookies()
+    if cut_off:
+        page.unroute_all()
+        for line in lines:
+            line.close(code=1012)
+    else:
+        for line in lines:
+            line.close(code=4401)
+    expect(page).to_have_url(re.compile("/sign-in/"), timeout=LONG)
+
+
 def test_a_budget_drains_is_refused_when_used_up_and_is_raised_on_the_page(page: Page):
     page.goto("/agents/sim-essay/live")
     page.get_by_label("Conversation budget").fill("200")

@@ -49,8 +49,9 @@ document.addEventListener("htmx:wsOpen", (event) => {
   said = "resume";
   tell();
 });
-document.addEventListener("htmx:wsClose", () => {
-  socket = undefined;
+document.addEventListener("htmx:wsClose", (event) => {
+  // Closed by ourselves, it is open anew already.
+  if (event.detail.event.code !== 1005) socket = undefined;
 });
 document.addEventListener("htmx:afterSettle", (event) => event.detail.target?.id === "timeline" && watch());
 document.addEventListener("click", (event) => {

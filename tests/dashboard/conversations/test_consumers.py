@@ -221,6 +221,34 @@ async def test_a_page_that_is_up_to_date_is_sent_nothing(say: Say, conversation:
         assert await socket.receive_nothing(timeout=1.5)
 
 
+async def test_who_comes_back_when_all_is_as_it_was_first_is_sent_what_was_otherwise_in_between(
+    say: Say, conversation: Conversation
+):
+    """A prompt was queued, shown, and withdrawn while the page was cut off: its address knows of none of it."""
+    await database_sync_to_async(say)("Under way.")
+    viewer = Viewer(conversation)
+    await database_sync_to_async(viewer.open)()
+    waiting = await database_sync_to_async(say)("I am next.")
+    async with dialled(viewer.address) as socket:
+        await viewer.hear(socket)
+        assert "I am next." in await arrived(viewer, socket, "line", "I am next.")
+    await database_sync_to_async(turn_cancel)(turn=waiting, by="ada")
+    async with dialled(f"{viewer.address}&again=1") as socket:
+        await arrived(viewer, socket, "transcript", "I am next.")
+    now = await database_sync_to_async(talk_now)(conversation)
+    assert viewer.shows["line"] == await database_sync_to_async(rendered)(now, "line")
+
+
+async def arrived(viewer: Viewer, socket: WebsocketCommunicator, part: str, words: str) -> str:
+    """The part, once it says these words."""
+    deadline = asyncio.get_running_loop().time() + 15
+    while words not in viewer.shows[part]:
+        assert asyncio.get_running_loop().time() < deadline, viewer.shows[part]
+        await viewer.hear(socket)
+    await viewer.hear(socket)
+    return viewer.shows[part]
+
+
 def test_what_many_are_to_be_sent_is_rendered_once(say: Say, conversation: Conversation):
     drive(say("One?"))
     scene = ConversationScene("sim-essay", conversation.pk)

@@ -71,6 +71,12 @@ async def test_a_page_that_is_up_to_date_is_sent_nothing_and_closed(play: Play):
         assert (await socket.receive_output(timeout=5))["type"] == "websocket.close"
 
 
+async def test_a_page_that_comes_again_is_sent_everything_for_it_may_show_more_than_its_address_says(play: Play):
+    turn = await database_sync_to_async(play)("sim-essay", max_tokens=60)
+    async with dialled(f"/ws/turns/{turn.id}/?seq={turn.last_seq}&again=1") as socket:
+        assert by_id([await socket.receive_from(timeout=5)]) == await fresh(turn.id)
+
+
 async def test_a_turn_is_followed_though_the_layer_drops_every_message(queued: Turn, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("dashboard.live.announcing._say", lambda _: None)
     async with dialled(f"/ws/turns/{queued.id}/?seq=0") as socket:
