@@ -14,6 +14,7 @@ from pydantic_core import from_json
 
 from dashboard.agents.models import Connection, Policy, PolicyVersion, Project
 from dashboard.agents.policies import POLICY_FIELDS
+from dashboard.agents.policy_validation import listed
 from dashboard.agents.selectors import attachment_list, policy_list, policy_version_active
 from dashboard.agents.services import policy_create, policy_said
 from dashboard.agents.versioning import policy_attach, version_activate
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 MAX_FILE = 2_000_000  #: bytes
 MAX_POLICIES, MAX_VERSIONS = 500, 500
 WHY = "Taken in from a file"
+ABOUT = ("version", "why", "made_at", "by")  #: what a version of the file says of itself
 
 
 def as_file(project: Project) -> dict[str, Any]:
@@ -98,7 +100,7 @@ def _policy_in(told: Mapping[str, Any], project: Project, by: "User | None") -> 
     fits = isinstance(name, str) and isinstance(versions, list) and 0 < len(versions) <= MAX_VERSIONS
     if not fits or not all(isinstance(version, dict) for version in versions or ()):
         raise ValidationError("Each policy needs a name and a list of versions.")
-    active = next((v for v in versions or () if v.get("version") == told.get("active")), None)
+    active = _active(versions or [], told.get("active"), str(name))
     here = Policy.objects.filter(project=project, name=name).first()
     if here is None:
         return _new(str(name), versions or [], active, project, by)
@@ -108,6 +110,16 @@ def _policy_in(told: Mapping[str, Any], project: Project, by: "User | None") -> 
         return []
     version = policy_create(project=project, name=str(name), created_by=by, why=WHY, **words)
     return [f"“{name}” differs; the file’s words are its version {version.version}, which counts now."]
+
+
+def _active(versions: list[dict[str, Any]], number: Any, name: str) -> dict[str, Any] | None:
+    """The version that counted where the file was made; None where there were only drafts."""
+    if number is None:
+        return None
+    found = next((version for version in versions if version.get("version") == number), None)
+    if found is None:
+        raise ValidationError(f"“{name}”: version {number!r} is said to be active, but it is not in the file.")
+    return found
 
 
 def _new(
@@ -126,6 +138,10 @@ def _new(
 
 def _words(told: Mapping[str, Any], name: str) -> dict[str, Any]:
     """What a version of the file says, clean. Raises `ValidationError` that names the policy."""
+    if unknown := [field for field in told if field not in (*ABOUT, *POLICY_FIELDS)]:
+        raise ValidationError(
+            f"“{name}”: there is no field “{unknown[0]}”; a version has {listed((*ABOUT, *POLICY_FIELDS))}."
+        )
     given = {field: told[field] for field in POLICY_FIELDS if told.get(field)}
     try:
         return policy_said(**given)

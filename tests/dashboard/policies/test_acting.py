@@ -227,6 +227,14 @@ def test_a_file_that_differs_makes_the_next_version(project: Project, two, ann: 
             '{"whystop_policies": 1, "policies": [{"name": "x", "versions": [{"limits": {"max_steps": 0}}]}]}',
             "“x”: max_steps is 0",
         ),
+        (
+            '{"whystop_policies": 1, "policies": [{"name": "x", "active": 2, "versions": [{"version": 1}]}]}',
+            "“x”: version 2 is said to be active, but it is not in the file",
+        ),
+        (
+            '{"whystop_policies": 1, "policies": [{"name": "x", "versions": [{"version": 1, "limts": {}}]}]}',
+            "“x”: there is no field “limts”; a version has version, why, made_at, by, limits",
+        ),
         ('{"whystop_policies": 1, "attachments": [{"policy": "gone"}]}', "names the policy “gone”"),
         ('{"whystop_policies": 1, "attachments": [{"policy": "\\u0000"}]}', "the character U+0000"),
     ],
@@ -236,6 +244,36 @@ def test_a_file_that_is_none_changes_nothing_and_is_answered_in_words(anns: Clie
     html = unescape(anns.post("/policies/import", {"file": upload}, follow=True).content.decode())
     assert words in html
     assert not selectors.policy_list(project=project).exists()
+
+
+def test_a_policy_of_drafts_comes_back_as_drafts(project: Project, ann: User):
+    """Also where a file, written by hand, numbers no version."""
+    body = {"whystop_policies": 1, "policies": [{"name": "x", "active": None, "versions": [{"limits": {}}, {}]}]}
+    taken_in(json.dumps(body).encode(), project=project, by=ann)
+    policy = selectors.policy_get(project=project, name="x")
+    assert policy.versions.count() == 2
+    assert selectors.policy_version_active(policy=policy) is None
+
+
+def test_everything_a_policy_can_say_goes_through_a_file(project: Project, ann: User):
+    said = {
+        "limits": {"max_steps": 2, "max_seconds": None},
+        "error_policy": {"on_model_error": "retry", "max_retries": 4},
+        "envelope": {"recovery": []},
+        "tool_calls_on_truncation": "repair",
+        "finish_reasons": ["max_tokens"],
+        "criteria": [{"path": "ResponseContentCheck", "kwargs": {"message": "More.", "min_chars": 9}}],
+        "retention": {"keep_raw_days": 0},
+    }
+    policy_create(project=project, name="all", **said)
+    (told,) = as_file(project)["policies"]
+    assert {field: told["versions"][0][field] for field in said} == said
+    again = json.dumps({"whystop_policies": 1, "policies": [{**told, "name": "other"}]})
+    taken_in(again.encode(), project=project, by=ann)
+    other = selectors.policy_version_active(policy=selectors.policy_get(project=project, name="other"))
+    assert other is not None
+    assert {field: getattr(other, field) for field in said} == said
+    assert taken_in(again.encode(), project=project, by=ann) == ["Everything in the file was here already."]
 
 
 def test_what_is_not_there_is_not_found(anns: Client, two):
