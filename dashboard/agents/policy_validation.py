@@ -84,7 +84,8 @@ def _limit_name(key: Any) -> str:
 
 
 def error_policy_clean(value: Any) -> dict[str, Any]:
-    """`{preset, max_retries?, on_<type>_error?…}`; empty stays empty and means the preset `stop_on_any_error`."""
+    """`{preset?, max_retries?, on_<type>_error?…}`. A preset speaks of every type of error; without one only what is
+    named is said, and what nobody says is as in `stop_on_any_error`."""
     if not isinstance(value, Mapping):
         raise ValidationError("error_policy must be an object such as {“preset”: “retry_tool_errors”}.")
     errors = [
@@ -105,7 +106,7 @@ def error_policy_clean(value: Any) -> dict[str, Any]:
     ]
     if errors:
         raise ValidationError(errors)
-    return {"preset": "stop_on_any_error", **value} if value else {}
+    return dict(value)
 
 
 def error_policy_warning(error_policy: Mapping[str, Any]) -> str | None:
@@ -115,6 +116,11 @@ def error_policy_warning(error_policy: Mapping[str, Any]) -> str | None:
     retried = [key for key in HANDLING_KEYS if error_policy.get(key, getattr(preset, key)) == "retry"]
     if not retried or retries > 1:
         return None
+    if not {"preset", "max_retries"} & error_policy.keys():
+        return (
+            f"Retry is set for {listed(retried)}, and nothing is said of max_retries: where no attached policy sets it "
+            "to 2 or more, nothing is ever retried."
+        )
     return (
         f"Retry is set for {listed(retried)}, but max_retries is {retries}: the turn stops at the failure with that "
         "number, so nothing is ever retried. Set max_retries to 2 or more to allow a retry."

@@ -47,7 +47,8 @@ def error_policy_schema() -> dict[str, Any]:
         "properties": {
             "preset": {
                 "enum": list(PRESETS),
-                "description": "Left out: stop_on_any_error. ignore_tool_errors says “retry” of some errors, but its "
+                "description": "It speaks of every type of error. Left out: only what is named beside it is said; what "
+                "nobody says is as in stop_on_any_error. ignore_tool_errors says “retry” of some errors, but its "
                 "max_retries is 0: it never retries, and `warnings` says so.",
             },
             "max_retries": {

@@ -77,9 +77,9 @@ def test_the_fields_of_an_error_policy_are_the_cores():
     assert {*HANDLING_KEYS, "max_retries"} == {field.name for field in dataclasses.fields(ErrorPolicy)}
 
 
-def test_an_empty_error_policy_stays_empty_and_a_partial_one_names_its_preset():
-    assert error_policy_clean({}) == {}
-    assert error_policy_clean({"max_retries": 2}) == {"preset": "stop_on_any_error", "max_retries": 2}
+@pytest.mark.parametrize("said", [{}, {"max_retries": 2}, {"on_model_error": "retry"}, {"preset": "retry_all"}])
+def test_an_error_policy_says_what_is_named_and_no_more(said):
+    assert error_policy_clean(said) == said
 
 
 @pytest.mark.parametrize(
@@ -107,6 +107,8 @@ def test_a_wrong_error_policy_is_refused_in_words(error_policy, words):
         {"preset": "ignore_tool_errors"},
         {"preset": "retry_all", "max_retries": 1},
         {"preset": "stop_on_any_error", "on_model_error": "retry"},
+        {"on_model_error": "retry", "max_retries": 0},
+        {"on_model_error": "retry"},
     ],
 )
 def test_a_retry_that_can_never_retry_is_warned_of(error_policy):

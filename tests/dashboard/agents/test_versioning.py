@@ -143,6 +143,28 @@ def test_an_agents_turn_takes_each_number_from_the_nearest_policy(project: Proje
     assert standing_for(agent, {"model": "n"}).policy.limits.max_total_output_chars == 7
 
 
+def test_one_word_about_errors_leaves_what_the_site_says_of_all_others(project: Project, connection: Connection):
+    """Each type of error is a field: who names one does not speak of the rest."""
+    site = policy_create(project=project, name="site", error_policy={"preset": "retry_all", "max_retries": 5})
+    own = policy_create(project=project, name="own", error_policy={"on_tool_error": "ignore"})
+    versioning.policy_attach(project=project, policy=site.policy)
+    agent = agent_create(project=project, name="a", connection=connection, model="m", max_tokens=9, policy=own.policy)
+    standing = standing_for(agent, {"error_policy": {"max_retries": 2}})
+    said = standing.policy.error_policy
+    assert (said.on_tool_error, said.on_model_error, said.max_retries) == ("ignore", "retry", 2)
+    levels = {
+        field: layer.level
+        for field in ("max_retries", "on_tool_error", "on_model_error", "on_timeout_error")
+        if (layer := standing.resolved.source(f"error_policy.{field}"))
+    }
+    assert levels == {
+        "max_retries": Level.TURN,
+        "on_tool_error": Level.AGENT,
+        "on_model_error": Level.SITE,
+        "on_timeout_error": Level.SITE,
+    }
+
+
 def test_one_policy_counts_in_a_place_and_places_are_whole(project, connection, two, ann):
     policy = two[0].policy
     other = limits_at(project, "other", max_steps=4).policy
