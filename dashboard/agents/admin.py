@@ -16,7 +16,7 @@ from dashboard.agents.auditing import on_behalf
 from dashboard.agents.forms import AgentForm, ConnectionForm
 from dashboard.agents.limit_fields import LIMIT_FIELDS, RETENTION_FIELDS
 from dashboard.agents.models import Agent, Connection, Policy, PolicyVersion
-from dashboard.agents.policies import ceiling_warnings, policy_warnings
+from dashboard.agents.policies import fitting_warnings, policy_warnings
 from dashboard.agents.policy_forms import PolicyForm, said_by
 from dashboard.agents.policy_validation import HANDLING_KEYS
 from dashboard.backtests.words import in_words
@@ -157,7 +157,8 @@ class PolicyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         version = versioning.version_keep(project=obj.project, name=obj.name, said=said, by=by, **told)
         obj.pk = version.policy_id
         messages.info(request, f"This is version {version.version} of “{obj.name}”, {_evidence(form)}.")
-        for warning in [*policy_warnings(version), *ceiling_warnings(version)]:
+        under = selectors.agents_under(policy=version.policy)
+        for warning in [*policy_warnings(version), *fitting_warnings(version, under)]:
             messages.warning(request, warning)
 
 

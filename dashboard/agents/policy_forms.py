@@ -15,7 +15,7 @@ from dashboard.agents.criteria import criteria_clean
 from dashboard.agents.forms import belong_to_default_project
 from dashboard.agents.limit_fields import LIMIT_FIELDS, RETENTION_FIELDS, default_in_words, spec_key_of
 from dashboard.agents.models import Policy, PolicyVersion
-from dashboard.agents.policies import envelope_rules_of
+from dashboard.agents.policies import TOTALS, envelope_rules_of
 from dashboard.agents.policy_validation import HANDLING_KEYS, MAX_RETRIES, PRESETS_THAT_NEVER_RETRY, RECOVERIES, listed
 from dashboard.agents.services import policy_said, same_words
 from dashboard.backtests.models import Backtest
@@ -70,8 +70,6 @@ RECOVERY_WORDS = {
 }
 
 
-#: Limits that one answer alone must fit into.
-TOTALS = ("max_total_completion_tokens", "max_total_tokens")
 #: Fields about the version, not of what it says.
 ABOUT = ("name", "why", "counts", "starts_at", "backtest")
 COUNTS = (("now", "from now on"), ("draft", "not yet: keep it as a draft"), ("later", "from a later moment"))

@@ -2,6 +2,8 @@
 
 # ruff: noqa: ARG001 - every view is given its request
 
+from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
@@ -14,8 +16,8 @@ from ninja import Router, Status
 from agentcore.policy import Limits, OnTruncation
 from dashboard.agents import selectors, services, versioning
 from dashboard.agents.limit_fields import RETENTION_FIELDS
-from dashboard.agents.models import PolicyVersion
-from dashboard.agents.policies import envelope_rules_of, policy_warnings
+from dashboard.agents.models import Agent, PolicyVersion
+from dashboard.agents.policies import envelope_rules_of, fitting_warnings, policy_warnings
 from dashboard.api import answers, bodies
 from dashboard.api.callers import caller
 from dashboard.api.named import named
@@ -33,7 +35,7 @@ def policy_create(request: HttpRequest, body: bodies.Policy) -> Status[dict[str,
     project, said = selectors.project_default(), body.given()
     said["backtest"] = _backtest(said.get("backtest"))
     version = services.policy_create(project=project, created_by=caller(request), **said)
-    return Status(201, shown(version))
+    return Status(201, shown(version, selectors.agents_under(policy=version.policy)))
 
 
 def _backtest(wanted: UUID | None) -> Backtest | None:
@@ -81,29 +83,35 @@ def agent_policy_sources(request: HttpRequest, name: str) -> list[dict[str, Any]
 @router.get("/policies", response=list[answers.Policy], summary="List policies")
 def policy_list(request: HttpRequest) -> list[dict[str, Any]]:
     """The latest version of each, by name."""
-    return [shown(version) for version in selectors.policy_version_list(project=selectors.project_default())]
+    project = selectors.project_default()
+    under: dict[UUID | None, list[Agent]] = defaultdict(list)
+    for agent in selectors.agent_list(project=project).exclude(policy=None):
+        under[agent.policy_id].append(agent)
+    return [shown(version, under[version.policy_id]) for version in selectors.policy_version_list(project=project)]
 
 
 @router.get("/policies/{name}", response=answers.Policy, summary="Get a policy")
 def policy_get(request: HttpRequest, name: str, version: int | None = None) -> dict[str, Any]:
     """By name or id; the latest version, or the one asked for."""
     policy = named(selectors.policy_list(project=selectors.project_default()), name)
-    return shown(selectors.policy_version_get(policy=policy, version=version))
+    found = selectors.policy_version_get(policy=policy, version=version)
+    return shown(found, selectors.agents_under(policy=policy))
 
 
-def shown(version: PolicyVersion) -> dict[str, Any]:
+def shown(version: PolicyVersion, under: Iterable[Agent]) -> dict[str, Any]:
+    """`under`: the agents whose policy it is, with their connections."""
     return {
         "id": version.policy_id,
         "name": version.policy.name,
         "version": version.version,
         "limits": {**asdict(Limits()), **version.limits},
-        "error_policy": version.error_policy or {"preset": "stop_on_any_error"},
+        "error_policy": {"preset": "stop_on_any_error", **version.error_policy},
         "envelope": {"recovery": list(envelope_rules_of(version.envelope).recovery)},
         "tool_calls_on_truncation": version.tool_calls_on_truncation or OnTruncation.EXECUTE_IF_COMPLETE.value,
         "finish_reasons": version.finish_reasons,
         "criteria": version.criteria,
         "retention": {**dict.fromkeys(RETENTION_FIELDS), **version.retention},
-        "warnings": policy_warnings(version),
+        "warnings": [*policy_warnings(version), *fitting_warnings(version, under)],
         "backtest": version.backtest_id,
         "created_at": version.created_at,
     }

@@ -76,3 +76,14 @@ def test_who_made_an_agent_over_the_api_is_kept(api: Program):
     api.post("/agents", {"name": "a", "connection": "near", "model": "m", "max_tokens": 9})
     (made,) = Agent.objects.get().changes.all()
     assert made.pgh_context["by"] == "bootstrap"
+
+
+def test_what_a_policy_surely_does_not_mean_is_told_with_it(api: Program, agent_of: AgentOf):
+    said = {"name": "tight", "limits": {"max_total_completion_tokens": 99}}
+    assert api.post("/policies", said).json()["warnings"] == []
+    agent = agent_of("sim-essay", name="writer", max_tokens=100)
+    Agent.objects.filter(pk=agent.pk).update(policy=api.get("/policies/tight").json()["id"])
+    (warning,) = api.get("/policies/tight").json()["warnings"]
+    assert "99, less than one answer of the agent “writer”, which may have 100 tokens" in warning
+    fits = {**said, "limits": {"max_total_completion_tokens": 100}}
+    assert api.post("/policies", fits).json()["warnings"] == []
