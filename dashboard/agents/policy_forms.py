@@ -42,7 +42,7 @@ def handling_field(key: str) -> forms.ChoiceField:
     return forms.ChoiceField(
         required=False,
         label=key.removesuffix("_error").replace("_", " ").capitalize() + " error",
-        choices=[("", "as the preset says"), *decisions],
+        choices=[("", "as the preset says, else not said here"), *decisions],
     )
 
 
