@@ -23,7 +23,7 @@ AS_STORED = (
 
 
 @router.post("/agents", response={201: answers.Agent}, summary="Make an agent")
-def agent_create(request: HttpRequest, body: bodies.Agent) -> Status[dict[str, Any]]:
+def agent_create(request: HttpRequest, body: bodies.NewAgent) -> Status[dict[str, Any]]:
     """`connection` and `policy` are names of what exists; `max_tokens` stays under the connection's ceiling."""
     project = selectors.project_default()
     rows: dict[str, QuerySet[Any]] = {

@@ -12,7 +12,7 @@ from dashboard.api.body import Body, Criterion, Envelope, ErrorPolicy, Id, Limit
 from dashboard.turns.breakpoints import ENTERING, KNOWN
 
 
-class Connection(Body):
+class NewConnection(Body):
     """One endpoint of a provider. The key stays in the environment: only its variable is named."""
 
     name: Text = Field(examples=["near"])
@@ -61,7 +61,7 @@ class PolicyDraft(Body):
     retention: Retention | None = Field(default=None, description="What is kept of a turn once it has ended.")
 
 
-class Policy(PolicyDraft):
+class NewPolicy(PolicyDraft):
     """The first version of a new policy, or the next version of one that has this name."""
 
     name: Text = Field(examples=["patient"])
@@ -74,7 +74,7 @@ class Policy(PolicyDraft):
     )
 
 
-class Activation(Body):
+class Activate(Body):
     """Which version of a policy shall count; an earlier one to roll back."""
 
     version: int = Field(ge=1, le=2_000_000_000, examples=[2])
@@ -106,7 +106,7 @@ class Approvals(Body):
     otherwise: Literal["refuse", "run", "cancel"] | None = Field(default=None, description="What happens then.")
 
 
-class Agent(Body):
+class NewAgent(Body):
     """A model behind a connection, with what it is told and given."""
 
     name: Text = Field(examples=["writer"])
@@ -143,7 +143,7 @@ class Document(Body):
     text: Text
 
 
-class Turn(Body):
+class NewTurn(Body):
     """One input for an agent."""
 
     agent: Text = Field(examples=["writer"])
@@ -158,7 +158,7 @@ class Turn(Body):
     )
 
 
-class Conversation(Body):
+class NewConversation(Body):
     """Turns with one agent, one after another."""
 
     agent: Text = Field(examples=["writer"])
@@ -242,7 +242,7 @@ class Control(Body):
     )
 
 
-class Comment(Body):
+class NewComment(Body):
     """What is said about a transition of a turn."""
 
     text: Text = Field(description="At most 4,000 characters.")

@@ -17,7 +17,7 @@ router = Router(tags=["connections"])
 
 
 @router.post("/connections", response={201: answers.Connection}, summary="Make a connection")
-def connection_create(request: HttpRequest, body: bodies.Connection) -> Status[models.Connection]:
+def connection_create(request: HttpRequest, body: bodies.NewConnection) -> Status[models.Connection]:
     """A name that is taken, an unknown provider or an address that is none is refused in words."""
     with on_behalf(caller(request)):
         made = services.connection_create(project=selectors.project_default(), **body.given())

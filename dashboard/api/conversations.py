@@ -19,7 +19,7 @@ router = Router(tags=["conversations"])
 
 
 @router.post("/conversations", response={201: answers.Conversation}, summary="Begin a conversation")
-def conversation_create(request: HttpRequest, body: bodies.Conversation) -> Status[dict[str, Any]]:
+def conversation_create(request: HttpRequest, body: bodies.NewConversation) -> Status[dict[str, Any]]:
     """Without turns yet: send them with `conversation` to `/turns`. They run one after another, and each is told what
     was said before it."""
     agent = asked_for(agent_list(project=project_default()), body.agent, "agent")

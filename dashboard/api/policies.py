@@ -30,7 +30,7 @@ router = Router(tags=["policies"])
 
 
 @router.post("/policies", response={201: answers.Policy}, summary="Make a policy, or its next version")
-def policy_create(request: HttpRequest, body: bodies.Policy) -> Status[dict[str, Any]]:
+def policy_create(request: HttpRequest, body: bodies.NewPolicy) -> Status[dict[str, Any]]:
     """A policy that exists gets its next version; turns keep the version they started with."""
     project, said = selectors.project_default(), body.given()
     said["backtest"] = _backtest(said.get("backtest"))
@@ -48,7 +48,7 @@ def _backtest(wanted: UUID | None) -> Backtest | None:
 @router.post(
     "/policies/{name}/activations", response={201: answers.Activation}, summary="Activate, roll back, schedule"
 )
-def policy_activate(request: HttpRequest, name: str, body: bodies.Activation) -> Status[dict[str, Any]]:
+def policy_activate(request: HttpRequest, name: str, body: bodies.Activate) -> Status[dict[str, Any]]:
     """The version counts from now on, or from `starts_at`; turns that run keep theirs."""
     policy = named(selectors.policy_list(project=selectors.project_default()), name)
     version = selectors.policy_version_get(policy=policy, version=body.version)

@@ -9,13 +9,13 @@ from dashboard.api.body import Body, Object, Text
 from dashboard.replay.sweeping import SWEPT
 
 
-class Verify(Body):
+class AskVerify(Body):
     """Do the recorded events give the recorded transitions?"""
 
     mode: Literal["verify"]
 
 
-class WhatIf(Body):
+class AskWhatIf(Body):
     """The recording under other words; no provider is asked."""
 
     mode: Literal["what_if"]
@@ -29,7 +29,7 @@ class OtherMessage(Body):
     text: Text
 
 
-class Rerun(Body):
+class AskRerun(Body):
     """The turn again, live, under other words."""
 
     mode: Literal["rerun"]
@@ -43,7 +43,7 @@ class Rerun(Body):
     breakpoints: list[Breakpoint] | None = None
 
 
-class Sweep(Body):
+class AskSweep(Body):
     """One limit over a range, from the recording; no provider is asked."""
 
     mode: Literal["sweep"]
@@ -54,10 +54,10 @@ class Sweep(Body):
     overrides: Overrides = Overrides()
 
 
-Replay = Annotated[Verify | WhatIf | Rerun | Sweep, Field(discriminator="mode")]
+Replay = Annotated[AskVerify | AskWhatIf | AskRerun | AskSweep, Field(discriminator="mode")]
 
 
-class Backtest(Body):
+class NewBacktest(Body):
     """A policy to be tried over stored turns by what-if."""
 
     policy: PolicyDraft

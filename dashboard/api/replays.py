@@ -42,18 +42,18 @@ def turn_replay(request: HttpRequest, turn_id: UUID, body: Body[replay_bodies.Re
     `rerun` → 201 and the new turn's id; `sweep` → how it would have ended at each value of one limit."""
     turn = selectors.turn_get(turn_id)
     match body:
-        case replay_bodies.Verify():
+        case replay_bodies.AskVerify():
             return Status(200, presenting.verification_shown(services.turn_verify(turn=turn)))
-        case replay_bodies.WhatIf():
+        case replay_bodies.AskWhatIf():
             return Status(200, _what_if(turn, body.overrides.given()))
-        case replay_bodies.Rerun():
+        case replay_bodies.AskRerun():
             require(request, REPLAY)
             return Status(201, _rerun(turn, body, caller(request)))
-        case replay_bodies.Sweep():
+        case replay_bodies.AskSweep():
             return Status(200, _sweep(turn, body))
 
 
-def _rerun(turn: Turn, asked: replay_bodies.Rerun, by: User) -> dict[str, Any]:
+def _rerun(turn: Turn, asked: replay_bodies.AskRerun, by: User) -> dict[str, Any]:
     given = asked.given()
     words = Words(
         messages={message["place"]: message["text"] for message in given.get("messages", ())},
@@ -72,7 +72,7 @@ def _rerun(turn: Turn, asked: replay_bodies.Rerun, by: User) -> dict[str, Any]:
     return {"id": made.id, "parent_id": turn.id}
 
 
-def _sweep(turn: Turn, asked: replay_bodies.Sweep) -> dict[str, Any]:
+def _sweep(turn: Turn, asked: replay_bodies.AskSweep) -> dict[str, Any]:
     if asked.step < 1:
         raise ValidationError({"step": "The step must be at least 1."})
     values = range(asked.begin, asked.end + 1, asked.step)
@@ -89,7 +89,7 @@ def _what_if(turn: Turn, overrides: dict[str, Any]) -> dict[str, Any]:
 
 
 @router.post("/backtests", response={201: replay_answers.BacktestId}, summary="Try a policy over stored turns")
-def backtest_create(request: HttpRequest, body: replay_bodies.Backtest) -> Status[dict[str, Any]]:
+def backtest_create(request: HttpRequest, body: replay_bodies.NewBacktest) -> Status[dict[str, Any]]:
     """It runs in the background; which turns it is tried on is said as the timeline's filters are."""
     made = backtests.backtest_create(
         project=project_default(),

@@ -60,7 +60,7 @@ def turn_comments(request: HttpRequest, turn_id: UUID) -> list[dict[str, Any]]:
 
 
 @router.post("/turns/{turn_id}/comments", response={201: answers.Comment}, summary="Comment on a transition")
-def turn_comment(request: HttpRequest, turn_id: UUID, body: bodies.Comment) -> Status[dict[str, Any]]:
+def turn_comment(request: HttpRequest, turn_id: UUID, body: bodies.NewComment) -> Status[dict[str, Any]]:
     """`transition` is its number, from 1; 0: the turn as a whole."""
     turn = selectors.turn_get(turn_id)
     made = comment_add(turn=turn, transition=body.transition, text=body.text, author=caller(request))

@@ -31,7 +31,7 @@ PAGING = ("cursor", "limit")
 
 
 @router.post("/turns", response={201: answers.Turn}, summary="Start a turn")
-def turn_start(request: HttpRequest, body: bodies.Turn) -> Status[dict[str, Any]]:
+def turn_start(request: HttpRequest, body: bodies.NewTurn) -> Status[dict[str, Any]]:
     """It runs in the background: read it again, or watch it at `/turns/{turn_id}/events`."""
     agent = asked_for(agent_list(project=project_default()), body.agent, "agent")
     asked = body.given()

@@ -1,9 +1,13 @@
 """What the schema says of the API is whole, and its page needs nobody else."""
 
 import re
+from collections import Counter
+from types import ModuleType
 
 import pytest
+from pydantic import BaseModel
 
+from dashboard.api import answers, bodies, replay_answers, replay_bodies
 from tests.dashboard.api.conftest import Program
 
 pytestmark = pytest.mark.django_db
@@ -80,6 +84,25 @@ def test_every_reference_in_the_schema_leads_somewhere(api: Program):
     text = api.get("/openapi.json").content.decode()
     schemas = api.get("/openapi.json").json()["components"]["schemas"]
     assert set(re.findall(r"#/components/schemas/(\w+)", text)) <= schemas.keys()
+
+
+def test_what_is_sent_and_what_is_answered_have_names_of_their_own(schema: dict):
+    """Schemas stand side by side by name, so of two with one name only the last is told."""
+    sent = [model for module in (bodies, replay_bodies) for model in defined(module)]
+    answered = [model for module in (answers, replay_answers) for model in defined(module)]
+    named = Counter(model.__name__ for model in (*sent, *answered))
+    assert [name for name, times in named.items() if times > 1] == []
+    told = schema["components"]["schemas"]
+    for model in sent:
+        assert set(told[model.__name__]["properties"]) == set(model.model_fields), model
+    body = operations(schema)["post", "/turns"]["requestBody"]["content"]["application/json"]["schema"]
+    assert body == {"$ref": "#/components/schemas/NewTurn"}
+
+
+def defined(module: ModuleType) -> list[type[BaseModel]]:
+    """The shapes that a module defines itself."""
+    models = (one for one in vars(module).values() if isinstance(one, type) and issubclass(one, BaseModel))
+    return [model for model in models if model.__module__ == module.__name__]
 
 
 def test_the_events_of_a_stream_are_described_and_where_to_find_them_as_a_socket(schema: dict):
