@@ -41,9 +41,9 @@ class KeyForm(forms.ModelForm):  # type: ignore[type-arg]
         super().__init__(*args, auto_id="key-%s", **kwargs)
         self.fields["mode"].choices = [("", "as the agent says"), ("observe", "observe"), ("continue", "continue")]  # type: ignore[attr-defined]
         self.fields["mode"].label = "Mode"
-        self.fields["mode"].help_text = ""
-        for name in LIMITS:
+        for name in self.Meta.fields:  # the page says it in its own words
             self.fields[name].help_text = ""
+        for name in LIMITS:
             self.fields[name].widget.attrs.update(placeholder="no limit", inputmode="decimal")
 
     def lines(self) -> list[str]:

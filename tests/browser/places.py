@@ -41,6 +41,10 @@ PAGES: Mapping[str, str] = {
     "a new connection": "/admin/agents/connection/add/",
     "a new tool server": "/admin/tools/mcpserver/add/",
     "share links": "/admin/sharing/sharelink/",
+    "the gateway": "/gateway/",
+    "keys": "/gateway/keys",
+    "keys in the admin": "/admin/gateway/gatewaykey/",
+    "a new alias": "/admin/gateway/alias/add/",
 }
 
 

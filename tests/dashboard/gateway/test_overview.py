@@ -1,0 +1,112 @@
+"""What the gateway's page says of stored calls, and a turn's page of its own."""
+
+from datetime import timedelta
+from uuid import uuid4
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.utils import timezone
+
+from dashboard.agents.selectors import project_default
+from dashboard.gateway import overview
+from dashboard.gateway.models import GatewayCall
+from dashboard.gateway.overview import Reason, latest_calls, overview_of
+from dashboard.timeline.services import HISTORY
+from dashboard.turns.models import Turn
+
+pytestmark = pytest.mark.django_db
+HOUR = timedelta(hours=1)
+
+
+def stored(turn: Turn | None = None, **fields: object) -> GatewayCall:
+    """A call that went well, a minute ago."""
+    whole = {"mode": "continue", "status": 200, "client_finish_reason": "stop", "overhead_us": 1_000, **fields}
+    whole.setdefault("created_at", timezone.now() - timedelta(minutes=1))
+    turn_id = turn.id if turn is not None else uuid4()
+    return GatewayCall.objects.create(turn_id=turn_id, project_id=project_default().pk, **whole)
+
+
+def turn_of(**fields: object) -> Turn:
+    return Turn.objects.create(
+        project=project_default(), agent_name="helper", provider="openai", model="m", max_tokens=10, **fields
+    )
+
+
+def test_without_calls_there_is_nothing_to_say():
+    found = overview_of(project_default(), since=timezone.now() - HOUR)
+    assert (found.calls, found.reasons, found.overheads, found.continued_share) == (0, [], [], 0.0)
+
+
+def test_calls_are_counted_by_what_was_told_and_by_mode():
+    stored()
+    stored(mode="observe", overhead_us=3_000)
+    stored(client_finish_reason="length", continued=True)
+    stored(client_finish_reason=None, status=502)
+    stored(client_finish_reason=None, status=None, disconnected=True, overhead_us=None)
+    stored(client_finish_reason=None, status=None)
+    stored(created_at=timezone.now() - timedelta(hours=2))
+    GatewayCall.objects.create(turn_id=uuid4(), project_id=uuid4(), mode="observe", created_at=timezone.now())
+    found = overview_of(project_default(), since=timezone.now() - HOUR)
+    assert found.calls == 6
+    assert found.continued_share == pytest.approx(1 / 6)
+    assert found.reasons[0] == Reason("stop", 1, 1, pytest.approx(2 / 6))
+    assert {reason.word for reason in found.reasons} == {"stop", "length", "error", "disconnected", "unfinished"}
+    by_mode = {one.mode: one for one in found.overheads}
+    assert (by_mode["observe"].calls, by_mode["observe"].p50) == (1, 3.0)
+    assert (by_mode["continue"].calls, by_mode["continue"].p99) == (5, 1.0)
+
+
+def test_percentiles_are_of_the_stored_numbers():
+    for overhead in range(1, 101):
+        stored(overhead_us=overhead * 1_000)
+    (one,) = overview_of(project_default(), since=timezone.now() - HOUR).overheads
+    assert (one.p50, one.p95, one.p99) == (50.5, pytest.approx(95.05), pytest.approx(99.01))
+
+
+def test_of_very_many_calls_the_latest_are_looked_at(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(overview, "MOST", 3)
+    for minutes in range(1, 6):
+        reason = "stop" if minutes <= 3 else "length"
+        stored(created_at=timezone.now() - timedelta(minutes=minutes), client_finish_reason=reason)
+    found = overview_of(project_default(), since=timezone.now() - HOUR)
+    assert found.capped
+    assert [reason.word for reason in found.reasons] == ["stop"]
+
+
+def test_the_overview_reads_an_index_alone():
+    for _ in range(300):
+        stored()
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE gateway_gatewaycall")
+        cursor.execute("SET LOCAL enable_seqscan = off")
+        given = {"project": project_default().pk, "since": timezone.now() - HOUR, "most": 1_000}
+        cursor.execute("EXPLAIN " + overview._OVERVIEW, given)
+        plan = "\n".join(row[0] for row in cursor.fetchall())
+    assert "Index Only Scan using gateway_call_recent" in plan
+
+
+def test_the_page_shows_counts_overheads_and_the_last_calls(browser: Client):
+    turn = turn_of(input_text="Why do agents stop?")
+    stored(turn, caller="notebook", client_finish_reason="length", overhead_us=420)
+    stored(caller="a call whose turn is gone")
+    html = browser.get("/gateway/").content.decode()
+    for words in ("length", "notebook", "Why do agents stop?", "0.42\u202fms", f"/turns/{turn.id}"):
+        assert words in html
+    assert "whose turn is gone" not in html
+    assert [shown.turn for shown in latest_calls(project_default())] == [turn]
+    assert 'aria-current="true">last day' in browser.get("/gateway/?span=day").content.decode()
+    assert browser.get("/gateway/?span=century").status_code == 200
+
+
+def test_a_turn_that_came_through_the_gateway_says_so_on_its_page(browser: Client):
+    turn, other = turn_of(), turn_of()
+    stored(turn, caller="notebook", finish_source="chunk", continued=True, stream=True, n=2, overhead_us=1_800)
+    html = browser.get(f"/turns/{turn.id}").content.decode()
+    for words in ("Through the gateway", "notebook", "seen in chunk", "made of several answers", "1.8\u202fms"):
+        assert words in html
+    assert "Through the gateway" not in browser.get(f"/turns/{other.id}").content.decode()
+
+
+def test_a_call_goes_when_its_turn_is_erased():
+    assert GatewayCall in HISTORY

@@ -1,0 +1,103 @@
+"""Making and revoking keys, naming models: what is wrong is said in words, and nothing secret is stored."""
+
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from dashboard.accounts.models import User
+from dashboard.accounts.selectors import api_token_find
+from dashboard.agents.models import Agent, Connection
+from dashboard.agents.selectors import project_default
+from dashboard.gateway import services
+from dashboard.gateway.limits import LIMITS
+from dashboard.gateway.models import Alias, GatewayKey
+from dashboard.gateway.selectors import keys_seen_by
+from tests.dashboard.gateway.conftest import KeyOf
+
+pytestmark = pytest.mark.django_db
+
+
+def test_a_key_is_stored_by_its_digest_alone(key_of: KeyOf):
+    key, secret = key_of()
+    stored = GatewayKey.objects.filter(pk=key.pk).values_list().get()
+    assert not any(secret in str(value) for value in stored)
+    assert secret.startswith(key.prefix)
+    assert len(secret) - len(key.prefix) >= 32  # what is not shown is more than 128 bits
+    assert key_of()[1] != secret
+
+
+def test_a_key_is_no_token_of_a_user(key_of: KeyOf):
+    assert api_token_find(key_of()[1], now=timezone.now()) is None
+
+
+@pytest.mark.parametrize(
+    ("fields", "field", "words"),
+    [
+        ({"name": " "}, "name", "blank"),
+        ({"name": "x" * 81}, "name", "80"),
+        ({"scope": ["nobody"]}, "scope", "There is no agent “nobody”"),
+        ({"scope": ["nowhere/gpt-4o"]}, "scope", "There is no connection “nowhere”"),
+        ({"scope": ["simulator/"]}, "scope", "names no model"),
+        ({"scope": ["x" * 300]}, "scope", "too long"),
+        ({"scope": [f"simulator/{n}" for n in range(101)]}, "scope", "at most 100"),
+        ({"mode": "sometimes"}, "mode", "sometimes"),
+        ({"requests_per_minute": 0}, "requests_per_minute", "at least 1"),
+        ({"tokens_per_day": 10**16}, "tokens_per_day", "too large"),
+        ({"dollars_in_total": Decimal(-1)}, "dollars_in_total", "negative"),
+        ({"dollars_per_day": Decimal("0.001")}, "dollars_per_day", "2 decimal"),
+        ({"expires_at": timezone.now() - timedelta(days=1)}, "expires_at", "future"),
+    ],
+)
+def test_what_is_wrong_with_a_key_is_said_by_field(near: Connection, key_of: KeyOf, fields, field: str, words: str):
+    with pytest.raises(ValidationError) as caught:
+        key_of(**fields)
+    assert words in " ".join(caught.value.message_dict[field])
+    assert not GatewayKey.objects.exists()
+
+
+def test_a_scope_is_kept_once_each_in_its_order(near: Connection, agent: Agent, key_of: KeyOf):
+    key, _ = key_of(scope=[" simulator/* ", agent.name, "", "simulator/*", "simulator/vendor/model"])
+    assert key.scope == ["simulator/*", agent.name, "simulator/vendor/model"]
+
+
+def test_who_makes_keys_sees_and_revokes_their_own_and_who_administers_them_all(key_of: KeyOf, maker: User):
+    key, _ = key_of()
+    other = User.objects.create_user("other")
+    admin = User.objects.create_superuser("root")
+    project = project_default()
+    assert not keys_seen_by(other, project=project)
+    assert not services.key_revoke(project=project, by=other, key_id=key.pk)
+    assert list(keys_seen_by(maker, project=project)) == list(keys_seen_by(admin, project=project)) == [key]
+    assert services.key_revoke(project=project, by=maker, key_id=key.pk)
+    assert not services.key_revoke(project=project, by=admin, key_id=key.pk)
+    assert not keys_seen_by(admin, project=project)
+
+
+def test_every_limit_there_is_can_be_set(key_of: KeyOf):
+    given = {name: Decimal(3) if name.startswith("dollars") else 3 for name in LIMITS}
+    key, _ = key_of(**given)
+    assert {name: getattr(key, name) for name in LIMITS} == given
+
+
+def test_an_alias_stands_for_one_thing_by_a_name_that_is_free(agent: Agent, near: Connection):
+    project = agent.project
+    alias = services.alias_create(project=project, name="gpt-4o", connection=near)
+    assert (alias.target, str(alias)) == ("simulator/gpt-4o", "gpt-4o → simulator/gpt-4o")
+    assert services.alias_create(project=project, name="best", agent=agent).target == agent.name
+    for fields, words in (
+        ({"name": "gpt-4o", "connection": near}, "there already"),
+        ({"name": agent.name, "connection": near}, "is an agent"),
+        ({"name": "both", "connection": near, "agent": agent}, "choose one of them"),
+        ({"name": "none"}, "choose one of them"),
+        ({"name": "told", "agent": agent, "model": "m"}, "leave this empty"),
+    ):
+        with pytest.raises(ValidationError, match=words):
+            services.alias_create(project=project, **fields)
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Alias.objects.create(project=project, name="both", agent=agent, connection=near)
+    assert services.alias_delete(project=project, alias_id=alias.pk)
+    assert not services.alias_delete(project=project, alias_id=alias.pk)

@@ -1,0 +1,128 @@
+"""The pages of the gateway: keys made once shown, what they have spent, the names of models, the last calls."""
+
+import re
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+from django.contrib.auth.models import Permission
+from django.test import Client
+from django.utils import timezone
+
+from dashboard.accounts.models import User
+from dashboard.agents.models import Agent, Connection
+from dashboard.gateway import services
+from dashboard.gateway.models import Alias, GatewayKey, KeySpending
+from tests.dashboard.gateway.conftest import KeyOf
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def makers_browser(maker: User) -> Client:
+    maker.user_permissions.set(Permission.objects.filter(codename__in=("start_turn", "add_gatewaykey")))
+    client = Client()
+    client.force_login(maker)
+    return client
+
+
+def text_of(response) -> str:
+    return " ".join(re.sub(r"<[^>]+>", " ", response.content.decode()).split())
+
+
+def test_a_key_is_shown_once_with_three_lines_that_use_it(makers_browser: Client, agent: Agent):
+    given = {"name": "ci", "lifetime": "7", "scope": f"{agent.name}\r\nsimulator/*\r\n", "tokens_per_day": "5000"}
+    made = makers_browser.post("/gateway/keys", {**given, "dollars_in_total": "2.50", "mode": "observe"})
+    assert made.status_code == 200
+    html = made.content.decode()
+    (secret,) = set(re.findall(r"whyk_[\w-]{40,}", html))
+    assert "base_url=&quot;http://testserver/v1&quot;" in html or 'base_url="http://testserver/v1"' in html
+    assert f'model="{agent.name}"' in html
+    assert "no-store" in made["Cache-Control"]
+    key = GatewayKey.objects.get()
+    assert (key.scope, key.mode, key.tokens_per_day) == ([agent.name, "simulator/*"], "observe", 5_000)
+    assert key.dollars_in_total == Decimal("2.5")
+    assert key.expires_at is not None
+    assert abs(key.expires_at - timezone.now() - timedelta(days=7)) < timedelta(minutes=1)
+    again = makers_browser.get("/gateway/keys").content.decode()
+    assert secret not in again
+    assert key.prefix in again
+
+
+def test_what_is_wrong_is_said_beside_the_field_and_stays_typed(makers_browser: Client):
+    refused = makers_browser.post("/gateway/keys", {"name": "ci", "lifetime": "7", "scope": "nobody"})
+    assert refused.status_code == 422
+    assert "There is no agent “nobody”" in text_of(refused)
+    assert ">\nnobody</textarea>" in refused.content.decode()
+    assert makers_browser.post("/gateway/keys", {"name": "", "lifetime": "no"}).status_code == 422
+    assert not GatewayKey.objects.exists()
+
+
+def test_a_page_shows_what_was_spent_and_what_is_left(makers_browser: Client, key_of: KeyOf):
+    key, _ = key_of(tokens_per_day=1_000, dollars_per_month=Decimal(10), requests_per_minute=60)
+    today = timezone.now().date()
+    KeySpending.objects.create(key=key, day=today, calls=1, tokens=900, dollars=Decimal("1.5"))
+    KeySpending.objects.create(key=key, day=today - timedelta(days=40), calls=1, tokens=7_000, dollars=Decimal(90))
+    shown = text_of(makers_browser.get("/gateway/keys"))
+    assert "Spent today, nearly all 900 / 1 000 tokens" in shown
+    assert "Spent this month $1.50 / $10.00" in shown
+    assert "in total 7 900 tokens, $91.50" in shown
+    assert "60 calls a minute" in shown
+
+
+def test_revoking_is_asked_twice_and_done_once(makers_browser: Client, key_of: KeyOf):
+    key, _ = key_of()
+    assert "This cannot be undone" in text_of(makers_browser.get("/gateway/keys"))
+    for words in ("The key is revoked", "revoked before, or is not yours"):
+        answer = makers_browser.post(f"/gateway/keys/{key.pk}/revoke", follow=True)
+        assert words in text_of(answer)
+    key.refresh_from_db()
+    assert key.revoked_at is not None
+
+
+def test_others_keys_are_neither_seen_nor_revoked(makers_browser: Client, key_of: KeyOf, browser: Client):
+    other = User.objects.create_user("other")
+    key, _ = key_of()
+    GatewayKey.objects.filter(pk=key.pk).update(created_by=other, name="theirs")
+    assert "theirs" not in text_of(makers_browser.get("/gateway/keys"))
+    makers_browser.post(f"/gateway/keys/{key.pk}/revoke")
+    key.refresh_from_db()
+    assert key.revoked_at is None
+    assert "theirs" in text_of(browser.get("/gateway/keys"))
+
+
+def test_the_owner_names_models(browser: Client, agent: Agent, near: Connection):
+    assert browser.get("/gateway/keys").status_code == 200
+    made = browser.post("/gateway/aliases", {"name": "gpt-4o", "target": f"connection:{near.pk}"}, follow=True)
+    assert "Callers may now write “gpt-4o”." in text_of(made)
+    browser.post("/gateway/aliases", {"name": "best", "target": f"agent:{agent.pk}"})
+    assert [alias.target for alias in Alias.objects.all()] == [agent.name, "simulator/gpt-4o"]
+    refused = browser.post("/gateway/aliases", {"name": "gpt-4o", "target": f"agent:{agent.pk}"})
+    assert refused.status_code == 422
+    assert "is there already" in text_of(refused)
+    assert browser.post("/gateway/aliases", {"name": "x", "target": "agent:nobody"}).status_code == 422
+    alias = Alias.objects.get(name="best")
+    for words in ("The name is taken away", "was taken away before"):
+        assert words in text_of(browser.post(f"/gateway/aliases/{alias.pk}/delete", follow=True))
+
+
+def test_a_key_opens_nothing_beside_the_gateway(key_of: KeyOf, client: Client):
+    _, secret = key_of()
+    bearing = {"Authorization": f"Bearer {secret}"}
+    for address in ("/api/v1/turns", "/api/v1/keys", "/metrics", "/gateway/keys", "/", "/account/"):
+        assert client.get(address, headers=bearing).status_code == 401, address
+    assert client.post("/sign-in/", {"code": secret}).status_code == 401
+
+
+def test_many_keys_cost_no_more_queries_than_few(makers_browser: Client, key_of: KeyOf, django_assert_max_num_queries):
+    for _ in range(12):
+        key_of()
+    with django_assert_max_num_queries(16):
+        makers_browser.get("/gateway/keys")
+
+
+def test_a_deleted_connection_takes_its_aliases_along(agent: Agent, near: Connection):
+    services.alias_create(project=near.project, name="gpt-4o", connection=near)
+    agent.delete()
+    near.delete()
+    assert not Alias.objects.exists()
