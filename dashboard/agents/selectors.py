@@ -106,6 +106,11 @@ def policy_version_get(*, policy: Policy, version: int | None = None) -> PolicyV
     return versions.filter(**({} if version is None else {"version": version}))[:1].get()
 
 
+def versions_tried(policy: Policy) -> QuerySet[PolicyVersion]:
+    """Its versions with the backtests they carry, those without the turns they name."""
+    return policy.versions.select_related("policy", "backtest").defer("backtest__flips", "backtest__flipped_turns")
+
+
 def policy_version_list(*, project: Project) -> QuerySet[PolicyVersion]:
     """The newest version of each policy, by its name."""
     versions = PolicyVersion.objects.filter(policy__project=project).select_related("policy")

@@ -10,9 +10,10 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from dashboard.accounts.models import User
-from dashboard.agents.selectors import project_default
+from dashboard.agents.selectors import policy_list, project_default
 from dashboard.backtests.curve_chart import charts_of
 from dashboard.backtests.lengths import ASKED, ENOUGH, MOST, estimate_of
+from dashboard.backtests.selectors import turns_asked
 from dashboard.backtests.services import limit_keep
 from dashboard.backtests.sweep_map import CONTINUATIONS, cell_of, columns_of, map_of, sample_of
 from dashboard.timeline.chips import chips_of
@@ -33,6 +34,7 @@ def limits(request: HttpRequest) -> HttpResponse:
         "chips": chips_of(filters),
         "query": query_of(filters),
         "most": MOST,
+        "policies": policy_list(project=project_default()),
     }
     return render(request, "backtests/limits.html", context, status=400 if errors else 200)
 
@@ -45,7 +47,8 @@ def sweep_map(request: HttpRequest) -> HttpResponse:
     context = {"query": query_of(filters)}
     if asked := _cell(request.GET, columns_of(sample)):
         cell = cell_of(sample, *asked)
-        return render(request, "backtests/cell.html", {**context, "cell": cell})
+        asked_for = turns_asked([each.told.id for each in cell.ended])
+        return render(request, "backtests/cell.html", {**context, "cell": cell, "asked": asked_for})
     return render(request, "backtests/_map.html", {**context, "map": map_of(sample)})
 
 
@@ -60,20 +63,21 @@ def _cell(query: QueryDict, columns: tuple[int, ...]) -> tuple[int, int] | None:
 
 @require_POST
 def keep(request: HttpRequest) -> HttpResponse:
-    """The smallest total that suffices, as a policy of this name or its next version."""
+    """The smallest total that suffices, as a draft of the policy of this name."""
     query = QueryDict(request.POST.get("query", ""))
     filters, _ = TimelineFilters.parse(query)
     project, name = project_default(), str(request.POST.get("name", "")).strip()
-    suffices = estimate_of(project=project, filters=filters).suffices
+    found = estimate_of(project=project, filters=filters)
     address = f"{reverse('backtests:limits')}?{query_of(filters)}"
-    if suffices is None:
+    if found.suffices is None:
         messages.error(request, "These recordings do not say which limit suffices.")
         return redirect(address)
     try:
         user = cast("User", request.user)
-        version = limit_keep(project=project, name=name, tokens=suffices, created_by=user)
+        version = limit_keep(project=project, name=name, tokens=found.suffices, why=found.words, created_by=user)
     except ValidationError as error:
         messages.error(request, " ".join(error.messages))
-    else:
-        messages.success(request, f"Kept as the policy “{version.policy.name}”, version {version.version}.")
-    return redirect(address)
+        return redirect(address)
+    words = f"Kept as a draft: version {version.version} of “{version.policy.name}”. Try it, then have it count."
+    messages.success(request, words)
+    return redirect("policies:version", version.pk)

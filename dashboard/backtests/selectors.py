@@ -1,5 +1,6 @@
 """Reads of backtests."""
 
+from collections.abc import Iterable
 from typing import Any
 from uuid import UUID
 
@@ -8,8 +9,10 @@ from django.db.models import QuerySet
 from dashboard.agents.models import Policy, PolicyAttachment, Project
 from dashboard.agents.selectors import agents_under
 from dashboard.backtests.models import Backtest
-from dashboard.turns.models import Cohort
+from dashboard.turns.models import Cohort, Turn
 
+#: What no sentence about a backtest asks for, and may be large.
+LARGE = ("flips", "flipped_turns")
 OFFERED = 200  #: words of each kind to choose from
 KEYS = (
     "status",
@@ -37,7 +40,7 @@ def backtest_get(backtest_id: UUID) -> Backtest:
 
 def backtest_list(*, project: Project) -> QuerySet[Backtest]:
     """The newest first, without what may be large."""
-    return Backtest.objects.filter(project=project).order_by("-id").defer("flips", "flipped_turns", "groups")
+    return Backtest.objects.filter(project=project).select_related("stands_for").order_by("-id").defer(*LARGE)
 
 
 def backtest_shown(backtest: Backtest) -> dict[str, Any]:
@@ -64,3 +67,8 @@ def turns_where(*, policy: Policy) -> dict[str, list[str]]:
     found = {name: sorted(set(words)) for name, words in kinds.items() if words}
     everywhere = any(not place.model and not place.provider for place in places)
     return found if len(found) == 1 and not everywhere else {}
+
+
+def turns_asked(turn_ids: Iterable[UUID]) -> dict[UUID, str]:
+    """What each of these turns was asked."""
+    return dict(Turn.objects.filter(id__in=turn_ids).values_list("id", "input_text"))

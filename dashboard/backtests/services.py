@@ -55,12 +55,15 @@ def backtest_cancel(*, backtest: Backtest) -> bool:
     return bool(running.update(status=Backtest.Status.CANCELLED, finished_at=timezone.now()))
 
 
-def limit_keep(*, project: Project, name: str, tokens: int, created_by: User | None = None) -> PolicyVersion:
-    """A policy of this name whose answers may take so many tokens in all; of one that is there the next version, which
-    says everything else as the last one did."""
+def limit_keep(
+    *, project: Project, name: str, tokens: int, why: str = "", created_by: User | None = None
+) -> PolicyVersion:
+    """A draft of a policy of this name whose answers may take so many tokens in all; of one that is there the next
+    version, which says everything else as the last one did."""
     if not name:
         raise ValidationError("Give the policy a name; the name of one that exists makes its next version.")
     latest = policy_version_latest(policy=Policy.objects.filter(project=project, name=name).first())
     said = {field: getattr(latest, field) for field in POLICY_FIELDS} if latest else {}
     limits = {**(said.get("limits") or {}), "max_total_completion_tokens": tokens}
-    return policy_create(project=project, name=name, created_by=created_by, **{**said, "limits": limits})
+    about: dict[str, Any] = {"created_by": created_by, "why": why, "activate": False}
+    return policy_create(project=project, name=name, **about, **{**said, "limits": limits})

@@ -120,9 +120,9 @@ def signed(amount: float, words: Any) -> str:
 
 
 def shown_of(backtest: Backtest, *, flips: bool = True) -> BacktestShown:
-    """`flips`: with its groups and flipped turns, else its totals alone."""
+    """`flips`: with its flipped turns."""
     filters, _ = TimelineFilters.parse(backtest.filter)
-    groups = [Group(**group) for group in backtest.groups] if flips else []
+    groups = [Group(**group) for group in backtest.groups]
     return BacktestShown(
         backtest,
         group_shown(_whole(backtest, groups)),

@@ -23,6 +23,10 @@ CONTINUATIONS = (0, 1, 2, 3, 5, 8)
 SHARES = (0.25, 0.5, 1.0, 2.0, 4.0)
 
 
+#: What became of a turn, in words.
+SORTS = {"partial": "Cut short, or stopped", "undecidable": "Not in the recording", "complete": "Complete"}
+
+
 @dataclass(frozen=True, slots=True)
 class Ended:
     """One turn under one cell's limits. `word`: complete, partial (anything else that is known) or undecidable."""
@@ -62,6 +66,13 @@ class Cell:
     @property
     def undecidable(self) -> str:
         return self._percent("undecidable")
+
+    @property
+    def sorts(self) -> list[tuple[str, list[Ended]]]:
+        """Its turns by what became of them, those that are not whole first; the newest of each first."""
+        newest = self.ended[::-1]
+        found = {words: [each for each in newest if each.word == word] for word, words in SORTS.items()}
+        return [(words, turns) for words, turns in found.items() if turns]
 
     @property
     def shade(self) -> int:

@@ -32,7 +32,7 @@ def tally_in_words(backtest: Backtest) -> str:
 
 
 def counts_in_words(counts: Mapping[str, Any]) -> str:
-    """`same`, `flipped`, of them `gone_on` and `sooner`, and `undecidable`. Only the last is said where it is none."""
+    """`same`, `flipped`, of these `gone_on` and `sooner`, and `undecidable`: that one also where it is none."""
     same, flipped, undecidable = (counts[name] for name in ("same", "flipped", "undecidable"))
     gone_on, sooner = counts.get("gone_on", 0), counts.get("sooner", 0)
     said = {

@@ -6,7 +6,7 @@ from datetime import datetime
 from uuid import UUID
 
 from dashboard.agents.models import Agent, Policy, PolicyActivation, PolicyAttachment, PolicyVersion, Project
-from dashboard.agents.selectors import activations_of, attachment_list, policy_list
+from dashboard.agents.selectors import activations_of, attachment_list, policy_list, versions_tried
 from dashboard.policies.diff import Change, diff
 
 
@@ -72,7 +72,7 @@ def _active(rows: Sequence[PolicyActivation], now: datetime) -> PolicyActivation
 
 def fates(policy: Policy, *, now: datetime) -> tuple[Fate, ...]:
     """Its versions, the newest first, each with what it changed and whether it counts."""
-    versions = list(policy.versions.select_related("policy", "created_by", "backtest").order_by("-version"))
+    versions = list(versions_tried(policy).select_related("created_by").order_by("-version"))
     rows = [row for row in activations_of(policy) if row.withdrawn_at is None]
     active = _active(rows, now)
     by_number = {version.version: version for version in versions}

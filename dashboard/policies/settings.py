@@ -83,7 +83,7 @@ def history_of(policy: Policy, *, at: datetime) -> History:
     ordered = rows.select_related("version__policy", "version__created_by", "version__backtest", "created_by").order_by(
         "starts_at", "created_at", "id"
     )
-    return tuple(_states(ordered))
+    return tuple(_states(ordered.order_by("starts_at", "created_at", "id")))
 
 
 def in_force(history: History, at: datetime) -> Mapping[str, Setting]:

@@ -8,7 +8,7 @@ from typing import Any
 from django.db.models import Model
 
 from dashboard.agents.models import Policy, PolicyAttachment, PolicyVersion, Project
-from dashboard.agents.selectors import activations_of
+from dashboard.agents.selectors import activations_of, versions_tried
 from dashboard.backtests.words import counts_in_words, in_words
 from dashboard.policies.diff import diff
 
@@ -34,7 +34,7 @@ def trail_of(policy: Policy) -> tuple[Entry, ...]:
 
 def _versions(policy: Policy) -> Iterator[Entry]:
     before: PolicyVersion | None = None
-    for version in policy.versions.select_related("created_by", "policy", "backtest").order_by("version"):
+    for version in versions_tried(policy).select_related("created_by").order_by("version"):
         changes = "; ".join(f"{change.label} {change.was} → {change.now}" for change in diff(before, version))
         by = version.created_by.get_username() if version.created_by else ""
         tried = f", with {in_words(version.backtest)}" if version.backtest else ""

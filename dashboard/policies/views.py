@@ -5,7 +5,6 @@ from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
 
-from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -13,7 +12,14 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from dashboard.agents.models import Agent, Connection, Policy, PolicyVersion
-from dashboard.agents.selectors import attachment_list, connection_list, policy_by_id, policy_list, project_default
+from dashboard.agents.selectors import (
+    attachment_list,
+    connection_list,
+    policy_by_id,
+    policy_list,
+    project_default,
+    versions_tried,
+)
 from dashboard.backtests.shown import group_shown
 from dashboard.backtests.tallies import Group
 from dashboard.policies import selectors
@@ -72,7 +78,7 @@ def version(request: HttpRequest, version_id: UUID) -> HttpResponse:  # noqa: AR
 def diff(request: HttpRequest, policy_id: UUID) -> HttpResponse:
     """Any two versions of a policy side by side; the last two where none are named."""
     policy = _policy(policy_id)
-    by_number = {version.version: version for version in _versions(policy)}
+    by_number = {version.version: version for version in versions_tried(policy).order_by("version")}
     if not by_number:
         raise Http404("This policy has no version yet.")
     right = _chosen(request, "b", by_number, max(by_number))
@@ -137,10 +143,6 @@ def _policy(policy_id: UUID) -> Policy:
         return policy_by_id(project=project_default(), policy_id=policy_id)
     except Policy.DoesNotExist as error:
         raise Http404("There is no such policy.") from error
-
-
-def _versions(policy: Policy) -> QuerySet[PolicyVersion]:
-    return policy.versions.select_related("policy", "backtest").order_by("version")
 
 
 def _chosen(request: HttpRequest, name: str, versions: dict[int, PolicyVersion], default: int) -> PolicyVersion:

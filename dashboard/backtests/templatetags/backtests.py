@@ -1,7 +1,9 @@
 """Differences, with their sign; the backtest that goes with a version, and the one of a policy's form."""
 
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 from django import template
 from django.template.context import Context
@@ -33,6 +35,12 @@ def plus_seconds(value: float) -> str:
 def dollars(value: float) -> str:
     """A price in words."""
     return dollars_in_words(Decimal(str(round(value, 9))))
+
+
+@register.filter
+def asked_of(turn_id: UUID, asked: Mapping[UUID, str]) -> str:
+    """What a turn was asked, of those at hand."""
+    return asked.get(turn_id, "")
 
 
 @register.filter

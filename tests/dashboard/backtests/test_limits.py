@@ -7,7 +7,7 @@ from django.contrib.messages import get_messages
 from django.test import Client
 
 from dashboard.agents.models import PolicyVersion
-from dashboard.agents.selectors import project_default
+from dashboard.agents.selectors import policy_version_active, project_default
 from dashboard.agents.services import policy_create
 from dashboard.backtests.lengths import estimate_of
 from dashboard.backtests.sweep_map import cell_of, map_of, sample_of
@@ -55,9 +55,13 @@ def test_what_suffices_becomes_a_version_that_keeps_the_rest(browser: Client):
     make_lengths()
     policy_create(project=project_default(), name="chat", limits={"max_continuations": 7})
     answer = browser.post("/backtests/limits/keep", {"name": "chat", "query": ""})
-    assert "version 2" in str(next(iter(get_messages(answer.wsgi_request))))
+    assert "Kept as a draft: version 2" in str(next(iter(get_messages(answer.wsgi_request))))
     latest = PolicyVersion.objects.order_by("-version").first()
     assert (latest.limits["max_continuations"], latest.limits["max_total_completion_tokens"]) == (7, 950)
+    assert latest.why.startswith("Median 500")
+    active = policy_version_active(policy=latest.policy)
+    assert active is not None
+    assert active.version == 1
     nameless = browser.post("/backtests/limits/keep", {"name": "", "query": ""})
     assert "Give the policy a name" in str(list(get_messages(nameless.wsgi_request))[-1])
 
