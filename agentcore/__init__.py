@@ -13,8 +13,9 @@ machine                       the transition table, the snapshot, one judge per 
 providers                     codecs: a `ChatRequest` to a vendor's wire, its bytes back to a `ChatResponse`
 replay                        verify, what-if, fork: what can be done with a recording
 merging, envelope             joining the parts of a cut answer, reading a structured one
-lint, verdict                 signs that a stop reason misleads, the sentence that says why a turn ended
-serial, values                values to JSON and back, copies of frozen values
+lint, verdict, resource       signs that a stop reason misleads, the sentence that says why a turn ended, what ran out
+why                           the same as a tree, back to the provider's own word; and at each step the roads not taken
+serial, values, wording       values to JSON and back, copies of frozen values, numbers in sentences
 """
 
 from agentcore.criteria import (

@@ -10,13 +10,8 @@ from agentcore.criteria.outcome import ContinuationDecision
 from agentcore.machine.ending import INCOMPLETE
 from agentcore.machine.snapshot import Snapshot
 from agentcore.reasons import AttemptKind, NormalizedStopReason, StopReason, TurnStatus
-
-#: The limit that a criterion asks about, as policies name it.
-LIMIT_OF: Mapping[str, str] = {
-    "StepsLimit": "max_steps",
-    "TokenUsageLimit": "max_total_tokens",
-    "ExecutionTimeLimit": "max_seconds",
-}
+from agentcore.resource import LIMIT_OF
+from agentcore.wording import count, number, times
 
 
 def verdict(snapshot: Snapshot) -> str:
@@ -27,57 +22,42 @@ def verdict(snapshot: Snapshot) -> str:
     return _SENTENCES.get(end.terminal_reason, _other)(snapshot, end)
 
 
-def _number(number: int) -> str:
-    """`1214` as `1 214`, with a narrow space that does not break, as pages write it."""
-    return f"{number:,}".replace(",", "\u202f")
-
-
-def _count(number: int, what: str) -> str:
-    return f"{_number(number)} {what}" if number == 1 else f"{_number(number)} {what}s"
-
-
-def _times(number: int) -> str:
-    return "once" if number == 1 else _count(number, "time")
-
-
 def _used(snapshot: Snapshot) -> str:
     about = "about " if snapshot.spent.estimated else ""
     budget = snapshot.completion_budget
-    return f"{about}{_number(snapshot.spent.output_tokens)} of {_number(budget)} completion tokens used"
+    return f"{about}{number(snapshot.spent.output_tokens)} of {number(budget)} completion tokens used"
 
 
 def _completed(snapshot: Snapshot, _end: Finish) -> str:
     spent = snapshot.spent
     if spent.continuations:
-        told = f"Completed after {_count(spent.continuations, 'continuation')}."
+        told = f"Completed after {count(spent.continuations, 'continuation')}."
         resumed = AttemptKind.RESUME in (segment.kind for segment in snapshot.answer.segments)
         if snapshot.iteration > 1 or resumed or "operator_answered" in snapshot.flagged:
             return told  # which call would have needed how much does not follow from a sum
         about = "about " if spent.estimated else ""
-        return f"{told} With max_tokens ≥ {about}{_number(spent.output_tokens)} it would have taken one call."
+        return f"{told} With max_tokens ≥ {about}{number(spent.output_tokens)} it would have taken one call."
     if spent.envelope_retries:
-        return f"Completed with a valid envelope after {_count(spent.envelope_retries + 1, 'call')}."
+        return f"Completed with a valid envelope after {count(spent.envelope_retries + 1, 'call')}."
     if spent.tool_repairs:
         return "Completed after a broken tool call was asked for again."
     if spent.total_failures:
-        return (
-            f"Completed in {_count(spent.attempts, 'call')}, after {_count(spent.total_failures, 'error')} on the way."
-        )
+        return f"Completed in {count(spent.attempts, 'call')}, after {count(spent.total_failures, 'error')} on the way."
     said = f" {_said(snapshot)}" if "unknown_reason" in snapshot.flagged else ""
-    return f"Completed in {_count(spent.attempts, 'call')}.{said}"
+    return f"Completed in {count(spent.attempts, 'call')}.{said}"
 
 
 def _retry_limit(snapshot: Snapshot, _end: Finish) -> str:
     used, limit = snapshot.spent.continuations, snapshot.limits.max_continuations
     paused = snapshot.model_stop_reason == NormalizedStopReason.PAUSED
     how = "Paused by the provider" if paused else "Cut off by max_tokens"
-    more = [_count(limit + 1, "continuation")]
+    more = [count(limit + 1, "continuation")]
     if _completion_spent(snapshot):
         more.append("a larger token total")
     if snapshot.spent.output_chars >= snapshot.limits.max_total_output_chars:
         more.append("a larger max_total_output_chars")
     return (
-        f"{how} {_times(used + 1)}, then stopped at max_continuations, {_number(used)} of {_number(limit)}, "
+        f"{how} {times(used + 1)}, then stopped at max_continuations, {number(used)} of {number(limit)}, "
         f"with {_used(snapshot)}. {_would(snapshot, *more)}"
     )
 
@@ -108,7 +88,7 @@ def _budget(snapshot: Snapshot, _end: Finish) -> str:
     how = f"A tool call was {snapshot.repairing}" if snapshot.repairing else "Cut off by max_tokens"
     total = snapshot.limits.max_total_tokens
     if total is not None and (snapshot.repairing or not _completion_spent(snapshot)):
-        used = f"{_number(snapshot.spent.total_tokens)} of {_number(total)} tokens in and out used"
+        used = f"{number(snapshot.spent.total_tokens)} of {number(total)} tokens in and out used"
         return f"{how}, then stopped at max_total_tokens: {used}. {_would(snapshot, 'a larger max_total_tokens')}"
     return (
         f"{how}, then stopped because the token total was spent: {_used(snapshot)}. "
@@ -117,7 +97,7 @@ def _budget(snapshot: Snapshot, _end: Finish) -> str:
 
 
 def _output_cap(snapshot: Snapshot, _end: Finish) -> str:
-    cap = _number(snapshot.limits.max_total_output_chars)
+    cap = number(snapshot.limits.max_total_output_chars)
     return f"Stopped at max_total_output_chars: the answer was cut at {cap} characters."
 
 
@@ -131,7 +111,7 @@ def _empty(_snapshot: Snapshot, _end: Finish) -> str:
 
 def _repair(snapshot: Snapshot, _end: Finish) -> str:
     repairs = snapshot.spent.tool_repairs
-    tried = f"{_count(repairs, 'repair')} did not make it whole" if repairs else "no repair of it is allowed"
+    tried = f"{count(repairs, 'repair')} did not make it whole" if repairs else "no repair of it is allowed"
     return f"A tool call was {snapshot.repairing or 'broken'} and did not run; {tried}."
 
 
@@ -145,9 +125,9 @@ def _forbidden(snapshot: Snapshot, end: Finish) -> str:
 
 def _error(snapshot: Snapshot, end: Finish) -> str:
     failures = snapshot.spent.total_failures
-    ran_out = f" after {_count(failures, 'failed call')}" if failures else ""
+    ran_out = f" after {count(failures, 'failed call')}" if failures else ""
     if end.stop_reason is StopReason.RETRY_LIMIT:
-        ran_out += f", with max_retries at {_number(snapshot.error_policy.max_retries)}"
+        ran_out += f", with max_retries at {number(snapshot.error_policy.max_retries)}"
     kept = " What had arrived is kept." if snapshot.output_text else ""
     return f"Failed{ran_out}: {_closed(end.error_message or str(end.error_code))}{kept}"
 
@@ -175,7 +155,7 @@ def _interrupted(snapshot: Snapshot, end: Finish) -> str:
 
 def _other(snapshot: Snapshot, end: Finish) -> str:
     if end.status is TurnStatus.FAILED:
-        calls = _count(snapshot.spent.envelope_retries + 1, "call")
+        calls = count(snapshot.spent.envelope_retries + 1, "call")
         return f"No valid envelope after {calls}: {end.error_message.removeprefix('No valid envelope: ')}"
     return f"Ended by {end.terminal_reason}."
 

@@ -118,12 +118,17 @@ class EnvelopeCriterion:
         context: dict[str, Any] = {"used": used, "limit": limit, "fault": reading.fault}
         if reading.fault is None:
             return _answer(self, STOP, "a clean stop and valid", **context)
-        reason = f"{used} of {limit} envelope retries used"
+        reason = rounds_used(used, limit)
         if self.decide(state) is FORBID:
             hopeless = _hopeless_envelope(state, reading.fault)
             stop = StopReason.ERROR if reading.fault is EnvelopeFault.UNKNOWN else StopReason.RETRY_LIMIT
             return _answer(self, FORBID, hopeless or reason, stop, **context)
         return _answer(self, REQUEST, f"{reading.summary}; {reason}", **context)
+
+
+def rounds_used(used: int, limit: int) -> str:
+    """What is said of the rounds where they alone decide."""
+    return f"{used} of {limit} envelope retries used"
 
 
 def _hopeless_envelope(state: Snapshot, fault: EnvelopeFault) -> str | None:

@@ -5,12 +5,14 @@ verify     the same events must give the same transitions, evaluations and comma
 what_if    the recording answers the commands of a machine under another policy
 tape       what is known of each iteration's answer: the text that a what-if reads, call by call
 past       the recorded run once more, for what records do not hold; kept for the next what-if
+folding    what the turn knew before and after each record
 recall     criteria from outside, answering again what was recorded of them
 fork       the snapshot after record n, under another policy
 
 A re-run is a driver's work; what it starts from is a fork.
 """
 
+from agentcore.replay.folding import Span, fold
 from agentcore.replay.fork import fork, unforkable
 from agentcore.replay.recall import as_judged
 from agentcore.replay.recording import Provenance, Record, Recording
@@ -23,9 +25,11 @@ __all__ = [
     "Provenance",
     "Record",
     "Recording",
+    "Span",
     "Verification",
     "as_judged",
     "first_divergence",
+    "fold",
     "fork",
     "recording_from_json",
     "recording_to_json",

@@ -11,13 +11,13 @@ from django.utils import timezone
 from ninja import Router
 from pydantic import Field
 
+from agentcore.replay import fold
 from dashboard.agents.selectors import project_default
 from dashboard.api import answers
 from dashboard.linting.selectors import Report, report_of
 from dashboard.turns import selectors
 from dashboard.turns.history import recording_of
 from dashboard.turns.signs import signs_of
-from dashboard.turns.stepping import fold
 
 router = Router(tags=["lint"])
 Days = Annotated[int, Field(ge=1, le=366)]

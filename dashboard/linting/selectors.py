@@ -9,6 +9,7 @@ from typing import Any
 from django.db import connection
 
 from agentcore.lint import CODES
+from agentcore.replay import fold
 from dashboard.agents.models import Project
 from dashboard.linting.advice import ADVICE
 from dashboard.timeline import rollups
@@ -16,7 +17,6 @@ from dashboard.turns.history import recording_of
 from dashboard.turns.ids import first_id_at
 from dashboard.turns.models import Cohort, Turn
 from dashboard.turns.signs import SignShown, signs_of
-from dashboard.turns.stepping import fold
 
 MOST = 20_000  #: turns with a sign that are counted, the newest
 EXAMPLES = 3  #: of each code

@@ -9,10 +9,9 @@ from agentcore import serial
 from agentcore.events import Started
 from agentcore.machine.snapshot import Snapshot
 from agentcore.messages import Message
-from agentcore.replay import Recording, unforkable
+from agentcore.replay import Recording, fold, unforkable
 from dashboard.live.services import setup_of
 from dashboard.turns.models import Turn
-from dashboard.turns.stepping import fold
 
 #: What of an agent a turn is asked with, in words.
 ASKED = {

@@ -8,7 +8,7 @@ from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import CALLS, DECIDING, Trigger
 from agentcore.merging import merge_continuation
 from agentcore.reasons import TurnStatus
-from agentcore.replay import Recording
+from agentcore.replay import Recording, fold
 from dashboard.live.selectors import waiting_words
 from dashboard.turns import history
 from dashboard.turns.diagram import Diagram, diagram_of
@@ -18,7 +18,7 @@ from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.selectors import attempts_of
 from dashboard.turns.signs import SignShown, signs_of
 from dashboard.turns.standing_words import standing_words
-from dashboard.turns.stepping import Moment, fold, moments_of
+from dashboard.turns.stepping import Moment, moments_of
 from dashboard.turns.stretches import stretches_of
 from dashboard.turns.told import Told, told
 from dashboard.turns.transcript import TINTS, Transcript, transcript_of

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from agentcore.events import ModelResponded
 from agentcore.lint import CODES, Sign, signs
 from agentcore.messages import ChatResponse
-from dashboard.turns.stepping import Span
+from agentcore.replay import Span
 
 MOST = 50  #: shown of one turn
 

@@ -6,33 +6,12 @@ from typing import Any
 
 from agentcore.commands import Finish
 from agentcore.criteria.builtin import ErrorPolicyCriterion
-from agentcore.errors import CoreError
-from agentcore.machine.advance import advance
 from agentcore.machine.snapshot import Snapshot
-from agentcore.replay import Provenance, Record, Recording, as_judged
+from agentcore.replay import Provenance, Span
 from dashboard.turns.acted import changes_in_words
 from dashboard.turns.meters import Meter, meters_of
 
 BY_COUNT = ("attempts", "continuations", "tool_repairs", "envelope_retries")
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """One record with the snapshots around it. `first` is the number of its first transition, from 1.
-
-    `known` is false where this core cannot judge the event as it was recorded; the snapshots then stand still.
-    """
-
-    record: Record
-    before: Snapshot
-    after: Snapshot
-    first: int
-    known: bool = True
-
-    @property
-    def last(self) -> int:
-        """The number of the record's last transition."""
-        return self.first + max(0, len(self.record.transitions) - 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,24 +49,6 @@ class Moment:
     def until(self) -> int:
         """The transition after this one."""
         return self.number + 1
-
-
-def fold(recording: Recording) -> tuple[Span, ...]:
-    """The records with the snapshots around each. Never raises: a history that cannot be judged is still shown."""
-    return tuple(_spans(recording))
-
-
-def _spans(recording: Recording) -> Iterator[Span]:
-    snapshot, first, known = recording.base_snapshot, 1, True
-    for record in recording.records:
-        before = snapshot
-        if known:
-            try:
-                snapshot = advance(before, record.event, as_judged(recording.policy, record.transitions)).snapshot
-            except CoreError:
-                known = False
-        yield Span(record, before, snapshot, first, known)
-        first += len(record.transitions)
 
 
 def moments_of(spans: tuple[Span, ...]) -> tuple[Moment, ...]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 
 from agentcore.events import ModelFailed
-from dashboard.turns.stepping import Span
+from agentcore.replay import Span
 
 TINTS = 4
 TOP, HEIGHT = 2, 14  #: of the bars

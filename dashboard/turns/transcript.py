@@ -22,8 +22,8 @@ from agentcore.machine.snapshot import Answer, Snapshot
 from agentcore.machine.states import Trigger
 from agentcore.messages import Message, Role, ToolCall
 from agentcore.reasons import NormalizedStopReason
+from agentcore.replay import Span
 from dashboard.turns.acted import sentence_of
-from dashboard.turns.stepping import Span
 
 TINTS = 4
 ONE_LINE = 72  #: characters

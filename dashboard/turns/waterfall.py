@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 
 from agentcore.events import CancelRequested, Interrupted, ModelFailed, ModelResponded
 from agentcore.reasons import NormalizedStopReason
-from dashboard.turns.stepping import Moment, Span
+from agentcore.replay import Span
+from dashboard.turns.stepping import Moment
 from dashboard.turns.stretches import Layer, Stretch, Sum, layers_of, sums_of
 
 LENGTH = 1000.0

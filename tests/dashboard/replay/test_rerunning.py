@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.core.exceptions import ValidationError
 
-from agentcore.replay import unforkable
+from agentcore.replay import fold, unforkable
 from dashboard.agents.models import Agent, Connection
 from dashboard.agents.services import connection_create
 from dashboard.live.services import turn_start
@@ -16,7 +16,6 @@ from dashboard.replay.services import turn_verify, turn_what_if
 from dashboard.simulator.texts import ESSAY
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Attempt, Record, Turn
-from dashboard.turns.stepping import fold
 from tests.dashboard.driving import AgentOf, Play, drive
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -1,8 +1,9 @@
 import json
 from dataclasses import fields
 
+from agentcore.replay import fold
 from dashboard.turns.island import FIELDS, ROWS, island
-from dashboard.turns.stepping import fold, moments_of
+from dashboard.turns.stepping import moments_of
 from dashboard.turns.templatetags.shown import as_data
 from dashboard.turns.told import Told, told
 from tests.dashboard.turns.histories import answered, cut_twice, recorded, started

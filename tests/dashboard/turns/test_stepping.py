@@ -1,8 +1,9 @@
 from dataclasses import replace
 
 from agentcore.events import WokeUp
+from agentcore.replay import fold
 from dashboard.turns.meters import Meter
-from dashboard.turns.stepping import fold, moments_of
+from dashboard.turns.stepping import moments_of
 from tests.dashboard.turns.histories import cut_twice, recorded, started, with_a_tool
 
 

@@ -6,7 +6,8 @@ from agentcore.error_policy import ErrorPolicy
 from agentcore.errors import ErrorType, ProviderError
 from agentcore.events import Breakpoint, ModelFailed, OperatorActed, OperatorAction, Started, WokeUp
 from agentcore.policy import Policy
-from dashboard.turns.stepping import fold, moments_of
+from agentcore.replay import fold
+from dashboard.turns.stepping import moments_of
 from dashboard.turns.stretches import ORDER, stretches_of, sums_of
 from dashboard.turns.waterfall import LENGTH, bars_of, rail_of
 from tests.dashboard.turns.histories import answered, called, cut_twice, recorded, returned, started

@@ -2,8 +2,9 @@ from agentcore.error_policy import ErrorPolicy
 from agentcore.errors import ErrorType, ProviderError
 from agentcore.events import ModelFailed
 from agentcore.policy import Policy
+from agentcore.replay import fold
 from dashboard.turns.meters import Meter
-from dashboard.turns.stepping import fold, moments_of
+from dashboard.turns.stepping import moments_of
 from dashboard.turns.told import Told, gauge, told
 from tests.dashboard.turns.histories import called, cut_twice, recorded, returned, started
 

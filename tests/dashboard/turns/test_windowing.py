@@ -2,7 +2,7 @@ import pytest
 
 from agentcore.machine.snapshot import Snapshot
 from agentcore.policy import Limits, Policy
-from dashboard.turns.stepping import fold
+from agentcore.replay import fold
 from dashboard.turns.transcript import Transcript, transcript_of
 from dashboard.turns.windowing import AFTER, BEFORE, LONG, Window, whole, window_of
 from tests.dashboard.turns.histories import answered, called, cut_twice, recorded, returned, started, with_a_tool

@@ -1,0 +1,100 @@
+"""Which resource ran out: the limit that ended a turn, apart from why the agent and why the model stopped.
+
+Told by the last judgement: by the criterion that settled it, and the numbers it was judged by.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from agentcore.criteria.retries import rounds_used
+from agentcore.machine.snapshot import Snapshot
+from agentcore.reasons import NormalizedStopReason, StopReason
+
+Json = Mapping[str, Any]  #: an outcome, as `ContinuationOutcome.to_dict` writes it
+
+#: The limit that a criterion asks about, as policies name it.
+LIMIT_OF: Mapping[str, str] = {
+    "StepsLimit": "max_steps",
+    "TokenUsageLimit": "max_total_tokens",
+    "ExecutionTimeLimit": "max_seconds",
+}
+#: What can run out: the limits of a policy, the retries of its error policy, and a connection's ceiling for one call.
+RESOURCES = (
+    "max_continuations",
+    "max_total_completion_tokens",
+    "max_total_output_chars",
+    "max_tool_repair_attempts",
+    *LIMIT_OF.values(),
+    "schema_rounds",
+    "max_retries",
+    "max_output_tokens",
+)
+#: Terminal reasons under which nothing of ours ran out, whatever a criterion said beside.
+_UNBOUND = frozenset(
+    {
+        "completed",
+        "empty_output",
+        "cancelled",
+        "interrupted",
+        "safety_blocked",
+        "context_window_exceeded",
+        "unknown_fatal",
+        "envelope_refusal",
+    }
+)
+#: What the limits that are counted at `continue_pending` and `repair_pending` bind as.
+_BOUND: Mapping[str, str] = {"retry_limit": "max_continuations", "output_cap": "max_total_output_chars"}
+
+
+def resource_of(snapshot: Snapshot) -> str | None:
+    """The limit (one of `RESOURCES`) that ended the turn; None while it runs, and where none did."""
+    end, outcome = snapshot.end, snapshot.outcome
+    if end is None or outcome is None or end.terminal_reason in _UNBOUND:
+        return None
+    floor = snapshot.setup.output_floor if snapshot.setup else 1
+    reasons = (end.terminal_reason, end.stop_reason.value, snapshot.model_stop_reason)
+    return resource_in(outcome.to_dict(), *reasons, floor=floor)
+
+
+def resource_in(
+    outcome: Json, terminal_reason: str, stop_reason: str, model_stop_reason: str | None, *, floor: int = 1
+) -> str | None:
+    """The same of a judgement as it is stored (`ContinuationOutcome.to_dict`). `floor`: the smallest output limit the
+    dialect takes, in tokens."""
+    said = next((one for one in outcome["evaluations"] if one["criterion"] == outcome["resolvedBy"]), None)
+    if terminal_reason in _UNBOUND or said is None or said["decision"] != "forbid":
+        return None
+    if (by_name := LIMIT_OF.get(said["criterion"])) is not None:
+        return by_name
+    reader = _READERS.get(said["criterion"])
+    return reader(said, terminal_reason, stop_reason, model_stop_reason, floor) if reader else None
+
+
+def _truncation(said: Json, terminal_reason: str, _stop: str, _model: str | None, floor: int) -> str | None:
+    context = said["context"]
+    bound = context.get("bound")
+    if terminal_reason == "tool_repair_failed":
+        return "max_tool_repair_attempts"
+    if bound == "budget_exhausted":
+        left = context.get("tokensLimit", 0) - context.get("tokensUsed", 0)
+        return "max_total_completion_tokens" if left < max(1, floor) else "max_total_tokens"
+    return _BOUND.get(str(bound))
+
+
+def _envelope(said: Json, _terminal: str, _stop: str, model_stop_reason: str | None, _floor: int) -> str | None:
+    context = said["context"]
+    if said["reason"] == rounds_used(context.get("used", 0), context.get("limit", 0)):
+        return "schema_rounds"
+    cut = context.get("fault") == "truncation" and model_stop_reason != NormalizedStopReason.CONTEXT_WINDOW_EXCEEDED
+    return "max_output_tokens" if cut else None
+
+
+def _errors(_said: Json, _terminal: str, stop_reason: str, _model: str | None, _floor: int) -> str | None:
+    return "max_retries" if stop_reason == StopReason.RETRY_LIMIT else None
+
+
+_READERS: Mapping[str, Callable[[Json, str, str, str | None, int], str | None]] = {
+    "TruncationCriterion": _truncation,
+    "EnvelopeCriterion": _envelope,
+    "ErrorPolicyCriterion": _errors,
+}

@@ -1,0 +1,27 @@
+"""Why a turn stopped, as data: what led to its end, and at each step what else could have happened.
+
+case         one move as it is looked at: what was judged, by which numbers
+counted      the numbers of a judgement: what of each limit was used, and what more would have let it go on
+guards       the condition of every move the table allows, in words, and how near it was
+roads        the moves that were not taken
+derivation   from the end back to the provider's own word
+tree         the node the derivation is made of, and a tree as lines
+
+Nothing here judges anew: it reads what was recorded, and says nothing where that does not tell.
+"""
+
+from agentcore.why.derivation import Derivation, derive
+from agentcore.why.roads import Road, roads_of, roads_taken_past
+from agentcore.why.tree import Fact, Kind, Node, lines_of
+
+__all__ = [
+    "Derivation",
+    "Fact",
+    "Kind",
+    "Node",
+    "Road",
+    "derive",
+    "lines_of",
+    "roads_of",
+    "roads_taken_past",
+]

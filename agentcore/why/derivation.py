@@ -1,0 +1,149 @@
+"""Why a turn ended, as a tree: terminal state ← transition ← evaluation ← clause, inputs ← the provider's own word.
+
+The transition is the one that decided, not merely the last: `abort_partial → complete` only carries out what was
+decided on the way there. Three reasons are kept apart: why the agent stopped, which resource ran
+out, why the model stopped.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from agentcore.machine.states import State
+from agentcore.replay.folding import Span, fold
+from agentcore.replay.recording import Recording
+from agentcore.resource import resource_in
+from agentcore.why.case import Case, case_of
+from agentcore.why.evidence import clauses_of, evaluations_of, inputs_of, model_input, unjudged_inputs
+from agentcore.why.tree import Fact, Kind, Node
+
+_DECIDED = {"forbid": "forbade", "allow": "allowed", "request": "asked to go on", "stop": "has nothing left to do"}
+
+
+@dataclass(frozen=True, slots=True)
+class Derivation:
+    """Why a turn ended. `resource`: the limit that ended it (one of `agentcore.resource.RESOURCES`), None where none
+    did; `number`: the transition that decided, from 1, 0 where a fork's parent had decided already."""
+
+    loop_reason: str  #: why the agent stopped
+    terminal_reason: str  #: the same, finer
+    resource: str | None
+    model_reason: str | None  #: why the model stopped, normalized
+    raw_model_reason: str | None  #: the provider's own word
+    seq: int  #: of the record that decided
+    number: int
+    tree: Node  #: its root, the terminal state
+
+    @property
+    def clause(self) -> str | None:
+        """The field of the policy that was asked about first, such as `limits.max_continuations`."""
+        return next((node.name for node in self.tree.walk() if node.kind is Kind.CLAUSE), None)
+
+
+def derive(recording: Recording, spans: tuple[Span, ...] | None = None) -> Derivation | None:
+    """The derivation of a turn that has ended; None while it runs. `spans`: those of the recording, if at hand."""
+    spans = fold(recording) if spans is None else spans
+    end = spans[-1].record.command if spans else {}
+    if end.get("type") != "finish":
+        return None
+    span, number, transition = _decisive(spans)
+    case = case_of(span, number, transition)
+    model, raw = _model_reasons(spans)
+    return Derivation(
+        loop_reason=end["stop_reason"],
+        terminal_reason=end["terminal_reason"],
+        resource=_resource(case, end, model),
+        model_reason=model,
+        raw_model_reason=raw,
+        seq=span.record.seq,
+        number=number,
+        tree=_terminal(recording, spans, _Found(span, transition, case), end),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    span: Span
+    transition: Mapping[str, Any]
+    case: Case | None  #: None where it leaves a waiting state, as a cancel does
+
+
+def _decisive(spans: tuple[Span, ...]) -> tuple[Span, int, Mapping[str, Any]]:
+    """The move that decided: the last, or the one that led to `abort_partial`; a hold in between decides nothing."""
+    last = spans[-1]
+    moves = [
+        (span, number, transition)
+        for span in spans
+        for number, transition in enumerate(span.record.transitions, start=span.first)
+    ]
+    if last.record.transitions[-1]["from"] != State.ABORT_PARTIAL:
+        return moves[-1]
+    into = (m for m in reversed(moves) if m[2]["to"] == State.ABORT_PARTIAL and m[2]["from"] != State.HELD)
+    return next(into, moves[-1])
+
+
+def _model_reasons(spans: tuple[Span, ...]) -> tuple[str | None, str | None]:
+    """Of the last attempt: the normalized reason and the provider's word."""
+    snapshot = spans[-1].after
+    return snapshot.model_stop_reason, snapshot.raw_stop_reason
+
+
+def _resource(case: Case | None, end: Mapping[str, Any], model: str | None) -> str | None:
+    if case is None or case.outcome is None:
+        return None
+    setup = case.snapshot.setup if case.snapshot else None
+    floor = setup.output_floor if setup else 1
+    return resource_in(case.outcome, end["terminal_reason"], end["stop_reason"], model, floor=floor)
+
+
+def _terminal(recording: Recording, spans: tuple[Span, ...], found: _Found, end: Mapping[str, Any]) -> Node:
+    last = spans[-1].record.transitions[-1]
+    facts = (
+        Fact("status", end["status"]),
+        Fact("stop_reason", end["stop_reason"]),
+        Fact("terminal_reason", end["terminal_reason"]),
+    )
+    words = f"{last['to']}, filed as {end['status']}: {end['terminal_reason']}"
+    return Node(Kind.TERMINAL, last["to"], words, facts, (_transition(recording, spans, found, last),))
+
+
+def _transition(recording: Recording, spans: tuple[Span, ...], found: _Found, last: Mapping[str, Any]) -> Node:
+    move, case = found.transition, found.case
+    number = found.span.first + found.span.record.transitions.index(move)
+    facts = [
+        Fact("from", move["from"]),
+        Fact("trigger", move["trigger"]),
+        Fact("to", move["to"]),
+        Fact("seq", found.span.record.seq),
+        Fact("number", number),
+        Fact("reason", move["reason"]),
+    ]
+    words = f"{move['from']} → {move['to']}, by {move['trigger']}"
+    if move is not last:
+        facts.append(Fact("then", last["to"]))
+        words += f", and so to {last['to']} with a notice"
+    return Node(Kind.TRANSITION, move["trigger"], words, tuple(facts), tuple(_because(recording, spans, found, case)))
+
+
+def _because(recording: Recording, spans: tuple[Span, ...], found: _Found, case: Case | None) -> Iterator[Node]:
+    """What the decisive move follows from: evaluations with their clauses and inputs; else its inputs alone."""
+    model = model_input(spans, found.span)
+    said = evaluations_of(case) if case else ()
+    if case is None or not said:
+        yield from unjudged_inputs(found.span, case)
+        yield from model
+        return
+    for place, evaluation in enumerate(said):
+        clauses = clauses_of(case, evaluation, recording, spans)
+        inputs = inputs_of(case, evaluation)
+        yield Node(
+            Kind.EVALUATION,
+            evaluation["criterion"],
+            f"{evaluation['criterion']} {_DECIDED[evaluation['decision']]}: {evaluation['reason']}",
+            (
+                Fact("decision", evaluation["decision"]),
+                Fact("decided", evaluation["criterion"] == (case.outcome or {}).get("resolvedBy")),
+                Fact("reason", evaluation["reason"]),
+            ),
+            (*clauses, *inputs, *(model if place == 0 else ())),
+        )

@@ -1,0 +1,112 @@
+"""The guard of every move out of a deciding state: its condition in words, and how it stood when it was asked.
+
+One row for each (state, trigger) of the transition table; a test holds it to that. A guard is *open* where its own
+condition held, whether or not an earlier one was taken instead; None where the record does not tell.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from agentcore.machine.states import State, Trigger
+from agentcore.why import answers, errors, pending
+from agentcore.why.case import Case
+from agentcore.why.stand import Stand
+
+
+class Guard(NamedTuple):
+    """The condition of one move."""
+
+    words: str  #: after “when”
+    look: Callable[[Case], Stand]
+
+
+def _held(case: Case) -> Stand:
+    """Whether somebody waited for the turn here."""
+    if case.snapshot is None:
+        return Stand(None, "")
+    marks = len(case.snapshot.breakpoints)
+    if not marks:
+        return Stand(case.held, "nobody asked to hold here")
+    return Stand(case.held, f"{'its breakpoint' if marks == 1 else f'none of its {marks} breakpoints'} does not match")
+
+
+_BREAKPOINT = Guard("a breakpoint, an approval or an operator holds the turn here", _held)
+
+#: By the state that decides, in the order in which it judges.
+GUARDS: Mapping[State, Mapping[Trigger, Guard]] = {
+    State.EVALUATE_STOP: {
+        Trigger.RESPONSE_ERROR: Guard("the answer carries an error, or its stream broke off", answers.error),
+        Trigger.ENVELOPE: Guard("a structured answer is wanted, and no tool is called", answers.envelope),
+        Trigger.SAFETY_BLOCKED: Guard("the model's reason is safety_blocked", answers.reason_is("safety_blocked")),
+        Trigger.CONTEXT_WINDOW_EXCEEDED: Guard(
+            "the model's reason is context_window_exceeded", answers.reason_is("context_window_exceeded")
+        ),
+        Trigger.CANCELLED: Guard("the model's reason is cancelled", answers.reason_is("cancelled")),
+        Trigger.BROKEN_TOOL_CALL: Guard("a tool call in it is not whole", answers.broken),
+        Trigger.UNKNOWN_FATAL: Guard("its word is one we do not know, with nothing usable beside it", answers.unknown),
+        Trigger.MAX_TOKENS: Guard("it was cut by max_tokens, with no whole tool call to run", answers.cut),
+        Trigger.PAUSED: Guard("the provider paused it", answers.reason_is("paused")),
+        Trigger.FORBIDDEN: Guard("a criterion forbids what it asks for, or its text was cut", answers.forbidden),
+        Trigger.TOOL_CALL: Guard("it calls tools, all of them whole", answers.calls),
+        Trigger.CONTINUE_REQUESTED: Guard("a criterion asks for more after a natural end", answers.requested),
+        Trigger.END_TURN: Guard("the model ended by itself, and nothing else is to do", answers.ended),
+        Trigger.BREAKPOINT: _BREAKPOINT,
+    },
+    State.CONTINUE_PENDING: {
+        Trigger.RETRY_LIMIT: Guard("max_continuations is used up", pending.spent("max_continuations")),
+        Trigger.BUDGET_EXHAUSTED: Guard("the token total is used up", pending.budget),
+        Trigger.OUTPUT_CAP: Guard("max_total_output_chars is used up", pending.spent("max_total_output_chars")),
+        Trigger.REPETITION: Guard("two cut answers running added nothing new", pending.repetition),
+        Trigger.FORBIDDEN: Guard("another criterion forbids", pending.forbidden),
+        Trigger.UNDER_LIMITS: Guard("every limit has room, and no criterion forbids", pending.room),
+        Trigger.BREAKPOINT: _BREAKPOINT,
+    },
+    State.REPAIR_PENDING: {
+        Trigger.RETRY_LIMIT: Guard("max_tool_repair_attempts is used up", pending.spent("max_tool_repair_attempts")),
+        Trigger.BUDGET_EXHAUSTED: Guard("max_total_tokens is used up", pending.spent("max_total_tokens")),
+        Trigger.FORBIDDEN: Guard("another criterion forbids", pending.forbidden),
+        Trigger.UNDER_LIMITS: Guard("a repair is left, and no criterion forbids", pending.room),
+        Trigger.BREAKPOINT: _BREAKPOINT,
+    },
+    State.EVALUATE_ENVELOPE: {
+        Trigger.COMPLETE: Guard("it ended by itself and fits its schema", pending.fault_is(None)),
+        Trigger.REFUSED: Guard("the provider refused", pending.fault_is("refusal")),
+        Trigger.EXHAUSTED: Guard("no envelope retry is left, or none could help", pending.exhausted),
+        Trigger.FORBIDDEN: Guard("another criterion forbids", pending.forbidden),
+        Trigger.TRUNCATED: Guard("it was cut, and an envelope retry is left", pending.again("truncation")),
+        Trigger.SCHEMA_VIOLATION: Guard(
+            "it is not what the schema asks for, and an envelope retry is left",
+            pending.again("schema-violation", "parse-error"),
+        ),
+        Trigger.BREAKPOINT: _BREAKPOINT,
+    },
+    State.EVALUATE_ERROR: {
+        Trigger.CONTEXT_WINDOW_EXCEEDED: Guard(
+            "the error says that the context is full", errors.really("context_window_exceeded")
+        ),
+        Trigger.SAFETY_BLOCKED: Guard("the error is a refusal", errors.really("safety_blocked")),
+        Trigger.TRUNCATED_BY_ERROR: Guard("the error says that the answer was cut", errors.really("max_tokens")),
+        Trigger.STOP: Guard("something forbids, and no part of an answer is there", errors.stops(with_text=False)),
+        Trigger.STOP_WITH_TEXT: Guard(
+            "something forbids, and part of an answer is there", errors.stops(with_text=True)
+        ),
+        Trigger.IGNORE: Guard(
+            "the error policy ignores it, and no part of an answer is there", errors.ignores(with_text=False)
+        ),
+        Trigger.IGNORE_WITH_TEXT: Guard(
+            "the error policy ignores it, and part of an answer is there", errors.ignores(with_text=True)
+        ),
+        Trigger.RETRY: Guard("the error policy retries it, and nothing forbids", errors.retries),
+        Trigger.BREAKPOINT: _BREAKPOINT,
+    },
+    State.EVALUATE_CONTINUATION: {
+        Trigger.FORBIDDEN: Guard("a criterion forbids", pending.forbidden),
+        Trigger.STOP: Guard("nothing forbids, and nothing asks to go on", pending.idle),
+        Trigger.CONTINUE: Guard("a criterion asks to go on, and none forbids", pending.room),
+        Trigger.BREAKPOINT: _BREAKPOINT,
+    },
+    State.ABORT_PARTIAL: {
+        Trigger.RETURN_PARTIAL_WITH_NOTICE: Guard("nothing holds it: what there is, is returned", pending.returned),
+        Trigger.BREAKPOINT: _BREAKPOINT,
+    },
+}

@@ -1,0 +1,80 @@
+"""The tree a derivation is, and the same as lines of text."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from agentcore.wording import number
+
+
+class Kind(StrEnum):
+    """What a node of the tree is, from the end back to the provider."""
+
+    TERMINAL = "terminal"  #: how the turn was filed
+    TRANSITION = "transition"  #: the move that decided it
+    EVALUATION = "evaluation"  #: what a criterion said there
+    CLAUSE = "clause"  #: the word of the policy it asked about
+    INPUT = "input"  #: what it was judged by
+    PROVIDER_WORD = "provider_word"  #: what the provider itself said, verbatim
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One value of a node. `unit` is a plural, empty where there is none; `estimated`: the number is ours."""
+
+    name: str  #: such as `used`, `limit`, `spec_key`
+    value: str | float | bool | None
+    unit: str = ""
+    estimated: bool = False
+
+    @property
+    def shown(self) -> str:
+        """As text: `3 continuations`, `about 200 completion tokens`, `none`."""
+        if self.value is None:
+            return "none"
+        if isinstance(self.value, bool | str):
+            return str(self.value)
+        about = "about " if self.estimated else ""
+        return f"{about}{number(self.value)}{f' {self.unit}' if self.unit else ''}"
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One step of the derivation, and what it follows from."""
+
+    kind: Kind  #: where in the chain it stands
+    name: (
+        str  #: a word of the core's or the provider's: `retry_limit`, `TruncationCriterion`, `limits.max_continuations`
+    )
+    words: str  #: a phrase, without a full stop
+    facts: tuple[Fact, ...] = ()  #: its values, for programs
+    because: tuple["Node", ...] = ()  #: what it follows from
+
+    def fact(self, name: str) -> str | float | bool | None:
+        """The value of the fact of this name; None where there is none."""
+        return next((fact.value for fact in self.facts if fact.name == name), None)
+
+    def walk(self) -> Iterator["Node"]:
+        """This node and all under it, each before what it follows from."""
+        yield self
+        for node in self.because:
+            yield from node.walk()
+
+
+#: What stands before a node in text.
+LABELS = {
+    Kind.TERMINAL: "ended",
+    Kind.TRANSITION: "by",
+    Kind.EVALUATION: "because",
+    Kind.CLAUSE: "under",
+    Kind.INPUT: "from",
+    Kind.PROVIDER_WORD: "provider",
+}
+
+
+def lines_of(node: Node, before: str = "", *, last: bool = True, top: bool = True) -> Iterator[str]:
+    """The tree as lines, as directories are listed."""
+    yield f"{before}{'' if top else '└─ ' if last else '├─ '}{LABELS[node.kind]}: {node.words}"
+    under = before + ("" if top else "   " if last else "│  ")
+    for place, child in enumerate(node.because, start=1):
+        yield from lines_of(child, under, last=place == len(node.because), top=False)

@@ -1,0 +1,19 @@
+"""How numbers stand in sentences."""
+
+THIN = "\u202f"  #: a narrow space that does not break
+
+
+def number(value: float) -> str:
+    """`1214` as `1 214`, with a narrow space that does not break, as pages write it; `12.0` as `12`."""
+    whole = int(value) if float(value).is_integer() else round(value, 3)
+    return f"{whole:,}".replace(",", THIN)
+
+
+def count(value: float, what: str) -> str:
+    """`1 continuation`, `2 continuations`."""
+    return f"{number(value)} {what}" if value == 1 else f"{number(value)} {what}s"
+
+
+def times(value: int) -> str:
+    """`once`, `2 times`."""
+    return "once" if value == 1 else count(value, "time")

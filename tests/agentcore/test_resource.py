@@ -1,0 +1,101 @@
+"""Which limit ended a turn, for every way a turn can end."""
+
+import pytest
+
+from agentcore.error_policy import ErrorPolicy
+from agentcore.errors import ErrorType
+from agentcore.machine.snapshot import Snapshot
+from agentcore.machine.states import State
+from agentcore.reasons import NormalizedStopReason
+from agentcore.resource import RESOURCES, resource_of
+from tests.agentcore.machine.stories import SCHEMA, STORIES
+from tests.agentcore.playbook import (
+    Playbook,
+    blocked,
+    call,
+    called,
+    cancelled,
+    cut_call,
+    ended,
+    error,
+    started,
+    stopped,
+    tools_returned,
+    truncated,
+    woke_up,
+)
+
+
+def play(*events, **given) -> Playbook:
+    book = Playbook(**given) >> started()
+    for event in events:
+        book = book >> event
+    return book
+
+
+TWICE = {"error_policy": ErrorPolicy.retry_all(2)}
+#: A turn, its terminal reason, and what ran out.
+ENDS = [
+    (play(*(truncated(text) for text in "abcd")), "retry_limit", "max_continuations"),
+    (play(truncated("a"), max_total_completion_tokens=5), "budget_exhausted", "max_total_completion_tokens"),
+    (
+        play(truncated("a"), output_floor=16, max_total_completion_tokens=20),
+        "budget_exhausted",
+        "max_total_completion_tokens",
+    ),
+    (play(truncated("a"), max_total_tokens=5), "budget_exhausted", "max_total_tokens"),
+    (play(cut_call(), max_total_tokens=5), "budget_exhausted", "max_total_tokens"),
+    (play(truncated("abc"), max_total_output_chars=2), "output_cap", "max_total_output_chars"),
+    (play(ended("abc"), max_total_output_chars=2), "output_cap", "max_total_output_chars"),
+    (play(truncated(), truncated()), "repetition", None),
+    (play(cut_call(), cut_call()), "tool_repair_failed", "max_tool_repair_attempts"),
+    (play(called(call()), max_steps=1), "forbidden", "max_steps"),
+    (play(called(call()), tools_returned(), max_seconds=1.5), "forbidden", "max_seconds"),
+    (
+        play(truncated("{"), envelope_schema=SCHEMA, schema_rounds=0),
+        "envelope_truncation_unrecoverable",
+        "schema_rounds",
+    ),
+    (play(ended("{}"), envelope_schema=SCHEMA, schema_rounds=0), "envelope_invalid", "schema_rounds"),
+    (
+        play(truncated("{"), truncated("{"), envelope_schema=SCHEMA, ceiling=60),
+        "envelope_truncation_unrecoverable",
+        "max_output_tokens",
+    ),
+    (
+        play(stopped(NormalizedStopReason.CONTEXT_WINDOW_EXCEEDED, "x", "{"), envelope_schema=SCHEMA),
+        "envelope_truncation_unrecoverable",
+        None,
+    ),
+    (play(blocked(), envelope_schema=SCHEMA), "envelope_refusal", None),
+    (play(error(), woke_up(), error(), **TWICE), "provider_error", "max_retries"),
+    (play(error(), max_total_tokens=5), "provider_error", None),
+    (play(error(ErrorType.TIMEOUT), max_seconds=0.5), "provider_error", "max_seconds"),
+    (play(error(retryable=False), **TWICE), "provider_error", None),
+    (play(error(stop_reason=NormalizedStopReason.CONTEXT_WINDOW_EXCEEDED)), "context_window_exceeded", None),
+    (play(blocked(), max_total_tokens=1), "safety_blocked", None),
+    (play(ended("a"), max_total_tokens=1), "completed", None),
+    (play(truncated("a"), cancelled(), max_continuations=1), "cancelled", None),
+    (play(called(call()), finish_reasons=(NormalizedStopReason.TOOL_CALL,)), "forbidden", None),
+]
+
+
+@pytest.mark.parametrize(("book", "terminal_reason", "resource"), ENDS)
+def test_what_ran_out_is_named_as_policies_name_it(book: Playbook, terminal_reason: str, resource: str | None):
+    assert (book.end.terminal_reason, resource_of(book.snapshot)) == (terminal_reason, resource)
+
+
+def test_every_resource_has_ended_a_turn_here():
+    assert {resource for _, _, resource in ENDS if resource} == set(RESOURCES)
+
+
+@pytest.mark.parametrize("story", STORIES)
+def test_it_is_a_resource_or_none_wherever_a_turn_stands(story):
+    snapshot = story().snapshot
+    assert resource_of(snapshot) in (None, *RESOURCES)
+    if snapshot.state not in (State.COMPLETE, State.ABORT):
+        assert resource_of(snapshot) is None
+
+
+def test_a_turn_that_has_not_begun_has_used_up_nothing():
+    assert resource_of(Snapshot()) is None

@@ -1,0 +1,183 @@
+"""From the end of a turn back to the provider's own word."""
+
+import pytest
+
+from agentcore.error_policy import ErrorPolicy
+from agentcore.errors import ErrorType
+from agentcore.events import Breakpoint
+from agentcore.machine.states import State
+from agentcore.messages import ReasonSighting
+from agentcore.reasons import NormalizedStopReason
+from agentcore.replay import fold
+from agentcore.resource import resource_of
+from agentcore.values import replace
+from agentcore.why import Derivation, Kind, derive, lines_of
+from tests.agentcore.machine.stories import STORIES
+from tests.agentcore.playbook import (
+    Playbook,
+    cancelled,
+    ended,
+    error,
+    operator,
+    released,
+    said,
+    started,
+    truncated,
+    woke_up,
+)
+
+#: What may stand right under what.
+UNDER = {
+    Kind.TERMINAL: {Kind.TRANSITION},
+    Kind.TRANSITION: {Kind.EVALUATION, Kind.INPUT},
+    Kind.EVALUATION: {Kind.CLAUSE, Kind.INPUT},
+    Kind.CLAUSE: set(),
+    Kind.INPUT: {Kind.PROVIDER_WORD},
+    Kind.PROVIDER_WORD: set(),
+}
+
+
+def play(*events, breakpoints=(), **given) -> Playbook:
+    book = Playbook(**given) >> started(breakpoints=breakpoints)
+    for event in events:
+        book = book >> event
+    return book
+
+
+def why(book: Playbook) -> Derivation:
+    found = derive(book.stored())
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("story", STORIES)
+def test_every_turn_that_has_ended_has_one_and_no_other(story):
+    book = story()
+    found = derive(book.recording)
+    assert (found is not None) == (book.snapshot.end is not None)
+    if found is None:
+        return
+    assert found == derive(book.stored()), "what a database gives back tells the same"
+    assert found.resource == resource_of(book.snapshot)
+    assert (found.loop_reason, found.terminal_reason) == (book.end.stop_reason, book.end.terminal_reason)
+    for node in found.tree.walk():
+        assert {child.kind for child in node.because} <= UNDER[node.kind]
+        assert node.words
+        assert not node.words.endswith(".")
+
+
+@pytest.mark.parametrize("story", STORIES)
+def test_the_word_of_the_provider_is_reached_wherever_it_was_heard(story):
+    book = story()
+    found = derive(book.recording)
+    if found is not None and found.raw_model_reason is not None:
+        words = [node.fact("raw") for node in found.tree.walk() if node.kind is Kind.PROVIDER_WORD]
+        assert words[:1] == [found.raw_model_reason]
+
+
+def test_a_partial_end_leads_back_to_the_limit_that_decided_it():
+    found = why(play(*(truncated(text) for text in "abcd")))
+    assert list(lines_of(found.tree)) == [
+        "ended: complete, filed as partial: retry_limit",
+        "└─ by: continue_pending → abort_partial, by retry_limit, and so to complete with a notice",
+        "   └─ because: TruncationCriterion forbade: 3 of 3 continuations used",
+        "      ├─ under: max_continuations is 3",
+        "      ├─ from: 3 of 3 continuations used",
+        "      └─ from: the model stopped: max_tokens",
+        "         └─ provider: said “length”",
+    ]
+    assert (found.resource, found.clause) == ("max_continuations", "limits.max_continuations")
+    assert (found.seq, found.number) == (5, 13)
+
+
+def test_the_three_reasons_are_kept_apart():
+    found = why(play(truncated("a"), max_total_completion_tokens=5))
+    assert (found.loop_reason, found.resource) == ("token_limit", "max_total_completion_tokens")
+    assert (found.model_reason, found.raw_model_reason) == ("max_tokens", "length")
+    whole = why(play(ended("done")))
+    assert (whole.loop_reason, whole.resource, whole.clause) == ("completed", None, None)
+
+
+def test_all_limits_that_bound_are_clauses_and_the_one_that_is_named_comes_first():
+    found = why(play(truncated("a"), max_continuations=0, max_total_tokens=3))
+    clauses = [node.name for node in found.tree.walk() if node.kind is Kind.CLAUSE]
+    assert clauses == ["limits.max_continuations", "limits.max_total_tokens"]
+    assert found.resource == "max_continuations"
+
+
+def test_the_specs_own_key_stands_beside_a_limit():
+    found = why(play(truncated("a"), max_continuations=0))
+    clause = next(node for node in found.tree.walk() if node.kind is Kind.CLAUSE)
+    assert (clause.fact("value"), clause.fact("spec_key")) == (0, "continuation_max_attempts")
+
+
+def test_an_estimate_says_that_it_is_one():
+    found = why(play(truncated("a", tokens=None), max_total_completion_tokens=60))
+    used = next(fact for node in found.tree.walk() for fact in node.facts if fact.name == "used")
+    assert (used.value, used.estimated, used.shown) == (60, True, "about 60 completion tokens")
+
+
+def test_a_limit_that_an_operator_changed_is_the_operators():
+    held = Breakpoint(state=State.CONTINUE_PENDING.value)
+    found = why(play(truncated("a"), released(limits={"max_continuations": 0}), breakpoints=(held,)))
+    clause = next(node for node in found.tree.walk() if node.kind is Kind.CLAUSE)
+    assert clause.fact("changed_by") == "ada"
+    assert clause.words == "max_continuations is 0, as ada set it while the turn ran"
+
+
+def test_a_hold_on_the_way_decides_nothing():
+    held = Breakpoint(state=State.ABORT_PARTIAL.value)
+    found = why(play(truncated("a"), released(), max_continuations=0, breakpoints=(held,)))
+    assert found.tree.because[0].fact("trigger") == "retry_limit"
+    assert found.tree.because[0].fact("then") == "complete"
+
+
+def test_the_trail_of_a_word_is_kept_the_weightiest_first():
+    seen = (
+        ReasonSighting("chunk", "stop", NormalizedStopReason.END_TURN, 1),
+        ReasonSighting("native", "max_output_tokens", NormalizedStopReason.MAX_TOKENS, 5),
+    )
+    response = replace(truncated("a").response, reason_trail=seen, raw_stop_reason="stop")
+    found = why(play(replace(truncated("a"), response=response), max_continuations=0))
+    word = next(node for node in found.tree.walk() if node.kind is Kind.PROVIDER_WORD)
+    assert word.words == "said “stop”, in native, then chunk"
+    assert [(fact.name, fact.value) for fact in word.facts[2:]] == [("native", "max_output_tokens"), ("chunk", "stop")]
+
+
+def test_an_error_is_told_in_the_providers_words_under_what_the_policy_says():
+    limited = error(ErrorType.RATE_LIMIT, kind="rate_limit", status=429, code="slow_down")
+    found = why(play(limited, woke_up(), limited, error_policy=ErrorPolicy.retry_all(2)))
+    assert (found.resource, found.clause) == ("max_retries", "error_policy.max_retries")
+    assert list(lines_of(found.tree))[3:] == [
+        "      ├─ under: max_retries is 2",
+        "      ├─ from: 2 of 2 failures running used",
+        "      └─ from: the call failed: rate limit",
+        "         └─ provider: 429 slow_down: “It broke.”",
+    ]
+    stopped = why(play(limited))
+    assert (stopped.resource, stopped.clause) == (None, "error_policy.on_rate_limit_error")
+    unhealable = why(play(error(retryable=False), error_policy=ErrorPolicy.retry_all(9)))
+    assert (unhealable.resource, unhealable.clause) == (None, None)
+
+
+def test_who_cancelled_is_an_input():
+    found = why(play(truncated("a"), cancelled("b")))
+    assert [node.words for node in found.tree.because[0].because] == [
+        "cancelled by ada",
+        "the model stopped: cancelled",
+    ]
+
+
+def test_an_operators_answer_is_not_taken_for_the_providers():
+    held = Breakpoint(state=State.CONTINUE_PENDING.value)
+    book = play(truncated("a"), operator(answer=said("b")), released(), breakpoints=(held,))
+    book = book >> replace(ended("b"), response=book.command.answer)
+    assert list(lines_of(why(book).tree))[-1].endswith("provider: none: ada answered in the model's place")
+
+
+def test_a_turn_that_another_core_recorded_is_told_from_what_was_recorded():
+    book = play(*(truncated(text) for text in "abcd"))
+    spans = tuple(replace(span, known=False) for span in fold(book.recording))
+    found = derive(book.recording, spans)
+    assert found is not None
+    assert (found.resource, found.clause) == ("max_continuations", "limits.max_continuations")

@@ -1,0 +1,51 @@
+"""A guard in words for every move of the table, true of every story."""
+
+import pytest
+
+from agentcore.machine.states import DECIDING, TRANSITIONS
+from agentcore.replay import fold
+from agentcore.why.case import Case, cases_of
+from agentcore.why.guards import GUARDS
+from tests.agentcore.machine.stories import STORIES
+
+CASES: tuple[Case, ...] = tuple(
+    case for story in STORIES for span in fold(story().recording) for case in cases_of(span) if case is not None
+)
+
+
+def test_every_move_out_of_a_deciding_state_has_a_guard():
+    assert set(GUARDS) == set(DECIDING)
+    for state, guards in GUARDS.items():
+        assert guards.keys() == TRANSITIONS[state].keys(), state
+
+
+def test_every_guard_is_a_phrase_of_its_own():
+    for state, guards in GUARDS.items():
+        words = [guard.words for guard in guards.values()]
+        assert len(set(words)) == len(words), state
+        assert all(words)
+        assert not any(said.endswith(".") for said in words)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.source}-{case.trigger}")
+def test_the_guard_of_the_move_taken_was_not_shut(case: Case):
+    assert GUARDS[case.source][case.trigger].look(case).open is not False
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.source}-{case.trigger}")
+def test_none_that_is_asked_before_it_was_open(case: Case):
+    triggers = list(GUARDS[case.source])
+    earlier = triggers[: triggers.index(case.trigger)]
+    if not case.held:
+        assert not [trigger for trigger in earlier if GUARDS[case.source][trigger].look(case).open]
+
+
+def test_every_guard_is_seen_shut():
+    shut = {
+        (case.source, trigger)
+        for case in CASES
+        for trigger, guard in GUARDS[case.source].items()
+        if guard.look(case).open is False
+    }
+    everything = {(state, trigger) for state, guards in GUARDS.items() for trigger in guards}
+    assert everything - shut == set()
