@@ -7,9 +7,9 @@
         print(message)
     print(turn.wait().verdict)
 
-This and the two files beside it (`client_values`, `client_wire`) need the standard library alone and may be copied
-into any project. Limits, breakpoints and the like are written as the API's bodies are (`/api/v1/docs`). What can go
-wrong:
+This and the three files beside it (`client_values`, `client_why`, `client_wire`) need the standard library alone and
+may be copied into any project. Limits, breakpoints and the like are written as the API's bodies are (`/api/v1/docs`).
+What can go wrong:
 
     WhystopError
     ├── Unreachable          nobody answers there, or somebody else
@@ -27,6 +27,7 @@ from urllib.parse import quote
 
 # Relative, so that they can be copied.
 from .client_values import Attempt, Changes, Draft, Json, Overrides, Record, read_as
+from .client_why import Road, Step, Why, WhyNode
 from .client_wire import (
     Conflict,
     NotFound,
@@ -50,9 +51,13 @@ __all__ = [
     "Overrides",
     "Record",
     "Refused",
+    "Road",
+    "Step",
     "Turn",
     "Unauthorized",
     "Unreachable",
+    "Why",
+    "WhyNode",
     "Whystop",
     "WhystopError",
 ]
@@ -176,6 +181,14 @@ class Turn:
 
     def attempt_list(self) -> list[Attempt]:
         return [read_as(Attempt, attempt) for attempt in self._hand.server.call("GET", self._path("/attempts"))]
+
+    def why(self) -> Why:
+        """Why it stopped: the reasons apart, and the tree from its end back to the provider's own word."""
+        return Why.read(self._hand.server.call("GET", self._path("/verdict")))
+
+    def roads(self) -> list[Step]:
+        """At each step, what else could have happened there."""
+        return [Step.read(step) for step in self._hand.server.call("GET", self._path("/roads"))]
 
     def evaluations(self) -> list[Json]:
         return list(self._hand.server.call("GET", self._path("/evaluations")))

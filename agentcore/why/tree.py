@@ -43,9 +43,7 @@ class Node:
     """One step of the derivation, and what it follows from."""
 
     kind: Kind  #: where in the chain it stands
-    name: (
-        str  #: a word of the core's or the provider's: `retry_limit`, `TruncationCriterion`, `limits.max_continuations`
-    )
+    name: str  #: a word of the core or the provider: `retry_limit`, `limits.max_continuations`
     words: str  #: a phrase, without a full stop
     facts: tuple[Fact, ...] = ()  #: its values, for programs
     because: tuple["Node", ...] = ()  #: what it follows from

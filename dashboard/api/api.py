@@ -17,6 +17,7 @@ from dashboard.api import (
     streaming,
     turn_files,
     turns,
+    why,
 )
 from dashboard.api.callers import Caller
 from dashboard.api.openapi import ABOUT, with_events, with_problems
@@ -49,7 +50,7 @@ api = Api(
 )
 answer_with_problems(api)
 for module in (
-    connections, policies, limits, agents, conversations, turn_files, turns, streaming, lint, replays, keys,
+    connections, policies, limits, agents, conversations, turn_files, turns, why, streaming, lint, replays, keys,
 ):  # fmt: skip
     api.add_router("", module.router)
 api.add_router("", conformance.router)

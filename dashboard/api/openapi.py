@@ -22,6 +22,8 @@ call, and `{type: "cancel", ref?}`; it answers `{type: "accepted", ref?, data: t
 """
 MEANINGS: Mapping[str, str] = {
     "stop_reason": "Why the agent stopped.",
+    "terminal_reason": "Why it ended, finer than why the agent stopped.",
+    "resource": "The limit that ended it.",
     "model_stop_reason": "Why the model stopped.",
     "status": "Where the turn stands.",
     "provider": "The dialect of the connection.",

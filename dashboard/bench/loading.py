@@ -37,14 +37,21 @@ SAME = {
 }  # fmt: skip
 MADE = (
     "id", "project_id", "created_at", "started_at", "finished_at", "agent_name", "provider", "model", "status",
-    "stop_reason", "model_stop_reason", "terminal_reason", "error_type", "error_code", "input_text", "output_text",
-    "verdict", "input_tokens", "output_tokens", "attempts", "continuations", "tool_repairs", "envelope_retries",
-    "duration_ms", "tags",
+    "stop_reason", "model_stop_reason", "terminal_reason", "resource", "error_type", "error_code", "input_text",
+    "output_text", "verdict", "input_tokens", "output_tokens", "attempts", "continuations", "tool_repairs",
+    "envelope_retries", "duration_ms", "tags",
 )  # fmt: skip
 #: Tables that are swept, and looked at for the planner.
 FILLED = ("turns_turn", "turns_cohort", "turns_record", "turns_attempt", "timeline_rollup", "timeline_change")
 #: What columns are where an end says nothing of them.
-UNSAID = {"error_type": None, "error_code": None, "continuations": 0, "tool_repairs": 0, "envelope_retries": 0}
+UNSAID = {
+    "resource": None,
+    "error_type": None,
+    "error_code": None,
+    "continuations": 0,
+    "tool_repairs": 0,
+    "envelope_retries": 0,
+}
 Say = Callable[[str], None]
 
 

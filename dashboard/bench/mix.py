@@ -39,11 +39,21 @@ ENDS = (
     End(560, _end("completed", "completed", "end_turn")),
     End(120, _end("completed", "completed", "end_turn"), (2, 4), counts="continuations"),
     End(120, _end("completed", "completed", "end_turn"), (2, 8), ("tools",)),
-    End(45, _end("partial", "retry_limit", "max_tokens"), (4, 4), counts="continuations"),
-    End(15, _end("partial", "token_limit", "max_tokens", "budget_exhausted"), (2, 3), counts="continuations"),
-    End(4, _end("partial", "guard", "max_tokens", "output_cap"), (2, 4), counts="continuations"),
+    End(45, _end("partial", "retry_limit", "max_tokens", resource="max_continuations"), (4, 4), counts="continuations"),
+    End(
+        15,
+        _end("partial", "token_limit", "max_tokens", "budget_exhausted", resource="max_total_completion_tokens"),
+        (2, 3),
+        counts="continuations",
+    ),
+    End(
+        4,
+        _end("partial", "guard", "max_tokens", "output_cap", resource="max_total_output_chars"),
+        (2, 4),
+        counts="continuations",
+    ),
     End(6, _end("partial", "guard", "max_tokens", "repetition"), (3, 3), counts="continuations"),
-    End(3, _end("partial", "steps_limit", "tool_call", "forbidden"), (20, 20), ("tools",)),
+    End(3, _end("partial", "steps_limit", "tool_call", "forbidden", resource="max_steps"), (20, 20), ("tools",)),
     End(25, _end("completed", "completed", "end_turn", error_type="rate_limit"), (2, 3)),
     End(10, _end("completed", "completed", "end_turn", error_type="tool"), (2, 5), ("tools",)),
     End(
@@ -59,11 +69,19 @@ ENDS = (
     End(12, _end("cancelled", "user_requested", None, "cancelled")),
     End(9, _end("completed", "completed", "end_turn"), (2, 3), ("forms",), counts="envelope_retries"),
     End(
-        3, _end("failed", "retry_limit", "end_turn", "schema_violation"), (4, 4), ("forms",), counts="envelope_retries"
+        3,
+        _end("failed", "retry_limit", "end_turn", "envelope_invalid", resource="schema_rounds"),
+        (4, 4),
+        ("forms",),
+        counts="envelope_retries",
     ),
     End(5, _end("completed", "completed", "end_turn"), (2, 2), ("tools",), counts="tool_repairs"),
     End(
-        2, _end("partial", "retry_limit", "max_tokens", "tool_repair_failed"), (2, 2), ("tools",), counts="tool_repairs"
+        2,
+        _end("partial", "retry_limit", "max_tokens", "tool_repair_failed", resource="max_tool_repair_attempts"),
+        (2, 2),
+        ("tools",),
+        counts="tool_repairs",
     ),
     End(0.3, _end("interrupted", "error", None, "interrupted", error_code="interrupted")),
     End(0.05, _end("held", None, "max_tokens")),

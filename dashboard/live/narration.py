@@ -1,6 +1,6 @@
 """A turn told in lines, as it happens: THINK, ACT, OBSERVE (spec: agent-loop-stop-reason)."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TextIO
 
@@ -35,6 +35,11 @@ class Lines:
         if turn["notice"]:
             self.line(f"[NOTICE] {turn['notice']}")
         self.line(turn["verdict"] or f"The turn is {turn['status']}.")
+
+    def why(self, lines: Iterable[str]) -> None:
+        """What the verdict rests on, as a tree."""
+        for line in lines:
+            self.line(line)
 
     def line(self, line: str) -> None:
         self.out.write(("\n" if self.in_text else "") + line.translate(UNPRINTABLE) + "\n")

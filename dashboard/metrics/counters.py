@@ -7,7 +7,9 @@ import structlog
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from agentcore.machine.advance import Step
+from agentcore.machine.states import TERMINAL
 from agentcore.reasons import NormalizedStopReason
+from agentcore.resource import resource_of
 
 log = structlog.get_logger(__name__)
 
@@ -25,6 +27,12 @@ TRUNCATION_EXITS = Counter(
     "whystop_truncation_exits",
     "Cut answers that a limit or guard kept from being continued.",
     (*_WHO, "terminal_reason"),
+    registry=REGISTRY,
+)
+TURNS_ENDED = Counter(
+    "whystop_turns_ended",
+    "Turns that ended, by how and by the limit that ran out (empty: none did).",
+    (*_WHO, "terminal_reason", "resource"),
     registry=REGISTRY,
 )
 TOOL_REPAIRS = Counter(
@@ -54,6 +62,8 @@ def count_step(step: Step) -> None:
     who = (asked.provider, asked.model)
     for observation in step.observed:
         _COUNTED.get(observation.type, _nothing)(who, observation.fields)
+    if step.snapshot.state in TERMINAL and step.snapshot.end is not None:
+        TURNS_ENDED.labels(*who, step.snapshot.end.terminal_reason, resource_of(step.snapshot) or "").inc()
     if step.snapshot.end is not None and _was_cut(step):
         spent = step.snapshot.spent
         CONTINUATIONS_PER_TURN.labels(*who).observe(spent.continuations)

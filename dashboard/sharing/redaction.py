@@ -30,12 +30,14 @@ KEPT: Mapping[str, frozenset[str]] = {
     "Bar": frozenset({"kind", "stop_reason", "provenance"}),
     "Piece": frozenset({"kind", "seam"}),
     "Called": frozenset({"error"}),
+    "Road": frozenset({"guard"}),
 }
 #: Sentences of ours that may quote.
 SENTENCES: Mapping[str, frozenset[str]] = {
     "Moment": frozenset({"reason"}),
     "Evaluation": frozenset({"reason"}),
     "Called": frozenset({"name"}),
+    "Road": frozenset({"miss"}),
     "TurnShown": frozenset({"verdict"}),
 }
 #: What the error policy was asked with: words and numbers of ours. A tool's name is a sentence, for a model may make
@@ -46,7 +48,7 @@ CONTEXT_SENTENCES = frozenset({"toolName"})
 #: Columns of a turn that hold no content. Sentences are scrubbed; what is in neither is empty.
 TURN_COLUMNS = (
     "id", "agent_name", "provider", "model", "status", "state", "stop_reason", "model_stop_reason", "terminal_reason",
-    "input_tokens", "output_tokens", "tokens_estimated", "attempts", "continuations", "tool_repairs",
+    "resource", "input_tokens", "output_tokens", "tokens_estimated", "attempts", "continuations", "tool_repairs",
     "envelope_retries", "max_tokens", "created_at", "started_at", "finished_at", "duration_ms", "forked_at", "last_seq",
     "core_version", "lint",
 )  # fmt: skip

@@ -16,6 +16,8 @@ from dashboard.turns.reach import reach_of
 
 LABELS: Mapping[str, str] = {
     "stop_reason": "Agent stopped",
+    "terminal_reason": "Ended by",
+    "resource": "Ran out",
     "model_stop_reason": "Model stopped",
     "status": "Status",
     "error_type": "Failed by",

@@ -11,6 +11,8 @@ from dashboard.turns.models import Cohort
 #: Filters that a cohort answers, and its columns.
 COLUMNS: Mapping[str, str] = {
     "stop_reason": "stop_reason",
+    "terminal_reason": "terminal_reason",
+    "resource": "resource",
     "model_stop_reason": "model_stop_reason",
     "status": "status",
     "provider": "provider",
@@ -33,3 +35,9 @@ def matching(*, project: Project, filters: TimelineFilters) -> list[int] | None:
     if not asked:
         return None
     return list(Cohort.objects.filter(Q(**asked), project=project).values_list("id", flat=True))
+
+
+def stop_reasons(ids: list[int] | None) -> tuple[str, ...]:
+    """Why the agent stopped in all turns of these cohorts; empty where that is not known of some, or nothing asked."""
+    found = set(Cohort.objects.filter(id__in=ids or ()).values_list("stop_reason", flat=True))
+    return () if None in found else tuple(sorted(reason for reason in found if reason is not None))

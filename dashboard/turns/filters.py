@@ -10,6 +10,7 @@ from django.core.exceptions import ValidationError
 from agentcore.errors import ErrorType
 from agentcore.lint import CODES
 from agentcore.reasons import NormalizedStopReason, StopReason, TurnStatus
+from agentcore.resource import RESOURCES
 
 #: What a turn `has`, and the count that says so.
 HAS: Mapping[str, str] = {
@@ -20,6 +21,8 @@ HAS: Mapping[str, str] = {
 #: Filters by exact words, and the words where they are a closed list. Several values mean any of them.
 WORDS: Mapping[str, Collection[str] | None] = {
     "stop_reason": tuple(StopReason),
+    "terminal_reason": None,
+    "resource": RESOURCES,
     "model_stop_reason": tuple(NormalizedStopReason),
     "status": tuple(TurnStatus),
     "provider": None,
@@ -48,6 +51,8 @@ class TimelineFilters:
     `until` is not; both are about when a turn was made."""
 
     stop_reason: tuple[str, ...] = ()
+    terminal_reason: tuple[str, ...] = ()
+    resource: tuple[str, ...] = ()
     model_stop_reason: tuple[str, ...] = ()
     status: tuple[str, ...] = ()
     provider: tuple[str, ...] = ()

@@ -95,8 +95,15 @@ def find(*, project: Project, filters: TimelineFilters, reach: Reach, limit: int
         rare = {"linted": True, "codes": list(filters.lint)} if filters.lint else {}
         rare |= {HAVING[having]: True} if having else {}
         values = {"project": project.pk, "cohorts": wanted, **_bounds(filters), **rare}
-        finding = _Finding(filters, reach, limit, values)
+        finding = _Finding(_implied(filters, wanted) if searched else filters, reach, limit, values)
         return finding.by_search() if searched else finding.by_index()
+
+
+def _implied(filters: TimelineFilters, wanted: list[int] | None) -> TimelineFilters:
+    """The text index knows no terminal reasons and resources as terms, but why the agent stopped, which they imply."""
+    if filters.stop_reason or not (filters.terminal_reason or filters.resource):
+        return filters
+    return replace(filters, stop_reason=cohorts.stop_reasons(wanted))
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,14 @@ from typing import Any
 
 from dashboard.turns.told import Told
 
+WAY = ("trigger", "target", "guard", "miss", "stood", "shape")
 #: The values of each table's rows.
 ROWS: Mapping[str, tuple[str, ...]] = {
     "said": ("criterion", "reason", "decision", "shape", "by"),
     "facts": ("name", "value"),
     "gauges": ("name", "used", "limit", "left", "heat", "value", "most"),
-    "roads": ("trigger", "target", "needs"),
+    "roads": WAY,
+    "others": WAY,
 }
 #: The values of each step; those named in `ROWS` are lists of places.
 FIELDS = ("number", "state", "source", "target", "trigger", "reason", "place", "at", "handling", *ROWS)

@@ -8,7 +8,7 @@ AttemptChunk    the answer's raw bytes, as they came; append-only, until their t
 TurnMessage     the conversation in the provider's form, once per turn; attempts refer to it
 Checkpoint      a snapshot every so many records, so that a long history folds quickly
 ToolClaim       a tool that was started, whether or not it came back
-Cohort          what turns that are alike in every facet have in common; kept by the database (migration 0003)
+Cohort          what turns that are alike in every facet have in common; kept by the database (migration 0007)
 
 The large tables (Record, Outcome, Attempt, AttemptChunk) are partitioned by `turn_id` (see `partitions`), and rows of a
 turn carry its id without a foreign key. The database itself refuses to change history (migration 0002): rows are
@@ -56,6 +56,7 @@ class Turn(models.Model):
     model_stop_reason = models.TextField(null=True)
     raw_stop_reason = ShownTextField(null=True)
     terminal_reason = models.TextField(null=True)
+    resource = models.TextField(null=True)  #: the limit that ended it (`agentcore.resource`)
     error_type = models.TextField(null=True)  #: of the last failure, also where the turn got over it
     error_code = ShownTextField(null=True)
     error_message = ShownTextField(default="", blank=True)
@@ -146,6 +147,8 @@ class Cohort(models.Model):
     model = models.TextField()
     agent_name = models.TextField()
     error_type = models.TextField(null=True)
+    terminal_reason = models.TextField(null=True)
+    resource = models.TextField(null=True)
     continuation = models.BooleanField()
     repair = models.BooleanField()
     envelope_retry = models.BooleanField()

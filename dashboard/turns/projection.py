@@ -9,6 +9,7 @@ from agentcore.lint import CODES
 from agentcore.machine.snapshot import Snapshot, Spent
 from agentcore.machine.states import State
 from agentcore.reasons import StopReason, TurnStatus
+from agentcore.resource import resource_of
 from agentcore.verdict import verdict
 from dashboard.turns.fields import storable_text
 
@@ -24,6 +25,7 @@ def project(snapshot: Snapshot, *, seq: int, started_at: datetime | None, at: da
         "model_stop_reason": snapshot.model_stop_reason,
         "raw_stop_reason": None if snapshot.raw_stop_reason is None else storable_text(snapshot.raw_stop_reason),
         "terminal_reason": end.terminal_reason if end else None,
+        "resource": resource_of(snapshot),
         "error_code": end.error_code if end else None,
         "error_message": storable_text(end.error_message) if end else "",
         "output_text": storable_text(end.output_text if end else snapshot.output_text),
@@ -88,6 +90,7 @@ def undecided(columns: dict[str, Any]) -> dict[str, Any]:
         "status": TurnStatus.INTERRUPTED.value,
         "stop_reason": StopReason.ERROR.value,
         "terminal_reason": "interrupted",
+        "resource": None,
         "notice": "The recording ends here; what the model would have said next is not in it.",
         "verdict": "Undecidable: the recording ends before this budget does. Re-run to know.",
     }

@@ -34,6 +34,17 @@ __all__ = [
 #: Columns that may be large and that no list shows; they are read when asked for.
 UNLISTED = ("policy", "policy_sources", "overrides", "setup", "base_snapshot", "breakpoints", "search")
 DEFAULT_LIMIT, MAX_LIMIT = 50, 200
+#: Filters by the words of a column of the same name.
+FACETS = (
+    "stop_reason",
+    "terminal_reason",
+    "resource",
+    "model_stop_reason",
+    "status",
+    "provider",
+    "model",
+    "error_type",
+)
 
 
 class BadCursorError(ValueError):
@@ -116,7 +127,7 @@ def _page(items: list[Turn], place: Cursor | None, *, older: bool, newer: bool) 
 def _matching(filters: TimelineFilters) -> Q:
     """The condition the filters make. Ids tell when a turn was made, so times are ranges of ids."""
     matching = Q(**{f"{HAS[name]}__gt": 0 for name in filters.has})
-    for field in ("stop_reason", "model_stop_reason", "status", "provider", "model", "error_type"):
+    for field in FACETS:
         matching &= _any_of(field, getattr(filters, field))
     matching &= _any_of("agent_name", filters.agent)
     if filters.tag:

@@ -9,6 +9,7 @@ from agentcore.machine.states import CALLS, DECIDING, Trigger
 from agentcore.merging import merge_continuation
 from agentcore.reasons import TurnStatus
 from agentcore.replay import Recording, fold
+from agentcore.why import Derivation, derive
 from dashboard.live.selectors import waiting_words
 from dashboard.turns import history
 from dashboard.turns.diagram import Diagram, diagram_of
@@ -58,6 +59,7 @@ class Shown:
     now: int
     undecidable: bool = False
     signs: tuple[SignShown, ...] = ()  #: that a stop reason in it hides a cut
+    derivation: Derivation | None = None  #: why it ended; None while it runs
 
     @property
     def count(self) -> int:
@@ -203,6 +205,7 @@ def shown_of(recording: Recording, *, step: int | None = None, waits: Mapping[in
         now=now,
         undecidable=recording.undecidable,
         signs=signs_of(spans) if last.flagged else (),
+        derivation=derive(recording, spans),
     )
 
 

@@ -8,6 +8,8 @@ from agentcore.commands import Finish
 from agentcore.criteria.builtin import ErrorPolicyCriterion
 from agentcore.machine.snapshot import Snapshot
 from agentcore.replay import Provenance, Span
+from agentcore.why import Road, roads_of
+from agentcore.why.case import case_of
 from dashboard.turns.acted import changes_in_words
 from dashboard.turns.meters import Meter, meters_of
 
@@ -44,6 +46,7 @@ class Moment:
     error: Mapping[str, Any] | None = None  #: the context the error policy was asked with, where something had failed
     end: Finish | None = None
     acted: str = ""  #: what a person changed by it, in words
+    roads: tuple[Road, ...] = ()  #: what else could have happened there
 
     @property
     def until(self) -> int:
@@ -88,6 +91,7 @@ def _moment(span: Span, number: int, transition: Mapping[str, Any], snapshot: Sn
         error=_error_seen(outcome),
         end=snapshot.end if number == span.last else None,
         acted=changes_in_words(span.record.event) if number == span.first else "",
+        roads=roads_of(case) if (case := case_of(span, number, transition)) else (),
     )
 
 

@@ -9,12 +9,19 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from agentcore.machine.states import State
+from agentcore.why import Road
 from dashboard.turns.meters import Meter
-from dashboard.turns.roads import Road, roads_of
 from dashboard.turns.stepping import Evaluation, Moment
 from dashboard.turns.templatetags.shown import number, seconds, words
 
 KEPT = 4096  #: of what recurs from step to step, and from page to page
+#: How a road not taken stood: its condition held, and another was asked before it; it did not; nothing tells.
+STOOD: Mapping[bool | None, tuple[str, str]] = {
+    True: ("held too", "check"),
+    False: ("did not hold", "ring"),
+    None: ("not known", "question"),
+}
 #: A decision's shape in `shapes.svg`: a hue never stands alone.
 SHAPES: Mapping[str, str] = {"allow": "check", "request": "play", "forbid": "octagon", "stop": "ring"}
 HANDLINGS: Mapping[str, str] = {"retry": "play", "stop": "octagon", "ignore": "ring"}
@@ -61,6 +68,18 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True)
+class Way:
+    """A road not taken in words. `stood`: whether its condition held, and its shape."""
+
+    trigger: str
+    target: str
+    guard: str
+    miss: str
+    stood: str
+    shape: str
+
+
+@dataclass(frozen=True, slots=True)
 class Told:
     """One step."""
 
@@ -76,7 +95,8 @@ class Told:
     handling: str  #: of the error policy; empty where nothing had failed
     facts: tuple[Fact, ...]
     gauges: tuple[Gauge, ...]
-    roads: tuple[Road, ...]
+    roads: tuple[Way, ...]  #: those a limit says how near they were, or whose condition held too
+    others: tuple[Way, ...]  #: the rest of what the table allows there
 
     @property
     def heading(self) -> str:
@@ -108,8 +128,20 @@ def told(moment: Moment) -> Told:
         handling=str(error.get("handling", "")),
         facts=tuple(_facts(error)),
         gauges=tuple(map(gauge, moment.meters)),
-        roads=roads_of(moment),
+        roads=tuple(_way(road) for road in sorted(moment.roads, key=_ends) if road.near),
+        others=tuple(_way(road) for road in moment.roads if not road.near),
     )
+
+
+def _ends(road: Road) -> bool:
+    """Ways on come first, then those to an end."""
+    return road.target in (State.ABORT, State.ABORT_PARTIAL)
+
+
+@lru_cache(KEPT)
+def _way(road: Road) -> Way:
+    stood, shape = STOOD[road.open]
+    return Way(road.trigger.value, words(road.target), road.guard, road.miss, stood, shape)
 
 
 def _place(moment: Moment) -> Iterator[str]:

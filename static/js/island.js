@@ -1,10 +1,12 @@
 /* The steps of the turn, from the page's data (dashboard/turns/island.py): what recurs stands once and is named by its
    place. `texts` adds what follows from the rest, as dashboard/turns/told.py does. */
+const WAY = ["trigger", "target", "guard", "miss", "stood", "shape"];
 const ROWS = {
   said: ["criterion", "reason", "decision", "shape", "by"],
   facts: ["name", "value"],
   gauges: ["name", "used", "limit", "left", "heat", "value", "most"],
-  roads: ["trigger", "target", "needs"],
+  roads: WAY,
+  others: WAY,
 };
 const FIELDS = ["number", "state", "source", "target", "trigger", "reason", "place", "at", "handling"];
 const SHAPES = { retry: "play", stop: "octagon" };

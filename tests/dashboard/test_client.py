@@ -209,7 +209,7 @@ def test_the_client_needs_the_standard_library_alone_wherever_it_is_copied(tmp_p
     package = tmp_path / "borrowed"
     package.mkdir()
     (package / "__init__.py").touch()
-    for name in ("client.py", "client_values.py", "client_wire.py"):
+    for name in ("client.py", "client_values.py", "client_why.py", "client_wire.py"):
         (package / name).write_text((CHECKOUT / "dashboard" / name).read_text())
     program = (
         "import sys, borrowed.client as c\n"

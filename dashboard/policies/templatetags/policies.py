@@ -1,14 +1,17 @@
 """`{% policy_of_turn turn %}`, `{% policy_of_agent agent %}`: the numbers with where each comes from.
 
 `{% raw_removed turn %}`: that one of them had the raw answers removed.
+`{% why_of_turn turn derivation %}`: the derivation of its end, with whose word each clause was.
 """
 
 from typing import Any
 
 from django import template
 
+from agentcore.why import Derivation, Kind, Node
 from dashboard.agents.models import Agent
 from dashboard.agents.resolving import KEEP_RAW_DAYS
+from dashboard.policies.deriving import Why, why_of
 from dashboard.policies.overview import Fate
 from dashboard.policies.sources import sources_of, sources_to_come
 from dashboard.policies.stopped import stop_of
@@ -41,6 +44,46 @@ def policy_of_agent(agent: Agent) -> dict[str, Any]:
 def shadow_said(evidence: dict[str, Any]) -> str:
     """What a promoted draft's shadow had counted."""
     return shadow_in_words(evidence)
+
+
+@register.inclusion_tag("policies/_why.html")
+def why_of_turn(turn: Turn, derivation: Derivation | None) -> dict[str, Any]:
+    """Why a turn ended, back to the provider's own word; nothing while it runs."""
+    why = why_of(turn, derivation)
+    return {"turn": turn, "why": why, "node": _shown(why, why.derivation.tree) if why else None}
+
+
+#: What stands before a node, and its shape.
+KINDS = {
+    Kind.TERMINAL: ("ended", "ring"),
+    Kind.TRANSITION: ("by", "play"),
+    Kind.EVALUATION: ("because", "octagon"),
+    Kind.CLAUSE: ("under", "wall"),
+    Kind.INPUT: ("from", "half"),
+    Kind.PROVIDER_WORD: ("the provider", "question"),
+}
+DECISIONS = {"forbid": "octagon", "allow": "check", "request": "play", "stop": "ring"}
+
+
+def _shown(why: Why, node: Node) -> dict[str, Any]:
+    """A node as its template takes it. `step`: the transition's number."""
+    label, shape = KINDS[node.kind]
+    return {
+        "kind": node.kind.value,
+        "label": label,
+        "shape": DECISIONS.get(str(node.fact("decision")), shape),
+        "words": node.words,
+        "step": node.fact("number"),
+        "spec_key": node.fact("spec_key"),
+        "reason": node.fact("reason") if node.kind is Kind.TRANSITION and not _repeated(node) else None,
+        "source": why.source(node),
+        "because": [_shown(why, child) for child in node.because],
+    }
+
+
+def _repeated(node: Node) -> bool:
+    """Whether an evaluation beneath says the same."""
+    return any(node.fact("reason") == child.fact("reason") for child in node.because)
 
 
 #: What became of a version: its hue, its shape and what is said, with the moment where there is one.

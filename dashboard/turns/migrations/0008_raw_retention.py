@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("turns", "0006_policy_sources")]
+    dependencies = [("turns", "0007_resource")]
 
     operations = [
         migrations.AddField("turn", "keep_raw_days", models.PositiveIntegerField(null=True)),

@@ -1,12 +1,12 @@
 from agentcore.error_policy import ErrorPolicy
 from agentcore.errors import ErrorType, ProviderError
 from agentcore.events import ModelFailed
-from agentcore.policy import Policy
+from agentcore.policy import Limits, Policy
 from agentcore.replay import fold
 from dashboard.turns.meters import Meter
 from dashboard.turns.stepping import moments_of
 from dashboard.turns.told import Told, gauge, told
-from tests.dashboard.turns.histories import called, cut_twice, recorded, returned, started
+from tests.dashboard.turns.histories import answered, called, cut_twice, recorded, returned, started
 
 
 def steps(recording) -> list[Told]:
@@ -56,14 +56,27 @@ def test_where_nothing_failed_there_is_no_error_to_show():
     assert all(not step.handling and not step.facts for step in steps(cut_twice()))
 
 
-def test_roads_not_taken_name_the_limits_that_were_asked_about():
+def test_roads_not_taken_say_how_near_each_limit_was_and_the_rest_of_the_table_stands_apart():
     going_on = next(step for step in steps(cut_twice()) if step.trigger == "under_limits")
-    assert [(road.trigger, road.target) for road in going_on.roads] == [
-        ("retry_limit", "abort_partial"),
-        ("budget_exhausted", "abort_partial"),
-        ("output_cap", "abort_partial"),
+    assert [(road.trigger, road.target, road.miss) for road in going_on.roads] == [
+        ("retry_limit", "abort partial", "0 of 3 continuations used"),
+        ("budget_exhausted", "abort partial", "60 of 240 completion tokens used"),
+        ("output_cap", "abort partial", "25 of 120\u202f000 characters used"),
     ]
-    assert going_on.roads[0].needs == "at 3 continuations; 1 are used, this move counted"
+    assert [road.trigger for road in going_on.others] == ["repetition", "forbidden", "breakpoint"]
+    assert {(road.stood, road.shape) for road in going_on.roads} == {("did not hold", "ring")}
+
+
+def test_the_way_on_stands_first_where_a_limit_barred_it():
+    stopped = steps(recorded(started(), answered(1.0, "a", "max_tokens"), policy=Policy(limits=Limits(max_continuations=0))))
+    roads = next(step for step in stopped if step.trigger == "retry_limit").roads
+    assert roads[0].trigger == "under_limits"
+    assert roads[0].miss.endswith("with 1 continuation it would have gone on")
+
+
+def test_where_nothing_was_judged_there_are_no_roads():
+    assert not steps(recorded(started()))[0].roads
+    assert not steps(recorded(started()))[0].others
 
 
 def test_an_estimate_is_marked_and_whole_numbers_have_no_point():

@@ -16,6 +16,7 @@ from dashboard.agents.models import Agent
 from dashboard.agents.selectors import agent_list, project_default
 from dashboard.live.narration import Lines
 from dashboard.live.services import turn_start
+from dashboard.policies.deriving import derivation_of, why_told
 from dashboard.runtime.asking import simulator_for, work_and_watch
 from dashboard.runtime.preparing import prepare
 from dashboard.turns.ids import new_id
@@ -65,13 +66,15 @@ async def _run(agent: Agent, turn: Turn, queue: str, telling: "AsLines | AsJson"
 
 
 class AsLines(Lines):
-    """For people: streamed text, and a line for each thing that happens."""
+    """For people: streamed text, a line for each thing that happens, at the end why it stopped as a tree."""
 
     def recorded(self, record: Record) -> None:
         self.told(record_shown(record))
 
     def ended(self, turn: Turn) -> None:
         self.over(turn_shown(turn))
+        why = derivation_of(turn)
+        self.why(why.lines if why else ())
 
 
 class AsJson:
@@ -84,7 +87,7 @@ class AsJson:
         self._write({"record": record_shown(record)})
 
     def ended(self, turn: Turn) -> None:
-        self._write({"turn": turn_shown(turn)})
+        self._write({"turn": turn_shown(turn), "why": why_told(turn, derivation_of(turn))})
 
     def _write(self, value: dict[str, Any]) -> None:
         sys.stdout.write(json.dumps(value, default=str) + "\n")

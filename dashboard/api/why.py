@@ -1,0 +1,34 @@
+"""Why a turn stopped, as a tree, and at each step the roads it did not take."""
+
+# ruff: noqa: ARG001 - every view is given its request
+
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpRequest
+from ninja import Router
+
+from dashboard.api import why_schemas
+from dashboard.policies.deriving import derivation_of, roads_told, why_told
+from dashboard.turns import selectors
+
+router = Router(tags=["turns"])
+
+
+@router.get("/turns/{turn_id}/verdict", response=why_schemas.Why, summary="Get why a turn stopped")
+def turn_verdict(request: HttpRequest, turn_id: UUID) -> dict[str, Any]:
+    """The sentence, and the tree it rests on: terminal state, the transition that decided, the evaluations there, the
+    clauses of the policy with whose word each was, the inputs, the provider's own word. Read from the history."""
+    turn = selectors.turn_get(turn_id)
+    return why_told(turn, derivation_of(turn))
+
+
+@router.get(
+    "/turns/{turn_id}/roads",
+    response=list[why_schemas.RoadsStep],
+    by_alias=True,
+    summary="List the roads a turn did not take",
+)
+def turn_roads(request: HttpRequest, turn_id: UUID) -> list[dict[str, Any]]:
+    """At each step out of a deciding state, every other move the table allows, with its guard and how near it was."""
+    return roads_told(selectors.turn_get(turn_id))
