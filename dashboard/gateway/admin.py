@@ -3,7 +3,7 @@
 # Django names the arguments of what it lets us override; not all are asked for.
 # ruff: noqa: ARG002
 
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 
 from django import forms
 from django.contrib import admin, messages
@@ -49,7 +49,7 @@ class GatewayKeyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     fields = ("name", "prefix", "scope", "mode", *LIMITS, "created_by", "created_at", "expires_at", "revoked_at",
               "last_used_at")  # fmt: skip
     readonly_fields = ("prefix", "created_by", "created_at", "revoked_at", "last_used_at")
-    actions: ClassVar = ["revoke"]
+    actions = ("revoke",)
 
     @admin.action(description="Revoke the chosen keys", permissions=["change"])
     def revoke(self, request: HttpRequest, keys: QuerySet[GatewayKey]) -> None:

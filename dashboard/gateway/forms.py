@@ -38,7 +38,7 @@ class KeyForm(forms.ModelForm):  # type: ignore[type-arg]
         error_messages: ClassVar = {"name": {"required": "Give the key a name that says what uses it."}}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, auto_id="key-%s", **kwargs)
+        super().__init__(*args, **{"auto_id": "key-%s", **kwargs})
         self.fields["mode"].choices = [("", "as the agent says"), ("observe", "observe"), ("continue", "continue")]  # type: ignore[attr-defined]
         self.fields["mode"].label = "Mode"
         for name in self.Meta.fields:  # the page says it in its own words
@@ -79,7 +79,7 @@ class AliasForm(forms.Form):
     )
 
     def __init__(self, *args: Any, project: Project, **kwargs: Any) -> None:
-        super().__init__(*args, auto_id="alias-%s", **kwargs)
+        super().__init__(*args, **{"auto_id": "alias-%s", **kwargs})
         agents, connections = agent_list(project=project), connection_list(project=project)
         self.targets: dict[str, Agent | Connection] = {
             **{f"connection:{connection.pk}": connection for connection in connections},

@@ -112,7 +112,8 @@ def _reason(word: str, by_mode: dict[str, int], calls: int) -> Reason:
 
 
 def _overhead(mode: str, calls: int, shares: list[float] | None) -> Overhead:
-    return Overhead(mode, calls, *(share / 1000 if share is not None else None for share in shares or [None] * 3))
+    measured = (share / 1000 for share in shares) if shares else (None,) * 3
+    return Overhead(mode, calls, *measured)
 
 
 def latest_calls(project: Project) -> list[CallShown]:
