@@ -6,6 +6,7 @@ from typing import Any
 
 from agentcore.messages import ChatRequest, ChatResponse, ToolCall
 from agentcore.reasons import AttemptKind, StopReason, TurnStatus
+from agentcore.values import settle
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,10 @@ class Finish:
     error_code: str | None = None  #: such as envelope_refusal
     error_message: str = ""  #: in words, without the model's or the user's content
     envelope: Any = None  #: the accepted value of an envelope turn
+    calls: tuple[ToolCall, ...] = ()  #: whole ones, for who asked to run (`Setup.client_tools`)
+
+    def __post_init__(self) -> None:
+        settle(self, calls=tuple)
 
 
 #: What may be asked of the outside; exactly one results from each event.

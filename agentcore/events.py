@@ -60,6 +60,7 @@ class Setup:
     output_floor: int = 1  #: the smallest output limit the dialect takes
     extra: Mapping[str, Any] = field(default_factory=dict)  #: settings of the connection, and fields for the body
     approvals: Approvals | None = None  #: None: every tool may run
+    client_tools: bool | None = None  #: True: who asked runs the tools; whole calls end the turn. None: we run them
 
     def __post_init__(self) -> None:
         settle(self, tools=tuple)

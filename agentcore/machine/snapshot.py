@@ -167,7 +167,7 @@ class Snapshot:
         """Whether going on from here would begin another iteration."""
         if self.state is State.EVALUATE_CONTINUATION:
             return True
-        return self.state is State.EVALUATE_STOP and bool(self.calls)
+        return self.state is State.EVALUATE_STOP and bool(self.calls) and not self.asked.client_tools
 
     def error_context(self) -> ErrorContext:
         """The error being judged, as the error policy sees it (spec: `AgentErrorContextResolver`)."""

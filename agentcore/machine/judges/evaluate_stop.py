@@ -12,7 +12,7 @@ from agentcore.machine.snapshot import Failure, Snapshot
 from agentcore.machine.states import Trigger
 from agentcore.messages import ChatResponse, Message, Role, ToolCall
 from agentcore.policy import Policy
-from agentcore.reasons import NormalizedStopReason, StopReason
+from agentcore.reasons import NormalizedStopReason, StopReason, TurnStatus
 from agentcore.values import replace
 
 Judge = Callable[[Snapshot, ChatResponse, Policy], Judgement]
@@ -91,6 +91,8 @@ def _tool_call(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> Ju
     ids = snapshot.call_ids | {call.id for call in calls}
     snapshot = replace(snapshot, calls=calls, call_ids=ids, repairing=None)
     outcome = evaluate(snapshot, policy)
+    if snapshot.asked.client_tools and not snapshot.cut_at_cap:
+        return _handed_out(snapshot, response, policy, outcome, repaired)
     if any(e.decision is ContinuationDecision.FORBID for e in outcome.evaluations):
         return _forbidden(snapshot, outcome, repaired)
     messages = (*snapshot.messages, *_spoken(snapshot, response, calls))
@@ -99,6 +101,22 @@ def _tool_call(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> Ju
     snapshot = replace(snapshot, messages=messages, rejected=rejected, truncated=False)
     names = ", ".join(call.name for call in calls)
     return Judgement(Trigger.TOOL_CALL, f"the model asked for {names}", _flagged(snapshot, response), outcome, observed)
+
+
+def _handed_out(
+    snapshot: Snapshot,
+    response: ChatResponse,
+    policy: Policy,
+    outcome: ContinuationOutcome,
+    repaired: tuple[Observation, ...],
+) -> Judgement:
+    """Who asked runs the tools: whole calls are an end like any other, and a Forbid has nothing to forbid."""
+    final = response.stop_reason in policy.finish_reasons
+    stop_reason = StopReason.FINISH_REASON if final else StopReason.COMPLETED
+    flagged = _flagged(snapshot, response)
+    ended = ending.finished(flagged, TurnStatus.COMPLETED, stop_reason, "completed", calls=snapshot.calls)
+    names = ", ".join(call.name for call in snapshot.calls)
+    return Judgement(Trigger.END_TURN, f"the model asked for {names}; who asked runs them", ended, outcome, repaired)
 
 
 def _forbidden(snapshot: Snapshot, outcome: ContinuationOutcome, observed: tuple[Observation, ...]) -> Judgement:
