@@ -15,7 +15,8 @@ from agentcore.providers import get_provider
 from agentcore.reasons import NormalizedStopReason
 from dashboard.agents.models import Connection, Project
 from dashboard.bench.mix import MODELS, NAMES, Mix
-from dashboard.live.calling import answer_columns, prepared_call
+from dashboard.live.calling import prepared_call
+from dashboard.live.reading import answer_columns
 from dashboard.turns.models import Turn
 from dashboard.turns.recorder import Call, CallEnd, Entry, record_step
 

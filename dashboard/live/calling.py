@@ -2,31 +2,24 @@
 
 import asyncio
 import contextlib
-import random
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
 
-from agentcore import serial
 from agentcore.commands import CallModel
-from agentcore.errors import DecodeError, ErrorType, ProviderError
-from agentcore.events import Event, ModelFailed, ModelResponded
-from agentcore.messages import ChatResponse
-from agentcore.providers.base import Provider, StreamDecoder
-from agentcore.reasons import NormalizedStopReason
+from agentcore.errors import ProviderError
+from agentcore.providers.base import Provider
 from dashboard.agents.models import Connection
 from dashboard.live.authorizing import headers_for
 from dashboard.live.offload import AWAY, PATIENCE_SECONDS, PAUSE_SECONDS
+from dashboard.live.reading import Ending, Reading
 from dashboard.live.transport import Head, Transport, TransportError
 from dashboard.turns.fields import storable_text
 from dashboard.turns.history import MESSAGE_KEYS
-from dashboard.turns.models import ANSWERED_BY
-from dashboard.turns.recorder import Call, CallEnd
+from dashboard.turns.recorder import Call
 
 FLUSH_SECONDS = 0.2  #: what a crash may cost at most: 250 ms of stream
-REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 Keep = Callable[[int, bytes, str], Awaitable[None]]  #: (n, raw bytes, text decoded from them)
 
@@ -50,25 +43,9 @@ def prepared_call(command: CallModel, provider: Provider, connection: Connection
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Ending:
-    """How a call ended: an answer, or an error with what had arrived before it."""
-
-    response: ChatResponse | None = None
-    error: ProviderError | None = None
-
-    def event(self, at: float, waited: float | None) -> Event:
-        """What the machine is told, at so many seconds; `waited`: of them in line."""
-        draw = random.random()  # noqa: S311 - jitter
-        if self.error is not None:
-            return ModelFailed(at, self.error, self.response, draw, waited)
-        assert self.response is not None, "a call ends in an answer or an error"
-        return ModelResponded(at, self.response, draw, waited)
-
-
 @dataclass(slots=True)
 class Exchange:
-    """One call under way. `partial()` may be asked at any moment; `run()` is awaited once.
+    """One call under way, whose answer is read by `reading`; `run()` is awaited once.
 
     `keep` raises one of `AWAY` while the database is away, and then is given the same piece again.
     """
@@ -80,25 +57,19 @@ class Exchange:
     transport: Transport
     keep: Keep
     seconds: float | None
-    begun: float | None = None  #: when it was made; None before
-    head: Head | None = None
-    first_token: float | None = None
-    received: int = 0
-    _decoder: StreamDecoder = field(init=False)
-    _broken: DecodeError | None = None
+    reading: Reading = field(init=False)
     _raw: bytearray = field(default_factory=bytearray)
-    _error_body: bytearray = field(default_factory=bytearray)
     _text: list[str] = field(default_factory=list)
     _pieces: int = 0
     _piece: tuple[int, bytes, str] | None = None  #: the last one, until it is known to be kept
     _flushing: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def __post_init__(self) -> None:
-        self._decoder = self.provider.stream_decoder(max_tokens=self.call.max_tokens)
+        self.reading = Reading(self.call, self.provider, self.connection.name)
 
     async def run(self) -> Ending:
         """Make the call. What arrived is kept before this returns, also when it is cancelled."""
-        self.begun = time.monotonic()
+        self.reading.begun = time.monotonic()
         headers = headers_for(self.call, self.body, self.provider, self.connection)
         if isinstance(headers, ProviderError):
             return Ending(error=headers)
@@ -126,73 +97,15 @@ class Exchange:
                 async for part in parts:
                     self._take(part)
         except TransportError as error:
-            return self._broken_off(error)
-        return self._whole()
+            return self.reading.broken_off(error)
+        return self.reading.whole()
 
     def _take(self, part: Head | bytes) -> None:
         if isinstance(part, Head):
-            self.head = part
+            self.reading.head = part
             return
-        self.received += len(part)
         self._raw += part
-        if self._failed:
-            self._error_body += part
-        elif self._broken is None:
-            self._decode(part)
-
-    def _decode(self, part: bytes) -> None:
-        try:
-            deltas = self._decoder.feed(part)
-        except DecodeError as error:
-            self._broken = error
-            return
-        if deltas and self.first_token is None:
-            self.first_token = time.monotonic()
-        self._text += [delta.text for delta in deltas if delta.text]
-
-    @property
-    def _failed(self) -> bool:
-        return self.head is not None and not 200 <= self.head.status < 300
-
-    def _whole(self) -> Ending:
-        assert self.head is not None, "an answer has a head"
-        if self.head.status in REDIRECTS:
-            return Ending(error=self._redirected(self.head))
-        if self._failed:
-            return Ending(
-                error=self.provider.decode_error(self.head.status, self.head.headers, bytes(self._error_body))
-            )
-        try:
-            if self._broken is not None:
-                raise self._broken
-            return Ending(response=self._decoder.close())
-        except DecodeError as error:
-            message = f"The answer is not what {self.provider.name} sends: {error}"
-            status = self.head.status
-            return Ending(error=ProviderError(ErrorType.VALIDATION, "not_dialect", message, status=status))
-
-    def _redirected(self, head: Head) -> ProviderError:
-        """A redirect is not followed: the key would go where nobody said it may."""
-        target = head.headers.get("location", "another address")
-        message = f"The address of connection “{self.connection.name}” redirects to {target}; correct its address."
-        return ProviderError(ErrorType.MODEL, "redirect", message, status=head.status, retryable=False)
-
-    def _broken_off(self, error: TransportError) -> Ending:
-        """A reason that was received stands, whether or not the connection outlived it."""
-        partial = self.partial()
-        if partial is not None and partial.stop_reason is not NormalizedStopReason.UNKNOWN:
-            return Ending(response=partial)
-        kind, kind_type = ("timeout", ErrorType.TIMEOUT) if error.timed_out else ("connection", ErrorType.MODEL)
-        return Ending(response=partial, error=ProviderError(kind_type, kind, str(error)))
-
-    def partial(self) -> ChatResponse | None:
-        """What has arrived so far, as far as it can be read."""
-        if not self.received or self._failed or self._broken is not None:
-            return None
-        try:
-            return self._decoder.close()
-        except DecodeError:
-            return None
+        self._text += [delta.text for delta in self.reading.take(part) if delta.text]
 
     async def _flush_regularly(self) -> None:
         while True:
@@ -222,47 +135,6 @@ class Exchange:
             if self._piece is not None:
                 await self.keep(*self._piece)
                 self._piece = None
-
-    def end(self, ending: Ending) -> CallEnd:
-        """The attempt's columns, now that it is over."""
-        now = time.monotonic()
-        begun = now if self.begun is None else self.begun
-        first = None if self.first_token is None else round((self.first_token - begun) * 1000)
-        columns = {**self._head_columns(), **_answer_columns(ending)}
-        return CallEnd(self.call.index, round((now - begun) * 1000), first, columns)
-
-    def _head_columns(self) -> dict[str, Any]:
-        if self.head is None:
-            return {}
-        content_type = storable_text(self.head.headers.get("content-type", ""))
-        return {
-            "status_code": self.head.status,
-            "response_headers": self.head.kept,
-            "content_type": content_type,
-        }
-
-
-def _answer_columns(ending: Ending) -> dict[str, Any]:
-    response, error = ending.response, ending.error or (ending.response.error if ending.response else None)
-    columns: dict[str, Any] = {"error": None if error is None else serial.to_json(error)}
-    if response is not None:
-        columns |= answer_columns(response)
-    if response is not None and response.answered_by:
-        columns["response_headers"] = {ANSWERED_BY: response.answered_by}
-    return columns
-
-
-def answer_columns(response: ChatResponse) -> dict[str, Any]:
-    """What an answer says of its attempt; shared with a take-over, which has only the answer."""
-    calls = (*response.tool_calls, *response.broken_tool_calls)
-    raw = response.raw_stop_reason
-    return {
-        "stop_reason": response.stop_reason.value,
-        "raw_stop_reason": None if raw is None else storable_text(raw),
-        "usage": None if response.usage is None else serial.to_json(response.usage),
-        "text": storable_text(response.text),
-        "tool_calls": [serial.to_json(call) for call in calls],
-    }
 
 
 def milliseconds_between(begun: datetime, now: datetime) -> int:

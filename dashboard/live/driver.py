@@ -27,12 +27,13 @@ from agentcore.machine.requests import command_of
 from agentcore.machine.states import CALLS, State
 from dashboard.conversations import line
 from dashboard.live.announcing import announce_change
-from dashboard.live.calling import answer_columns, milliseconds_between
+from dashboard.live.calling import milliseconds_between
 from dashboard.live.finding import Loaded, first_event, left_behind, load, waiting_since
 from dashboard.live.inbox import Inbox, signal_handled, signal_put_away
 from dashboard.live.models import Signal
 from dashboard.live.offload import patiently
 from dashboard.live.performing import Performer
+from dashboard.live.reading import answer_columns
 from dashboard.live.slots import Slots
 from dashboard.live.transport import Transport
 from dashboard.metrics.counters import count_step

@@ -17,8 +17,9 @@ from agentcore.providers import get_provider
 from dashboard.agents.models import Connection
 from dashboard.live import claims
 from dashboard.live.announcing import announce_draft
-from dashboard.live.calling import Ending, Exchange, prepared_call
+from dashboard.live.calling import Exchange, prepared_call
 from dashboard.live.offload import in_database
+from dashboard.live.reading import Ending
 from dashboard.live.slots import Slots
 from dashboard.live.transport import Transport
 from dashboard.turns.history import body_text
@@ -116,28 +117,28 @@ class Performer:
         ending = await self.slots.hold(
             self.connection, turn_id=self.turn_id, attempt=self.exchange.call.index, work=self.exchange.run
         )
-        self.ended = self.exchange.end(ending)
+        self.ended = self.exchange.reading.end(ending)
         return ending.event(self.clock(), self.waited())
 
     def _stand_in(self, answer: ChatResponse) -> Event:
         """What an operator answered in the model's place: nobody is called."""
         assert self.exchange is not None, "a call is prepared when its step is recorded"
-        self.ended = self.exchange.end(Ending(response=answer))
+        self.ended = self.exchange.reading.end(Ending(response=answer))
         return Ending(response=answer).event(self.clock(), None)
 
     def waited(self) -> float | None:
         """Seconds since the last record that the call in flight has stood in line; None where it had not to."""
         if self.exchange is None or not self.connection.is_limited:
             return None
-        until = time.monotonic() if self.exchange.begun is None else self.exchange.begun
+        until = time.monotonic() if self.exchange.reading.begun is None else self.exchange.reading.begun
         return round(max(0.0, until - self.recorded), 3) or None
 
     def broken_off(self) -> ChatResponse | None:
         """What had arrived of the call in flight, which ends here; None where it has ended, or nothing was read."""
         if self.exchange is None or self.ended is not None:
             return None
-        partial = self.exchange.partial()
-        self.ended = self.exchange.end(Ending(response=partial))
+        partial = self.exchange.reading.partial()
+        self.ended = self.exchange.reading.end(Ending(response=partial))
         return partial
 
     async def let_tools_finish(self) -> None:

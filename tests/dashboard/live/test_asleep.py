@@ -83,7 +83,7 @@ def test_a_driver_whose_turn_was_taken_over_stops_in_the_middle_of_its_stream(ag
         async with Transport() as transport:
             sleeper = Driver(turn.id, transport, Inbox())
             sleeping = asyncio.create_task(sleeper.drive())
-            while sleeper.performer.exchange is None or sleeper.performer.exchange.first_token is None:
+            while sleeper.performer.exchange is None or sleeper.performer.exchange.reading.first_token is None:
                 await asyncio.sleep(0.02)
             await Driver(turn.id, transport, Inbox()).drive()
             with pytest.raises(LostTurnError):
@@ -93,7 +93,7 @@ def test_a_driver_whose_turn_was_taken_over_stops_in_the_middle_of_its_stream(ag
     sleeper = asyncio.run(overtaken())
     turn.refresh_from_db()
     assert (turn.status, turn.output_text) == ("completed", ESSAY)
-    assert sleeper.performer.exchange.received < len(ESSAY) * 100
+    assert sleeper.performer.exchange.reading.received < len(ESSAY) * 100
     assert [record.seq for record in Record.objects.filter(turn_id=turn.id).order_by("seq")] == [1, 2, 3]
     assert verify(recording_of(turn)).verified
 

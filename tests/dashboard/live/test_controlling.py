@@ -72,7 +72,7 @@ def test_a_call_in_flight_is_ended_and_answered_by_an_operator(agent_of: AgentOf
             inbox = Inbox()
             driver = Driver(turn.id, transport, inbox)
             polling, driving = asyncio.create_task(inbox.run()), asyncio.create_task(driver.drive())
-            while driver.performer.exchange is None or driver.performer.exchange.first_token is None:
+            while driver.performer.exchange is None or driver.performer.exchange.reading.first_token is None:
                 await asyncio.sleep(0.02)
             await asyncio.to_thread(_closing(turn_control), turn=turn, **BY, action="change", answer={"text": "Mine."})
             await driving

@@ -202,7 +202,7 @@ async def cancel_when_it_speaks(turn: Turn) -> Turn:
         polling = asyncio.create_task(inbox.run())
         driver = Driver(turn.id, transport, inbox)
         driving_task = asyncio.create_task(driver.drive())
-        while driver.performer.exchange is None or driver.performer.exchange.first_token is None:
+        while driver.performer.exchange is None or driver.performer.exchange.reading.first_token is None:
             await asyncio.sleep(0.02)
         await asyncio.sleep(0.3)
         await in_database(turn_cancel, turn=turn, by="a tester")
@@ -277,7 +277,7 @@ async def abandon_when_it_speaks(turn: Turn) -> None:
     async with Transport() as transport:
         driver = Driver(turn.id, transport, Inbox())
         task = asyncio.create_task(driver.drive())
-        while driver.performer.exchange is None or driver.performer.exchange.first_token is None:
+        while driver.performer.exchange is None or driver.performer.exchange.reading.first_token is None:
             await asyncio.sleep(0.02)
         await asyncio.sleep(0.4)
         task.cancel()
