@@ -1,0 +1,160 @@
+"""A step of a turn as it is written down: the values, and what each table has of them, column by column.
+
+Whoever stores them, one by one through the ORM (`recorder`) or in groups (`dashboard.gateway.recording`), stores these.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from agentcore import VERSION, serial
+from agentcore.events import Event
+from agentcore.machine.advance import Step
+from agentcore.replay import Record
+from dashboard.turns.history import MESSAGE_KEYS, body_text, sha256_of
+from dashboard.turns.projection import error_of, failed_by, project
+
+CHECKPOINT_EVERY = 50  #: records
+Columns = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call about to be made: the body, the messages of it that are the turn's history, and where it goes."""
+
+    index: int
+    kind: str
+    iteration: int
+    provider: str
+    model: str
+    max_tokens: int
+    url: str
+    body: Mapping[str, Any]
+    history: Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class CallEnd:
+    """How a call ended. Milliseconds since it began; `columns` are those of the attempt that its answer fills.
+
+    `pieces`: of how many stored pieces the answer was made, by one who did not store them; None: by who did.
+    """
+
+    index: int
+    duration_ms: int
+    first_token_ms: int | None = None
+    columns: Mapping[str, Any] = field(default_factory=dict)
+    pieces: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One step to be recorded, with what belongs in the same transaction."""
+
+    turn_id: UUID
+    seq: int
+    at: datetime
+    started_at: datetime
+    event: Event
+    step: Step
+    ended: CallEnd | None = None
+    begun: Call | None = None
+
+
+def record_columns(entry: Entry, record: Record) -> Columns:
+    """The step itself."""
+    return {
+        "turn_id": entry.turn_id,
+        "seq": record.seq,
+        "at": entry.at,
+        "event": serial.event_to_json(record.event),
+        "transitions": list(record.transitions),
+        "command": record.command,
+        "observed": list(record.observed),
+        "core_version": VERSION,
+    }
+
+
+def outcomes_columns(entry: Entry, record: Record) -> Iterator[Columns]:
+    """The judgements of the step."""
+    for position, transition in enumerate(record.transitions):
+        if transition["outcome"] is not None:
+            yield outcome_columns(entry.turn_id, entry.seq, position, transition)
+
+
+def outcome_columns(turn_id: UUID, seq: int, position: int, transition: Mapping[str, Any]) -> Columns:
+    """What was judged at one transition of record `seq`; the transition has an outcome."""
+    outcome = transition["outcome"]
+    error = error_of(outcome)
+    return {
+        "turn_id": turn_id,
+        "seq": seq,
+        "position": position,
+        "state": transition["from"],
+        "decision": outcome["decision"],
+        "resolved_by": outcome["resolvedBy"],
+        "stop_reason": outcome["stopReason"],
+        "error_type": error.get("errorType"),
+        "handling": error.get("handling"),
+        "evaluations": outcome["evaluations"],
+    }
+
+
+def begun_columns(turn_id: UUID, call: Call, request: str, at: datetime) -> Columns:
+    """An attempt that begins; `request` is its body as `difference` tells it."""
+    return {
+        "turn_id": turn_id,
+        "index": call.index,
+        "kind": call.kind,
+        "iteration": call.iteration,
+        "provider": call.provider,
+        "model": call.model,
+        "max_tokens": call.max_tokens,
+        "request": request,
+        "request_sha256": sha256_of(body_text(dict(call.body))),
+        "request_url": call.url,
+        "started_at": at,
+    }
+
+
+def ended_columns(ended: CallEnd) -> Columns:
+    """What an attempt's end adds to it."""
+    return {"duration_ms": ended.duration_ms, "first_token_ms": ended.first_token_ms, **ended.columns}
+
+
+def checkpoint_columns(entry: Entry) -> Columns:
+    """All the turn knows after the step."""
+    snapshot = serial.to_json(entry.step.snapshot)
+    return {"turn_id": entry.turn_id, "seq": entry.seq, "snapshot": snapshot, "core_version": VERSION}
+
+
+def turn_columns(entry: Entry, record: Record) -> Columns:
+    """What the step changes in the turn's row."""
+    columns = project(entry.step.snapshot, seq=entry.seq, started_at=entry.started_at, at=entry.at)
+    if (error_type := failed_by(record.transitions)) is not None:
+        columns["error_type"] = error_type
+    return columns
+
+
+def difference(call: Call, stored: Sequence[str]) -> tuple[str, list[str]]:
+    """The call's body with its messages told as the turn's first n and a tail, and what is to be added to the turn's.
+
+    `stored`: the messages the turn has, as JSON texts.
+    """
+    key = next((key for key in MESSAGE_KEYS if isinstance(call.body.get(key), list)), None)
+    if key is None:
+        return body_text(dict(call.body)), []
+    history = [json.dumps(message, separators=(",", ":")) for message in call.history]
+    shared = _shared_prefix(stored, history)
+    new = history[shared:] if shared == len(stored) else []
+    shared += len(new)
+    told = {"history": shared, "tail": call.body[key][shared:]}
+    return body_text({name: told if name == key else value for name, value in call.body.items()}), new
+
+
+def _shared_prefix(left: Sequence[str], right: Sequence[str]) -> int:
+    pairs = zip(left, right, strict=False)
+    return next((n for n, (one, other) in enumerate(pairs) if one != other), min(len(left), len(right)))
