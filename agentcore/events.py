@@ -111,10 +111,11 @@ class ModelFailed:
 
 @dataclass(frozen=True, slots=True)
 class Interrupted:
-    """The worker that performed the command is gone; another has taken the turn over."""
+    """The worker that performed the command is gone; another has taken the turn over, or ends it as `lost`."""
 
     at: float  #: seconds since the turn started
     partial: ChatResponse | None = None  #: what had arrived of the call in flight
+    lost: str = ""  #: why the turn cannot go on, in words; empty: it goes on, its command given again
 
 
 @dataclass(frozen=True, slots=True)

@@ -149,10 +149,19 @@ def _interrupted(snapshot: Snapshot, event: Interrupted, policy: Policy) -> Inta
     kept, observed = snapshot, tuple[Observation, ...]()
     if snapshot.state in CALLS:
         kept = keep_partial(count_attempt(snapshot, event.partial), event.partial, policy, repeats_from=1)
+        observed = (_ended(snapshot, event.partial),)
+    if event.lost:
+        return Trigger.LOST, _lost(kept, event.lost), event.lost, (*observed, *_repair_given_up(snapshot))
+    if snapshot.state in CALLS:
         assert kept.call is not None, "a call was in flight"
         kept = replace(kept, call=retry_call(kept, kept.call.kind))
-        observed = (_ended(snapshot, event.partial),)
     return Trigger.INTERRUPTED, kept, "another worker took the turn over", observed
+
+
+def _lost(snapshot: Snapshot, why: str) -> Snapshot:
+    notice = f"This turn was interrupted and cannot go on: {why} What had been said is kept."
+    more = {"error_code": "interrupted", "error_message": why, "notice": notice}
+    return ending.finished(snapshot, TurnStatus.INTERRUPTED, StopReason.ERROR, "interrupted", **more)
 
 
 def _tools_returned(snapshot: Snapshot, event: ToolsReturned) -> Intake:

@@ -8,7 +8,7 @@ _START = "[*]"
 
 #: Moves that every waiting state has, or that lead to and from `held`; drawn, they would hide all others.
 _EVERYWHERE = frozenset(
-    {Trigger.CANCEL, Trigger.BREAKPOINT, Trigger.INTERRUPTED, Trigger.OPERATOR_ACTED, *RELEASES.values()}
+    {Trigger.CANCEL, Trigger.BREAKPOINT, Trigger.INTERRUPTED, Trigger.LOST, Trigger.OPERATOR_ACTED, *RELEASES.values()}
 )
 
 
@@ -43,8 +43,8 @@ def page() -> str:
         "One event moves the machine through deciding states to the next waiting or terminal state; what is not in the "
         f"table cannot happen.\n\n{listed}\n\n"
         f"```mermaid\n{mermaid()}```\n\n"
-        "Not drawn: `cancel` from every waiting state to `abort`; `breakpoint` from every deciding state to `held`, "
-        "and the release back; `interrupted` and `operator_acted`, which give a state's command again.\n\n"
+        "Not drawn: `cancel` from every waiting state to `abort`, and `lost` from all of them but `held`; "
+        "`breakpoint` from every deciding state to `held`, and the release back; `interrupted` and `operator_acted`, which give a state's command again.\n\n"
         f"## Every transition\n\n{markdown_table()}"
     )
 

@@ -36,6 +36,7 @@ class Trigger(StrEnum):
     RESPONDED = "responded"  #: the model answered
     FAILED = "failed"  #: a call failed
     INTERRUPTED = "interrupted"  #: the worker of the command is gone
+    LOST = "lost"  #: the worker of the command is gone, and nobody waits for the turn any more
     OPERATOR_ACTED = "operator_acted"  #: a person changed something
     CANCEL = "cancel"  #: a person ended the turn
     END_TURN = "end_turn"  #: a natural end
@@ -124,6 +125,7 @@ def _call(state: State) -> dict[Trigger, State]:
         Trigger.FAILED: State.EVALUATE_ERROR,
         Trigger.INTERRUPTED: state,
         Trigger.OPERATOR_ACTED: state,
+        Trigger.LOST: State.ABORT,
         Trigger.CANCEL: State.ABORT,
     }
 
@@ -136,12 +138,14 @@ TRANSITIONS: Mapping[State, Mapping[Trigger, State]] = {
         Trigger.TOOLS_RETURNED: State.EVALUATE_CONTINUATION,
         Trigger.INTERRUPTED: State.EXECUTE_TOOLS,
         Trigger.OPERATOR_ACTED: State.EXECUTE_TOOLS,
+        Trigger.LOST: State.ABORT,
         Trigger.CANCEL: State.ABORT,
     },
     State.BACKOFF: {
         **{trigger: call for call, trigger in RETRIES.items()},
         Trigger.INTERRUPTED: State.BACKOFF,
         Trigger.OPERATOR_ACTED: State.BACKOFF,
+        Trigger.LOST: State.ABORT,
         Trigger.CANCEL: State.ABORT,
     },
     State.HELD: {

@@ -2,6 +2,8 @@
 
 Signal      what a person wants of a running turn; the driver alone writes history, a signal is how others reach it
 CallSlot    a call of a connection with limits: its place in line, then its slot
+Process     a process that runs turns itself, for callers who wait; heard of each second
+OwnedTurn   a turn under way in such a process: no job, and nobody to go on with it should the process be gone
 """
 
 from django.db import models
@@ -58,3 +60,23 @@ class CallSlot(models.Model):
 
     def __str__(self) -> str:
         return f"attempt {self.attempt} of {self.turn_id}"
+
+
+class Process(models.Model):
+    """Deleted when it ends in order, and when it was not heard of for too long: then its turns are ended as lost."""
+
+    id = models.UUIDField(primary_key=True)
+    seen_at = models.DateTimeField(db_default=Now())  #: a lease, by the database's clock
+
+    def __str__(self) -> str:
+        return f"process {self.id}"
+
+
+class OwnedTurn(models.Model):
+    """Deleted with the record that ends the turn. No foreign keys: a turn is lost whose process is not there."""
+
+    turn_id = models.UUIDField(primary_key=True)
+    process_id = models.UUIDField(db_index=True)
+
+    def __str__(self) -> str:
+        return f"turn {self.turn_id} of process {self.process_id}"

@@ -57,7 +57,8 @@ def orphans_requeue() -> int:
     return len(orphans)
 
 
-#: Turns queued or running for a while, whose job is neither waiting nor being done; who waits in line has none.
+#: Turns queued or running for a while, whose job is neither waiting nor being done; who waits in line has none, nor has
+#: one that a process runs itself.
 ORPHANS = """
     SELECT turn.id FROM turns_turn turn
      WHERE turn.status IN ('queued', 'running')
@@ -65,6 +66,7 @@ ORPHANS = """
        AND NOT EXISTS (
              SELECT 1 FROM procrastinate_jobs job
               WHERE job.lock = turn.id::text AND job.status IN ('todo', 'doing'))
+       AND NOT EXISTS (SELECT 1 FROM live_ownedturn owned WHERE owned.turn_id = turn.id)
        AND NOT EXISTS (
              SELECT 1 FROM turns_turn before
               WHERE before.conversation_id = turn.conversation_id AND before.position < turn.position

@@ -25,6 +25,7 @@ from dashboard.turns.models import (
     Attempt,
     AttemptChunk,
     Checkpoint,
+    ClientRequest,
     Outcome,
     Record,
     ToolClaim,
@@ -36,7 +37,9 @@ from dashboard.turns.tags import MOST_TAGS, tags_clean
 
 BATCH = 500  #: turns of one transaction
 #: All that carries a turn's id.
-HISTORY = (Record, Outcome, AttemptChunk, Attempt, TurnMessage, Checkpoint, ToolClaim, Signal, GatewayCall)
+HISTORY = (
+    Record, Outcome, AttemptChunk, Attempt, TurnMessage, ClientRequest, Checkpoint, ToolClaim, Signal, GatewayCall
+)  # fmt: skip
 
 Chosen = Sequence[UUID] | TimelineFilters  #: turns by id, or all that the filters let through
 

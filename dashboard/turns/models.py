@@ -6,6 +6,7 @@ Outcome         one row per judgement of the history, for finding and counting
 Attempt         one call of the model, as it was sent and answered
 AttemptChunk    the answer's raw bytes, as they came; append-only, until their time is over (`Turn.keep_raw_days`)
 TurnMessage     the conversation in the provider's form, once per turn; attempts refer to it
+ClientRequest   what a client of the gateway sent, verbatim; append-only
 Checkpoint      a snapshot every so many records, so that a long history folds quickly
 ToolClaim       a tool that was started, whether or not it came back
 Cohort          what turns that are alike in every facet have in common; kept by the database (migration 0007)
@@ -270,6 +271,16 @@ class TurnMessage(models.Model):
 
     class Meta:
         ordering = ["turn_id", "n"]
+
+
+class ClientRequest(models.Model):
+    """The body of the request that a turn answers, byte for byte."""
+
+    turn_id = models.UUIDField(primary_key=True)
+    body = models.BinaryField()
+
+    def __str__(self) -> str:
+        return f"request of {self.turn_id}"
 
 
 class ToolClaim(models.Model):

@@ -237,6 +237,10 @@ def interrupted(partial: str | None = None) -> Event:
     return Interrupted(0.0, None if partial is None else ChatResponse(partial, usage=usage(4)))
 
 
+def lost(partial: str | None = None, why: str = "Its process is gone.") -> Event:
+    return Interrupted(0.0, None if partial is None else ChatResponse(partial, usage=usage(4)), lost=why)
+
+
 def cancelled(partial: str | None = None, by: str = "ada") -> Event:
     return CancelRequested(0.0, by, None if partial is None else ChatResponse(partial, usage=usage(4)))
 

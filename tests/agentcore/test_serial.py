@@ -213,6 +213,7 @@ def test_an_empty_word_is_not_no_word():
 def test_what_is_empty_by_default_is_left_out():
     assert event_to_json(WokeUp(1.0)) == {"type": "woke_up", "at": 1.0}
     assert event_to_json(Interrupted(1.0)) == {"type": "interrupted", "at": 1.0}
+    assert event_to_json(Interrupted(1.0, lost="Gone.")) == {"type": "interrupted", "at": 1.0, "lost": "Gone."}
     assert to_json(Message(Role.USER, "hi")) == {"role": "user", "text": "hi"}
     assert to_json(Snapshot())["state"] == "idle"
 

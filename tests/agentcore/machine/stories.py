@@ -14,6 +14,7 @@ from tests.agentcore.playbook import (
     ended,
     error,
     interrupted,
+    lost,
     operator,
     paused,
     released,
@@ -60,7 +61,7 @@ _OUT_OF_CALLS: tuple[Story, ...] = tuple(
     lambda into=into, out=out: into() >> out
     for state, into in WAITING_STORIES.items()
     if state.value.startswith("request")
-    for out in (ended("x"), error(), interrupted(), operator(), cancelled())
+    for out in (ended("x"), error(), interrupted(), lost(), operator(), cancelled())
 )
 
 STORIES: tuple[Story, ...] = (
@@ -68,6 +69,8 @@ STORIES: tuple[Story, ...] = (
     lambda: asked() >> truncated("a") >> error() >> woke_up(),
     lambda: asked() >> error() >> interrupted() >> operator() >> woke_up(),
     lambda: asked() >> error() >> cancelled(),
+    lambda: asked() >> error() >> lost(),
+    lambda: asked() >> called(call()) >> lost(),
     lambda: asked() >> cut_call() >> error() >> woke_up(),
     lambda: envelope() >> ended("{}") >> error() >> woke_up(),
     lambda: asked() >> called(call()) >> interrupted() >> operator() >> cancelled(),

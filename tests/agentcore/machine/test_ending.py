@@ -24,6 +24,7 @@ from tests.agentcore.playbook import (
     error,
     finish,
     interrupted,
+    lost,
     malformed_call,
     operator,
     paused,
@@ -147,6 +148,8 @@ OBSERVED = {
     "really a stop reason": (error(stop_reason=R.CONTEXT_WINDOW_EXCEEDED), "context_window_exceeded", None),
     "taken over": (interrupted(), "unknown", None),
     "taken over with text": (interrupted("a"), "unknown", None),
+    "lost": (lost(), "unknown", None),
+    "lost with text": (lost("a"), "unknown", None),
     "cancelled": (cancelled(), "cancelled", None),
     "cancelled with text": (cancelled("a"), "cancelled", None),
 }

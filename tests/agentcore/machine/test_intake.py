@@ -16,6 +16,7 @@ from agentcore import (
     TurnStatus,
 )
 from agentcore.events import Breakpoint, Interrupted, OperatorAction, ToolResult, ToolsReturned
+from agentcore.verdict import verdict
 from tests.agentcore.machine.stories import WAITING_STORIES
 from tests.agentcore.playbook import (
     Playbook,
@@ -24,11 +25,13 @@ from tests.agentcore.playbook import (
     call_model,
     called,
     cancelled,
+    cut_call,
     ended,
     error,
     finish,
     hold,
     interrupted,
+    lost,
     operator,
     released,
     run_tools,
@@ -263,3 +266,19 @@ def test_a_number_that_cannot_be_judged_by_is_refused_when_it_comes_not_when_it_
 def test_a_limit_that_may_be_absent_may_be_lifted():
     story = Playbook(max_total_tokens=10) >> started() >> operator(limits={"max_total_tokens": None})
     assert story.snapshot.limits.max_total_tokens is None
+
+
+@pytest.mark.parametrize("said", [None, "half an answer"])
+def test_a_lost_turn_ends_interrupted_with_what_had_arrived(said):
+    story = Playbook() >> started() >> lost(said, "The process that served it is gone.")
+    end = story.snapshot.end
+    assert story.snapshot.state is State.ABORT
+    assert (end.status, end.stop_reason, end.terminal_reason) == ("interrupted", "error", "interrupted")
+    assert end.output_text == (said or "")
+    assert end.error_message == "The process that served it is gone."
+    assert verdict(story.snapshot).startswith("Interrupted: The process that served it is gone.")
+
+
+def test_a_tool_repair_that_is_lost_is_observed_as_not_made():
+    story = Playbook() >> started() >> cut_call() >> lost()
+    assert [(o["repair_attempted"], o["success"]) for o in story.observed("tool_payload_repair")] == [(True, False)]

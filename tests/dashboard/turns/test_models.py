@@ -8,7 +8,7 @@ from django.db import IntegrityError, connection, models, transaction
 
 from dashboard.agents import selectors
 from dashboard.turns.ids import new_id
-from dashboard.turns.models import Attempt, AttemptChunk, Outcome, Record, Turn, TurnMessage
+from dashboard.turns.models import Attempt, AttemptChunk, ClientRequest, Outcome, Record, Turn, TurnMessage
 
 pytestmark = pytest.mark.django_db
 
@@ -25,6 +25,7 @@ ROWS: dict[type[models.Model], dict[str, object]] = {
         "stop_reason": "completed",
     },
     TurnMessage: {"n": 0, "wire": "{}"},
+    ClientRequest: {"body": b"{}"},
     Attempt: {
         "index": 1,
         "kind": "initial",
@@ -38,7 +39,7 @@ ROWS: dict[type[models.Model], dict[str, object]] = {
         "started_at": NOW,
     },
 }
-APPEND_ONLY = [Record, AttemptChunk, Outcome, TurnMessage]
+APPEND_ONLY = [Record, AttemptChunk, Outcome, TurnMessage, ClientRequest]
 
 
 def make(model: type[models.Model]) -> models.Model:
