@@ -5,6 +5,7 @@ slow, hangs or is away neither stops a turn nor slows it; pages look by themselv
 """
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from uuid import UUID
 from weakref import WeakKeyDictionary
@@ -39,8 +40,20 @@ def turn_group(turn_id: UUID) -> str:
 
 async def announce_change(turn_id: UUID, seq: int) -> None:
     """A record has been committed."""
-    message: Message = {"type": "turn.changed", "turn": str(turn_id), "seq": seq}
+    message = _changed(turn_id, seq)
     _say({turn_group(turn_id): message, TIMELINE_GROUP: message})
+
+
+def announce_group(changed: Mapping[UUID, int], *, last: UUID) -> None:
+    """Many records have been committed: the timeline hears of it once, the pages of turns under way of theirs.
+
+    `changed`: the last record of each turn that somebody may be looking at. In an event loop.
+    """
+    _say({turn_group(turn): _changed(turn, seq) for turn, seq in changed.items()} | {TIMELINE_GROUP: _changed(last, 0)})
+
+
+def _changed(turn_id: UUID, seq: int) -> Message:
+    return {"type": "turn.changed", "turn": str(turn_id), "seq": seq}
 
 
 async def announce_draft(turn_id: UUID, attempt: int) -> None:

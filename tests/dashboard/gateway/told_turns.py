@@ -1,0 +1,128 @@
+"""Turns as the gateway tells the recorder of them, made by the machine itself."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from agentcore import serial
+from agentcore.commands import CallModel
+from agentcore.events import Event, ModelResponded, Setup, Started
+from agentcore.machine.advance import Step, advance
+from agentcore.machine.snapshot import Snapshot
+from agentcore.messages import ChatResponse, Message, Role, TokenUsage
+from agentcore.policy import Policy
+from agentcore.providers import get_provider
+from agentcore.reasons import NormalizedStopReason
+from dashboard.agents.models import Connection
+from dashboard.agents.selectors import project_default
+from dashboard.gateway.recording import NewTurn, Recorder, Told
+from dashboard.live.calling import prepared_call
+from dashboard.live.reading import answer_columns
+from dashboard.turns.ids import new_id
+from dashboard.turns.models import Turn
+from dashboard.turns.recorder import CallEnd, Entry
+
+NOWHERE = Connection(name="nowhere", base_url="http://127.0.0.1:9/v1")
+AT = datetime(2026, 11, 20, 12, tzinfo=UTC)
+BODY = b'{"model":"m", "messages":[{"role":"user","content":"Say it."}]}'
+ODD = "nul \x00, lone \ud800, private \ue000, plain é"
+TOLD = Told(
+    status=200, finish_reason="stop", source="finish_reason", continued=False, disconnected=False, overhead_us=9
+)
+
+
+@dataclass(frozen=True, slots=True)
+class StandIn:
+    """A ruling, as far as it is stored."""
+
+    policy: Policy = field(default_factory=lambda: Policy(max_tokens=40))
+    sources: Any = None
+    version_id: UUID | None = None
+
+    @property
+    def stored(self) -> Any:
+        return serial.to_json(self.policy)
+
+
+def cut(text: str) -> ChatResponse:
+    reason = NormalizedStopReason.MAX_TOKENS
+    return ChatResponse(text, usage=TokenUsage(9, 40), stop_reason=reason, raw_stop_reason="length")
+
+
+def ended(text: str) -> ChatResponse:
+    reason = NormalizedStopReason.END_TURN
+    return ChatResponse(text, usage=TokenUsage(9, 7), stop_reason=reason, raw_stop_reason="stop")
+
+
+@dataclass(slots=True)
+class Story:
+    """A turn with these answers; `steps()` are its entries, each with the piece that came before it."""
+
+    answers: list[ChatResponse]
+    prompt: str = "Say it."
+    id: UUID = field(default_factory=new_id)
+    ruling: StandIn = field(default_factory=StandIn)
+    #: What goes into the database through it, once told.
+    entries: list[Entry] = field(default_factory=list)
+
+    def new_turn(self, project_id: Any = None) -> NewTurn:
+        return NewTurn(
+            id=self.id,
+            project_id=project_id or project_default().pk,
+            agent_id=None,
+            agent_name="told",
+            provider="openai",
+            model="m",
+            max_tokens=40,
+            input_text=self.prompt,
+            started=self.started(),
+            ruling=self.ruling,
+            body=BODY,
+            created_at=AT,
+            created_by_id=None,
+            caller="a key",
+            key_id=None,
+            mode="continue",
+            stream=True,
+            n=1,
+        )
+
+    def started(self) -> Started:
+        return Started(0.0, Setup(str(self.id), "openai", "m", 40), (Message(Role.USER, self.prompt),))
+
+    def steps(self) -> Iterator[tuple[tuple[int, bytes, str] | None, Entry]]:
+        """The piece that came before a step, and the step."""
+        step = advance(Snapshot(), self.started(), self.ruling.policy)
+        yield None, self._entry(1, self.started(), step, None)
+        for seq, answer in enumerate(self.answers, start=2):
+            call = step.snapshot.spent.attempts
+            event = ModelResponded(float(seq), replace(answer, provider="openai", model="m"))
+            step = advance(step.snapshot, event, self.ruling.policy)
+            columns = {"status_code": 200, "response_headers": {"x": ODD}, **answer_columns(answer)}
+            piece = (call, answer.text.encode("utf-8", "surrogatepass"), answer.text)
+            yield piece, self._entry(seq, event, step, CallEnd(call, 900, 100, columns))
+
+    def _entry(self, seq: int, event: Event, step: Step, end: CallEnd | None) -> Entry:
+        begun = None
+        if isinstance(step.command, CallModel):
+            provider = get_provider("openai")
+            begun = prepared_call(step.command, provider, NOWHERE, step.snapshot.iteration)
+        return Entry(self.id, seq, AT + timedelta(seconds=event.at), AT, event, step, end, begun)
+
+    def turn(self) -> Turn:
+        return Turn.objects.get(id=self.id)
+
+
+async def tell(recorder: Recorder, story: Story, new: NewTurn, *, one_by_one: bool = False) -> None:
+    """All of it; `one_by_one`: each step once the last one is stored."""
+    recorder.open(new)
+    for piece, entry in story.steps():
+        if piece is not None:
+            recorder.piece(story.id, piece[0], 1, piece[1], piece[2], entry.at)
+        recorder.step(entry)
+        if one_by_one:
+            await recorder.committed(story.id)
+    recorder.told(story.id, TOLD)
+    await recorder.committed(story.id)
