@@ -1,4 +1,4 @@
-"""The ASGI application: static files, then Django, over http; the Channels consumers over websockets."""
+"""The ASGI application: the gateway, static files, then Django, over http; the Channels consumers over websockets."""
 
 import os
 
@@ -10,7 +10,8 @@ _django = get_asgi_application()
 
 # Only now are the apps loaded that these import.
 from dashboard.accounts.websocket import AccessStack  # noqa: E402
+from dashboard.gateway.app import Gateway  # noqa: E402
 from dashboard.runtime.sockets import router  # noqa: E402
 from dashboard.runtime.static_files import with_static_files  # noqa: E402
 
-application = ProtocolTypeRouter({"http": with_static_files(_django), "websocket": AccessStack(router())})
+application = ProtocolTypeRouter({"http": Gateway(with_static_files(_django)), "websocket": AccessStack(router())})

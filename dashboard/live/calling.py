@@ -3,9 +3,10 @@
 import asyncio
 import contextlib
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Any
 
 from agentcore.commands import CallModel
 from agentcore.errors import ProviderError
@@ -24,10 +25,16 @@ FLUSH_SECONDS = 0.2  #: what a crash may cost at most: 250 ms of stream
 Keep = Callable[[int, bytes, str], Awaitable[None]]  #: (n, raw bytes, text decoded from them)
 
 
-def prepared_call(command: CallModel, provider: Provider, connection: Connection, iteration: int) -> Call:
-    """What the recorder is told of a call before it is made."""
+def prepared_call(
+    command: CallModel,
+    provider: Provider,
+    connection: Connection,
+    iteration: int,
+    verbatim: Mapping[str, Any] | None = None,
+) -> Call:
+    """What the recorder is told of a call before it is made. `verbatim`: a body sent in place of the codec's."""
     request = command.request
-    body = provider.encode_request(request)
+    body = provider.encode_request(request) if verbatim is None else verbatim
     history = provider.encode_request(replace(request, continuation=None)) if request.continuation else body
     messages = next(history[key] for key in MESSAGE_KEYS if key in history)
     return Call(

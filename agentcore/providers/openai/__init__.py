@@ -12,7 +12,8 @@ class OpenAI(Codec):
     """The codec. `ChatRequest.extra` may steer it; all other keys go into the body.
 
     `hint_role` (default `system`) is the role of a continuation's hint; `max_tokens_field` (default `max_tokens`;
-    OpenAI's reasoning models want `max_completion_tokens`) the key of the cap. One of these, where true, says that the
+    OpenAI's reasoning models want `max_completion_tokens`) the key of the cap; `uncapped`, where true, leaves it to the
+    server. One of these, where true, says that the
     server goes on writing a last assistant message, so that no hint is sent: `prefill` (llama.cpp, Groq) with nothing
     more to say, `prefix` (Mistral, DeepSeek) by that flag on the message, `continue_final_message` (vLLM) by that flag
     and `add_generation_prompt: false` in the body.

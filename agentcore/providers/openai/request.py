@@ -11,6 +11,9 @@ from agentcore.providers.wire.history import History
 _CAPS = ("max_tokens", "max_completion_tokens")  # a body with both is a 400
 _NEED_TOOLS = ("tool_choice", "parallel_tool_calls")  # a body with these and without tools is one, too
 
+_TOLD = frozenset({"user", "system", "developer"})
+_RESULTS = frozenset({"tool"})
+
 
 def encode_request(request: ChatRequest) -> dict[str, Any]:
     """The body. `extra` may replace what is optional, never the model, the messages, the cap or the framing."""
@@ -20,7 +23,8 @@ def encode_request(request: ChatRequest) -> dict[str, Any]:
     body = {key: value for key, value in body.items() if key not in refused}
     body["model"] = request.model
     body["messages"] = list(_messages(request))
-    body[_setting(request.extra, "max_tokens_field", "max_tokens")] = request.max_tokens
+    if not request.extra.get("uncapped"):
+        body[_setting(request.extra, "max_tokens_field", "max_tokens")] = request.max_tokens
     if request.stream:
         body["stream"] = True
     else:
@@ -60,12 +64,19 @@ def _messages(request: ChatRequest) -> Iterator[dict[str, Any]]:
         if message.role is Role.ASSISTANT:
             yield _assistant(message, history)
         elif message.role is not Role.TOOL:
-            yield {"role": message.role.value, "content": message.text}
+            yield _verbatim(message, _TOLD) or {"role": message.role.value, "content": message.text}
         elif history.has_call(message):
-            yield {"role": "tool", "tool_call_id": message.tool_call_id, "content": message.text}
+            result = {"role": "tool", "tool_call_id": message.tool_call_id, "content": message.text}
+            yield _verbatim(message, _RESULTS) or result
     prefix = {"prefix": True} if _is_gone_on_with(request, "prefix") else {}  # Mistral's and DeepSeek's way
     for role, text in by_hint_message(request):
         yield {"role": role, "content": text, **prefix}
+
+
+def _verbatim(message: Message, roles: frozenset[str]) -> dict[str, Any] | None:
+    """A message as a client of this API wrote it: with images, names, parts that text does not say."""
+    echo = message.echo
+    return echo if isinstance(echo, dict) and echo.get("role") in roles else None
 
 
 def _assistant(message: Message, history: History) -> dict[str, Any]:

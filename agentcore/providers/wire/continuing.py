@@ -9,7 +9,15 @@ from agentcore.providers.wire.shapes import mapping
 
 #: Keys of `ChatRequest.extra` that steer the codecs and are not sent.
 SETTINGS = frozenset(
-    {"hint_role", "max_tokens_field", "prefill", "prefix", "continue_final_message", "add_generation_prompt"}
+    {
+        "hint_role",
+        "max_tokens_field",
+        "prefill",
+        "prefix",
+        "continue_final_message",
+        "add_generation_prompt",
+        "uncapped",
+    }
 )
 # Claude's family and version in its names, also on Bedrock; older names have the version first, later ones a date.
 _CLAUDE = re.compile(r"claude-(?:(?:opus|sonnet|haiku)-(\d{1,2})(?!\d)(?:-(\d{1,2})(?!\d))?|(fable|mythos))")

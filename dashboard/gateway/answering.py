@@ -1,0 +1,146 @@
+"""Answers in the OpenAI API's form: one body, or the chunks of a stream, in its order. Pure.
+
+role → content and calls → finish → usage (where asked for, with `choices: []`) → `[DONE]`. Chunks are pieced together
+from bytes prepared once per answer: a stream is thousands of them.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from json.encoder import encode_basestring_ascii as quoted
+from typing import Any
+
+from agentcore.messages import TokenUsage, ToolCall
+from agentcore.providers.wire.calls import encode_call
+from dashboard.gateway.faults import Fault
+from dashboard.gateway.reasons import FUNCTION_CALL, Said
+
+DONE = b"data: [DONE]\n\n"
+KEEP_ALIVE = b": keep-alive\n\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """What every part of one answer says of itself. `created`: seconds since 1970."""
+
+    id: str
+    created: int
+    model: str
+
+
+def body_of(named: Named, said: Said, usage: TokenUsage | None) -> bytes:
+    """A whole answer. Usage that the provider did not count is not made up: it is left out."""
+    message: dict[str, Any] = {"role": "assistant", "content": said.text, "refusal": said.refusal}
+    message |= _called(said)
+    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": said.finish_reason}
+    body: dict[str, Any] = {
+        "id": named.id,
+        "object": "chat.completion",
+        "created": named.created,
+        "model": named.model,
+        "choices": [choice],
+    }
+    if usage is not None:
+        body["usage"] = usage_of(usage)
+    return json.dumps(body, separators=(",", ":")).encode()
+
+
+def _called(said: Said) -> dict[str, Any]:
+    if not said.calls:
+        return {}
+    if said.finish_reason == FUNCTION_CALL:
+        return {"function_call": encode_call(said.calls[0])["function"]}
+    return {"tool_calls": [encode_call(call) for call in said.calls]}
+
+
+def usage_of(usage: TokenUsage) -> dict[str, Any]:
+    """Tokens under their names here."""
+    return {
+        "prompt_tokens": usage.input_tokens,
+        "completion_tokens": usage.output_tokens,
+        "total_tokens": usage.input_tokens + usage.output_tokens,
+        "prompt_tokens_details": {"cached_tokens": usage.cached_tokens},
+        "completion_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
+    }
+
+
+def total_of(usages: Sequence[TokenUsage | None]) -> TokenUsage | None:
+    """What all attempts used together; None where the provider did not count one of them."""
+    counted = [usage for usage in usages if usage is not None]
+    if not counted or len(counted) < len(usages):
+        return None
+    return TokenUsage(
+        sum(usage.input_tokens for usage in counted),
+        sum(usage.output_tokens for usage in counted),
+        sum(usage.reasoning_tokens for usage in counted),
+        sum(usage.cached_tokens for usage in counted),
+    )
+
+
+class Chunks:
+    """The chunks of one stream. The first one that says anything is preceded by the role."""
+
+    def __init__(self, named: Named, *, include_usage: bool) -> None:
+        about = f'"id":{quoted(named.id)},"object":"chat.completion.chunk","created":{named.created}'
+        self._head = f'data: {{{about},"model":{quoted(named.model)},"choices":['.encode()
+        usage = ',"usage":null' if include_usage else ""
+        self._open = self._head + b'{"index":0,"delta":'
+        self._close = f',"logprobs":null,"finish_reason":null}}]{usage}}}\n\n'.encode()
+        self._end = usage.encode()
+        self._spoken = False
+
+    def text(self, text: str) -> bytes:
+        """More of the answer."""
+        return self._role('""') + self._open + b'{"content":' + quoted(text).encode() + b"}" + self._close
+
+    def reasoning(self, text: str) -> bytes:
+        """What the model thinks aloud, under the name that most servers give it."""
+        return self._role('""') + self._open + b'{"reasoning_content":' + quoted(text).encode() + b"}" + self._close
+
+    def end(self, said: Said) -> bytes:
+        """Refusal, calls and the finish; the text has been told before."""
+        role = self._role("null" if said.text is None else '""')
+        deltas = b"".join(self._open + delta + self._close for delta in _deltas(said))
+        reason = quoted(said.finish_reason).encode()
+        finish = self._open + b'{},"logprobs":null,"finish_reason":' + reason + b"}]" + self._end + b"}\n\n"
+        return role + deltas + finish
+
+    def usage(self, usage: TokenUsage) -> bytes:
+        """The chunk of usage, which has no choice."""
+        counted = json.dumps(usage_of(usage), separators=(",", ":"))
+        return self._head + f'],"usage":{counted}}}\n\n'.encode()
+
+    def _role(self, content: str) -> bytes:
+        if self._spoken:
+            return b""
+        self._spoken = True
+        role = f'{{"role":"assistant","content":{content},"refusal":null}}'.encode()
+        return self._open + role + self._close
+
+
+def _deltas(said: Said) -> Iterator[bytes]:
+    if said.refusal is not None:
+        yield b'{"refusal":' + quoted(said.refusal).encode() + b"}"
+    if said.finish_reason == FUNCTION_CALL:
+        yield _json({"function_call": encode_call(said.calls[0])["function"]})
+    else:
+        for index, call in enumerate(said.calls):
+            yield _json({"tool_calls": [_indexed(index, call)]})
+
+
+def _indexed(index: int, call: ToolCall) -> dict[str, Any]:
+    return {"index": index, **encode_call(call)}
+
+
+def _json(value: dict[str, Any]) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+def fault_event(fault: Fault) -> bytes:
+    """An error in the middle of a stream; nothing follows it."""
+    return b"data: " + fault.body() + b"\n\n"
+
+
+def comment(words: str) -> bytes:
+    """A line that clients skip."""
+    return f": whystop {words}\n\n".encode("ascii", "replace")

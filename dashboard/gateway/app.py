@@ -1,0 +1,158 @@
+"""The gateway's addresses, as an ASGI application in front of Django's: `/v1/chat/completions` and `/v1/models`.
+
+Everything else under `/v1/` goes on as it came. Strangers are answered before anything is read of what they ask.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from dataclasses import dataclass, field
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import structlog
+
+from dashboard.gateway import keys, serving
+from dashboard.gateway.asking import read_request
+from dashboard.gateway.beginning import begin, refused
+from dashboard.gateway.driving import House
+from dashboard.gateway.faults import Fault
+from dashboard.gateway.keys import Caller, Refusal
+from dashboard.gateway.listing import models_of
+from dashboard.gateway.outgoing import Outgoing, Send
+from dashboard.gateway.receiving import Receive, departure, read_body
+from dashboard.gateway.recording import Recorder
+from dashboard.gateway.routing import Routes
+from dashboard.gateway.schemas import schema_fault
+from dashboard.live.slots import Slots
+from dashboard.live.transport import Transport
+from dashboard.turns.ids import new_id
+
+log = structlog.get_logger(__name__)
+
+COMPLETIONS, MODELS = "/v1/chat/completions", "/v1/models"
+
+Scope = MutableMapping[str, Any]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+@dataclass(slots=True)
+class Open:
+    """What one event loop has open for the gateway."""
+
+    house: House
+    routes: Routes = field(default_factory=Routes)
+    calls: set["asyncio.Task[Any]"] = field(default_factory=set)
+
+
+_open: WeakKeyDictionary[asyncio.AbstractEventLoop, Open] = WeakKeyDictionary()
+
+
+class Gateway:
+    """`application` with the gateway's addresses in front of it."""
+
+    def __init__(self, application: Application, *, passes_unstored: bool = False) -> None:
+        self._application = application
+        self._passes_unstored = passes_unstored
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        path = scope["path"] if scope["type"] == "http" else ""
+        if path not in (COMPLETIONS, MODELS) and not path.startswith(f"{MODELS}/"):
+            await self._application(scope, receive, send)
+            return
+        received, outgoing = time.monotonic(), Outgoing(send)
+        try:
+            await self._answer(scope, receive, outgoing, received)
+        except Exception:
+            log.exception("gateway_failed", path=path)
+            await serving.tell_broken(outgoing)
+
+    async def _answer(self, scope: Scope, receive: Receive, outgoing: Outgoing, received: float) -> None:
+        caller = await keys.caller_of(scope["headers"])
+        if isinstance(caller, Refusal):
+            await _refuse(outgoing, caller)
+        elif scope["path"] != COMPLETIONS:
+            await _models(scope, outgoing, caller)
+        elif scope["method"] != "POST":
+            await outgoing.fault(_wrong_method(scope, "POST"))
+        else:
+            await self._complete(scope, receive, outgoing, caller, received)
+
+    async def _complete(
+        self, scope: Scope, receive: Receive, outgoing: Outgoing, caller: Caller, received: float
+    ) -> None:
+        raw = await read_body(scope["headers"], receive)
+        if raw is None:
+            return
+        asked = raw if isinstance(raw, Fault) else read_request(raw, schema_fault)
+        if isinstance(asked, Fault):
+            await outgoing.fault(asked)
+            return
+        opened = await _opened()
+        route = await opened.routes.find(caller, asked.model)
+        fault = route if isinstance(route, Fault) else refused(asked, route)
+        if fault is not None or isinstance(route, Fault):
+            assert fault is not None
+            await outgoing.fault(fault)
+            return
+        agent = route.name if route.agent_id is not None else None
+        refusal = caller.allows(agent=agent, connection=route.connection.name, model=route.model) or caller.admit()
+        if refusal is not None:
+            await _refuse(outgoing, refusal)
+            return
+        if opened.house.recorder.away and not self._passes_unstored:
+            await outgoing.fault(serving.UNSTORED)
+            return
+        begun = begin(new_id(), asked, route, caller)
+        call = serving.Call(begun, opened.house, outgoing, received, self._passes_unstored, caller)
+        task = asyncio.current_task()
+        assert task is not None, "requests are tasks"
+        opened.calls.add(task)
+        try:
+            await call.serve(departure(receive))
+        finally:
+            opened.calls.discard(task)
+
+
+async def _opened() -> Open:
+    loop = asyncio.get_running_loop()
+    opened = _open.get(loop)
+    if opened is None:
+        transport = Transport()
+        opened = _open[loop] = Open(House(transport, Recorder(), Slots()))
+        await transport.__aenter__()
+    return opened
+
+
+async def close() -> None:
+    """End the calls of this loop that are still under way, and let go of what they shared. Call it when it stops."""
+    opened = _open.pop(asyncio.get_running_loop(), None)
+    if opened is not None:
+        for task in opened.calls:
+            task.cancel()
+        await asyncio.gather(*opened.calls, return_exceptions=True)
+        await opened.house.recorder.close()
+        await opened.house.transport.__aexit__(None, None, None)
+    await keys.close()
+
+
+async def _models(scope: Scope, outgoing: Outgoing, caller: Caller) -> None:
+    if scope["method"] not in ("GET", "HEAD"):
+        await outgoing.fault(_wrong_method(scope, "GET"))
+        return
+    answer = await models_of(caller, scope["path"].removeprefix(MODELS).strip("/"))
+    if isinstance(answer, Fault):
+        await outgoing.fault(answer)
+    else:
+        await outgoing.whole(200, answer)
+
+
+async def _refuse(outgoing: Outgoing, refusal: Refusal) -> None:
+    headers: Mapping[str, str] = refusal.headers()
+    fault = Fault(refusal.status, refusal.message, refusal.type, refusal.code, headers=tuple(headers.items()))
+    await outgoing.fault(fault)
+
+
+def _wrong_method(scope: Scope, allowed: str) -> Fault:
+    message = f"Not allowed to {scope['method']} on {scope['path']} (HINT: use {allowed})."
+    return Fault(405, message, code="method_not_supported", headers=(("allow", allowed),))

@@ -1,0 +1,61 @@
+"""What a caller may name as `model`: agents, aliases, and the models of connections that agents use."""
+
+import json
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+from dashboard.agents.models import Agent
+from dashboard.gateway.callers import Caller
+from dashboard.gateway.faults import Fault
+from dashboard.gateway.models import Alias
+from dashboard.gateway.routing import AWAY_FAULT
+from dashboard.live.offload import AWAY, in_database
+
+
+async def models_of(caller: Caller, wanted: str) -> bytes | Fault:
+    """The list, or the one that is `wanted`, as the OpenAI API has them."""
+    try:
+        models = await in_database(_listed, caller)
+    except AWAY:
+        return AWAY_FAULT
+    if not wanted:
+        return json.dumps({"object": "list", "data": models}).encode()
+    found = next((model for model in models if model["id"] == wanted), None)
+    if found is None:
+        message = f"The model '{wanted[:200]}' does not exist"
+        return Fault(404, message, code="model_not_found", param="model")
+    return json.dumps(found).encode()
+
+
+def _listed(caller: Caller) -> list[dict[str, Any]]:
+    listed: dict[str, dict[str, Any]] = {}
+    for name, owner, created, allowed in _names(caller):
+        if allowed and name not in listed:
+            listed[name] = {"id": name, "object": "model", "created": int(created.timestamp()), "owned_by": owner}
+    return list(listed.values())
+
+
+def _names(caller: Caller) -> Iterator[tuple[str, str, datetime, bool]]:
+    """Each name, whose it is, since when, and whether the caller may call it."""
+    agents = list(Agent.objects.filter(project=caller.project).select_related("connection"))
+    for agent in agents:
+        yield (
+            agent.name,
+            agent.connection.name,
+            agent.created_at,
+            _may(caller, agent.name, agent.connection.name, agent.model),
+        )
+    for alias in Alias.objects.filter(project=caller.project).select_related("agent__connection", "connection"):
+        named, at = (alias.agent.name, alias.agent.connection) if alias.agent else (None, alias.connection)
+        if at is not None:
+            model = alias.agent.model if alias.agent else alias.model or alias.name
+            yield alias.name, at.name, alias.created_at, _may(caller, named, at.name, model)
+    for agent in agents:
+        connection = agent.connection
+        name = f"{connection.name}/{agent.model}"
+        yield name, connection.name, connection.created_at, _may(caller, None, connection.name, agent.model)
+
+
+def _may(caller: Caller, agent: str | None, connection: str, model: str) -> bool:
+    return caller.allows(agent=agent, connection=connection, model=model) is None

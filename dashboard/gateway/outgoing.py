@@ -1,0 +1,63 @@
+"""The answer on its way to the client: status, headers, bytes. The one place of the gateway that speaks ASGI to it."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dashboard.gateway.faults import Fault
+
+Send = Callable[[Mapping[str, Any]], Awaitable[None]]
+Headers = Iterable[tuple[str, str]]
+
+JSON, EVENTS = "application/json", "text/event-stream; charset=utf-8"
+_LONGEST = 500  #: characters of a header of ours
+_PLAIN = str.maketrans({"“": '"', "”": '"', "’": "'", "…": "...", "≥": ">=", "→": "->", "\u202f": " ", "\u00a0": " "})
+
+
+def header_words(words: str) -> str:
+    """A sentence as a header may hold it: printable ASCII, on one line, not too long."""
+    line = " ".join(words.translate(_PLAIN).split())
+    plain = "".join(letter if " " <= letter <= "~" else "?" for letter in line)
+    return plain if len(plain) <= _LONGEST else f"{plain[: _LONGEST - 3]}..."
+
+
+@dataclass(slots=True)
+class Outgoing:
+    """One answer. Not begun until something is said, so that an error can still have its own status."""
+
+    send: Send
+    named: tuple[tuple[bytes, bytes], ...] = ()  #: headers that every answer of this call has
+    begun: bool = False
+    status: int = 0
+    last: float = field(default_factory=lambda: asyncio.get_running_loop().time())  #: when something was said
+
+    async def whole(self, status: int, body: bytes, headers: Headers = (), *, content_type: str = JSON) -> None:
+        """All of it at once."""
+        told = [(b"content-type", content_type.encode("latin-1")), (b"content-length", b"%d" % len(body))]
+        await self._start(status, [*told, *_encoded(headers)])
+        await self.send({"type": "http.response.body", "body": body})
+
+    async def fault(self, fault: Fault) -> None:
+        """An error in place of an answer."""
+        await self.whole(fault.status, fault.body(), fault.headers)
+
+    async def more(self, data: bytes, *, content_type: str = EVENTS) -> None:
+        """More of a stream, which begins with this if it has not."""
+        if not self.begun:
+            told = [(b"content-type", content_type.encode("latin-1")), (b"cache-control", b"no-cache")]
+            await self._start(200, [*told, (b"x-accel-buffering", b"no")])
+        self.last = asyncio.get_running_loop().time()
+        await self.send({"type": "http.response.body", "body": data, "more_body": True})
+
+    async def close(self) -> None:
+        """The end of a stream."""
+        await self.send({"type": "http.response.body", "body": b""})
+
+    async def _start(self, status: int, headers: list[tuple[bytes, bytes]]) -> None:
+        self.begun, self.status = True, status
+        await self.send({"type": "http.response.start", "status": status, "headers": [*headers, *self.named]})
+
+
+def _encoded(headers: Headers) -> list[tuple[bytes, bytes]]:
+    return [(name.encode("latin-1"), value.encode("latin-1", "replace")) for name, value in headers]

@@ -1,0 +1,48 @@
+"""A request's body as it comes in, within bounds; and whether its client is still there."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any
+
+from dashboard.gateway.faults import INVALID, Fault
+
+MOST_BYTES = 16 * 1024 * 1024
+MOST_SECONDS = 60.0  #: that a body may take to come
+
+Receive = Callable[[], Awaitable[Mapping[str, Any]]]
+
+_TOO_LARGE = Fault(413, f"The request is larger than {MOST_BYTES // 2**20} MiB.", INVALID, "request_too_large")
+_TOO_SLOW = Fault(408, f"The request's body did not come within {MOST_SECONDS:.0f} s.", INVALID, "request_timeout")
+
+
+async def read_body(headers: Iterable[tuple[bytes, bytes]], receive: Receive) -> bytes | Fault | None:
+    """The body; None where the client has gone before it was whole."""
+    length = next((value for name, value in headers if name == b"content-length"), b"")
+    if length.isdigit() and int(length[:12]) > MOST_BYTES:
+        return _TOO_LARGE
+    try:
+        async with asyncio.timeout(MOST_SECONDS):
+            return await _gather(receive)
+    except TimeoutError:
+        return _TOO_SLOW
+
+
+async def _gather(receive: Receive) -> bytes | Fault | None:
+    pieces, size = [], 0
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return None
+        piece = message.get("body", b"")
+        size += len(piece)
+        if size > MOST_BYTES:
+            return _TOO_LARGE
+        pieces.append(piece)
+        if not message.get("more_body"):
+            return b"".join(pieces)
+
+
+async def departure(receive: Receive) -> None:
+    """Returns when the client has gone."""
+    while (await receive())["type"] != "http.disconnect":
+        pass

@@ -1,0 +1,182 @@
+"""Where a call goes: what a `model` names, and the policy its turn runs under. Kept in the process for a second.
+
+`model` is an alias, else an agent's name, else `connection/model`; a model's own name may hold slashes.
+"""
+
+import asyncio
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+from uuid import UUID
+
+import structlog
+
+from agentcore import serial
+from agentcore.error_policy import ErrorPolicy
+from agentcore.policy import Limits, Policy
+from agentcore.providers import get_provider
+from agentcore.providers.base import Provider
+from dashboard.agents import selectors
+from dashboard.agents.layering import Standing, standing_for
+from dashboard.agents.models import Agent, Connection, Project
+from dashboard.gateway.callers import Caller, Target
+from dashboard.gateway.faults import Fault
+from dashboard.live.offload import AWAY, in_database
+from dashboard.live.starting import settings_of
+
+log = structlog.get_logger(__name__)
+
+FRESH_SECONDS = 1.0  #: that a route is used without being looked up again
+KEPT_SECONDS = 600.0  #: that it is used while the database is away
+MOST_KEPT = 1000
+DEFAULT_CAP = 16_384  #: tokens of output the machine reckons with where neither caller, agent nor connection says
+
+OBSERVE, CONTINUE = "observe", "continue"
+AWAY_FAULT = Fault(
+    503,
+    "The database does not answer, so this model cannot be looked up. Try again soon.",
+    "server_error",
+    "database_away",
+    headers=(("retry-after", "2"),),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """A policy ready to be run under and to be stored."""
+
+    policy: Policy
+    stored: Mapping[str, Any]  #: as `agentcore.serial` writes it
+    sources: Mapping[str, Any]
+    version_id: UUID | None
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Whom a call asks, with what its agent adds. `name`: how the turn's agent is called."""
+
+    name: str
+    project_id: UUID
+    agent_id: UUID | None
+    connection: Connection
+    provider: Provider
+    model: str
+    mode: str
+    rulings: Mapping[str, Ruling]  #: by mode
+    settings: Mapping[str, Any]  #: what steers the codec
+    system_prompt: str = ""
+    max_tokens: int | None = None  #: None: neither agent nor connection says
+    envelope_schema: Mapping[str, Any] | None = None
+
+    @property
+    def is_verbatim(self) -> bool:
+        """Whether the upstream speaks the client's own dialect."""
+        return self.provider.name == "openai"
+
+
+@dataclass(slots=True)
+class _Kept:
+    looked_up: float
+    route: Route | None
+
+
+@dataclass(slots=True)
+class Routes:
+    """The routes of one event loop."""
+
+    _kept: dict[tuple[UUID, str | Target], _Kept] = field(default_factory=dict)
+    _asked: dict[tuple[UUID, str | Target], "asyncio.Task[Route | None]"] = field(default_factory=dict)
+
+    async def find(self, caller: Caller, model: str) -> Route | Fault:
+        """Where this caller's call of a model goes."""
+        key = (caller.project, caller.aliases.get(model, model))
+        kept = self._kept.get(key)
+        if kept is None or time.monotonic() - kept.looked_up > FRESH_SECONDS:
+            try:
+                route = await self._look_up(key)
+            except AWAY:
+                if kept is None or time.monotonic() - kept.looked_up > KEPT_SECONDS:
+                    return AWAY_FAULT
+                route = kept.route
+        else:
+            route = kept.route
+        return _unknown(model) if route is None else route
+
+    async def _look_up(self, key: tuple[UUID, str | Target]) -> Route | None:
+        """Who asks while it is being looked up waits for the same answer."""
+        task = self._asked.get(key)
+        if task is None:
+            task = self._asked[key] = asyncio.create_task(in_database(route_of, *key))
+            task.add_done_callback(lambda _: self._asked.pop(key, None))
+        route = await asyncio.shield(task)
+        if len(self._kept) >= MOST_KEPT:
+            del self._kept[next(iter(self._kept))]
+        self._kept[key] = _Kept(time.monotonic(), route)
+        return route
+
+
+def _unknown(model: str) -> Fault:
+    message = f"The model `{model[:200]}` does not exist or you do not have access to it."
+    return Fault(404, message, code="model_not_found", param="model")
+
+
+def route_of(project_id: UUID, named: str | Target) -> Route | None:
+    """What the name stands for now; None where it stands for nothing."""
+    project = Project.objects.filter(pk=project_id).first()
+    if project is None:
+        return None
+    if isinstance(named, Target):
+        found = _agent(project, named.agent) if named.agent else _at_connection(project, named.connection, named.model)
+    else:
+        connection, slash, model = named.partition("/")
+        found = _agent(project, named) or (_at_connection(project, connection, model) if slash else None)
+    return None if found is None else _route(found)
+
+
+def _agent(project: Project, name: str | None) -> Agent | None:
+    return selectors.agent_list(project=project).filter(name=name).first() if name else None
+
+
+def _at_connection(project: Project, name: str | None, model: str) -> Agent | None:
+    """An agent that nobody made: just a model behind a connection."""
+    connection = selectors.connection_list(project=project).filter(name=name).first()
+    if connection is None or not model:
+        return None
+    return Agent(id=None, project=project, name=f"{name}/{model}", connection=connection, model=model, max_tokens=0)
+
+
+def _route(agent: Agent) -> Route:
+    connection, standing = agent.connection, standing_for(agent, {})
+    return Route(
+        name=agent.name,
+        project_id=agent.project_id,
+        agent_id=agent.pk,
+        connection=connection,
+        provider=get_provider(connection.provider),
+        model=agent.model,
+        mode=agent.gateway_mode,
+        rulings={CONTINUE: _ruling(standing, standing.policy), OBSERVE: _ruling(standing, observing(standing.policy))},
+        settings=settings_of(connection),
+        system_prompt=agent.system_prompt,
+        max_tokens=agent.max_tokens or connection.max_output_tokens,
+        envelope_schema=agent.envelope_schema,
+    )
+
+
+def _ruling(standing: Standing, policy: Policy) -> Ruling:
+    version = standing.version
+    return Ruling(policy, serial.to_json(policy), standing.resolved.stored(), version.pk if version else None)
+
+
+def observing(policy: Policy) -> Policy:
+    """The policy of a call that is only watched: it allows nothing more, so that the verdict says what would have."""
+    limits: Limits = replace(policy.limits, max_continuations=0, max_tool_repair_attempts=0, schema_rounds=0)
+    return replace(
+        policy,
+        limits=limits,
+        error_policy=ErrorPolicy.stop_on_any_error(),
+        finish_reasons=(),
+        criteria=(),
+        criterion_specs=(),
+    )

@@ -1,0 +1,73 @@
+"""The seam of a continuation, as its text comes in: what may only repeat the answer so far is held back. Pure.
+
+`agentcore.merging` joins an answer and its continuation once both are whole. Here the same is decided as early as it is
+sure: while all that came stands somewhere in the answer, it may be the overlap (or a repetition that is dropped where
+the call breaks off), and nothing is told. As soon as it stands nowhere, its overlap is final. Near the character cap
+the machine alone knows where it cuts, so the last characters before it are left to it.
+"""
+
+from agentcore.merging import merge_continuation
+
+MARGIN = 256  #: characters before the cap that are told only once the answer is judged; a cut splits no grapheme
+_QUICK_TRIES = 16
+_STEP = 8  #: after those, looked for again only once an eighth has been added: a text that repeats itself stays cheap
+
+
+class Seam:
+    """One attempt's text. `existing`: the answer it goes on from; None: nothing is joined. `room`: up to the cap."""
+
+    def __init__(self, existing: str | None, *, min_overlap: int, trimmed: bool = False, room: int) -> None:
+        self._existing = existing or ""
+        self._min = max(1, min_overlap)
+        self._trimmed = trimmed
+        self._room = room - MARGIN
+        self._held: list[str] = []
+        self._length = 0  #: of what is held
+        self._at = 0  #: where in the answer what is held stands, first
+        self._found = 0  #: length of what is held that stands there
+        self._tries = 0
+        self._due = 0  #: length from which it is looked for again
+        self._decided = existing is None or not existing
+
+    def take(self, piece: str) -> str:
+        """More text of the attempt; returns what is surely new to the answer."""
+        if self._decided:
+            return self._within(piece)
+        self._held.append(piece)
+        self._length += len(piece)
+        return "" if self._still_stands(piece) else self._decide()
+
+    def _still_stands(self, piece: str) -> bool:
+        """Whether all that came is the beginning of a longer overlap that may still become one."""
+        if self._length < self._due:
+            return True
+        longest = len(self._existing) - max(self._min, self._length + 1)
+        found, self._found = self._found, self._length
+        goes_on = found + len(piece) == self._length and self._existing.startswith(piece, self._at + found)
+        if found and goes_on and self._at <= longest:
+            return True
+        self._tries += 1
+        if self._tries > _QUICK_TRIES:
+            self._due = self._length + self._length // _STEP
+        text = "".join(self._held)
+        self._held = [text]
+        # Every place where the longer text stands is one where the shorter did, so none before is looked at again.
+        at = self._existing.find(text, self._at)
+        self._at = at if at >= 0 else len(self._existing)
+        return 0 <= at <= longest
+
+    def _decide(self) -> str:
+        text = "".join(self._held)
+        merge = merge_continuation(self._existing, text, min_overlap=self._min, trimmed=self._trimmed)
+        undecided = merge.overlap == len(text) or (self._trimmed and not text.strip())
+        if undecided:  # the next character may split a grapheme there, or be the first that is no space
+            self._at, self._found = len(self._existing), 0
+            return ""
+        self._decided, self._held = True, []
+        return self._within(text[merge.overlap :])
+
+    def _within(self, text: str) -> str:
+        """At most what is left of the room."""
+        told = text[: max(0, self._room)]
+        self._room -= len(text)
+        return told

@@ -1,0 +1,76 @@
+"""A gateway that serves, with a simulator behind it in every dialect."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from agentcore.providers import PROVIDERS
+from dashboard.accounts.models import User
+from dashboard.accounts.services import OPERATOR, api_token_create, one_time_code_create
+from dashboard.agents import selectors
+from dashboard.agents.models import Agent, Connection
+from dashboard.agents.services import agent_create, connection_create
+from dashboard.turns.models import Turn
+from tests.dashboard.gateway.served.gate import Answer, Gate, gateway_served
+
+#: What each dialect's base URL adds to the simulator's address.
+BASES = {
+    "openai": "/v1",
+    "openai_responses": "/v1",
+    "anthropic": "",
+    "gemini": "",
+    "bedrock": "",
+    "ollama": "",
+    "cohere": "",
+    "llama": "/llama/v1",
+}
+assert BASES.keys() == PROVIDERS.keys()
+
+
+@pytest.fixture
+def token(transactional_db: None) -> str:
+    """An operator's token."""
+    one_time_code_create()
+    return api_token_create("client", user=User.objects.get(username=OPERATOR))[1]
+
+
+@pytest.fixture
+def gate(token: str) -> Iterator[Gate]:
+    """The gateway, open to a client that holds a token."""
+    with gateway_served() as address:
+        yield Gate(address, token)
+
+
+ConnectionTo = Callable[..., Connection]
+AgentAt = Callable[..., Agent]
+
+
+@pytest.fixture
+def connected(simulator_url: str, transactional_db: None) -> ConnectionTo:
+    """A connection to the simulator, or to another address, in a dialect."""
+
+    def make(dialect: str = "openai", *, base_url: str | None = None, **more: Any) -> Connection:
+        address = base_url or simulator_url.removesuffix("/v1") + BASES[dialect]
+        more.setdefault("name", dialect.replace("_", "-"))
+        return connection_create(project=selectors.project_default(), provider=dialect, base_url=address, **more)
+
+    return make
+
+
+@pytest.fixture
+def agent_at(connected: ConnectionTo) -> AgentAt:
+    """An agent on a model of the simulator, in a dialect."""
+
+    def make(model: str, dialect: str = "openai", *, connection: Connection | None = None, **more: Any) -> Agent:
+        at = connection or connected(dialect)
+        more.setdefault("max_tokens", 400)
+        more.setdefault("name", f"{model}-{dialect.replace('_', '-')}")
+        return agent_create(project=at.project, model=model, connection=at, **more)
+
+    return make
+
+
+def turn_of(answer: Answer) -> Turn:
+    """The turn that an answer names."""
+    return Turn.objects.get(id=answer.headers["x-whystop-turn"])

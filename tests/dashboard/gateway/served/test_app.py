@@ -1,0 +1,77 @@
+"""The gateway's addresses: who comes in, what is refused before it is looked at, and what goes on to Django."""
+
+import json
+
+import pytest
+
+from dashboard.gateway.receiving import MOST_BYTES
+from dashboard.turns.models import Turn
+
+HELLO = [{"role": "user", "content": "Why do agents stop?"}]
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE", "OPTIONS"])
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/models", "/v1/models/any", "/v1/anything"])
+def test_a_stranger_is_told_so_before_anything_is_looked_at(gate, method, path):
+    answer = gate.send(method, path, b"{not json", {"Authorization": "Bearer nobody's"})
+    assert answer.status == 401
+    assert answer.json["error"]["code"] == "invalid_api_key"
+
+
+@pytest.mark.parametrize(("method", "path"), [("GET", "/v1/chat/completions"), ("POST", "/v1/models")])
+def test_another_method_is_not_allowed(gate, method, path):
+    answer = gate.send(method, path, None, {})
+    assert answer.status == 405
+    assert answer.json["error"]["type"] == "invalid_request_error"
+    assert answer.headers["allow"] in ("POST", "GET")
+
+
+def test_everything_else_goes_on_to_django(gate):
+    assert gate.get("/healthz").status == 200
+    assert gate.get("/v1/nothing").status == 404
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[1]", b"null", b'{"model": NaN}', b"\xff\xfe", b"[" * 5000])
+def test_what_is_no_json_object_is_said_so(gate, body):
+    answer = gate.post(body)
+    assert (answer.status, answer.json["error"]["type"]) == (400, "invalid_request_error")
+    assert Turn.objects.count() == 0
+
+
+def test_a_body_that_is_too_large_is_not_read(gate):
+    answer = gate.send("POST", "/v1/chat/completions", None, {"Content-Length": str(MOST_BYTES + 1)})
+    assert answer.status == 413
+
+
+def test_a_model_nobody_knows_is_not_found(gate):
+    for name in ("nobody", "no/where", "/", "openai/"):
+        answer = gate.ask(model=name)
+        assert (answer.status, answer.json["error"]["code"]) == (404, "model_not_found")
+
+
+def test_a_model_is_an_agent_or_one_at_a_connection(gate, agent_at):
+    agent = agent_at("sim-script", name="helper")
+    for name in ("helper", f"{agent.connection.name}/sim-script"):
+        answer = gate.ask(model=name)
+        assert answer.status == 200
+        assert answer.json["model"] == name
+        assert Turn.objects.get(id=answer.headers["x-whystop-turn"]).agent_name == name
+
+
+def test_the_models_are_listed_and_each_can_be_asked_for(gate, agent_at):
+    agent_at("sim-script", name="helper")
+    listed = gate.get("/v1/models").json
+    assert listed["object"] == "list"
+    assert [model["id"] for model in listed["data"]] == ["helper", "openai/sim-script"]
+    assert gate.get("/v1/models/openai/sim-script").json == listed["data"][1]
+    assert gate.get("/v1/models/other").status == 404
+
+
+def test_the_clients_own_request_is_kept_as_it_came(gate, agent_at):
+    from dashboard.turns.models import ClientRequest
+
+    agent_at("sim-script", name="helper")
+    body = json.dumps({"model": "helper", "messages": HELLO, "temperature": 0.5}, indent=3).encode()
+    answer = gate.post(body)
+    kept = ClientRequest.objects.get(turn_id=answer.headers["x-whystop-turn"])
+    assert bytes(kept.body) == body
