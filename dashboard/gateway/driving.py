@@ -62,6 +62,7 @@ class Drive:
     snapshot: Snapshot = field(default_factory=Snapshot)
     usages: list[TokenUsage | None] = field(default_factory=list)  #: one for each attempt
     upstream: Upstream | None = None  #: the call in flight, or the last one
+    ending: Ending | None = None  #: of the last call that has ended
     away: float = 0.0  #: seconds that were not ours: upstream, in line, or waiting before another try
     _seq: int = 0
     _started_at: datetime = field(init=False)
@@ -107,7 +108,7 @@ class Drive:
 
     def _event(self, ending: Ending, waited: float | None) -> Event:
         assert self.upstream is not None, "a call has ended"
-        self._ended = self.upstream.reading.end(ending)
+        self.ending, self._ended = ending, self.upstream.reading.end(ending)
         self.usages.append(ending.response.usage if ending.response else None)
         event = ending.event(self._at(), waited)
         if self.begun.observes and isinstance(event, ModelResponded):

@@ -29,12 +29,14 @@ class Outgoing:
     send: Send
     named: tuple[tuple[bytes, bytes], ...] = ()  #: headers that every answer of this call has
     begun: bool = False
+    ended: bool = False  #: or about to
     status: int = 0
     last: float = field(default_factory=lambda: asyncio.get_running_loop().time())  #: when something was said
 
     async def whole(self, status: int, body: bytes, headers: Headers = (), *, content_type: str = JSON) -> None:
         """All of it at once."""
         told = [(b"content-type", content_type.encode("latin-1")), (b"content-length", b"%d" % len(body))]
+        self.ended = True
         await self._start(status, [*told, *_encoded(headers)])
         await self.send({"type": "http.response.body", "body": body})
 
@@ -52,6 +54,7 @@ class Outgoing:
 
     async def close(self) -> None:
         """The end of a stream."""
+        self.ended = True
         await self.send({"type": "http.response.body", "body": b""})
 
     async def _start(self, status: int, headers: list[tuple[bytes, bytes]]) -> None:

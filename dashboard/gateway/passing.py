@@ -9,11 +9,11 @@ import re
 
 from agentcore.machine.snapshot import Snapshot
 from agentcore.messages import Delta
-from dashboard.gateway.outgoing import EVENTS, Headers, Outgoing
-from dashboard.live.reading import REDIRECTS, Reading
+from dashboard.gateway.outgoing import JSON, Headers, Outgoing
+from dashboard.live.reading import REDIRECTS, Ending, Reading
 
 _DONE = re.compile(rb"^data: ?\[DONE\]", re.MULTILINE)
-_FINISH = re.compile(rb'^data:[^\n]*"finish_reason": ?"', re.MULTILINE)
+_FINISH = re.compile(rb'^data:[^\n]*"finish_reason": ?"[^"]', re.MULTILINE)
 _OURS = frozenset({401, 403, *REDIRECTS})
 #: Headers of the upstream that clients read; those of the connection itself are ours.
 _HANDED_ON = ("retry-after", "retry-after-ms", "x-should-retry", "x-request-id")
@@ -27,25 +27,28 @@ def handed_on(reading: Reading) -> Headers:
     return [(name, value) for name, value in named if name in _HANDED_ON or name.startswith(_GROUPS)]
 
 
-def is_handed_on(reading: Reading) -> bool:
-    """Whether the client gets this answer as it came: one of this dialect, or an error that is its own."""
+def is_handed_on(reading: Reading, ending: Ending | None) -> bool:
+    """Whether the client gets this answer as it came: a whole one of this dialect, or an error that is its own."""
     head = reading.head
-    if head is None or head.status in _OURS:
+    if head is None or head.status in _OURS or reading.broken is not None:
         return False
-    return head.status >= 400 or reading.broken is None
+    if head.status >= 400:
+        return True
+    response = ending.response if ending is not None and ending.error is None else None
+    return response is not None and not response.incomplete_stream
 
 
 class Passing:
-    """A teller for one call, whole or streamed."""
+    """A teller for one call, whole or streamed. `handed_on`: whether the client has got any of it."""
 
     def __init__(self, outgoing: Outgoing, *, streamed: bool, several: bool) -> None:
+        self.handed_on = False
         self._outgoing = outgoing
         self._streamed = streamed
         self._last = _DONE if several else _FINISH
         self._reading: Reading | None = None
         self._kept: list[bytes] = []
         self._ending = False
-        self._line = b""  #: the beginning of a line whose end has not come
 
     def begins(self, snapshot: Snapshot, reading: Reading) -> None:
         """One call is made; it is this one."""
@@ -53,49 +56,47 @@ class Passing:
         self._reading = reading
 
     async def came(self, part: bytes, deltas: list[Delta]) -> None:
-        """Hand on what is not the end."""
+        """Hand on the whole lines that came, up to the end's."""
         del deltas
-        if self._ending or not self._goes_on_now():
+        lines = part.rfind(b"\n") + 1
+        if not lines or self._ending or not self._goes_on_now():
             self._kept.append(part)
             return
-        data = b"".join((*self._kept, self._line, part))
-        self._kept, self._line = [], b""
-        cut = self._cut(data)
-        now, later = data[:cut], data[cut:]
-        if self._ending:
-            self._kept = [later]
-        else:
-            self._line = later
-        if now:
-            await self._outgoing.more(now, content_type=self._content_type)
+        data = b"".join((*self._kept, part[:lines]))
+        self._kept = [part[lines:]]
+        found = self._last.search(data) or _DONE.search(data)
+        if found is not None:
+            self._ending = True
+            self._kept.insert(0, data[found.start() :])
+            data = data[: found.start()]
+        if data:
+            self.handed_on = True
+            await self._outgoing.more(data, content_type=self.content_type)
 
     def _goes_on_now(self) -> bool:
         """Whether it streams in events that are this dialect's, as far as can be seen."""
         reading = self._reading
         assert reading is not None, "an attempt has begun"
-        streams = self._streamed and "event-stream" in self._content_type
-        return streams and not reading.failed and reading.broken is None
+        return self._streamed and self.streams and not reading.failed and reading.broken is None
 
     @property
-    def _content_type(self) -> str:
-        assert self._reading is not None
-        assert self._reading.head is not None, "bytes follow a head"
-        return self._reading.head.headers.get("content-type", EVENTS)
+    def streams(self) -> bool:
+        """Whether it came as a stream of events."""
+        return "event-stream" in self.content_type
 
-    def _cut(self, data: bytes) -> int:
-        """Up to where it is handed on now: the end's line waits, and so does one that may become it."""
-        found = self._last.search(data) or _DONE.search(data)
-        if found is not None:
-            self._ending = True
-            return found.start()
-        return data.rfind(b"\n") + 1
+    @property
+    def content_type(self) -> str:
+        """As the upstream calls it."""
+        assert self._reading is not None, "an attempt has begun"
+        assert self._reading.head is not None, "bytes follow a head"
+        return self._reading.head.headers.get("content-type", JSON)
 
     async def judged(self, snapshot: Snapshot) -> None:
         """What was kept is told by `rest`, once the turn is stored."""
 
     def rest(self) -> bytes:
         """What has not been handed on."""
-        return b"".join((*self._kept, self._line))
+        return b"".join(self._kept)
 
 
 def with_comment(rest: bytes, told: bytes) -> bytes:

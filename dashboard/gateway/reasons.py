@@ -61,7 +61,8 @@ def _as_answered(snapshot: Snapshot, end: Finish) -> Said | Fault:
     """The model's last answer, with what came before it in this turn (a pause)."""
     response = snapshot.response
     assert response is not None, "there is an answer to tell"
-    calls = (*response.tool_calls, *response.broken_tool_calls)
+    broken = (call for call in response.broken_tool_calls if call.name)
+    calls = (*(end.calls or response.tool_calls), *broken)
     text = snapshot.output_text or response.text
     if _blocked(snapshot):
         return Said(FILTERED, None, response.refusal)
@@ -112,9 +113,7 @@ def _fault(snapshot: Snapshot, end: Finish) -> Fault:
     if end.terminal_reason == "context_window_exceeded":
         return Fault(400, end.notice, code="context_length_exceeded", param="messages", headers=_NO_RETRY)
     if end.terminal_reason == "tool_repair_failed":
-        return _upstream(
-            "The model's tool call was broken, and asking for it again did not make it whole.", "tool_call"
-        )
+        return _upstream("The model's tool call was broken, so it is not handed out.", "tool_repair_failed")
     if snapshot.model_stop_reason == Reason.MAX_TOKENS and end.error_code is None:
         return Fault(400, _EMPTY_AT_CAP, code="max_tokens_reached", param="max_tokens", headers=_NO_RETRY)
     message = end.error_message or end.notice or f"The turn ended without an answer: {end.terminal_reason}."

@@ -25,7 +25,7 @@ class Seam:
         self._length = 0  #: of what is held
         self._at = 0  #: where in the answer what is held stands, first
         self._found = 0  #: length of what is held that stands there
-        self._tries = 0
+        self.tries = 0  #: how often it was looked for anew
         self._due = 0  #: length from which it is looked for again
         self._decided = existing is None or not existing
 
@@ -46,8 +46,8 @@ class Seam:
         goes_on = found + len(piece) == self._length and self._existing.startswith(piece, self._at + found)
         if found and goes_on and self._at <= longest:
             return True
-        self._tries += 1
-        if self._tries > _QUICK_TRIES:
+        self.tries += 1
+        if self.tries > _QUICK_TRIES:
             self._due = self._length + self._length // _STEP
         text = "".join(self._held)
         self._held = [text]

@@ -2,28 +2,27 @@
 
 import json
 
-import pytest
-
 from dashboard.gateway.receiving import MOST_BYTES
-from dashboard.turns.models import Turn
+from dashboard.turns.models import ClientRequest, Turn
 
 HELLO = [{"role": "user", "content": "Why do agents stop?"}]
 
 
-@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE", "OPTIONS"])
-@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/models", "/v1/models/any", "/v1/anything"])
-def test_a_stranger_is_told_so_before_anything_is_looked_at(gate, method, path):
-    answer = gate.send(method, path, b"{not json", {"Authorization": "Bearer nobody's"})
-    assert answer.status == 401
-    assert answer.json["error"]["code"] == "invalid_api_key"
+def test_a_stranger_is_told_so_before_anything_is_looked_at(gate):
+    for path in ("/v1/chat/completions", "/v1/models", "/v1/models/any", "/v1/anything"):
+        for method in ("GET", "POST", "PUT", "DELETE", "OPTIONS"):
+            for words in ("Bearer nobody's", "Bearer ", "Basic b3BlcmF0b3I6", ""):
+                answer = gate.send(method, path, b"{not json", {"Authorization": words})
+                assert answer.status == 401, (method, path, words)
+                assert answer.json["error"]["code"] == "invalid_api_key"
 
 
-@pytest.mark.parametrize(("method", "path"), [("GET", "/v1/chat/completions"), ("POST", "/v1/models")])
-def test_another_method_is_not_allowed(gate, method, path):
-    answer = gate.send(method, path, None, {})
-    assert answer.status == 405
-    assert answer.json["error"]["type"] == "invalid_request_error"
-    assert answer.headers["allow"] in ("POST", "GET")
+def test_another_method_is_not_allowed(gate):
+    for method, path in (("GET", "/v1/chat/completions"), ("POST", "/v1/models"), ("DELETE", "/v1/models/any")):
+        answer = gate.send(method, path, None, {})
+        assert answer.status == 405
+        assert answer.json["error"]["type"] == "invalid_request_error"
+        assert answer.headers["allow"] in ("POST", "GET")
 
 
 def test_everything_else_goes_on_to_django(gate):
@@ -31,10 +30,10 @@ def test_everything_else_goes_on_to_django(gate):
     assert gate.get("/v1/nothing").status == 404
 
 
-@pytest.mark.parametrize("body", [b"", b"{", b"[1]", b"null", b'{"model": NaN}', b"\xff\xfe", b"[" * 5000])
-def test_what_is_no_json_object_is_said_so(gate, body):
-    answer = gate.post(body)
-    assert (answer.status, answer.json["error"]["type"]) == (400, "invalid_request_error")
+def test_what_is_no_json_object_is_said_so(gate):
+    for body in (b"", b"{", b"[1]", b"null", b'{"model": NaN}', b"\xff\xfe", b"[" * 5000, b'{"a":' * 5000):
+        answer = gate.post(body)
+        assert (answer.status, answer.json["error"]["type"]) == (400, "invalid_request_error"), body[:10]
     assert Turn.objects.count() == 0
 
 
@@ -68,8 +67,6 @@ def test_the_models_are_listed_and_each_can_be_asked_for(gate, agent_at):
 
 
 def test_the_clients_own_request_is_kept_as_it_came(gate, agent_at):
-    from dashboard.turns.models import ClientRequest
-
     agent_at("sim-script", name="helper")
     body = json.dumps({"model": "helper", "messages": HELLO, "temperature": 0.5}, indent=3).encode()
     answer = gate.post(body)

@@ -27,41 +27,37 @@ def recorded(answer):
     return turn
 
 
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("mode", ["observe", "continue"])
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_an_answer_that_ends_by_itself(gate, agent_at, dialect, mode, stream):
-    agent_at("sim-script", dialect, name="helper", gateway_mode=mode)
-    answer = gate.ask(model="helper", stream=stream)
-    assert answer.status == 200, answer.body
-    assert told(answer) == (SCRIPT, "stop")
-    turn = recorded(answer)
-    assert (turn.status, turn.output_text, turn.attempts) == ("completed", SCRIPT, 1)
-    call = GatewayCall.objects.get(turn_id=turn.id)
-    assert (call.status, call.client_finish_reason, call.mode, call.stream) == (200, "stop", mode, stream)
+def test_an_answer_that_ends_by_itself(gate, agent_at, connected, dialect):
+    connection = connected(dialect)
+    for mode in ("observe", "continue"):
+        agent_at("sim-script", dialect, connection=connection, name=mode, gateway_mode=mode)
+        for stream in (False, True):
+            answer = gate.ask(model=mode, stream=stream)
+            assert answer.status == 200, answer.body
+            assert told(answer) == (SCRIPT, "stop")
+            turn = recorded(answer)
+            assert (turn.status, turn.output_text, turn.attempts) == ("completed", SCRIPT, 1)
+            call = GatewayCall.objects.get(turn_id=turn.id)
+            assert (call.status, call.client_finish_reason, call.mode, call.stream) == (200, "stop", mode, stream)
 
 
-@pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_a_cut_answer_comes_back_whole(gate, agent_at, dialect, stream):
-    agent_at("sim-essay", dialect, name="helper", max_tokens=120, policy=None)
-    answer = gate.ask(model="helper", stream=stream)
-    assert answer.status == 200, answer.body
-    assert told(answer) == (ESSAY, "stop")
-    turn = recorded(answer)
-    assert turn.continuations > 0
-    assert turn.output_text == ESSAY
-
-
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("dialect", DIALECTS)
-def test_a_watched_answer_is_cut_where_its_provider_cut_it(gate, agent_at, dialect, stream):
-    agent_at("sim-essay", dialect, name="helper", max_tokens=60, gateway_mode="observe")
-    answer = gate.ask(model="helper", stream=stream)
-    text, reason = told(answer)
-    assert reason == "length"
-    assert ESSAY.startswith(text)
-    assert text
-    turn = recorded(answer)
-    assert (turn.status, turn.terminal_reason, turn.output_text) == ("partial", "retry_limit", text)
-    assert "1 continuation" in turn.verdict
+def test_a_cut_answer_comes_back_whole_or_is_watched_as_it_is(gate, agent_at, connected, dialect):
+    connection = connected(dialect)
+    agent_at("sim-essay", dialect, connection=connection, name="continued", max_tokens=120)
+    agent_at("sim-essay", dialect, connection=connection, name="watched", max_tokens=60, gateway_mode="observe")
+    for stream in (False, True):
+        answer = gate.ask(model="continued", stream=stream)
+        assert told(answer) == (ESSAY, "stop"), answer.body
+        turn = recorded(answer)
+        assert turn.continuations > 0
+        assert turn.output_text == ESSAY
+        answer = gate.ask(model="watched", stream=stream)
+        text, reason = told(answer)
+        assert reason == "length"
+        assert text
+        assert ESSAY.startswith(text)
+        turn = recorded(answer)
+        assert (turn.status, turn.terminal_reason, turn.output_text) == ("partial", "retry_limit", text)
+        assert "1 continuation" in turn.verdict
