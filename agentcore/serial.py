@@ -7,9 +7,9 @@ union carry `type`, their class name in snake_case. Readers are built once per c
 import re
 import types
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, Field, fields, is_dataclass, replace
+from dataclasses import MISSING, Field, fields, is_dataclass
 from enum import StrEnum
-from functools import cache
+from functools import cache, partial
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from agentcore.commands import CallModel, Command, Observation
@@ -19,9 +19,12 @@ from agentcore.events import Event
 from agentcore.machine.advance import Transition
 from agentcore.machine.snapshot import Snapshot
 from agentcore.policy import Policy
+from agentcore.values import replace
 
 #: Makes a value of JSON types; raises `RecordingError` for what cannot be read.
 Reader = Callable[[Any], Any]
+#: Makes JSON types of a value of one class.
+Writer = Callable[[Any], Any]
 #: A JSON object.
 Json = dict[str, Any]
 
@@ -29,6 +32,7 @@ _PLAIN = frozenset({str, int, float, bool, types.NoneType})  #: JSON already; as
 _LEFT_OUT: Mapping[type, frozenset[str]] = {Policy: frozenset({"validate", "repair", "criteria"})}
 
 
+@cache
 def type_name(cls: type) -> str:
     """The word that stands for a class as `type`: its name in snake_case."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", cls.__name__).lower()
@@ -36,33 +40,46 @@ def type_name(cls: type) -> str:
 
 def to_json(value: Any) -> Any:
     """Any of this package's values as JSON types."""
-    if type(value) in _PLAIN:
-        return value
-    if isinstance(value, StrEnum):
-        return value.value
-    if isinstance(value, str | int | float):
-        return value
-    if is_dataclass(value) and not isinstance(value, type):
-        return _object(value)
-    if isinstance(value, Mapping):
-        return {str(key): to_json(item) for key, item in value.items()}
-    if isinstance(value, frozenset):
-        return sorted(value)
-    return [to_json(item) for item in value]
+    cls = value.__class__
+    return value if cls in _PLAIN else _writer(cls)(value)
 
 
-def _object(value: Any) -> Json:
+@cache
+def _writer(cls: type) -> Writer:
+    """How values of a class are written: found out once, for a turn's history is written in hundreds of values."""
+    if issubclass(cls, StrEnum):
+        return lambda value: value.value
+    if issubclass(cls, str | int | float):
+        return lambda value: value
+    if is_dataclass(cls):
+        return partial(_object, _fields(cls))
+    if issubclass(cls, Mapping):
+        return _mapping
+    return sorted if issubclass(cls, frozenset) else _list
+
+
+def _mapping(value: Any) -> Json:
+    return {
+        str(key): item if item.__class__ in _PLAIN else _writer(item.__class__)(item) for key, item in value.items()
+    }
+
+
+def _list(value: Any) -> list[Any]:
+    return [item if item.__class__ in _PLAIN else _writer(item.__class__)(item) for item in value]
+
+
+def _object(named: tuple[tuple[str, Any], ...], value: Any) -> Json:
     written = {}
-    cls: Any = type(value)
-    for name, empty in _fields(cls):
+    for name, empty in named:
         item = getattr(value, name)
-        if not (type(item) is type(empty) and item == empty):
-            written[name] = to_json(item)
+        cls = item.__class__
+        if not (cls is empty.__class__ and item == empty):
+            written[name] = item if cls in _PLAIN else _writer(cls)(item)
     return written
 
 
 @cache
-def _fields(cls: type) -> tuple[tuple[str, Any], ...]:
+def _fields(cls: Any) -> tuple[tuple[str, Any], ...]:
     """Names, and the empty value that may be left out because reading puts the same one back."""
     left_out = _LEFT_OUT.get(cls, frozenset())
     return tuple((f.name, _empty_default(f)) for f in fields(cls) if f.name not in left_out)
@@ -77,7 +94,7 @@ def _empty_default(field: Field[Any]) -> Any:
 
 def tagged(value: Any) -> Json:
     """A member of a union, with its `type`."""
-    return {"type": type_name(type(value)), **_object(value)}
+    return {"type": type_name(type(value)), **to_json(value)}
 
 
 def event_to_json(event: Event) -> Json:
@@ -96,7 +113,7 @@ def command_to_json(command: Command) -> Json:
     if not isinstance(command, CallModel):
         return tagged(command)
     request = command.request
-    written = {**_object(replace(request, messages=(), tools=(), continuation=None)), "messages": len(request.messages)}
+    written = {**to_json(replace(request, messages=(), tools=(), continuation=None)), "messages": len(request.messages)}
     if request.tools:
         written["tools"] = [tool.name for tool in request.tools]
     if request.continuation is not None:

@@ -44,7 +44,8 @@ def page() -> str:
         f"table cannot happen.\n\n{listed}\n\n"
         f"```mermaid\n{mermaid()}```\n\n"
         "Not drawn: `cancel` from every waiting state to `abort`, and `lost` from all of them but `held`; "
-        "`breakpoint` from every deciding state to `held`, and the release back; `interrupted` and `operator_acted`, which give a state's command again.\n\n"
+        "`breakpoint` from every deciding state to `held`, and the release back; `interrupted` and `operator_acted`, "
+        "which give a state's command again.\n\n"
         f"## Every transition\n\n{markdown_table()}"
     )
 

@@ -4,6 +4,8 @@ A group that the database refuses is halved until what it refuses stands alone; 
 before it is sent again.
 """
 
+import asyncio
+import contextlib
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -83,7 +85,7 @@ class Writer:
         return self._groups[0] if self._groups else None
 
     async def write(self, group: Group) -> dict[UUID, str]:
-        """Why which turns of it are lost; the others are stored. Raises `DatabaseAway`: the group is to be written again."""
+        """Why which turns of it are lost; the others are stored. Raises `DatabaseAway`; it is to be written again."""
         if group.sent and await self._is_there(group):
             self._groups.popleft()
             return {}
@@ -142,8 +144,6 @@ class Writer:
 
     async def beat(self) -> None:
         """Be heard of."""
-        import asyncio
-
         await self._link.run(statements.BEAT.name, [str(self.process_id).encode()])
         self._beaten = asyncio.get_running_loop().time()
 
@@ -153,10 +153,8 @@ class Writer:
     async def close(self) -> None:
         """Leave in order, as far as the database is there."""
         if self._link.is_open:
-            try:
+            with contextlib.suppress(DatabaseAway, RefusedError):
                 await self._link.run(statements.LEAVE.name, [str(self.process_id).encode()])
-            except (DatabaseAway, RefusedError):
-                pass
         self._link.close()
 
 

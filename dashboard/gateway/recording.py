@@ -99,8 +99,8 @@ class Recorder:
             track.has_ended = True
             self._hurry(track)
 
-    def piece(self, turn_id: UUID, attempt: int, n: int, raw: bytes, text: str, at: datetime) -> None:
-        """Bytes of an answer, and the text in them. Pieces that are written together are one there."""
+    def piece(self, turn_id: UUID, attempt: int, n: int, raw: bytes, text: str, at: datetime) -> None:  # noqa: ARG002
+        """Bytes of an answer, and the text in them. Those that are written together are one, and counted anew."""
         track = self._tracks[turn_id]
         if track.refused:
             return
@@ -152,7 +152,7 @@ class Recorder:
             self._start()
 
     async def room(self) -> None:
-        """For who has much to say: returns at once unless the database is behind; raises `NotStoredError` if it stays so."""
+        """For who has much to say. Returns at once unless the database is behind; `NotStoredError` if it stays so."""
         until = time.monotonic() + PATIENCE_SECONDS
         while self._bytes > MOST_BYTES // 2:
             if time.monotonic() > until:
@@ -164,7 +164,7 @@ class Recorder:
         for track in list(self._later.values()):
             self._hurry(track)
         until = time.monotonic() + seconds
-        while (self._due or self._disowned or self._writer.busy) and time.monotonic() < until:
+        while (self._due or self._disowned or self._writer.busy) and time.monotonic() < until:  # noqa: ASYNC110 - once
             await asyncio.sleep(0.005)
         if self._ticking is not None:
             self._ticking.cancel()
@@ -198,7 +198,7 @@ class Recorder:
             self._ticking = asyncio.get_running_loop().call_later(TICK_SECONDS, self._tick)
 
     def _tick(self) -> None:
-        """While anything is open: what has waited for long enough is written, and who has waited for too long is told."""
+        """While anything is open: what has waited long enough is written, and who has waited too long is told."""
         self._ticking, now = None, asyncio.get_running_loop().time()
         for track in [track for track in self._later.values() if self._is_due(track, now)]:
             self._hurry(track)

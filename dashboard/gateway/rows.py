@@ -126,6 +126,7 @@ def add_part(rows: Rows, turn_id: UUID, part: Part, kept: Kept) -> None:
     """The rows of one part; `kept` is brought up to date."""
     begun: dict[int, Columns] = {}
     turn: Columns = {}
+    moves: list[Mapping[str, Any]] = []
     for entry in part.entries:
         record = Record.of(entry.seq, entry.event, entry.step)
         columns = record_columns(entry, record)
@@ -137,7 +138,9 @@ def add_part(rows: Rows, turn_id: UUID, part: Part, kept: Kept) -> None:
         _add_call(rows, entry, kept, begun)
         if entry.seq % CHECKPOINT_EVERY == 0:
             rows.add(models.Checkpoint, checkpoint_columns(entry))
-        turn |= turn_columns(entry, record)
+        moves += record.transitions
+    if part.entries:
+        turn |= turn_columns(part.entries[-1], moves)
     for columns in begun.values():
         rows.add(models.Attempt, columns)
     for piece in part.pieces:

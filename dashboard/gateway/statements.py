@@ -1,7 +1,8 @@
-"""The two statements by which turns are stored, many in one go: turns that are new, and more of turns that are there.
+# ruff: noqa: S608 - made of constants
+"""The two statements by which turns are stored, many in one go: new ones, and more of turns that are there.
 
-Each is one statement, so one transaction. Rows come as JSON, a list for each table, and as `bytea[]` what is bytes. What
-is said of a turn that is there counts only while this process owns it; the ids of those are what the second one returns.
+Each is one statement, so one transaction. Rows come as JSON, a list for each table, and as `bytea[]` what is bytes.
+What is said of a turn that is there counts only while this process owns it; the ids of those the second one returns.
 """
 
 from collections.abc import Iterable
@@ -79,7 +80,10 @@ _NEW = [
     _inserted(GatewayCall, 13, ""),
     "owned_in AS (INSERT INTO live_ownedturn (turn_id, process_id) SELECT id, $12::uuid FROM unnest($11::uuid[]) id)",
 ]
-_OWNED = "owned AS (SELECT turn_id FROM live_ownedturn WHERE turn_id = ANY($10::uuid[]) AND process_id = $12::uuid FOR UPDATE)"
+_OWNED = (
+    "owned AS (SELECT turn_id FROM live_ownedturn "
+    "WHERE turn_id = ANY($10::uuid[]) AND process_id = $12::uuid FOR UPDATE)"
+)
 _MORE = [
     f"attempts_ended AS (UPDATE turns_attempt SET {_set(ENDED)} "
     f"FROM {_rows(Attempt, 8)} JOIN owned USING (turn_id) WHERE turns_attempt.turn_id = given.turn_id "

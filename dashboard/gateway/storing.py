@@ -1,7 +1,7 @@
 """A connection to Postgres of the event loop's own, without a thread: prepared statements, one after another.
 
-A thread would have to win the interpreter from a busy loop each time the database answers, up to 5 ms a time. So libpq is
-asked directly, as psycopg offers it (`psycopg.pq`), and a statement is one message out and one in.
+A thread would have to win the interpreter from a busy loop each time the database answers, up to 5 ms a time. So libpq
+is asked directly, as psycopg offers it (`psycopg.pq`), and a statement is one message out and one in.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ _NOT_OURS = ("cursor_factory", "context", "prepare_threshold", "autocommit")
 
 
 class DatabaseAway(Exception):
-    """The database does not answer, or is in no condition to store anything. `sent`: it may have been done all the same."""
+    """The database does not answer, or is in no condition to store anything. `sent`: it may have been done even so."""
 
     def __init__(self, why: str, *, sent: bool) -> None:
         super().__init__(why)

@@ -12,6 +12,7 @@ from dashboard.live.enduring import EnduringWorker
 from dashboard.live.engine import engine
 from dashboard.live.jobs import jobs_done_by, jobs_take_back
 from dashboard.live.offload import in_database
+from dashboard.live.owning import lost_turns_end
 from dashboard.live.services import approvals_expire, orphans_requeue
 from dashboard.live.tasks import QUEUE, QUEUES
 from dashboard.policies import shadowing
@@ -24,6 +25,7 @@ CONCURRENCY = 200  #: turns at once; they wait for providers most of the time
 HEARTBEAT_SECONDS = 1.0
 GONE_SECONDS = 4.0  #: without a heartbeat, after which a worker's jobs are taken back
 APPROVAL_SECONDS = 1.0  #: between two looks for approvals whose time is over
+LOST_SECONDS = 1.0  #: between two looks for turns whose process is gone
 PARTITION_SECONDS = 3600.0
 FALLEN_SECONDS = 2.0  #: before a worker that fell is started again
 
@@ -51,6 +53,7 @@ async def run(stop: asyncio.Event, queues: tuple[str, ...] = QUEUES) -> None:
             asyncio.create_task(worker.listen()),
             asyncio.create_task(_regularly(HEARTBEAT_SECONDS, keeper.take_back)),
             asyncio.create_task(_regularly(APPROVAL_SECONDS, lambda: in_database(approvals_expire))),
+            asyncio.create_task(_regularly(LOST_SECONDS, lambda: in_database(lost_turns_end))),
             asyncio.create_task(_regularly(PARTITION_SECONDS, lambda: in_database(partitions.ensure))),
             asyncio.create_task(_regularly(rollups.FOLD_SECONDS, lambda: in_database(rollups.fold_all))),
             asyncio.create_task(_regularly(shadowing.SWEEP_SECONDS, lambda: in_database(shadowing.sweep))),

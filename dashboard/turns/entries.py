@@ -4,7 +4,7 @@ Whoever stores them, one by one through the ORM (`recorder`) or in groups (`dash
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -131,10 +131,10 @@ def checkpoint_columns(entry: Entry) -> Columns:
     return {"turn_id": entry.turn_id, "seq": entry.seq, "snapshot": snapshot, "core_version": VERSION}
 
 
-def turn_columns(entry: Entry, record: Record) -> Columns:
-    """What the step changes in the turn's row."""
+def turn_columns(entry: Entry, transitions: Iterable[Mapping[str, Any]]) -> Columns:
+    """What the step changes in the turn's row; `transitions`: its own, after those that have changed no row yet."""
     columns = project(entry.step.snapshot, seq=entry.seq, started_at=entry.started_at, at=entry.at)
-    if (error_type := failed_by(record.transitions)) is not None:
+    if (error_type := failed_by(transitions)) is not None:
         columns["error_type"] = error_type
     return columns
 

@@ -69,7 +69,7 @@ def record_step(entry: Entry) -> None:
         _begin_attempt(entry.turn_id, entry.begun, entry.at)
     if entry.seq % CHECKPOINT_EVERY == 0:
         models.Checkpoint.objects.create(**checkpoint_columns(entry))
-    models.Turn.objects.filter(id=entry.turn_id).update(**turn_columns(entry, record))
+    models.Turn.objects.filter(id=entry.turn_id).update(**turn_columns(entry, record.transitions))
 
 
 def _insert_record(entry: Entry, record: Record) -> None:

@@ -148,7 +148,7 @@ def test_a_turn_that_does_not_end_at_once_is_there_owned_by_a_process_that_is_he
             assert await OwnedTurn.objects.filter(
                 turn_id=story.id, process_id__in=Process.objects.values("id")
             ).aexists()
-            piece, entry = next(steps)
+            _, entry = next(steps)
             recorder.piece(story.id, 1, 1, b"half ", "half ", entry.at)
             recorder.piece(story.id, 1, 2, b"an answer", "an answer", entry.at)
             await until(lambda: has_pieces(story))

@@ -64,8 +64,7 @@ class Story:
     prompt: str = "Say it."
     id: UUID = field(default_factory=new_id)
     ruling: StandIn = field(default_factory=StandIn)
-    #: What goes into the database through it, once told.
-    entries: list[Entry] = field(default_factory=list)
+    header: str = ODD
 
     def new_turn(self, project_id: Any = None) -> NewTurn:
         return NewTurn(
@@ -100,7 +99,7 @@ class Story:
             call = step.snapshot.spent.attempts
             event = ModelResponded(float(seq), replace(answer, provider="openai", model="m"))
             step = advance(step.snapshot, event, self.ruling.policy)
-            columns = {"status_code": 200, "response_headers": {"x": ODD}, **answer_columns(answer)}
+            columns = {"status_code": 200, "response_headers": {"x": self.header}, **answer_columns(answer)}
             piece = (call, answer.text.encode("utf-8", "surrogatepass"), answer.text)
             yield piece, self._entry(seq, event, step, CallEnd(call, 900, 100, columns))
 
