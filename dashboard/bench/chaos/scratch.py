@@ -53,11 +53,11 @@ class Scratch:
 
 
 @contextmanager
-def scratch() -> Iterator[Scratch]:
-    """Django's default database is the scratch one for the length of the block."""
+def scratch(settings_: Mapping[str, str] = SETTINGS) -> Iterator[Scratch]:
+    """Django's default database is the scratch one for the length of the block; `settings_`: the server's."""
     folder = Path(tempfile.mkdtemp(prefix="why-"))
     folder.chmod(0o755)
-    share = start(folder / "store", on_message=lambda _: None, settings=SETTINGS)
+    share = start(folder / "store", on_message=lambda _: None, settings=dict(settings_))
     before = dict(settings.DATABASES["default"])
     try:
         _use({**before, **database_settings(share.url)})

@@ -12,6 +12,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from dashboard.bench import backtest, core, live, loading, timeline, turn, what_if
 from dashboard.bench.chaos.run import chaos
+from dashboard.bench.gateway import run as gateway
 from dashboard.runtime.errors import StartError
 from dashboard.runtime.preparing import prepare
 
@@ -22,13 +23,17 @@ SUITES: Mapping[str, tuple[Callable[[], Iterator[str]], str]] = {
         what_if.rows,
         "the page that answers a moving slider, for a turn of ten attempts, beside the bare core",
     ),
+    "gateway": (
+        gateway.rows,
+        "calls through the gateway, whole and streamed, beside a direct call and beside a bare proxy",
+    ),
     "live": (live.rows, "messages to 100 and 500 viewers of a page, beside a bare broadcast and Channels"),
     "timeline": (timeline.lines, "pages, facets and histograms of the turns that are here, beside the bare SQL"),
 }
 LOAD = "load"
 BACKTEST = "backtest"
 CHAOS = "chaos"
-WITHOUT_DATABASE = ("core", "live")
+WITHOUT_DATABASE = ("core", "live", "gateway")  #: or with one of their own
 WHAT = {name: what for name, (_, what) in SUITES.items()} | {
     BACKTEST: "a draft over stored turns on every core, beside the what-if in memory, and the memory it takes",
     LOAD: "fill this database with made turns, for trying out",

@@ -1,0 +1,63 @@
+"""A process of the benchmark: started by `run`, it says where it listens, and how busy it was whenever it is asked."""
+
+import asyncio
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Coroutine, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import uvicorn
+
+STARTING = 60.0  #: seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part that runs, as `run` sees it."""
+
+    process: "subprocess.Popen[str]"
+    port: int
+
+    def busy(self) -> float:
+        """Seconds of processor time so far."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write("busy\n")
+        self.process.stdin.flush()
+        return float(self.process.stdout.readline())
+
+
+@contextmanager
+def part(name: str, *given: str, environment: Mapping[str, str] | None = None) -> Iterator[Part]:
+    """Start `dashboard.bench.gateway.NAME`, until the block ends."""
+    command = [sys.executable, "-m", f"dashboard.bench.gateway.{name}", *given]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=environment) as process:  # noqa: S603 - ours
+        try:
+            assert process.stdout is not None
+            yield Part(process, int(process.stdout.readline()))
+        finally:
+            process.terminate()
+
+
+def run(serving: Coroutine[Any, Any, None]) -> None:
+    """For the process itself: on the loop that the dashboard runs on. It ends by a signal."""
+    with asyncio.Runner(loop_factory=uvicorn.Config("", log_config=None).get_loop_factory()) as runner:
+        runner.run(serving)
+
+
+def say_port(port: int) -> None:
+    """Where this part listens; from here on it says how busy it was for each line it reads."""
+    sys.stdout.write(f"{port}\n")
+    sys.stdout.flush()
+    threading.Thread(target=_answer, daemon=True).start()
+
+
+def _answer() -> None:
+    for _ in sys.stdin:
+        sys.stdout.write(f"{time.process_time()}\n")
+        sys.stdout.flush()
