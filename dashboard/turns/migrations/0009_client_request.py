@@ -12,7 +12,7 @@ DROP = "DROP TRIGGER refuse_truncate ON turns_clientrequest; DROP TRIGGER refuse
 
 
 class Migration(migrations.Migration):
-    dependencies = [("turns", "0006_policy_sources")]
+    dependencies = [("turns", "0008_raw_retention")]
 
     operations = [
         migrations.CreateModel(
