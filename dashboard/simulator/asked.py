@@ -50,7 +50,7 @@ class Incoming:
 class Told:
     """What a dialect reads of a request. `flat`: a stream is to come as one array instead of events.
 
-    `parallel`: more than one call may be made at once.
+    `parallel`: more than one call may be made at once. `legacy`: tools came as `functions`, so a call goes back as one.
     """
 
     model: str
@@ -62,6 +62,7 @@ class Told:
     wants_json: bool = False
     parallel: bool = True
     flat: bool = False
+    legacy: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +83,7 @@ class Asked:
     wants_json: bool
     parallel: bool
     flat: bool
+    legacy: bool
     lines: Sequence[Line]
     said: str
     results: tuple[str, ...]
@@ -108,6 +110,7 @@ def ask(told: Told, incoming: Incoming) -> Asked:
         wants_json=told.wants_json or "json" in guidance.lower(),
         parallel=told.parallel,
         flat=told.flat,
+        legacy=told.legacy,
         lines=told.lines,
         said=_said(since),
         results=tuple(line.text for line in since if line.speaker is Speaker.TOOL),

@@ -44,6 +44,7 @@ WORDS: Mapping[Ending, str | None] = {
 REFUSALS = {Ending.CONTEXT: errors.context_exceeded, Ending.BLOCKED: errors.prompt_blocked}
 _BORN = 1_760_000_000  #: seconds since 1970, when the models were "created"
 _STATUSES = {529: 503}
+_LEGACY = "function_call"  #: what a call is called, and its finish reason, where tools came as `functions`
 #: What a gateway such as OpenRouter passes on beside its own word.
 _NATIVE = {Ending.NATIVE: {"native_finish_reason": "max_output_tokens"}}
 
@@ -65,20 +66,25 @@ def read(incoming: Incoming) -> Asked:
 
 def told(payload: Mapping[str, Any]) -> Told:
     """What a body of this API tells; also where the text is a protocol of its own."""
+    legacy = "functions" in payload and "tools" not in payload
+    choice = payload.get(_LEGACY if legacy else "tool_choice")
+    tools = names_of(payload.get("functions"), "name") if legacy else names_of(payload.get("tools"), "function", "name")
     return Told(
         model=model_of(payload),
         lines=[_line(message) for message in messages_of(payload, "messages", SPEAKERS)],
         budget=budget_of(payload, "max_completion_tokens", "max_tokens"),
         stream=payload.get("stream") is True,
         include_usage=mapping(payload.get("stream_options")).get("include_usage") is True,
-        tools=() if payload.get("tool_choice") == "none" else names_of(payload.get("tools"), "function", "name"),
+        tools=() if choice == "none" else tools,
         wants_json=mapping(payload.get("response_format")).get("type") in ("json_schema", "json_object"),
-        parallel=payload.get("parallel_tool_calls") is not False,
+        parallel=payload.get("parallel_tool_calls") is not False and not legacy,
+        legacy=legacy,
     )
 
 
 def _line(message: Mapping[str, Any]) -> Line:
     functions = [mapping(call.get("function")) for call in mappings(message.get("tool_calls"))]
+    functions += mappings([message.get(_LEGACY)])
     calls = tuple(str(function.get(key, "")) for function in functions for key in ("name", "arguments"))
     return Line(SPEAKERS[message["role"]], text_of(message.get("content")), calls)
 
@@ -101,10 +107,9 @@ class ChatWire:
             case Refused(text):
                 return self._chunk({"refusal": text})
             case CallOpened(index, name):
-                call = {"index": index, **self._call(index, name, "")}
-                return self._chunk({"tool_calls": [call]})
+                return self._chunk(self._called({"name": name, "arguments": ""}, index, name))
             case CallPiece(index, text):
-                return self._chunk({"tool_calls": [{"index": index, "function": {"arguments": text}}]})
+                return self._chunk(self._called({"arguments": text}, index))
             case _:
                 assert_never(token)
 
@@ -120,20 +125,33 @@ class ChatWire:
         said = gather(tokens)
         content = None if withheld or ((said.calls or said.refusal) and not said.text) else said.text
         message: dict[str, Any] = {"role": "assistant", "content": content, "refusal": said.refusal or None}
-        if said.calls:
+        if said.calls and self.asked.legacy:
+            message[_LEGACY] = {"name": said.calls[0].name, "arguments": said.calls[0].arguments}
+        elif said.calls:
             message["tool_calls"] = [self._call(i, call.name, call.arguments) for i, call in enumerate(said.calls)]
-        choice = {"index": 0, "message": message, "logprobs": None, **_end(finished)}
+        choice = {"index": 0, "message": message, "logprobs": None, **self._end(finished)}
         return encoded({**self._head("chat.completion"), "choices": [choice], "usage": self._usage(finished.tokens)})
+
+    def _called(self, function: dict[str, Any], index: int, name: str = "") -> dict[str, Any]:
+        """A delta of a call, which its `name` opens."""
+        if self.asked.legacy:
+            return {_LEGACY: function}
+        call = self._call(index, name, "") if name else {"function": function}
+        return {"tool_calls": [{"index": index, **call}]}
 
     def _call(self, index: int, name: str, arguments: str) -> dict[str, Any]:
         call_id = f"call_{self.asked.digest[:20]}{index:04d}"
         return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
 
     def _chunk(self, delta: dict[str, Any], finished: Finished | None = None) -> bytes:
-        end = _end(finished) if finished else {"finish_reason": None}
+        end = self._end(finished) if finished else {"finish_reason": None}
         choice = {"index": 0, "delta": delta, "logprobs": None, **end}
         chunk = {**self._head("chat.completion.chunk"), "choices": [choice]}
         return data_event({**chunk, "usage": None} if self.asked.include_usage else chunk)
+
+    def _end(self, finished: Finished) -> dict[str, Any]:
+        word = finished.word({**WORDS, Ending.CALLS: _LEGACY} if self.asked.legacy else WORDS)
+        return {"finish_reason": word, **_NATIVE.get(finished.reason, {})}
 
     def _head(self, kind: str) -> dict[str, Any]:
         return {
@@ -152,10 +170,6 @@ class ChatWire:
             "prompt_tokens_details": {"cached_tokens": 0},
             "completion_tokens_details": {"reasoning_tokens": 0},
         }
-
-
-def _end(finished: Finished) -> dict[str, Any]:
-    return {"finish_reason": finished.word(WORDS), **_NATIVE.get(finished.reason, {})}
 
 
 OPENAI = Dialect("openai", WORDS, read, error_reply, ChatWire, REFUSALS)

@@ -33,6 +33,19 @@ def test_a_call_is_opened_with_its_id_and_name_and_then_comes_in_pieces(server: 
     assert len(pieces) == 79
 
 
+def test_where_tools_come_as_functions_a_call_goes_back_as_one(server: Client) -> None:
+    offered = {"functions": [CALCULATOR["function"]]}
+    streamed = [chunk["choices"][0] for chunk in server.ask("sim-tools", stream=True, **offered).chunks]
+    pieces = [choice["delta"]["function_call"] for choice in streamed if "function_call" in choice["delta"]]
+    whole = json.loads(server.ask("sim-tools", **offered).body)["choices"][0]
+    made = {"name": "calculator", "arguments": "".join(piece["arguments"] for piece in pieces)}
+    assert pieces[0] == {"name": "calculator", "arguments": ""}
+    assert made == {"name": "calculator", "arguments": '{"expression": "6 * 7"}'} == whole["message"]["function_call"]
+    assert whole["finish_reason"] == streamed[-1]["finish_reason"] == "function_call"
+    assert "tool_calls" not in whole["message"]
+    assert not server.ask("sim-tools", **offered, function_call="none").calls
+
+
 def test_ids_depend_on_the_request_alone(server: Client) -> None:
     first, same, other = (json.loads(server.ask("sim-odd", temperature=t).body)["id"] for t in (0, 0, 1))
     assert first == same != other
