@@ -1,0 +1,128 @@
+"""The clients people have, unmodified, against a gateway of its own: `python .ci/clients/run.py [name …]`.
+
+Each client lives in a virtual environment of its own, for their pins disagree with ours and with each other. The
+gateway is `manage.py up` with an empty data folder, in front of the simulator. Ends with 1 if any check failed.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import urllib.request
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+CHECKOUT = HERE.parents[1]
+HOMES = CHECKOUT / ".venv" / "clients"
+CLIENTS = ("openai", "langchain", "litellm")
+TOKEN = "a-token-of-sixteen-or-more"
+SECONDS = 150  #: for one client's checks
+
+sys.path[:0] = [str(CHECKOUT)]
+import asked  # noqa: E402
+
+
+def environment_of(name: str) -> Path:
+    """The python of a client's own environment, made if it is not there as its requirements want it."""
+    home, wanted = HOMES / name, HERE / f"requirements-{name}.txt"
+    installed = home / "installed.txt"
+    if not installed.exists() or installed.read_bytes() != wanted.read_bytes():
+        shutil.rmtree(home, ignore_errors=True)
+        subprocess.run([sys.executable, "-m", "venv", home], check=True)
+        install = [home / "bin/python", "-m", "pip", "install", "-q", "--no-compile", "--require-hashes", "-r", wanted]
+        subprocess.run(install, check=True)
+        shutil.copy(wanted, installed)
+    return home / "bin/python"
+
+
+@contextmanager
+def gateway() -> Iterator[str]:
+    """Its address, while it serves."""
+    folder = Path(tempfile.mkdtemp(prefix="why-clients-"))
+    folder.chmod(0o755)  # the database's user must reach what is below
+    ours = ("DATABASE_URL", "REDIS_URL", "WHYSTOP_", "OPENAI_", "DJANGO_", "PG")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+    settings = {
+        "WHYSTOP_DATA_DIR": str(folder / "store"),
+        "WHYSTOP_PORT": "0",
+        "WHYSTOP_SIMULATOR_PORT": "0",
+        "WHYSTOP_SIM_TOKEN_MS": "0",
+        "WHYSTOP_BOOTSTRAP_TOKEN": TOKEN,
+        "WHYSTOP_TEST_SEAM": "1",
+    }
+    command = [sys.executable, "manage.py", "up"]
+    process = subprocess.Popen(command, cwd=CHECKOUT, env={**kept, **settings}, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        found = re.search(r"http://127\.0\.0\.1:\d+", line)
+        if found is None:
+            raise SystemExit(f"manage.py up did not start: {line!r}")
+        yield found[0]
+    finally:
+        process.terminate()
+        process.wait(30)
+        shutil.rmtree(folder)
+
+
+def made(address: str, what: str, **body: Any) -> dict[str, Any]:
+    """Makes one thing through the API, and what it answers."""
+    headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
+    request = urllib.request.Request(f"{address}/api/v1/{what}", json.dumps(body).encode(), headers)
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        return json.load(answer)
+
+
+def prepare(address: str) -> None:
+    """The agents that `asked` names."""
+    patient = {"max_continuations": 20, "max_total_completion_tokens": 10_000, "schema_rounds": 5}
+    made(address, "policies", name="patient", limits=patient)
+    refusal = {"status": 429, "code": "rate_limit_exceeded", "retry_after": asked.WAIT}
+    made(address, "simulator/scripts", name="limited", answers=[{"error": refusal}])
+    for name, model, mode in (
+        (asked.CONTINUED, "sim-essay", "continue"),
+        (asked.OBSERVED, "sim-essay", "observe"),
+        (asked.CALLING, "sim-tools", "continue"),
+        (asked.REPORTING, "sim-json", "continue"),
+        (asked.OBSERVED_REPORT, "sim-json", "observe"),
+        (asked.LIMITED, "script-limited", "continue"),
+    ):
+        agent = {"name": name, "connection": "simulator", "model": model, "max_tokens": 4_000}
+        made(address, "agents", **agent, policy="patient", gateway_mode=mode)
+
+
+def checked(name: str, python: Path, address: str) -> bool:
+    """Whether all checks of a client passed; they say how."""
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(CHECKOUT),
+        "OPENAI_BASE_URL": f"{address}/v1",
+        "OPENAI_API_KEY": TOKEN,
+        "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # nothing is fetched
+        "LANGSMITH_TRACING": "false",
+    }
+    sys.stdout.write(f"{name}:\n")
+    sys.stdout.flush()
+    program = [python, HERE / f"with_{name}.py"]
+    return subprocess.run(program, env=environment, timeout=SECONDS, check=False).returncode == 0
+
+
+def main(names: tuple[str, ...]) -> None:
+    with ThreadPoolExecutor(len(names)) as pool:
+        pythons = dict(zip(names, pool.map(environment_of, names), strict=True))
+    with gateway() as address:
+        prepare(address)
+        failed = [name for name in names if not checked(name, pythons[name], address)]
+    if failed:
+        raise SystemExit(f"Clients that do not get along with the gateway: {', '.join(failed)}.")
+
+
+if __name__ == "__main__":
+    main(tuple(sys.argv[1:]) or CLIENTS)
