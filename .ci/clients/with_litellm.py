@@ -136,7 +136,7 @@ def check_a_model_that_is_not_there() -> None:
 def check_being_turned_away() -> None:
     for ask in (asked, streamed):
         error = raised(litellm.RateLimitError, partial(ask, LIMITED))
-        assert error.response.headers["retry-after"] == str(WAIT)
+        assert error.litellm_response_headers["retry-after"] == str(WAIT)
 
 
 def check_the_models() -> None:

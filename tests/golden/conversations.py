@@ -1,0 +1,152 @@
+"""What is asked of the gateway for a golden transcript, and what the provider behind it answers, call by call."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from dashboard.simulator import errors
+from dashboard.simulator.scripts import Answer
+from dashboard.simulator.speaking import Call, Ending
+
+Json = dict[str, Any]
+
+CALCULATOR: Json = {
+    "name": "calculator",
+    "description": "Works out an expression.",
+    "parameters": {"type": "object", "properties": {"expression": {"type": "string"}}, "required": ["expression"]},
+}
+TOOLS = {"tools": [{"type": "function", "function": CALCULATOR}]}
+PLACE: Json = {
+    "type": "object",
+    "properties": {"place": {"type": "string"}, "locks": {"type": "integer"}},
+    "required": ["place", "locks"],
+    "additionalProperties": False,
+}
+SCHEMA = {"response_format": {"type": "json_schema", "json_schema": {"name": "place", "schema": PLACE}}}
+USAGE = {"stream_options": {"include_usage": True}}
+
+SUM = Call("calculator", '{"expression": "6 * 7"}')
+POWER = Call("calculator", '{"expression": "2 ** 10"}')
+SHORT = "A lock lifts boats with water alone."
+FIRST = "The lower gate closes behind the boat, and then the water"
+SECOND = "behind the boat, and then the water rises until both sides are level."
+WHOLE = "The lower gate closes behind the boat, and then the water rises until both sides are level."
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """One request, and whom it is put to. `streamed`: what a request says beside when it asks for a stream."""
+
+    about: str
+    answers: Sequence[Answer]
+    request: Json = field(default_factory=dict)
+    streamed: Json = field(default_factory=dict)
+    provider: str = "openai"
+    mode: str = "continue"
+    policy: Json = field(default_factory=dict)
+
+
+def _cut(text: str) -> Answer:
+    return Answer(text, ending=Ending.LENGTH)
+
+
+CONVERSATIONS: Mapping[str, Conversation] = {
+    "stop": Conversation("An answer that ends by itself.", [Answer(SHORT)]),
+    "stop_observed": Conversation(
+        "The same, watched: what the provider says goes through.", [Answer(SHORT)], streamed=USAGE, mode="observe"
+    ),
+    "length": Conversation(
+        "Cut by max_tokens, and watched: it stays cut.", [Answer(WHOLE)], {"max_tokens": 6}, mode="observe"
+    ),
+    "length_honest": Conversation(
+        "Cut more often than the policy continues: partial, and it says so.",
+        [_cut(FIRST), _cut(SECOND)],
+        streamed=USAGE,
+        policy={"limits": {"max_continuations": 1}},
+    ),
+    "tool_calls": Conversation(
+        "Two calls at once, after some words; the client runs them.",
+        [Answer("I shall work both out.", (SUM, POWER))],
+        TOOLS,
+        USAGE,
+    ),
+    "tool_calls_observed": Conversation("A call, watched.", [Answer(calls=(SUM,))], TOOLS, mode="observe"),
+    "tool_calls_translated": Conversation(
+        "Two calls at once, of an upstream that speaks Anthropic's dialect.",
+        [Answer("I shall work both out.", (SUM, POWER))],
+        TOOLS,
+        USAGE,
+        provider="anthropic",
+    ),
+    "tool_choice_forced": Conversation(
+        "A call that was forced: this API then says stop.",
+        [Answer(calls=(SUM,), raw="stop")],
+        {**TOOLS, "tool_choice": {"type": "function", "function": {"name": "calculator"}}},
+    ),
+    "tool_choice_forced_observed": Conversation(
+        "The same, watched.",
+        [Answer(calls=(SUM,), raw="stop")],
+        {**TOOLS, "tool_choice": {"type": "function", "function": {"name": "calculator"}}},
+        mode="observe",
+    ),
+    "function_call": Conversation(
+        "Tools offered as functions: a call goes back as a function_call.",
+        [Answer(calls=(SUM,))],
+        {"functions": [CALCULATOR]},
+    ),
+    "function_call_observed": Conversation(
+        "The same, watched.", [Answer(calls=(SUM,))], {"functions": [CALCULATOR]}, mode="observe"
+    ),
+    "content_filter": Conversation(
+        "Blocked half way: what was said is withheld.", [Answer(SHORT, ending=Ending.FILTERED)]
+    ),
+    "content_filter_observed": Conversation(
+        "The same, watched.", [Answer(SHORT, ending=Ending.FILTERED)], mode="observe"
+    ),
+    "refusal": Conversation("The model refuses, under stop.", [Answer(refusal="I will not open this lock.")]),
+    "continued": Conversation(
+        "Cut, and continued to its end; what was said twice is dropped.", [_cut(FIRST), Answer(SECOND)], {}, USAGE
+    ),
+    "repaired": Conversation(
+        "A call that was cut is asked for again.",
+        [Answer("Let me see.", (SUM,), cut_after=8), Answer(calls=(SUM,))],
+        TOOLS,
+    ),
+    "retried": Conversation(
+        "Turned away once, and asked again.",
+        [Answer(error=errors.rate_limited("the-model", 0)), Answer(SHORT)],
+        policy={"error_policy": {"preset": "retry_all"}},
+    ),
+    "interrupted": Conversation("The connection breaks half way: what came is kept.", [Answer(WHOLE, hangs_up=True)]),
+    "interrupted_continued": Conversation(
+        "It breaks half way, and the policy asks for the rest.",
+        [Answer(WHOLE, hangs_up=True), Answer(WHOLE)],
+        policy={"error_policy": {"preset": "retry_all"}},
+    ),
+    "paused": Conversation(
+        "The provider pauses; it is handed its own words back.",
+        [Answer("I shall look it up first.", ending=Ending.PAUSED), Answer(" It opened on a Friday.")],
+        provider="anthropic",
+        mode="observe",
+    ),
+    "structured": Conversation(
+        "JSON against the schema once, then as it should be.",
+        [Answer('{"place": "Falkirk"}'), Answer('{"place": "Falkirk", "locks": 2}')],
+        SCHEMA,
+        USAGE,
+    ),
+    "structured_cut": Conversation(
+        "Half an object, then the whole one.",
+        [_cut('{"place": "Fal'), Answer('{"place": "Falkirk", "locks": 2}')],
+        SCHEMA,
+    ),
+    "nothing_said": Conversation(
+        "The window is full before a word is said: an error.", [Answer(ending=Ending.CONTEXT)]
+    ),
+    "turned_away": Conversation(
+        "The provider turns the caller away, and no policy retries.",
+        [Answer(error=errors.rate_limited("the-model", 7))],
+    ),
+    "broken_upstream": Conversation("The provider fails.", [Answer(error=errors.broken_server())], mode="observe"),
+    "breaks_before_a_word": Conversation("The connection breaks at once.", [Answer(hangs_up=True)]),
+}
