@@ -39,7 +39,8 @@ WRONG_KEY = Refusal(
     401,
     "invalid_request_error",
     "invalid_api_key",
-    "This key is unknown, expired or revoked. Make a new one at /gateway/keys.",
+    # Clients tell a wrong key from a bad request by the first words, which are OpenAI's (LiteLLM does).
+    "Incorrect API key provided: it is unknown, expired or revoked. Make a new one at /gateway/keys.",
 )
 UNREADABLE = Refusal(
     503,

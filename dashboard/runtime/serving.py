@@ -56,6 +56,7 @@ class Parts:
     database: Share | None  #: the embedded one, to be kept running
     announce: Callable[[], None]  #: called once, when the web server answers
     hang_up: Callable[[], None]  #: ends the streams that are open; called once, when all of it stops
+    close: Callable[[], Awaitable[None]]  #: lets go of what the web server held open; called once, after it
 
 
 def serve(parts: Parts) -> None:
@@ -83,6 +84,7 @@ async def _serve(parts: Parts) -> None:
     announcing.cancel()
     parts.hang_up()
     await _end(servers, tasks)
+    await parts.close()
     if ended:
         raise StartError(f"The {ended[0]} ended by itself, so everything was stopped: the log says why.")
 

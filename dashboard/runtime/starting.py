@@ -28,6 +28,7 @@ def start(environment: Environment, *, web: bool, simulator: bool, worker: bool)
         line = _welcome(at) if at else "Whystop's worker drives turns (Ctrl-C leaves them to the others)."
         # These build the application from settings, which is slow and worth nothing before the database is there.
         from dashboard.asgi import application
+        from dashboard.gateway import app as gateway
         from dashboard.live import worker as live_worker
         from dashboard.live.streams import streams
         from dashboard.simulator.app import app
@@ -40,6 +41,7 @@ def start(environment: Environment, *, web: bool, simulator: bool, worker: bool)
                 database=database,
                 announce=lambda: print(line, flush=True),  # noqa: T201
                 hang_up=streams.end_all,
+                close=gateway.close,
             )
         )
 

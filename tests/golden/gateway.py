@@ -1,4 +1,4 @@
-"""A conversation of the table, really held: over HTTP with the gateway, and from there with the simulator."""
+"""The conversations of the table, really held: over HTTP with the gateway, and from there with the simulator."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -6,28 +6,32 @@ from typing import Any
 from dashboard.agents.selectors import project_default
 from dashboard.agents.services import agent_create, connection_create, policy_create
 from dashboard.simulator.scripts import PREFIX, SCRIPTS
-from tests.golden.conversations import Conversation
+from tests.golden.conversations import CONVERSATIONS, Conversation
 from tests.golden.transcript import ask, written
 
 QUESTION = [{"role": "user", "content": "How does a canal lock work?"}]
 
 
-def prepare(name: str, conversation: Conversation, simulator_url: str) -> None:
-    """The agent that the conversation is held with."""
+def prepare(simulator_url: str) -> None:
+    """An agent for each conversation, of its name."""
     project = project_default()
     # Of the dialects with an address of their own, each is asked at the root.
-    base = simulator_url if conversation.provider == "openai" else simulator_url.removesuffix("/v1")
-    connection = connection_create(project=project, name="simulator", provider=conversation.provider, base_url=base)
-    version = policy_create(project=project, name="as-told", **conversation.policy)
-    agent_create(
-        project=project,
-        name=name,
-        connection=connection,
-        model=f"{PREFIX}{name}",
-        max_tokens=200,
-        policy=version.policy,
-        gateway_mode=conversation.mode,
-    )
+    bases = {"openai": simulator_url, "anthropic": simulator_url.removesuffix("/v1")}
+    connections = {
+        provider: connection_create(project=project, name=provider, provider=provider, base_url=base)
+        for provider, base in bases.items()
+    }
+    for name, conversation in CONVERSATIONS.items():
+        version = policy_create(project=project, name=name, **conversation.policy)
+        agent_create(
+            project=project,
+            name=name,
+            connection=connections[conversation.provider],
+            model=f"{PREFIX}{name}",
+            max_tokens=200,
+            policy=version.policy,
+            gateway_mode=conversation.mode,
+        )
 
 
 def requests_of(name: str, conversation: Conversation) -> Mapping[str, dict[str, Any]]:
@@ -36,8 +40,9 @@ def requests_of(name: str, conversation: Conversation) -> Mapping[str, dict[str,
     return {"whole": whole, "stream": {**whole, "stream": True, **conversation.streamed}}
 
 
-def held(name: str, conversation: Conversation, address: str, token: str) -> Iterator[tuple[str, str]]:
+def held(name: str, address: str, token: str) -> Iterator[tuple[str, str]]:
     """The transcripts of the whole answer and of the stream, by the names of their files."""
+    conversation = CONVERSATIONS[name]
     for form, body in requests_of(name, conversation).items():
         SCRIPTS.put(name, conversation.answers)
         yield f"{name}.{form}.http", written(body, ask(address, body, token))

@@ -10,16 +10,17 @@ import pytest
 from dashboard.accounts.services import bootstrap_token_ensure
 from dashboard.simulator.app import Simulator
 from tests.dashboard.conftest import serving
-from tests.dashboard.website import website
+from tests.dashboard.gateway.served.gate import gateway_served
 from tests.golden.conversations import CONVERSATIONS
 from tests.golden.gateway import held, prepare
 
+TOKEN = "a-token-of-sixteen-or-more"
 TRANSCRIPTS = Path(__file__).parent / "transcripts"
 
 
-@pytest.fixture(scope="module")
-def address(django_db_setup: None) -> Iterator[str]:
-    with website() as url:
+@pytest.fixture
+def address(transactional_db: None) -> Iterator[str]:
+    with gateway_served() as url:
         yield url
 
 
@@ -30,15 +31,15 @@ def simulator_url() -> Iterator[str]:
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("name", CONVERSATIONS)
-def test_a_conversation_goes_as_its_golden_transcript_has_it(name: str, address: str, simulator_url: str):
-    # The gateway remembers for a second whose token it is, and each conversation has a database of its own.
-    token = f"a-token-of-{name}"
-    bootstrap_token_ensure(token)
-    prepare(name, CONVERSATIONS[name], simulator_url)
-    exchanges = held(name, CONVERSATIONS[name], address, token)
-    found = "".join(_difference(file, transcript) for file, transcript in exchanges)
-    assert not found, f"\n{found}\nIf this is meant: python -m tests.golden --write"
+def test_every_conversation_goes_as_its_golden_transcript_has_it(
+    address: str, simulator_url: str, subtests: pytest.Subtests
+):
+    bootstrap_token_ensure(TOKEN)
+    prepare(simulator_url)
+    for name in CONVERSATIONS:
+        with subtests.test(name):
+            found = "".join(_difference(file, transcript) for file, transcript in held(name, address, TOKEN))
+            assert not found, f"\n{found}\nIf this is meant: python -m tests.golden --write"
 
 
 def test_every_transcript_is_of_a_conversation():
