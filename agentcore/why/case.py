@@ -1,7 +1,7 @@
 """One move as it is looked at: where it left, what was judged there, and what is known of the answer."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from agentcore.errors import ProviderError
@@ -30,6 +30,8 @@ class Case:
     snapshot: Snapshot | None  #: see above
     response: ChatResponse | None  #: the answer under judgement
     error: ProviderError | None  #: the error under judgement, also one inside an answer
+    #: What has been read out of it, by name: every guard asks for the same.
+    kept: dict[str, Any] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     @property
     def held(self) -> bool:
@@ -48,7 +50,10 @@ class Case:
 
     def said(self, criterion: str) -> Json | None:
         """What the criterion of this name said; None where it was not asked."""
-        return next((said for said in self.evaluations if said["criterion"] == criterion), None)
+        if "said" not in self.kept:
+            self.kept["said"] = {said["criterion"]: said for said in reversed(self.evaluations)}
+        found: Json | None = self.kept["said"].get(criterion)
+        return found
 
     def context(self, criterion: str) -> Json:
         """The numbers the criterion was judged by; empty where it was not asked."""

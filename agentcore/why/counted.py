@@ -99,7 +99,10 @@ def number_of(value: float, limit_name: str) -> str:
 
 def amounts_of(case: Case) -> Mapping[str, Amount]:
     """What of each limit was used, by the limit; only of those that were judged here, and were set."""
-    return {amount.limit_name: amount for amount in _amounts(case)}
+    if "amounts" not in case.kept:
+        case.kept["amounts"] = {amount.limit_name: amount for amount in _amounts(case)}
+    found: Mapping[str, Amount] = case.kept["amounts"]
+    return found
 
 
 def _amounts(case: Case) -> Iterator[Amount]:

@@ -38,8 +38,8 @@ class Lines:
 
     def why(self, lines: Iterable[str]) -> None:
         """What the verdict rests on, as a tree."""
-        for line in lines:
-            self.line(line)
+        for place, line in enumerate(lines):
+            self.line(f"[WHY] {line}" if place == 0 else line)
 
     def line(self, line: str) -> None:
         self.out.write(("\n" if self.in_text else "") + line.translate(UNPRINTABLE) + "\n")

@@ -78,6 +78,7 @@ COLUMNS = (
     "terminal_reason",
     "stop_reason",
     "error_type",
+    "resource",
     "provider",
     "model",
     "input_tokens",
@@ -97,6 +98,7 @@ def _said(
         stop_reason=row["stop_reason"],
         error_type=row["error_type"],
         resolved_by=(row["resolved_by"] or "") if row["terminal_reason"] in ASKED else "",
+        resource=row["resource"],
     )
     if clause is None or _value(row, clause) == "retry":
         return None

@@ -25,6 +25,7 @@ def stop_of(turn: Turn) -> Stop | None:
         stop_reason=turn.stop_reason,
         error_type=turn.error_type,
         resolved_by=_resolved_by(turn),
+        resource=turn.resource,
     )
     source = next((source for source in sources_of(turn) if source.field == field), None)
     if source is None or not caused(source):

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 
+from agentcore.resource import RESOURCES
+
 #: By terminal reason, where that alone says it.
 BY_TERMINAL: Mapping[str, str] = {
     "retry_limit": "limits.max_continuations",
@@ -17,6 +19,11 @@ BY_CRITERION: Mapping[str, str] = {
     "TokenUsageLimit": "limits.max_total_tokens",
     "ExecutionTimeLimit": "limits.max_seconds",
     "FinishReasonCheck": "finish_reasons",
+}
+#: By the limit that ran out. A connection's ceiling is no policy's word.
+BY_RESOURCE: Mapping[str, str] = {
+    **{name: f"limits.{name}" for name in RESOURCES if name not in ("max_retries", "max_output_tokens")},
+    "max_retries": "error_policy.max_retries",
 }
 #: By the agent's stop reason, where a criterion forbade and is not known by name.
 BY_STOP: Mapping[str, str] = {
@@ -34,12 +41,20 @@ ASKED = ("forbidden", "budget_exhausted", "provider_error")
 
 
 def clause_of(
-    *, terminal_reason: str | None, stop_reason: str | None, error_type: str | None = None, resolved_by: str = ""
+    *,
+    terminal_reason: str | None,
+    stop_reason: str | None,
+    error_type: str | None = None,
+    resolved_by: str = "",
+    resource: str | None = None,
 ) -> str | None:
     """The field (of `resolving.FIELDS`) whose word ended the turn; None where none did.
 
     `resolved_by`: the criterion that settled the last judgement, needed where the terminal reason is one of `ASKED`.
+    `resource`: the limit that ran out, where that is known; it decides.
     """
+    if resource is not None:
+        return BY_RESOURCE.get(resource)
     if terminal_reason not in TERMINAL:
         return None
     if terminal_reason in ASKED and resolved_by in BY_CRITERION:

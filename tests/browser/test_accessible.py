@@ -84,6 +84,15 @@ def test_nor_of_the_filters_when_they_are_open(page: Page, cut_turn: str):
     check(page, opened, within="#facet-panel")
 
 
+def test_nor_of_why_a_turn_stopped_nor_of_all_the_roads_it_did_not_take(page: Page, cut_turn: str):
+    page.goto(f"{cut_turn}#t13")
+    page.locator("#why > summary").click()
+    page.locator(".others > summary").click()
+    expect(page.locator(".tree")).to_contain_text("max_continuations is 3")
+    expect(page.locator(".others .road").first).to_be_visible()
+    check(page)
+
+
 @pytest.mark.parametrize("menu", ["Columns", "Views"])
 def test_nor_of_a_menu_when_it_is_open(page: Page, cut_turn: str, menu: str):
     page.goto(FEW)

@@ -36,6 +36,20 @@ def test_keys_step_through_every_transition_and_never_ask_the_server(page: Page,
     assert asked == []
 
 
+def test_each_step_shows_the_roads_it_did_not_take_and_how_near_they_were(page: Page, turn: str):
+    page.locator("#why > summary").click()
+    page.locator(".tree").get_by_role("link", name="#t13").click()
+    at(page, 13)
+    roads = page.locator("ul.roads").first
+    expect(roads).to_contain_text("3 of 3 continuations used")
+    expect(roads).to_contain_text("it would have gone on")
+    page.keyboard.press("ArrowLeft")
+    at(page, 12)
+    page.locator(".others > summary").click()
+    expect(page.locator(".others")).to_contain_text("no tool call in the answer")
+    expect(roads.locator("li")).to_have_count(0)
+
+
 def test_buttons_and_the_slider_step_too(page: Page, turn: str):
     page.get_by_role("button", name="First transition").click()
     page.get_by_role("button", name="Forward").click()

@@ -82,6 +82,23 @@ def test_a_turn_is_started_watched_and_waited_for(whystop: Whystop, essay: str, 
     assert turn.status == "queued"
 
 
+def test_why_it_stopped_and_what_else_could_have_happened_are_values(whystop: Whystop, essay: str, working: None):
+    turn = whystop.start(essay, "Why do agents stop?", limits={"max_continuations": 1}).wait(seconds=60)
+    why = turn.why()
+    assert (why.verdict, why.resource, why.raw_model_reason) == (turn.verdict, "max_continuations", "length")
+    assert why.tree is not None
+    kinds = [node.kind for node in why.tree.walk()]
+    assert kinds == ["terminal", "transition", "evaluation", "clause", "input", "input", "provider_word"]
+    (clause,) = [node for node in why.tree.walk() if node.kind == "clause"]
+    assert (clause.source or {})["level"] == "turn"
+    barred = next(step for step in turn.roads() if step.trigger == "retry_limit")
+    assert (barred.source, barred.to) == ("continue_pending", "abort_partial")
+    on = next(road for road in barred.roads if road.trigger == "under_limits")
+    assert (on.open, on.near) == (False, True)
+    assert on.miss == "1 of 1 continuations used; with 2 continuations it would have gone on"
+    assert [found.id for found in whystop.turns(resource="max_continuations")] == [turn.id]
+
+
 def test_what_streams_is_told_as_it_comes(whystop: Whystop, agent_of: AgentOf, slow: Connection, working: None):
     agent_of("sim-essay", connection=slow, max_tokens=150)
     turn = whystop.start("sim-essay", "Slowly, please.")

@@ -42,6 +42,8 @@ CALLS = {
     ("get", "/turns/{turn_id}/comments"): "200",
     ("post", "/turns/{turn_id}/comments"): "201",
     ("get", "/turns/{turn_id}/lint"): "200",
+    ("get", "/turns/{turn_id}/verdict"): "200",
+    ("get", "/turns/{turn_id}/roads"): "200",
     ("get", "/lint"): "200",
     ("post", "/backtests"): "201",
     ("get", "/backtests/{backtest_id}"): "200",

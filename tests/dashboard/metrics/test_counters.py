@@ -40,6 +40,15 @@ def test_a_turn_that_was_never_cut_is_in_no_histogram_of_continued_ones(play: Pl
     assert counted("whystop_unknown_stop_reasons_total", model="sim-odd") == unknown + 1
 
 
+def test_each_turn_that_ended_is_counted_by_how_and_by_the_limit_that_ran_out(play: Play):
+    cut = {"model": "sim-essay", "terminal_reason": "retry_limit", "resource": "max_continuations"}
+    whole = {"model": "sim-essay", "terminal_reason": "completed", "resource": ""}
+    before = [counted("whystop_turns_ended_total", **labels) for labels in (cut, whole)]
+    play("sim-essay", overrides={"max_tokens": 60})
+    after = [counted("whystop_turns_ended_total", **labels) for labels in (cut, whole)]
+    assert after == [before[0] + 1, before[1]]
+
+
 def test_the_metrics_are_served_to_who_may_see_them(client: Client):
     assert client.get("/metrics").status_code == 401
     bootstrap_token_ensure(token=TOKEN)

@@ -3,6 +3,7 @@
 import pytest
 
 from agentcore.errors import ErrorType
+from agentcore.resource import RESOURCES
 from dashboard.agents.resolving import FIELDS
 from dashboard.policies import stops
 from dashboard.policies.stops import clause_of
@@ -47,3 +48,10 @@ def test_what_the_model_a_person_or_a_guard_ended_names_none(terminal: str | Non
 def test_every_clause_is_a_field_of_a_policy():
     named = {*stops.BY_TERMINAL.values(), *stops.BY_CRITERION.values(), *stops.BY_STOP.values()}
     assert named <= set(FIELDS)
+
+
+@pytest.mark.parametrize("resource", RESOURCES)
+def test_the_limit_that_ran_out_is_the_clause_where_it_is_known(resource: str):
+    field = clause_of(terminal_reason="budget_exhausted", stop_reason="token_limit", resource=resource)
+    assert field in FIELDS or (resource, field) == ("max_output_tokens", None)
+    assert field is None or field.endswith(f".{resource}")

@@ -34,6 +34,15 @@ def test_a_turn_is_told_line_by_line_with_its_whole_text_and_its_verdict(ask):
     assert ESSAY.split("\n")[-1][-60:] in done.stdout
 
 
+def test_what_the_verdict_rests_on_is_told_before_it(ask):
+    told = ask("Why do agents stop?", "--max-tokens", "60").stdout
+    tree = told[told.index("[WHY] ended: complete, filed as partial: retry_limit") :].splitlines()
+    assert tree[2].endswith("because: TruncationCriterion forbade: 3 of 3 continuations used")
+    assert tree[3].endswith("under: max_continuations is 3, the default")
+    assert "provider: said “length”, in finish_reason" in told
+    assert tree[-1].startswith("Cut off by max_tokens 4 times")
+
+
 def test_tools_are_told_as_act_and_observe(ask):
     told = ask("Calculate.", "--agent", "sim-tools").stdout
     assert '[ACT] Executing tool: calculator {"expression": "6 * 7"}' in told
@@ -42,7 +51,8 @@ def test_tools_are_told_as_act_and_observe(ask):
 
 def test_programs_get_one_json_object_a_line(ask):
     lines = [json.loads(line) for line in ask("Why?", "--agent", "sim-refuse", "--json").stdout.splitlines()]
-    assert [list(line) for line in lines] == [["record"], ["record"], ["turn"]]
+    assert [list(line) for line in lines] == [["record"], ["record"], ["why"], ["turn"]]
+    assert lines[2]["why"]["tree"]["because"][0]["words"] == "evaluate_stop → abort, by safety_blocked"
     assert lines[-1]["turn"]["terminal_reason"] == "safety_blocked"
 
 

@@ -68,8 +68,8 @@ def test_roads_not_taken_say_how_near_each_limit_was_and_the_rest_of_the_table_s
 
 
 def test_the_way_on_stands_first_where_a_limit_barred_it():
-    none = Policy(limits=Limits(max_continuations=0))
-    stopped = steps(recorded(started(), answered(1.0, "a", "max_tokens"), policy=none))
+    none_left = Policy(limits=Limits(max_continuations=0))
+    stopped = steps(recorded(started(), answered(1.0, "a", "max_tokens"), policy=none_left))
     roads = next(step for step in stopped if step.trigger == "retry_limit").roads
     assert roads[0].trigger == "under_limits"
     assert roads[0].miss.endswith("with 1 continuation it would have gone on")

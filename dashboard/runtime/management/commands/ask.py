@@ -31,7 +31,7 @@ class Command(BaseCommand):
         parser.add_argument("prompt", help="what the agent is to do")
         parser.add_argument("--agent", default="sim-essay", help="the agent's name (default: sim-essay)")
         parser.add_argument("--max-tokens", type=int, help="tokens of one call, in place of the agent's own")
-        parser.add_argument("--json", action="store_true", help="one JSON object a line: each record, then the turn")
+        parser.add_argument("--json", action="store_true", help="one JSON object a line: each record, why, the turn")
 
     def handle(self, *_args: Any, **options: Any) -> None:
         prepare(settings.ENVIRONMENT, simulator_url=None)
@@ -66,15 +66,15 @@ async def _run(agent: Agent, turn: Turn, queue: str, telling: "AsLines | AsJson"
 
 
 class AsLines(Lines):
-    """For people: streamed text, a line for each thing that happens, at the end why it stopped as a tree."""
+    """For people: streamed text, a line for each thing that happens, then why it stopped, as tree and sentence."""
 
     def recorded(self, record: Record) -> None:
         self.told(record_shown(record))
 
     def ended(self, turn: Turn) -> None:
-        self.over(turn_shown(turn))
         why = derivation_of(turn)
         self.why(why.lines if why else ())
+        self.over(turn_shown(turn))
 
 
 class AsJson:
@@ -87,7 +87,8 @@ class AsJson:
         self._write({"record": record_shown(record)})
 
     def ended(self, turn: Turn) -> None:
-        self._write({"turn": turn_shown(turn), "why": why_told(turn, derivation_of(turn))})
+        self._write({"why": why_told(turn, derivation_of(turn))})
+        self._write({"turn": turn_shown(turn)})
 
     def _write(self, value: dict[str, Any]) -> None:
         sys.stdout.write(json.dumps(value, default=str) + "\n")
