@@ -23,7 +23,7 @@ _DECIDED = {"forbid": "forbade", "allow": "allowed", "request": "asked to go on"
 @dataclass(frozen=True, slots=True)
 class Derivation:
     """Why a turn ended. `resource`: the limit that ended it (one of `agentcore.resource.RESOURCES`), None where none
-    did; `number`: the transition that decided, from 1, 0 where a fork's parent had decided already."""
+    did; `number`: the transition that decided, from 1."""
 
     loop_reason: str  #: why the agent stopped
     terminal_reason: str  #: the same, finer
@@ -44,7 +44,7 @@ def derive(recording: Recording, spans: tuple[Span, ...] | None = None) -> Deriv
     """The derivation of a turn that has ended; None while it runs. `spans`: those of the recording, if at hand."""
     spans = fold(recording) if spans is None else spans
     end = spans[-1].record.command if spans else {}
-    if end.get("type") != "finish":
+    if end.get("type") != "finish" or not spans[-1].record.transitions:
         return None
     span, number, transition = _decisive(spans)
     case = case_of(span, number, transition)
@@ -57,13 +57,14 @@ def derive(recording: Recording, spans: tuple[Span, ...] | None = None) -> Deriv
         raw_model_reason=raw,
         seq=span.record.seq,
         number=number,
-        tree=_terminal(recording, spans, _Found(span, transition, case), end),
+        tree=_terminal(recording, spans, _Found(span, number, transition, case), end),
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
     span: Span
+    number: int
     transition: Mapping[str, Any]
     case: Case | None  #: None where it leaves a waiting state, as a cancel does
 
@@ -109,13 +110,12 @@ def _terminal(recording: Recording, spans: tuple[Span, ...], found: _Found, end:
 
 def _transition(recording: Recording, spans: tuple[Span, ...], found: _Found, last: Mapping[str, Any]) -> Node:
     move, case = found.transition, found.case
-    number = found.span.first + found.span.record.transitions.index(move)
     facts = [
         Fact("from", move["from"]),
         Fact("trigger", move["trigger"]),
         Fact("to", move["to"]),
         Fact("seq", found.span.record.seq),
-        Fact("number", number),
+        Fact("number", found.number),
         Fact("reason", move["reason"]),
     ]
     words = f"{move['from']} → {move['to']}, by {move['trigger']}"

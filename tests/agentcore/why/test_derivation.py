@@ -8,7 +8,7 @@ from agentcore.events import Breakpoint
 from agentcore.machine.states import State
 from agentcore.messages import ReasonSighting
 from agentcore.reasons import NormalizedStopReason
-from agentcore.replay import fold
+from agentcore.replay import Recording, fold
 from agentcore.resource import resource_of
 from agentcore.values import replace
 from agentcore.why import Derivation, Kind, derive, lines_of
@@ -181,3 +181,19 @@ def test_a_turn_that_another_core_recorded_is_told_from_what_was_recorded():
     found = derive(book.recording, spans)
     assert found is not None
     assert (found.resource, found.clause) == ("max_continuations", "limits.max_continuations")
+
+
+def test_a_fork_that_begins_where_its_parent_had_decided_is_told_from_what_it_has():
+    held = Breakpoint(state=State.ABORT_PARTIAL.value)
+    parent = play(truncated("a"), max_continuations=0, breakpoints=(held,))
+    child = parent >> released()
+    found = derive(Recording(child.policy, parent.snapshot, child.records[-1:]))
+    assert found is not None
+    assert (found.resource, found.clause) == ("max_continuations", None)
+    assert list(lines_of(found.tree))[-1].endswith("provider: said “length”")
+
+
+def test_a_history_without_moves_has_no_derivation():
+    book = play(ended("done"))
+    bare = (*book.records[:-1], replace(book.records[-1], transitions=()))
+    assert derive(Recording(book.policy, book.recording.base_snapshot, bare)) is None
