@@ -14,12 +14,13 @@ from django.http import HttpRequest
 from ninja import Router, Status
 
 from agentcore.policy import Limits, OnTruncation
+from dashboard.accounts.roles import CHANGE_POLICY
 from dashboard.agents import selectors, services, versioning
 from dashboard.agents.limit_fields import RETENTION_FIELDS
 from dashboard.agents.models import Agent, PolicyVersion
 from dashboard.agents.policies import envelope_rules_of, fitting_warnings, policy_warnings
 from dashboard.api import answers, bodies
-from dashboard.api.callers import caller
+from dashboard.api.callers import caller, require
 from dashboard.api.named import named
 from dashboard.backtests.models import Backtest
 from dashboard.backtests.selectors import backtest_get
@@ -33,6 +34,8 @@ router = Router(tags=["policies"])
 def policy_create(request: HttpRequest, body: bodies.NewPolicy) -> Status[dict[str, Any]]:
     """A policy that exists gets its next version; turns keep the version they started with."""
     project, said = selectors.project_default(), body.given()
+    if selectors.policy_list(project=project).filter(name=body.name).exists():
+        require(request, CHANGE_POLICY)
     said["backtest"] = _backtest(said.get("backtest"))
     version = services.policy_create(project=project, created_by=caller(request), **said)
     return Status(201, shown(version, selectors.agents_under(policy=version.policy)))

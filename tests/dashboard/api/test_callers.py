@@ -1,10 +1,12 @@
 """Who may call: a token, or a session with its CSRF token. Who may write is the roles' table (accounts)."""
 
 import pytest
+from django.contrib.auth.models import Permission
 from django.http import HttpResponse
 from django.test import Client
 
 from dashboard.accounts.models import User
+from dashboard.agents.selectors import policy_get, policy_version_active, project_default
 from tests.dashboard.api.conftest import Program, said
 
 pytestmark = pytest.mark.django_db
@@ -56,3 +58,21 @@ def test_who_has_no_role_reads_and_writes_nothing():
     assert response.status_code == 403
     said(response)
     assert response.json()["detail"].startswith("You may watch, but not start, change or stop anything")
+
+
+def test_who_may_make_a_policy_may_not_change_one_that_is_there():
+    """Its next version would count at once, for every agent that has it."""
+    user = User.objects.create(username="maker")
+    user.user_permissions.add(Permission.objects.get(codename="add_policy"))
+    client = Client()
+    client.force_login(user)
+    assert post_policy(client).status_code == 201
+    again = post_policy(client)
+    assert again.status_code == 403
+    assert "change policy" in again.json()["detail"]
+    active = policy_version_active(policy=policy_get(project=project_default(), name="patient"))
+    assert active is not None
+    assert active.version == 1
+    user.user_permissions.add(Permission.objects.get(codename="change_policy"))
+    client.force_login(User.objects.get(pk=user.pk))
+    assert post_policy(client).status_code == 201
