@@ -55,6 +55,7 @@ async def run(stop: asyncio.Event, queues: tuple[str, ...] = QUEUES) -> None:
             asyncio.create_task(_regularly(APPROVAL_SECONDS, lambda: in_database(approvals_expire))),
             asyncio.create_task(_regularly(LOST_SECONDS, lambda: in_database(lost_turns_end))),
             asyncio.create_task(_regularly(PARTITION_SECONDS, lambda: in_database(partitions.ensure))),
+            asyncio.create_task(_regularly(PARTITION_SECONDS, lambda: in_database(partitions.drop_empty))),
             asyncio.create_task(_regularly(rollups.FOLD_SECONDS, lambda: in_database(rollups.fold_all))),
             asyncio.create_task(_regularly(shadowing.SWEEP_SECONDS, lambda: in_database(shadowing.sweep))),
             asyncio.create_task(_regularly(retention.SWEEP_SECONDS, lambda: in_database(retention.raw_sweep))),

@@ -1,11 +1,12 @@
 """The large tables in monthly pieces. A UUIDv7 begins with its time, so a month is a range of turn ids.
 
 Pieces are made ahead (`ensure`, on a timer and after each migration); a row no piece is meant for (an imported turn, a
-timer that stood still) is kept by the table's default piece, and moves into its month's when that is made.
+timer that stood still) is kept by the table's default piece, and moves into its month's when that is made. Pieces of
+past months that nothing is left in are dropped (`drop_empty`): raw answers go in time, and turns are erased.
 """
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.db import DEFAULT_DB_ALIAS, connections, transaction
@@ -36,6 +37,9 @@ CREATE TRIGGER refuse_truncate BEFORE TRUNCATE ON {piece}
     FOR EACH STATEMENT EXECUTE FUNCTION whystop_refuse_truncate();
 """
 
+#: Pieces of a table that are there, by name; a name tells the month.
+PIECES = r"SELECT relname FROM pg_class WHERE relkind = 'r' AND pg_table_is_visible(oid) AND relname ~ %s ORDER BY 1"
+
 
 def ensure(*, ahead: int = 2, now: datetime | None = None, using: str = DEFAULT_DB_ALIAS) -> list[str]:
     """Makes the pieces of this month and the `ahead` next ones that are missing; returns their names.
@@ -49,6 +53,23 @@ def ensure(*, ahead: int = 2, now: datetime | None = None, using: str = DEFAULT_
     if not _missing(connection, wanted):
         return []
     return [piece for piece, (table, month) in wanted.items() if _make(connection, table, month)]
+
+
+def drop_empty(*, now: datetime | None = None, using: str = DEFAULT_DB_ALIAS) -> list[str]:
+    """Drops the empty pieces of the months before the last one; returns their names. A late row of such a month goes
+    to the default piece.
+
+    Waits at most five seconds for a table that is in use, then raises `OperationalError`; the next call tries again.
+    """
+    first = (now or datetime.now(UTC)).astimezone(UTC).replace(day=1)
+    last_month = first - timedelta(days=1)
+    connection = connections[using]
+    return [
+        piece
+        for table in TABLES
+        for piece in _pieces(connection, table)
+        if piece < piece_name(table, last_month) and _empty(connection, piece) and _drop(connection, table, piece)
+    ]
 
 
 def ensure_after_migrate(*, using: str, **_: Any) -> None:
@@ -92,6 +113,32 @@ def _make(connection: BaseDatabaseWrapper, table: str, month: datetime) -> bool:
         cursor.execute(MAKE.format(table=table, piece=piece, low=low, high=high))
         _settings(cursor, **before)
     return True
+
+
+def _pieces(connection: BaseDatabaseWrapper, table: str) -> list[str]:
+    with connection.cursor() as cursor:
+        cursor.execute(PIECES, [f"^{table}_p[0-9]{{6}}$"])
+        return [name for (name,) in cursor.fetchall()]
+
+
+def _empty(connection: BaseDatabaseWrapper, piece: str) -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT NOT EXISTS (SELECT FROM {piece})")  # noqa: S608 - a name of ours
+        (empty,) = cursor.fetchone() or (False,)
+    return bool(empty)
+
+
+def _drop(connection: BaseDatabaseWrapper, table: str, piece: str) -> bool:
+    """Drops one piece, unless it is empty no longer. The table is locked first, as whoever writes to it does."""
+    with transaction.atomic(using=connection.alias), connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
+        before = _settings(cursor, lock_timeout="5s")
+        cursor.execute(f"LOCK TABLE ONLY {table} IN ACCESS EXCLUSIVE MODE")
+        dropped = piece in _pieces(connection, table) and _empty(connection, piece)
+        if dropped:
+            cursor.execute(f"DROP TABLE {piece}")
+        _settings(cursor, **before)
+    return dropped
 
 
 def _settings(cursor: CursorWrapper, **values: str) -> dict[str, str]:

@@ -70,3 +70,39 @@ def test_the_same_turn_and_seq_cannot_be_written_twice_after_the_move():
     partitions.ensure(now=LATER, ahead=0)
     with pytest.raises(IntegrityError, match="duplicate key"), transaction.atomic():
         record(LATER)
+
+
+def test_an_empty_piece_of_a_past_month_is_dropped_and_no_other():
+    """A late row of that month is kept by the default piece, and refuses changes as before."""
+    partitions.ensure(now=LATER, ahead=3)
+    full = datetime(2032, 1, 5, tzinfo=UTC)
+    record(full)
+    soon = datetime(2032, 4, 1, tzinfo=UTC)
+    dropped = [name for name in partitions.drop_empty(now=soon) if name.startswith("turns_record_p203")]
+    assert dropped == ["turns_record_p203112", "turns_record_p203202"]
+    assert piece_of(full) == "turns_record_p203201"
+    assert partitions.drop_empty(now=soon) == []
+    record(LATER)
+    assert piece_of(LATER) == "turns_record_default"
+    record(datetime(2032, 3, 5, tzinfo=UTC))
+    assert piece_of(datetime(2032, 3, 5, tzinfo=UTC)) == "turns_record_p203203"
+
+
+def test_a_row_that_comes_while_its_piece_is_to_be_dropped_keeps_it(monkeypatch):
+    partitions.ensure(now=LATER, ahead=0)
+    asked: list[str] = []
+    really = partitions._empty
+
+    def empty(database, piece: str) -> bool:
+        """The first look is over when the row comes; the second has the table to itself."""
+        found = really(database, piece)
+        if piece == "turns_record_p203112" and piece not in asked:
+            record(LATER)
+        asked.append(piece)
+        return found
+
+    monkeypatch.setattr(partitions, "_empty", empty)
+    dropped = partitions.drop_empty(now=datetime(2032, 4, 1, tzinfo=UTC))
+    assert "turns_record_p203112" not in dropped
+    assert asked.count("turns_record_p203112") == 2
+    assert piece_of(LATER) == "turns_record_p203112"
