@@ -15,7 +15,7 @@ from weakref import WeakValueDictionary
 
 import structlog
 
-from dashboard.gateway import refusals
+from dashboard.gateway import meters, refusals
 from dashboard.gateway.callers import Caller
 from dashboard.gateway.meters import Meter
 from dashboard.gateway.reading import Found, Reading, reconcile
@@ -44,7 +44,7 @@ class Held:
     def answer(self) -> Caller | Refusal:
         """Who calls, if that has not run out since it was read."""
         expires_at = self.found.expires_at
-        return refusals.WRONG_KEY if expires_at is not None and expires_at <= time.time() else self.caller
+        return refusals.WRONG_KEY if expires_at is not None and expires_at <= meters.now() else self.caller
 
 
 class Keys:

@@ -111,9 +111,10 @@ def _reason(word: str, by_mode: dict[str, int], calls: int) -> Reason:
     return Reason(word, observe, continued, (observe + continued) / calls)
 
 
-def _overhead(mode: str, calls: int, shares: list[float] | None) -> Overhead:
-    measured = (share / 1000 for share in shares) if shares else (None,) * 3
-    return Overhead(mode, calls, *measured)
+def _overhead(mode: str, calls: int, shares: list[float | None] | None) -> Overhead:
+    known: list[float | None] = [share / 1000 for share in shares or () if share is not None]
+    p50, p95, p99 = known if len(known) == 3 else [None] * 3
+    return Overhead(mode, calls, p50, p95, p99)
 
 
 def latest_calls(project: Project) -> list[CallShown]:

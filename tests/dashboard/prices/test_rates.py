@@ -32,6 +32,18 @@ def test_cached_input_costs_what_cached_input_costs():
 
 
 @pytest.mark.parametrize(
+    ("provider", "model"),
+    [("openai", "gpt-4o"), ("anthropic", "claude-sonnet-4-5"), ("gemini", "gemini-1.5-pro")],  # long calls cost more
+)
+def test_many_calls_cost_together_what_they_cost_each(provider: str, model: str):
+    rate = rate_of(provider=provider, model=model, at=AT)
+    assert rate is not None
+    usages = [TokenUsage(1_000, 10), TokenUsage(900_000, 5_000, cached_tokens=2_000), TokenUsage(5, 0, cached_tokens=9)]
+    assert rate.dollars_of(usages) == sum(rate.dollars(usage) for usage in usages)
+    assert rate.dollars_of([]) == 0
+
+
+@pytest.mark.parametrize(
     ("provider", "model", "address", "seller"),
     [
         ("openai", "gpt-4o", "https://api.openai.com/v1/chat/completions", "openai"),

@@ -15,6 +15,7 @@ def test_what_has_a_telling_name_is_hidden(name: str):
         "GET /sign-in/?code=hunter2hunter2&next=/",
         "connecting to postgresql://me:hunter2hunter2@host/why",
         "wrong key sk-hunter2hunter2",
+        "wrong key whyk_hunter2hunter2",
     ],
 )
 def test_a_secret_inside_a_text_is_masked(text: str):
