@@ -54,9 +54,6 @@ class Spent:
     tokens: int = 0
     dollars: Decimal = Decimal(0)
 
-    def __add__(self, other: Spent) -> Spent:
-        return Spent(self.tokens + other.tokens, self.dollars + other.dollars)
-
 
 NO_LIMITS = KeyLimits()
 NOTHING = Spent()
@@ -86,15 +83,20 @@ def _wait(*, room: int, before: int, current: int, gone: float) -> float:
     return (1 - gone + (1 - room / current)) * MINUTE
 
 
-def budget_refusal(limits: KeyLimits, *, now: float, today: Spent, month: Spent, total: Spent) -> Refusal | None:
-    """Whether a budget is spent. What the calls under way will spend is not known yet, and goes beyond it."""
+def budget_refusal(
+    limits: KeyLimits, *, now: float, today: Spent, month: Spent, total: Spent, fresh: int = 0
+) -> Refusal | None:
+    """Whether a budget is spent. `fresh`: tokens of today that none of them knows yet.
+
+    What the calls under way will spend is not known, and goes beyond it.
+    """
     spans = (
         ("a day", today, limits.tokens_per_day, limits.dollars_per_day),
         ("a month", month, limits.tokens_per_month, limits.dollars_per_month),
         ("in total", total, limits.tokens_in_total, limits.dollars_in_total),
     )
     for span, used, tokens, dollars in spans:
-        if tokens is not None and used.tokens >= tokens:
+        if tokens is not None and used.tokens + fresh >= tokens:
             return refusals.spent(what=f"{tokens:,} tokens", span=span, retry_after=_left(span, now))
         if dollars is not None and used.dollars >= dollars:
             return refusals.spent(what=f"${dollars:,.2f}", span=span, retry_after=_left(span, now))
@@ -125,6 +127,7 @@ def _day(number: int) -> date:
     return EPOCH + timedelta(days=number)
 
 
+@lru_cache(maxsize=8)
 def next_month(day: date) -> date:
     """The first day of the month after that day's."""
     return (day.replace(day=1) + timedelta(days=32)).replace(day=1)

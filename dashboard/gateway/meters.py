@@ -52,14 +52,14 @@ class Added:
 
     def call(self, now: float) -> None:
         """One more call was let through."""
-        self._pace(now, Pace(calls=1))
+        self._pace(now, calls=1, tokens=0)
         day = day_of(now)
         self.calls[day] = self.calls.get(day, 0) + 1
 
     def usage(self, used: TokenUsage, asked: Asked, now: float) -> None:
         """A call has used tokens."""
         tokens, day = used.input_tokens + used.output_tokens, day_of(now)
-        self._pace(now, Pace(tokens=tokens))
+        self._pace(now, calls=0, tokens=tokens)
         self.tokens[day] = self.tokens.get(day, 0) + tokens
         self.usages.setdefault((day, asked), []).append(used)
 
@@ -73,9 +73,10 @@ class Added:
         for whose, usages in other.usages.items():
             self.usages.setdefault(whose, []).extend(usages)
 
-    def _pace(self, now: float, pace: Pace) -> None:
+    def _pace(self, now: float, *, calls: int, tokens: int) -> None:
         minute = minute_of(now)
-        self.paces[minute] = self.paces.get(minute, NO_PACE) + pace
+        had = self.paces.get(minute, NO_PACE)
+        self.paces[minute] = Pace(had.calls + calls, had.tokens + tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,15 +136,16 @@ class Meter:
         refusal = pace_refusal(limits, now=now, before=self._pace(minute - 1), current=self._pace(minute))
         if refusal is not None:
             return refusal
-        day = day_of(now)
-        fresh = Spent(self._fresh_tokens(day))
-        known = self.known
+        day, known = day_of(now), self.known
         today = known.today if known.day == day else NOTHING
         month = known.month if day < next_month(known.day) else NOTHING
-        return budget_refusal(limits, now=now, today=today + fresh, month=month + fresh, total=known.total + fresh)
+        fresh = self._fresh_tokens(day)
+        return budget_refusal(limits, now=now, today=today, month=month, total=known.total, fresh=fresh)
 
     def _pace(self, minute: int) -> Pace:
-        pace = self.known.paces.get(minute, NO_PACE) + self.added.paces.get(minute, NO_PACE)
+        pace, added = self.known.paces.get(minute, NO_PACE), self.added.paces.get(minute)
+        if added is not None:
+            pace += added
         return pace if self.sent is None else pace + self.sent.paces.get(minute, NO_PACE)
 
     def _fresh_tokens(self, day: date) -> int:
