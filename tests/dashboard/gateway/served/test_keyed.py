@@ -1,0 +1,105 @@
+"""Keys at the gateway's real door: what one opens, how fast, for how much, by which names, and what is kept of it."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from django.utils import timezone
+
+from agentcore.reasons import TurnStatus
+from dashboard.accounts.models import User
+from dashboard.agents.selectors import project_default
+from dashboard.gateway import services
+from dashboard.gateway.models import GatewayCall, GatewayKey, KeySpending
+from dashboard.turns.models import Turn
+from tests.dashboard.gateway.served.gate import Gate
+from tests.dashboard.website import until
+
+KeyedGate = Callable[..., tuple[Gate, GatewayKey]]
+
+
+@pytest.fixture
+def keyed(gate: Gate) -> KeyedGate:
+    """The same gateway, for a client that holds a key."""
+    maker = User.objects.create_user("maker")
+
+    def make(**fields: object) -> tuple[Gate, GatewayKey]:
+        key, secret = services.key_create(project=project_default(), by=maker, **{"name": "notebook", **fields})
+        return replace(gate, token=secret), key
+
+    return make
+
+
+def test_a_call_by_key_is_a_turn_of_its_maker_with_the_key_beside_it(keyed, agent_at):
+    agent_at("sim-script", name="helper")
+    client, key = keyed(mode="observe")
+    answer = client.ask(model="helper")
+    assert answer.status == 200
+    turn = Turn.objects.get(id=answer.headers["x-whystop-turn"])
+    call = GatewayCall.objects.get(turn_id=turn.id)
+    assert turn.created_by == key.created_by
+    assert turn.status == TurnStatus.COMPLETED
+    assert (call.key_id, call.caller, call.mode, call.status) == (key.id, "notebook", "observe", 200)
+    assert call.client_finish_reason == answer.json["choices"][0]["finish_reason"] == "stop"
+    assert call.overhead_us is not None
+    until(KeySpending.objects.filter(key=key, calls=1, tokens=turn.input_tokens + turn.output_tokens).exists)
+    key.refresh_from_db()
+    assert key.last_used_at is not None
+
+
+def test_a_key_opens_what_its_scope_names_and_lists_no_more(keyed, agent_at):
+    helper = agent_at("sim-script", name="helper")
+    agent_at("sim-script", name="other", connection=helper.connection)
+    client, _ = keyed(scope=["helper"])
+    assert client.ask(model="helper").status == 200
+    for name in ("other", f"{helper.connection.name}/sim-script"):
+        answer = client.ask(model=name)
+        assert (answer.status, answer.json["error"]["code"]) == (403, "model_not_found")
+    assert [model["id"] for model in client.get("/v1/models").json["data"]] == ["helper"]
+
+
+def test_the_call_beyond_the_pace_is_told_when_to_come_back(keyed, agent_at):
+    agent_at("sim-script", name="helper")
+    client, _ = keyed(requests_per_minute=2)
+    assert [client.ask(model="helper").status for _ in range(2)] == [200, 200]
+    answer = client.ask(model="helper")
+    assert (answer.status, answer.json["error"]["code"]) == (429, "rate_limit_exceeded")
+    assert 1 <= int(answer.headers["retry-after"]) <= 120
+    assert Turn.objects.count() == 2
+
+
+def test_a_spent_budget_ends_with_the_call_that_spent_it(keyed, agent_at):
+    agent_at("sim-script", name="helper")
+    client, _ = keyed(tokens_in_total=1)
+    assert client.ask(model="helper").status == 200
+    answer = client.ask(model="helper")
+    assert (answer.status, answer.json["error"]["type"]) == (429, "insufficient_quota")
+    assert answer.headers["x-should-retry"] == "false"
+
+
+def test_a_program_keeps_the_name_it_has(keyed, agent_at):
+    helper = agent_at("sim-script", name="helper")
+    services.alias_create(project=helper.project, name="gpt-4o", connection=helper.connection, model="sim-script")
+    services.alias_create(project=helper.project, name="vendor/best", agent=helper)
+    client, _ = keyed(scope=["helper"])
+    answer = client.ask(model="vendor/best")
+    assert (answer.status, answer.json["model"]) == (200, "vendor/best")
+    assert Turn.objects.get(id=answer.headers["x-whystop-turn"]).agent == helper
+    assert client.ask(model="gpt-4o").status == 403
+    everything, _ = keyed()
+    assert everything.ask(model="gpt-4o").status == 200
+
+
+def test_a_revoked_key_is_a_strangers(keyed, agent_at):
+    agent_at("sim-script", name="helper")
+    client, key = keyed()
+    assert client.get("/v1/models").status == 200
+    GatewayKey.objects.filter(pk=key.pk).update(revoked_at=timezone.now())
+    until(lambda: client.get("/v1/models").status == 401)
+    assert client.ask(model="helper").json["error"]["code"] == "invalid_api_key"
+
+
+def test_a_key_opens_no_address_of_djangos(keyed):
+    client, _ = keyed()
+    for path in ("/api/v1/turns", "/metrics", "/v1/nothing", "/v1/traces"):
+        assert client.get(path).status == 401
