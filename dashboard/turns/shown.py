@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from agentcore.machine.accounting import prefilled
 from agentcore.machine.snapshot import Snapshot
-from agentcore.machine.states import CALLS, DECIDING, Trigger
+from agentcore.machine.states import CALLS, DECIDING, State, Trigger
 from agentcore.merging import merge_continuation
-from agentcore.reasons import TurnStatus
+from agentcore.reasons import NormalizedStopReason, TurnStatus
 from agentcore.replay import Recording, fold
 from agentcore.why import Derivation, derive
 from dashboard.live.selectors import waiting_words
@@ -30,12 +30,14 @@ from dashboard.turns.windowing import Window, whole, window_of
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """What the running attempt has said so far. `dropped` repeats what stands before it."""
+    """What the running attempt has said so far, or the answer that a turn is held on before it is judged. `dropped`
+    repeats what stands before it."""
 
     attempt: int
     dropped: str
     text: str
     iteration: int = 1
+    held: bool = False
 
     @property
     def tint(self) -> int:
@@ -128,10 +130,15 @@ class TurnShown:
         return self.unfinished and self.shown.snapshot.state in CALLS
 
     @property
+    def drafting(self) -> bool:
+        """Whether the draft has a place in the answer: the model is being asked, or has answered and is not judged."""
+        return self.streaming or (self.draft is not None and self.draft.held)
+
+    @property
     def continues(self) -> int:
         """The iteration whose text the draft goes on with; 0 where it begins a passage of its own."""
         passages, iteration = self.shown.transcript.passages, self.shown.snapshot.iteration
-        goes_on = self.streaming and passages and passages[-1].iteration == iteration and passages[-1].pieces
+        goes_on = self.drafting and passages and passages[-1].iteration == iteration and passages[-1].pieces
         return iteration if goes_on else 0
 
     @property
@@ -237,11 +244,22 @@ def _waits(turn: Turn) -> dict[int, float]:
 
 
 def draft_shown(turn: Turn, snapshot: Snapshot) -> Draft | None:
-    """What streams just now, its overlap with the answer so far apart; None where nothing has come."""
-    text = history.draft_of(turn)
+    """What streams just now, or waits to be judged, its overlap with the answer so far apart; None where nothing has
+    come."""
+    waiting = _unjudged(snapshot)
+    text = waiting or history.draft_of(turn)
     if not text:
         return None
     continued = snapshot.call is not None and snapshot.call.hint is not None
     merge = merge_continuation(snapshot.answer.text, text, trimmed=continued and prefilled(snapshot))
     overlap = merge.overlap if continued else 0
-    return Draft(max(1, snapshot.spent.attempts), text[:overlap], text[overlap:], max(1, snapshot.iteration))
+    attempt, iteration = max(1, snapshot.spent.attempts), max(1, snapshot.iteration)
+    return Draft(attempt, text[:overlap], text[overlap:], iteration, held=bool(waiting))
+
+
+def _unjudged(snapshot: Snapshot) -> str:
+    """The text a turn is held on before it is judged, without which nobody could decide; what is blocked stays so."""
+    response = snapshot.response
+    if snapshot.held_state is not State.EVALUATE_STOP or response is None:
+        return ""
+    return "" if response.stop_reason is NormalizedStopReason.SAFETY_BLOCKED else response.text
