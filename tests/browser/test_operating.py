@@ -212,3 +212,14 @@ def test_when_the_time_of_an_approval_is_over_the_worker_acts_and_says_for_whom(
     page.goto(ended(page))
     expect(page.locator("#answer .act")).to_contain_text("time limit of the approval: release")
     expect(page.locator("#answer .result pre")).to_have_text(["42", "1024"])
+
+
+def test_who_watches_sees_where_a_turn_holds_and_nothing_to_press(page: Page):
+    cut(page)
+    stop = page.locator(".stops li", has_text="continue pending")
+    expect(stop.get_by_role("button")).to_be_visible()
+    page.evaluate("document.body.classList.add('watching')")
+    expect(stop).to_be_visible()
+    for name in ("Release", "Step", "Run", "Change…", "Cancel", "Breakpoint…"):
+        expect(page.locator("#operate").locator("button, a", has_text=name)).to_be_hidden()
+    expect(stop.get_by_role("button")).to_be_hidden()

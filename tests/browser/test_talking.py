@@ -168,6 +168,10 @@ def test_the_composer_stays_in_sight_and_nothing_scrolls_sideways(new_page: NewP
     for place in ("0", "document.body.scrollHeight / 2"):
         page.evaluate(f"window.scrollTo(0, {place})")
         expect(page.get_by_role("button", name="Send")).to_be_in_viewport()
+    # Nothing lies beneath it at the page's foot.
+    page.evaluate("window.scrollTo(0, document.body.scrollHeight)")
+    foot = page.evaluate("document.getElementById('composer').getBoundingClientRect().bottom - innerHeight")
+    assert abs(foot) < 2
     assert not scrolls_sideways(page)
 
 
