@@ -30,6 +30,7 @@ WHY = "Long answers cost too much."
 #: Days ago: made with five continuations; lowered to one.
 MADE, LOWERED = 29, 6
 MAX_TOKENS = 100
+MODEL = "gpt-4o-mini"  #: whose price is known; the agent is on the simulator's since
 TURNS = 84  #: three a day
 PROMPTS = (
     "Write the answer to ticket 4711.",
@@ -54,7 +55,7 @@ def fill() -> None:
         project=project,
         name=AGENT,
         connection=Connection.objects.get(pk=model.connection_id),
-        model="gpt-4o-mini",
+        model="sim-essay",
         max_tokens=MAX_TOKENS,
         policy=wide.policy,
     )
@@ -69,8 +70,8 @@ def _told(agent: Agent, mix: Mix, n: int, at: datetime) -> None:
     policy = replace(standing.policy, max_tokens=MAX_TOKENS)
     turn = Turn(id=id_at(at, mix.chance), project=agent.project, agent=agent, agent_name=agent.name)
     prompt = PROMPTS[n % len(PROMPTS)]
-    setup, said = setup_of(agent, str(turn.id)), Message(Role.USER, prompt)
-    turn.provider, turn.model = agent.connection.provider, agent.model
+    setup, said = replace(setup_of(agent, str(turn.id)), model=MODEL), Message(Role.USER, prompt)
+    turn.provider, turn.model = agent.connection.provider, MODEL
     turn.input_text, turn.max_tokens, turn.policy = prompt, MAX_TOKENS, serial.to_json(policy)
     turn.policy_version, turn.policy_sources = standing.version, standing.resolved.stored()
     turn.setup = {"setup": serial.to_json(setup), "messages": [serial.to_json(said)]}

@@ -9,7 +9,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import DESK, PHONE, NewPage
-from tests.browser.journeys import ask
+from tests.browser.journeys import LONG, ask
 from tests.browser.places import PAGES, addressed
 from tests.browser.test_operating import calling, drawer
 
@@ -175,10 +175,21 @@ def test_nor_of_a_policy_and_its_versions(page: Page):
     page.goto("/admin/agents/policy/")
     page.locator("#result_list tbody th a").first.click()
     expect(page).to_have_url(re.compile("/change/"))
+    page.get_by_role("button", name="Run the backtest").click()
+    expect(page.locator("#backtest")).to_contain_text("done", timeout=LONG)
     check(page)
     page.get_by_role("link", name="Versions, roll back, schedule").click()
     check(page)
     page.get_by_role("link", name="Compare versions").click()
+    check(page)
+
+
+def test_nor_of_the_turns_of_a_line_of_the_ledger_nor_of_those_of_a_pair_of_limits(page: Page, cut_turn: str):
+    page.goto("/policies/ledger")
+    page.locator("a.stopped").first.click()
+    check(page)
+    page.goto("/backtests/limits?q=Look+at+this")
+    page.locator("#map a").filter(has_text="%").first.click(timeout=LONG)
     check(page)
 
 

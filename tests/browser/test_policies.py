@@ -89,7 +89,7 @@ def _a_draft_runs_in_the_shadow(page: Page) -> None:
     turn = ended(page)
     opened(page)
     shadow = page.locator("#shadow")
-    expect(shadow).to_contain_text("1 would have gone another way", timeout=LONG)
+    expect(shadow).to_contain_text("would have stopped sooner 1", timeout=LONG)
     expect(shadow.get_by_role("link", name="Why do agents stop?")).to_have_attribute("href", turn)
     shadow.get_by_role("button", name="End the shadow").click()
     expect(page.locator("#messages")).to_contain_text("The shadow has ended")

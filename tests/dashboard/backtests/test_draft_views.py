@@ -136,6 +136,15 @@ def test_who_may_only_watch_is_refused_in_words(client: Client, wide: Policy):
     assert not Backtest.objects.exists()
 
 
+def test_what_runs_is_cancelled_in_place(admin_client: Client, wide: Policy):
+    panel(admin_client, wide)
+    address = reverse("backtests:cancel", args=[Backtest.objects.get().pk])
+    part = admin_client.post(address, headers={"HX-Request": "true"}).content.decode()
+    assert (Backtest.objects.get().status, "Cancelled. What was found" in part) == ("cancelled", True)
+    assert part.lstrip().startswith('<section id="backtest"')
+    assert "hx-trigger" not in part
+
+
 def test_a_policy_that_is_not_there_is_a_404(admin_client: Client):
     for asked in ("x", "01890000-0000-7000-8000-000000000000"):
         assert admin_client.post(f"/backtests/draft?policy={asked}", SAID).status_code == 404

@@ -1,0 +1,158 @@
+"""Which number, and who set it: the journeys of issue 6 through the admin, the ledger, the versions and the shadow."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.conftest import CHECKOUT, DESK
+from tests.browser.journeys import LONG, ask, ended
+from tests.browser.last_week import AGENT, MODEL, POLICY
+
+FILL = "from tests.browser.last_week import fill; fill()"
+DIAL = "#dials input[name=max_continuations]"
+WATCHER = """
+from django.contrib.auth.models import Group
+from dashboard.accounts.models import User
+user = User.objects.create_user("wanda", password="only-to-watch-them", is_staff=True)
+user.groups.add(Group.objects.get(name="watcher"))
+"""
+#: Asked by the page itself, with the session of who looks at it.
+POST = """([address, body]) => {
+  const headers = JSON.parse(document.querySelector("[hx-headers]").getAttribute("hx-headers"));
+  return fetch(address, { method: "POST", body: JSON.stringify(body), headers: { ...headers,
+    "Content-Type": "application/json" } }).then(async (answer) => [answer.status, (await answer.json()).detail]);
+}"""
+REFUSED = [
+    403,
+    "You may watch, but not start, change or stop anything like this: it needs the right “add policy”; ask an admin.",
+]
+
+
+def told(environment: dict[str, str], script: str) -> None:
+    subprocess.run([sys.executable, "manage.py", "shell", "-c", script], cwd=CHECKOUT, env=environment, check=True)
+
+
+@pytest.fixture(scope="module")
+def last_week(link: str, environment: dict[str, str]) -> None:
+    told(environment, FILL)
+
+
+def opened(page: Page) -> None:
+    page.goto("/policies/")
+    page.get_by_role("link", name=POLICY, exact=True).click()
+
+
+def raise_a_limit_in_the_admin_with_a_backtest_attached(page: Page) -> None:
+    opened(page)
+    page.get_by_role("link", name="Change", exact=True).click()
+    page.evaluate("window.same = true")
+    page.get_by_label("Why").fill("Answers were cut.")
+    page.get_by_label("Continuations").fill("4")
+    panel = page.locator("#backtest-panel")
+    expect(panel.get_by_label("Agent")).to_have_value(":own")
+    panel.get_by_role("button", name="Run the backtest").click()
+    expect(panel.locator("#backtest")).to_contain_text("done 84 of 84 turns", timeout=LONG)
+    expect(panel.locator(".outcomes")).to_contain_text("not in the recording 5")
+    expect(panel.locator("#groups")).to_contain_text("gpt-4o-mini")
+    expect(page.get_by_label("Why")).to_have_value("Answers were cut.")
+    assert page.evaluate("window.same"), "the page was loaded anew"
+    stale = page.locator("#backtest-stale")
+    expect(stale).to_be_hidden()
+    page.get_by_label("Continuations").fill("9")
+    expect(stale).to_be_visible()
+    page.get_by_label("Continuations").fill("4")
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.locator(".messagelist")).to_contain_text(
+        f"This is version 3 of “{POLICY}”, with a backtest over 84 turns: 79 the same, 5 not in the recording (6.0 %)."
+    )
+    opened(page)
+    expect(page.locator("#v3")).to_contain_text("Saved with a backtest over 84 turns: 79 the same")
+    expect(page.locator("#v2")).to_contain_text("Saved without a backtest")
+
+
+def find_out_who_lowered_it_last_week_and_what_it_cost(page: Page) -> None:
+    page.goto("/policies/")
+    page.get_by_role("link", name="Ledger of limits").click()
+    line = page.locator("tbody tr", has_text="Long answers cost too much.")
+    for words in ("1 continuation", "lowered from 5 continuations", "bob", "until", "≈ $", "5 answers cut short"):
+        expect(line).to_contain_text(words)
+    line.get_by_role("link", name="5 turns").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("5 turns stopped by 1 continuation")
+    page.get_by_role("link", name="what if 5").first.click()
+    expect(page).to_have_url(re.compile(r"/replay\?max_continuations=5"))
+    expect(page.locator(DIAL)).to_have_value("5")
+
+
+def roll_back(page: Page) -> None:
+    opened(page)
+    version = page.locator("#v1")
+    version.locator("summary").click()
+    expect(version).to_contain_text("No backtest is attached: nobody has tried what it would have changed.")
+    version.get_by_label("Why").fill("As it was.")
+    version.get_by_role("button", name="Roll back to v1").click()
+    expect(page.locator("#messages")).to_contain_text(f"{POLICY} v1 counts from now on.")
+    expect(page.locator("#v1")).to_contain_text("counts since")
+    expect(page.locator(".trail li").first).to_contain_text("operator activated v1 As it was.")
+
+
+def see_the_shadow_tally_and_promote_with_it(page: Page) -> None:
+    page.get_by_role("button", name="Shadow v2").click()
+    expect(page.locator("#shadow")).to_contain_text("v2 since")
+    ask(page, AGENT, "Why do agents stop?", max_tokens=150)
+    turn = ended(page)
+    opened(page)
+    tally = page.locator("#shadow .tally")
+    expect(tally).to_contain_text("1 turn judged", timeout=LONG)
+    expect(tally).to_contain_text("would have stopped sooner 1")
+    expect(tally).to_contain_text("decided otherwise from record 3 on: 1 call fewer")
+    expect(tally.get_by_role("link", name="Why do agents stop?")).to_have_attribute("href", turn)
+    expect(tally.get_by_role("link", name="what if")).to_have_attribute("href", f"{turn}/replay?max_continuations=1")
+    page.get_by_label("Why it shall count").fill("As tried.")
+    page.get_by_role("button", name="Promote with this tally").click()
+    expect(page.locator("#v2")).to_contain_text("Promoted after a shadow over 1 turn (1 would have stopped sooner")
+
+
+def test_a_limit_is_raised_on_evidence_found_out_rolled_back_and_tried_in_the_shadow(page: Page, last_week: None):
+    raise_a_limit_in_the_admin_with_a_backtest_attached(page)
+    find_out_who_lowered_it_last_week_and_what_it_cost(page)
+    roll_back(page)
+    see_the_shadow_tally_and_promote_with_it(page)
+
+
+def test_a_cell_of_the_map_leads_to_its_turns_by_keys_alone(page: Page, last_week: None):
+    page.goto(f"/backtests/limits?agent={AGENT}&model={MODEL}")
+    expect(page.locator("#estimate")).to_contain_text("95 % complete at")
+    cell = page.get_by_role("link", name=re.compile("71 % complete, 0 % not in the recording: 1 continuations"))
+    expect(cell).to_be_visible(timeout=LONG)
+    cell.focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("1 continuation of 100 tokens: 71 % complete")
+    expect(page.get_by_role("heading", name="Cut short, or stopped")).to_contain_text("24 of 84")
+    page.get_by_role("region", name="Turns").get_by_role("link").first.click()
+    expect(page.locator(DIAL)).to_have_value("1")
+
+
+def test_a_watcher_sees_it_all_and_changes_nothing(
+    chrome: Browser, link: str, environment: dict[str, str], last_week: None
+):
+    told(environment, WATCHER)
+    viewer = chrome.new_context(base_url=link.split("/sign-in", maxsplit=1)[0], viewport=DESK).new_page()
+    viewer.goto("/sign-in/")
+    viewer.locator("#id_username").fill("wanda")
+    viewer.locator("#id_password").fill("only-to-watch-them")
+    viewer.get_by_role("button", name="Sign in").last.click()
+    expect(viewer.get_by_role("link", name="Policies")).to_be_visible()
+    opened(viewer)
+    expect(viewer.locator("#v2")).to_contain_text("Long answers cost too much.")
+    expect(viewer.locator("main form")).to_have_count(0)
+    viewer.goto("/policies/ledger")
+    expect(viewer.locator("tbody")).to_contain_text("bob")
+    viewer.goto("/admin/")
+    expect(viewer.locator("#content")).to_contain_text("You don’t have permission to view or edit anything.")
+    viewer.goto("/policies/")
+    assert viewer.evaluate(POST, ["/api/v1/policies", {"name": POLICY, "limits": {"max_continuations": 9}}]) == REFUSED
+    assert viewer.evaluate(POST, ["/api/v1/backtests", {"policy": {}}])[0] == 403
+    viewer.context.close()
