@@ -124,6 +124,11 @@ class EventDecoder:
         return self._answer.response(closed=self._done)
 
     def _finish_document(self, document: bytes) -> ChatResponse:
+        if document.startswith(b"{"):
+            # Nearly every document is one whole object, which needs no cutting.
+            with suppress(ValueError):
+                take_body(self._answer, read_json(document))
+                return self._answer.response(closed=True)
         reader = ObjectReader()
         objects = reader.feed(document)
         more_was_to_come = reader.rest or (document.startswith(b"[") and not reader.closed)
