@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
 from enum import StrEnum
 from functools import cache, partial
+from operator import attrgetter
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from agentcore.commands import CallModel, Command, Observation
@@ -48,7 +49,7 @@ def to_json(value: Any) -> Any:
 def _writer(cls: type) -> Writer:
     """How values of a class are written: found out once, for a turn's history is written in hundreds of values."""
     if issubclass(cls, StrEnum):
-        return lambda value: value.value
+        return attrgetter("_value_")  # `value` is looked up by a descriptor, in ten times as long
     if issubclass(cls, str | int | float):
         return lambda value: value
     if is_dataclass(cls):
@@ -145,8 +146,9 @@ def transition_to_json(transition: Transition) -> Json:
 
 def _outcome(outcome: ContinuationOutcome) -> Json:
     """The spec's words, and beside them what a Request wants said to the model, which nothing else records."""
-    written: Json = to_json(outcome.to_dict())
+    written: Json = outcome.to_dict()
     for evaluation, said in zip(outcome.evaluations, written["evaluations"], strict=True):
+        said["context"] = _mapping(said["context"])
         if evaluation.message is not None:
             said["message"] = evaluation.message
     return written

@@ -139,7 +139,7 @@ class Drive:
         step = advance(self.snapshot, event, self.begun.ruling.policy)
         self._seq += 1
         begun = self._begins(step)
-        now = datetime.now(UTC)
+        now = datetime.now(UTC) if self._seq > 1 else self._started_at
         if self._seq == 1:
             self.house.recorder.open(self.begun.new_turn)
         entry = Entry(self.begun.id, self._seq, now, self._started_at, event, step, self._ended, begun)

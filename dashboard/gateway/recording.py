@@ -95,9 +95,8 @@ class Recorder:
             return
         self._part(track, STEP_BYTES).entries.append(entry)
         track.seq = entry.seq
-        if isinstance(entry.step.command, Finish):
-            track.has_ended = True
-            self._hurry(track)
+        # Who waits for its end has still to say what the caller is told, which is written with it.
+        track.has_ended = isinstance(entry.step.command, Finish)
 
     def piece(self, turn_id: UUID, attempt: int, n: int, raw: bytes, text: str, at: datetime) -> None:  # noqa: ARG002
         """Bytes of an answer, and the text in them. Those that are written together are one, and counted anew."""

@@ -16,7 +16,6 @@ from dashboard.live.authorizing import headers_for
 from dashboard.live.reading import Ending, Reading
 from dashboard.live.transport import Head, Transport, TransportError
 from dashboard.turns.fields import storable_text
-from dashboard.turns.history import body_text
 from dashboard.turns.recorder import Call
 
 MUCH_BYTES = 256 * 1024  #: of an answer, after which a database that is behind is waited for
@@ -45,7 +44,7 @@ class Upstream:
 
     async def run(self, took: Took) -> Ending:
         """Make the call; how it ended."""
-        reading, body = self.reading, body_text(dict(self.call.body)).encode()
+        reading, body = self.reading, self.call.text.encode()
         reading.begun = time.monotonic()
         headers = headers_for(self.call, body, self.provider, self.connection)
         if isinstance(headers, ProviderError):

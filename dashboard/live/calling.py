@@ -17,7 +17,7 @@ from dashboard.live.offload import AWAY, PATIENCE_SECONDS, PAUSE_SECONDS
 from dashboard.live.reading import Ending, Reading
 from dashboard.live.transport import Head, Transport, TransportError
 from dashboard.turns.fields import storable_text
-from dashboard.turns.history import MESSAGE_KEYS
+from dashboard.turns.history import MESSAGE_KEYS, body_text
 from dashboard.turns.recorder import Call
 
 FLUSH_SECONDS = 0.2  #: what a crash may cost at most: 250 ms of stream
@@ -47,6 +47,7 @@ def prepared_call(
         url=connection.base_url.rstrip("/") + provider.path(request),
         body=body,
         history=messages,
+        text=body_text(dict(body)),
     )
 
 

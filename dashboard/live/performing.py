@@ -22,7 +22,6 @@ from dashboard.live.offload import in_database
 from dashboard.live.reading import Ending
 from dashboard.live.slots import Slots
 from dashboard.live.transport import Transport
-from dashboard.turns.history import body_text
 from dashboard.turns.recorder import Call, CallEnd, append_chunk
 
 TOOLS_GRACE_SECONDS = 3.0  #: that tools have left when their worker stops
@@ -63,7 +62,7 @@ class Performer:
             return
         self.exchange = Exchange(
             call=begun,
-            body=body_text(dict(begun.body)).encode(),
+            body=begun.text.encode(),
             provider=get_provider(begun.provider),
             connection=self.connection,
             transport=self.transport,

@@ -15,6 +15,7 @@ CONNECT_TIMEOUT = 10.0  #: seconds
 SILENCE_TIMEOUT = 120.0  #: seconds without a byte before a call has timed out
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
 CHUNK_BYTES = 64 * 1024
+LARGE_BYTES = 512 * 1024  #: of a request, from which it is sent in pieces
 KEPT_HEADERS = frozenset({"content-type", "date", "retry-after", "retry-after-ms", "x-should-retry", "x-request-id"})
 
 
@@ -57,8 +58,12 @@ class Transport:
     async def __aenter__(self) -> Self:
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT, sock_read=SILENCE_TIMEOUT)
         connector = aiohttp.TCPConnector(limit=0, limit_per_host=0)
-        self._session = aiohttp.ClientSession(timeout=timeout, connector=connector, trust_env=True)
-        self._loopback = aiohttp.ClientSession(timeout=timeout, connector=connector, connector_owner=False)
+        # A provider's cookies are nobody's business, and to keep a jar of them takes time with each call.
+        jar = aiohttp.DummyCookieJar()
+        self._session = aiohttp.ClientSession(timeout=timeout, connector=connector, cookie_jar=jar, trust_env=True)
+        self._loopback = aiohttp.ClientSession(
+            timeout=timeout, connector=connector, cookie_jar=jar, connector_owner=False
+        )
         return self
 
     async def __aexit__(
@@ -77,7 +82,7 @@ class Transport:
         """
         try:
             async with asyncio.timeout(seconds):
-                data = io.BytesIO(body)
+                data = body if len(body) < LARGE_BYTES else io.BytesIO(body)
                 # A path that is percent-encoded already goes out as it is: what is signed must be what is sent.
                 target = URL(url, encoded="%" in url)
                 session = self._session_for(target)

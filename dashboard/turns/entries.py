@@ -34,6 +34,7 @@ class Call:
     url: str
     body: Mapping[str, Any]
     history: Sequence[Mapping[str, Any]]
+    text: str  #: of the body, as it goes out
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +115,7 @@ def begun_columns(turn_id: UUID, call: Call, request: str, at: datetime) -> Colu
         "model": call.model,
         "max_tokens": call.max_tokens,
         "request": request,
-        "request_sha256": sha256_of(body_text(dict(call.body))),
+        "request_sha256": sha256_of(call.text),
         "request_url": call.url,
         "started_at": at,
     }
@@ -146,7 +147,7 @@ def difference(call: Call, stored: Sequence[str]) -> tuple[str, list[str]]:
     """
     key = next((key for key in MESSAGE_KEYS if isinstance(call.body.get(key), list)), None)
     if key is None:
-        return body_text(dict(call.body)), []
+        return call.text, []
     history = [json.dumps(message, separators=(",", ":")) for message in call.history]
     shared = _shared_prefix(stored, history)
     new = history[shared:] if shared == len(stored) else []

@@ -1,7 +1,6 @@
 """One answer of an OpenAI-compatible server, gathered from its chunks or its whole body by the same rules."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from agentcore.messages import CallIssue, ChatResponse, Delta, ToolCall
@@ -16,6 +15,7 @@ from agentcore.providers.wire.shapes import count, mapping, sequence, string
 from agentcore.providers.wire.text_pieces import TextPieces
 from agentcore.providers.wire.words import normalize
 from agentcore.reasons import NormalizedStopReason
+from agentcore.values import replace
 
 _DIALECT_KEYS = frozenset({"usage", "x_groq"})
 _NATIVE_KEYS = frozenset({"native_finish_reason", "stop_reason"})

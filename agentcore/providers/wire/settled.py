@@ -1,6 +1,5 @@
 """From the parts of one answer and the sightings of its reason to a `ChatResponse`, the same for every dialect."""
 
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from agentcore.errors import ProviderError
@@ -8,6 +7,7 @@ from agentcore.messages import CallIssue, ChatResponse, TokenUsage, ToolCall
 from agentcore.providers.wire.error_kinds import BROKE_OFF
 from agentcore.providers.wire.reason_tracker import ReasonTracker, SettledReason
 from agentcore.reasons import NormalizedStopReason
+from agentcore.values import replace
 
 _UNKNOWN = NormalizedStopReason.UNKNOWN
 # Under these an answer should hold something.

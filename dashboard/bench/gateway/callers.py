@@ -53,9 +53,8 @@ class Caller(asyncio.Protocol):
         self._transport.write(self._request)
 
     def data_received(self, data: bytes) -> None:
-        if not self._first and (self._came or b"\r\n\r\n" in data):
-            if not self._streamed or b'"content":"' in data or b'"content": "' in data:
-                self._first = time.perf_counter()
+        if not self._first and (not self._streamed or b'"content":"' in data or b'"content": "' in data):
+            self._first = time.perf_counter()
         self._came.append(data)
         if self._is_whole(data):
             self._answered(time.perf_counter())

@@ -54,9 +54,9 @@ def rows() -> Iterator[str]:
         served = parts.enter_context(part("served", environment=_environment(store)))
         between = {"direct": upstream, "bare": bare} | dict.fromkeys(GATEWAY, served)
         yield f"upstream, callers and what is between in a process each; the median of {RUNS} runs of {SECONDS:g} s"
-        for how in HOW:
+        for how, what in HOW.items():
             for callers in CALLERS:
-                yield f"{HOW[how]}, {callers} at a time"
+                yield f"{what}, {callers} at a time"
                 yield from _lines(how, _measured(how, callers, between, tokens))
         yield f"{Turn.objects.count():,} turns were recorded, {_unfinished()} of them unfinished"
 
