@@ -136,6 +136,7 @@ def test_an_answer_without_a_call_is_told_so():
     book = play(ended("done"))
     assert road(book, Trigger.TOOL_CALL, State.EVALUATE_STOP).miss == "no tool call in the answer"
     assert not road(book, Trigger.TOOL_CALL, State.EVALUATE_STOP).near
+    assert road(book, Trigger.BROKEN_TOOL_CALL, State.EVALUATE_STOP).miss == "no tool call in the answer"
 
 
 def test_no_limit_is_promised_to_help_where_something_else_forbade_too():

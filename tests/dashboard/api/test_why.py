@@ -6,7 +6,7 @@ import pytest
 
 from dashboard.live.services import turn_start
 from tests.dashboard.api.conftest import Program, said
-from tests.dashboard.driving import AgentOf, Play
+from tests.dashboard.driving import AgentOf, Play, drive
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -49,8 +49,10 @@ def test_of_a_turn_that_is_not_there_nothing_is_told(api: Program, part: str):
     assert api.get(f"/turns/{uuid4()}/{part}").status_code == 404
 
 
-def test_turns_are_found_by_what_ran_out_and_by_how_they_ended(api: Program, play: Play):
-    cut, whole = play("sim-essay", max_tokens=60), play("sim-essay", max_tokens=2000)
+def test_turns_are_found_by_what_ran_out_and_by_how_they_ended(api: Program, agent_of: AgentOf):
+    agent = agent_of("sim-essay", max_tokens=60)
+    cut = drive(turn_start(agent=agent, input_text="Why?"))
+    whole = drive(turn_start(agent=agent, input_text="Why?", overrides={"max_tokens": 2000}))
 
     def found(**filters: str) -> list[str]:
         return [turn["id"] for turn in api.get("/turns", **filters).json()["items"]]
