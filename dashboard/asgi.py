@@ -3,6 +3,7 @@
 import os
 
 from channels.routing import ProtocolTypeRouter
+from django.conf import settings
 from django.core.asgi import get_asgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dashboard.settings")
@@ -14,4 +15,5 @@ from dashboard.gateway.app import Gateway  # noqa: E402
 from dashboard.runtime.sockets import router  # noqa: E402
 from dashboard.runtime.static_files import with_static_files  # noqa: E402
 
-application = ProtocolTypeRouter({"http": Gateway(with_static_files(_django)), "websocket": AccessStack(router())})
+_http = Gateway(with_static_files(_django), passes_unstored=settings.GATEWAY_PASSES_UNSTORED)
+application = ProtocolTypeRouter({"http": _http, "websocket": AccessStack(router())})

@@ -96,6 +96,8 @@ class Drive:
         assert upstream is not None, "a call is prepared when its step is recorded"
         self.teller.begins(self.snapshot, upstream.reading)
         asked_at = time.monotonic()
+        if not connection.is_limited:
+            return self._event(await upstream.run(self.teller.came), None)
         ending = await self.house.slots.hold(
             connection,
             turn_id=self.begun.id,

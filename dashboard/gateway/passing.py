@@ -99,9 +99,15 @@ class Passing:
         return b"".join(self._kept)
 
 
+def whole_lines(rest: bytes) -> bytes:
+    """What a stream that broke off had sent, without the line it broke off in, and ready for an event of ours."""
+    return rest[: rest.rfind(b"\n") + 1] + b"\n\n"
+
+
 def with_comment(rest: bytes, told: bytes) -> bytes:
     """The end of a stream with our comment before its `[DONE]`, or behind it all where there is none."""
     found = _DONE.search(rest)
     if found is None:
-        return rest + told
+        # Whatever line the bytes ended in, ours begins one of its own.
+        return rest + (b"" if not rest or rest.endswith(b"\n") else b"\n\n") + told
     return rest[: found.start()] + told + rest[found.start() :]

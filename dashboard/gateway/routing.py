@@ -14,7 +14,7 @@ import structlog
 
 from agentcore import serial
 from agentcore.error_policy import ErrorPolicy
-from agentcore.policy import Limits, Policy
+from agentcore.policy import Policy
 from agentcore.providers import get_provider
 from agentcore.providers.base import Provider
 from dashboard.agents import selectors
@@ -31,6 +31,7 @@ FRESH_SECONDS = 1.0  #: that a route is used without being looked up again
 KEPT_SECONDS = 600.0  #: that it is used while the database is away
 MOST_KEPT = 1000
 DEFAULT_CAP = 16_384  #: tokens of output the machine reckons with where neither caller, agent nor connection says
+ENDLESS_CHARS = 10**9  #: more than any answer has
 
 OBSERVE, CONTINUE = "observe", "continue"
 AWAY_FAULT = Fault(
@@ -170,8 +171,12 @@ def _ruling(standing: Standing, policy: Policy) -> Ruling:
 
 
 def observing(policy: Policy) -> Policy:
-    """The policy of a call that is only watched: it allows nothing more, so that the verdict says what would have."""
-    limits: Limits = replace(policy.limits, max_continuations=0, max_tool_repair_attempts=0, schema_rounds=0)
+    """The policy of a call that is only watched: it allows nothing more, so that the verdict says what would have.
+
+    Nor does it take anything away: an answer is not cut, and a call not ended, because of a limit of ours.
+    """
+    none = {"max_continuations": 0, "max_tool_repair_attempts": 0, "schema_rounds": 0}
+    limits = replace(policy.limits, **none, max_total_output_chars=ENDLESS_CHARS, max_seconds=None)
     return replace(
         policy,
         limits=limits,

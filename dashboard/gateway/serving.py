@@ -16,7 +16,7 @@ from dashboard.gateway.driving import Drive, House, Teller
 from dashboard.gateway.faults import Fault
 from dashboard.gateway.keeping_alive import KeepAlive
 from dashboard.gateway.outgoing import JSON, Headers, Outgoing, header_words
-from dashboard.gateway.passing import Passing, handed_on, is_handed_on, with_comment
+from dashboard.gateway.passing import Passing, handed_on, is_handed_on, whole_lines, with_comment
 from dashboard.gateway.reasons import Said
 from dashboard.gateway.recording import NotStoredError, Told
 from dashboard.gateway.streaming import Quiet, Translating
@@ -150,7 +150,7 @@ class Call:
             headers, rest = handed_on(reading), passing.rest()
             await self._whole(reading.head.status, rest, headers, content_type=passing.content_type)
         elif self._broke_off:
-            await self.outgoing.more(passing.rest(), content_type=passing.content_type)
+            await self.outgoing.more(whole_lines(passing.rest()), content_type=passing.content_type)
             await self._fail(said if isinstance(said, Fault) else self._incomplete())
         else:
             rest = with_comment(passing.rest(), self._comment())

@@ -36,6 +36,7 @@ class Environment:
     debug: bool  #: WHYSTOP_DEBUG: Django's own debug pages
     files_dir: Path | None  #: WHYSTOP_FILES_DIR: the folder whose files the tool read_file may read
     mcp_stdio: bool  #: WHYSTOP_MCP_STDIO: MCP servers may be commands that Whystop runs
+    gateway_unstored: str  #: WHYSTOP_GATEWAY_UNSTORED: what becomes of calls that cannot be stored, `refuse` or `pass`
     criteria: tuple[str, ...]  #: WHYSTOP_CRITERIA, by comma: modules whose classes policies may name as criteria
 
 
@@ -59,6 +60,7 @@ def read_environment(variables: Mapping[str, str] | None = None) -> Environment:
         debug=_switch(env, "WHYSTOP_DEBUG"),
         files_dir=_folder(env, "WHYSTOP_FILES_DIR"),
         mcp_stdio=_switch(env, "WHYSTOP_MCP_STDIO"),
+        gateway_unstored=_choice(env, "WHYSTOP_GATEWAY_UNSTORED", ("refuse", "pass")),
         criteria=_list(env, "WHYSTOP_CRITERIA"),
     )
 
@@ -97,6 +99,14 @@ def _folder(env: environ.Env, name: str) -> Path | None:
     if not folder.is_dir():
         raise StartError(f"{name} must be a folder that exists, not “{word}”.")
     return folder
+
+
+def _choice(env: environ.Env, name: str, words: tuple[str, ...]) -> str:
+    """One of the words; the first where none is set."""
+    word = _text(env, name, words[0]).lower()
+    if word not in words:
+        raise StartError(f"{name} must be one of {', '.join(words)}, not “{word}”.")
+    return word
 
 
 def _level(env: environ.Env, name: str, default: str) -> str:

@@ -56,7 +56,7 @@ class Parts:
     database: Share | None  #: the embedded one, to be kept running
     announce: Callable[[], None]  #: called once, when the web server answers
     hang_up: Callable[[], None]  #: ends the streams that are open; called once, when all of it stops
-    close: Callable[[], Awaitable[None]]  #: lets go of what the web server held open; called once, after it
+    close: Callable[[], Awaitable[None]]  #: once the servers have ended, for what they shared on the loop
 
 
 def serve(parts: Parts) -> None:

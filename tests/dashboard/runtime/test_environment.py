@@ -31,6 +31,7 @@ def test_what_is_set_is_read():
             "WHYSTOP_ALLOWED_HOSTS": "a.example, b.example,",
             "WHYSTOP_HTTPS": "yes",
             "WHYSTOP_CRITERIA": "ours.criteria, more",
+            "WHYSTOP_GATEWAY_UNSTORED": "Pass",
         }
     )
     assert environment.data_dir == (Path.home() / "x").resolve()
@@ -38,6 +39,13 @@ def test_what_is_set_is_read():
     assert environment.allowed_hosts == ("a.example", "b.example")
     assert environment.https
     assert environment.criteria == ("ours.criteria", "more")
+    assert environment.gateway_unstored == "pass"
+
+
+def test_calls_that_cannot_be_stored_are_refused_unless_somebody_says_otherwise():
+    assert read_environment({}).gateway_unstored == "refuse"
+    with pytest.raises(StartError, match="must be one of refuse, pass, not “maybe”"):
+        read_environment({"WHYSTOP_GATEWAY_UNSTORED": "maybe"})
 
 
 def test_a_shared_folder_is_one_that_exists(tmp_path: Path):

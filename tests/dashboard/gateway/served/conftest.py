@@ -9,10 +9,11 @@ from agentcore.providers import PROVIDERS
 from dashboard.accounts.models import User
 from dashboard.accounts.services import OPERATOR, api_token_create, one_time_code_create
 from dashboard.agents import selectors
-from dashboard.agents.models import Agent, Connection
-from dashboard.agents.services import agent_create, connection_create
+from dashboard.agents.models import Agent, Connection, Policy
+from dashboard.agents.services import agent_create, connection_create, policy_create
 from dashboard.turns.models import Turn
 from tests.dashboard.gateway.served.gate import Answer, Gate, gateway_served
+from tests.dashboard.gateway.served.upstream import Upstream, upstream_served
 
 #: What each dialect's base URL adds to the simulator's address.
 BASES = {
@@ -74,3 +75,32 @@ def agent_at(connected: ConnectionTo) -> AgentAt:
 def turn_of(answer: Answer) -> Turn:
     """The turn that an answer names."""
     return Turn.objects.get(id=answer.headers["x-whystop-turn"])
+
+
+@pytest.fixture
+def upstream() -> Iterator[Upstream]:
+    """A provider that says what a test wants."""
+    with upstream_served() as served:
+        yield served
+
+
+@pytest.fixture
+def watched(upstream: Upstream, connected: ConnectionTo, agent_at: AgentAt) -> Agent:
+    """An agent `watched` whose calls go through as they are."""
+    return agent_at("m", connection=connected(base_url=upstream.address), name="watched", gateway_mode="observe")
+
+
+@pytest.fixture
+def continued(watched: Agent, agent_at: AgentAt) -> Agent:
+    """An agent `continued` at the same upstream."""
+    return agent_at("m", connection=watched.connection, name="continued")
+
+
+@pytest.fixture
+def policy_named(transactional_db: None) -> Callable[..., Policy]:
+    """A policy that counts from now on."""
+
+    def make(name: str = "ours", **said: Any) -> Policy:
+        return policy_create(project=selectors.project_default(), name=name, **said).policy
+
+    return make
