@@ -12,6 +12,7 @@
 `paused` is none of them: it is resumed, in both modes.
 """
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -19,6 +20,7 @@ from agentcore.commands import Finish
 from agentcore.errors import ProviderError
 from agentcore.machine.snapshot import Snapshot
 from agentcore.messages import ChatResponse, ToolCall
+from agentcore.policy import RecoveryPath
 from agentcore.reasons import NormalizedStopReason as Reason
 from agentcore.reasons import TurnStatus
 from dashboard.gateway.faults import INVALID, Fault
@@ -80,13 +82,20 @@ def _as_judged(snapshot: Snapshot, end: Finish) -> Said | Fault:
     if end.calls:
         return Said(TOOL_CALLS, end.output_text or None, None, end.calls)
     if end.status is TurnStatus.COMPLETED:
-        return Said(STOP, end.output_text)
+        return Said(STOP, _envelope(snapshot, end) or end.output_text)
     if end.terminal_reason == "empty_output":
         return Said(STOP, "")
     if _blocked(snapshot):
         return Said(FILTERED, None, snapshot.response.refusal if snapshot.response else None)
     text = _text(snapshot, end)
     return Said(LENGTH, text) if text.strip() else _fault(snapshot, end)
+
+
+def _envelope(snapshot: Snapshot, end: Finish) -> str:
+    """A structured answer that was found inside other words, without those; empty where the text is the answer."""
+    found = snapshot.reading.payload if snapshot.reading else None
+    aside = found is not None and found.path is not RecoveryPath.DIRECT and end.envelope is not None
+    return json.dumps(end.envelope, ensure_ascii=False) if aside else ""
 
 
 def _blocked(snapshot: Snapshot) -> bool:
