@@ -1,4 +1,4 @@
-"""A continuation told as it comes in says the same as one that is merged once it is whole, and never takes back a word."""
+"""A continuation told as it comes in says what a merge of the whole says, and never takes back a word."""
 
 import pytest
 from hypothesis import given
