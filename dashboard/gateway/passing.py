@@ -9,7 +9,7 @@ import re
 
 from agentcore.machine.snapshot import Snapshot
 from agentcore.messages import Delta
-from dashboard.gateway.outgoing import JSON, Headers, Outgoing
+from dashboard.gateway.outgoing import EVENTS, JSON, Headers, Outgoing
 from dashboard.live.reading import REDIRECTS, Ending, Reading
 
 _DONE = re.compile(rb"^data: ?\[DONE\]", re.MULTILINE)
@@ -89,7 +89,7 @@ class Passing:
         """As the upstream calls it."""
         assert self._reading is not None, "an attempt has begun"
         assert self._reading.head is not None, "bytes follow a head"
-        return self._reading.head.headers.get("content-type", JSON)
+        return self._reading.head.headers.get("content-type", EVENTS if self._streamed else JSON)
 
     async def judged(self, snapshot: Snapshot) -> None:
         """What was kept is told by `rest`, once the turn is stored."""

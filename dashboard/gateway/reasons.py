@@ -83,8 +83,8 @@ def _as_judged(snapshot: Snapshot, end: Finish) -> Said | Fault:
         return Said(TOOL_CALLS, end.output_text or None, None, end.calls)
     if end.status is TurnStatus.COMPLETED:
         return Said(STOP, _envelope(snapshot, end) or end.output_text)
-    if end.terminal_reason == "empty_output":
-        return Said(STOP, "")
+    if end.terminal_reason == "empty_output" and snapshot.response and snapshot.response.raw_stop_reason is not None:
+        return Said(STOP, "")  # the provider's own word; without one, nothing at all was said
     if _blocked(snapshot):
         return Said(FILTERED, None, snapshot.response.refusal if snapshot.response else None)
     text = _text(snapshot, end)

@@ -150,8 +150,10 @@ class Call:
             headers, rest = handed_on(reading), passing.rest()
             await self._whole(reading.head.status, rest, headers, content_type=passing.content_type)
         elif self._broke_off:
-            await self.outgoing.more(whole_lines(passing.rest()), content_type=passing.content_type)
-            await self._fail(said if isinstance(said, Fault) else self._incomplete())
+            fault = said if isinstance(said, Fault) else self._incomplete()
+            rest = with_comment(whole_lines(passing.rest()), fault_event(fault) + self._comment())
+            await self.outgoing.more(rest, content_type=passing.content_type)
+            await self.outgoing.close()
         else:
             rest = with_comment(passing.rest(), self._comment())
             await self.outgoing.more(rest, content_type=passing.content_type)
@@ -159,9 +161,14 @@ class Call:
 
     @property
     def _broke_off(self) -> bool:
-        """Whether the upstream's stream ended before its answer did: an end of ours would hide that."""
-        snapshot = self.drive.snapshot
-        return snapshot.failure is not None or (snapshot.response is not None and snapshot.response.incomplete_stream)
+        """Whether the upstream's stream ended before its answer did: an end of ours would hide that.
+
+        An error that the upstream told in its stream has been handed on, as any word of it.
+        """
+        ending = self.drive.ending
+        if ending is None or ending.error is not None:
+            return True
+        return ending.response is not None and ending.response.incomplete_stream
 
     def _incomplete(self) -> Fault:
         failure = self.drive.snapshot.failure

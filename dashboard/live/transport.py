@@ -11,6 +11,8 @@ from typing import Self
 import aiohttp
 from yarl import URL
 
+from dashboard.live.framing import FramingWatch
+
 CONNECT_TIMEOUT = 10.0  #: seconds
 SILENCE_TIMEOUT = 120.0  #: seconds without a byte before a call has timed out
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
@@ -89,11 +91,12 @@ class Transport:
                 async with session.post(target, data=data, headers=headers, allow_redirects=False) as answer:
                     yield Head(answer.status, {name.lower(): value for name, value in answer.headers.items()})
                     received = 0
-                    async for chunk in answer.content.iter_chunked(CHUNK_BYTES):
-                        received += len(chunk)
-                        if received > MAX_ANSWER_BYTES:
-                            raise TransportError(f"The answer is larger than {MAX_ANSWER_BYTES // 2**20} MiB.")
-                        yield chunk
+                    with FramingWatch(answer):
+                        async for chunk in answer.content.iter_chunked(CHUNK_BYTES):
+                            received += len(chunk)
+                            if received > MAX_ANSWER_BYTES:
+                                raise TransportError(f"The answer is larger than {MAX_ANSWER_BYTES // 2**20} MiB.")
+                            yield chunk
         except TimeoutError as error:
             raise TransportError(f"The provider at {_host(url)} did not answer in time.", timed_out=True) from error
         except (aiohttp.ClientError, OSError, ValueError) as error:
