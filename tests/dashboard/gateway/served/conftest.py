@@ -13,6 +13,7 @@ from dashboard.agents.models import Agent, Connection, Policy
 from dashboard.agents.services import agent_create, connection_create, policy_create
 from dashboard.turns.models import Turn
 from tests.dashboard.gateway.served.gate import Answer, Gate, gateway_served
+from tests.dashboard.gateway.served.raw_provider import RawProvider, raw_provider
 from tests.dashboard.gateway.served.upstream import Upstream, upstream_served
 
 #: What each dialect's base URL adds to the simulator's address.
@@ -70,6 +71,19 @@ def agent_at(connected: ConnectionTo) -> AgentAt:
         return agent_create(project=at.project, model=model, connection=at, **more)
 
     return make
+
+
+@pytest.fixture
+def raw(transactional_db: None) -> Iterator[RawProvider]:
+    """A provider of raw bytes, and an agent for each mode, named as it."""
+    with raw_provider() as provider:
+        project = selectors.project_default()
+        connection = connection_create(project=project, name="raw", provider="openai", base_url=provider.url)
+        policy = policy_create(project=project, name="once", limits={"max_continuations": 0}).policy
+        about = {"connection": connection, "model": "odd", "max_tokens": 60, "policy": policy}
+        for mode in ("continue", "observe"):
+            agent_create(project=project, name=mode, gateway_mode=mode, **about)
+        yield provider
 
 
 def turn_of(answer: Answer) -> Turn:

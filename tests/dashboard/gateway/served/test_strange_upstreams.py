@@ -1,39 +1,21 @@
 """Upstreams that answer in ways nobody promised: no 500, no wrong reason, nothing said that did not come."""
 
 import re
-from collections.abc import Iterator
 
 import pytest
 
 from agentcore import verify
-from dashboard.agents.selectors import project_default
-from dashboard.agents.services import agent_create, connection_create, policy_create
 from dashboard.turns.history import recording_of
 from tests.dashboard.gateway.served.conftest import turn_of
 from tests.dashboard.gateway.served.gate import Answer, Gate
 from tests.dashboard.gateway.served.hearing import heard
 from tests.dashboard.gateway.served.odd_answers import BROKEN, MEANT, NONE, WELL, WELL_WHOLE
-from tests.dashboard.gateway.served.raw_provider import RawProvider, Steps, raw_provider
-
-MODES = ("continue", "observe")
+from tests.dashboard.gateway.served.raw_provider import RawProvider, Steps
 
 
-@pytest.fixture
-def upstream(transactional_db: None) -> Iterator[RawProvider]:
-    """A provider of raw bytes, and an agent for each mode, named as it."""
-    with raw_provider() as provider:
-        project = project_default()
-        connection = connection_create(project=project, name="raw", provider="openai", base_url=provider.url)
-        policy = policy_create(project=project, name="once", limits={"max_continuations": 0}).policy
-        about = {"connection": connection, "model": "odd", "max_tokens": 60, "policy": policy}
-        for mode in MODES:
-            agent_create(project=project, name=mode, gateway_mode=mode, **about)
-        yield provider
-
-
-def asked(gate: Gate, upstream: RawProvider, steps: Steps, *, mode: str, stream: bool) -> Answer:
+def asked(gate: Gate, raw: RawProvider, steps: Steps, *, mode: str, stream: bool) -> Answer:
     """What a client gets; its turn is stored, has ended, and verifies."""
-    upstream.streams["odd"] = upstream.bodies["odd"] = steps
+    raw.streams["odd"] = raw.bodies["odd"] = steps
     answer = gate.ask(model=mode, stream=stream)
     turn = turn_of(answer)
     assert turn.finished_at is not None
@@ -41,53 +23,49 @@ def asked(gate: Gate, upstream: RawProvider, steps: Steps, *, mode: str, stream:
     return answer
 
 
-def test_what_ends_well_is_told_as_it_should_have_been_sent(
-    gate: Gate, upstream: RawProvider, subtests: pytest.Subtests
-):
+def test_what_ends_well_is_told_as_it_should_have_been_sent(gate: Gate, raw: RawProvider, subtests: pytest.Subtests):
     for name, steps in [*WELL.items(), *WELL_WHOLE.items()]:
         for stream in (True, False):
             with subtests.test(name, stream=stream):
-                assert heard(asked(gate, upstream, steps, mode="continue", stream=stream)) == "stop: whole"
+                assert heard(asked(gate, raw, steps, mode="continue", stream=stream)) == "stop: whole"
 
 
-def test_what_breaks_off_is_told_as_far_as_it_came(gate: Gate, upstream: RawProvider, subtests: pytest.Subtests):
+def test_what_breaks_off_is_told_as_far_as_it_came(gate: Gate, raw: RawProvider, subtests: pytest.Subtests):
     for name, steps in BROKEN.items():
         for stream in (True, False):
             with subtests.test(name, stream=stream):
-                assert heard(asked(gate, upstream, steps, mode="continue", stream=stream)) == "length: half"
+                assert heard(asked(gate, raw, steps, mode="continue", stream=stream)) == "length: half"
 
 
-def test_what_is_no_answer_is_an_error_that_is_not_ours(gate: Gate, upstream: RawProvider, subtests: pytest.Subtests):
+def test_what_is_no_answer_is_an_error_that_is_not_ours(gate: Gate, raw: RawProvider, subtests: pytest.Subtests):
     for name, steps in NONE.items():
         for stream in (True, False):
             with subtests.test(name, stream=stream):
-                answer = asked(gate, upstream, steps, mode="continue", stream=stream)
+                answer = asked(gate, raw, steps, mode="continue", stream=stream)
                 assert heard(answer).startswith("error 50")
                 assert answer.status in {502, 503}
 
 
-def test_what_is_oddly_told_is_told_as_it_is_meant(gate: Gate, upstream: RawProvider, subtests: pytest.Subtests):
+def test_what_is_oddly_told_is_told_as_it_is_meant(gate: Gate, raw: RawProvider, subtests: pytest.Subtests):
     for name, (steps, meant) in MEANT.items():
         with subtests.test(name):
-            assert heard(asked(gate, upstream, steps, mode="continue", stream=True)) == meant
+            assert heard(asked(gate, raw, steps, mode="continue", stream=True)) == meant
 
 
-def test_a_watched_stream_goes_on_byte_for_byte(gate: Gate, upstream: RawProvider, subtests: pytest.Subtests):
+def test_a_watched_stream_goes_on_byte_for_byte(gate: Gate, raw: RawProvider, subtests: pytest.Subtests):
     for name, steps in {**WELL, **{name: steps for name, (steps, _) in MEANT.items()}}.items():
         with subtests.test(name):
-            answer = asked(gate, upstream, steps, mode="observe", stream=True)
+            answer = asked(gate, raw, steps, mode="observe", stream=True)
             assert answer.status == 200
             head, *bodies = b"".join(step for step in steps if isinstance(step, bytes)).split(b"\r\n\r\n")
             if len(bodies) == 1 and b"-Encoding:" not in head:
                 assert b"".join(re.split(rb": whystop .*\n\n", answer.body)) == bodies[0]
 
 
-def test_a_watched_stream_that_breaks_off_ends_in_its_error(
-    gate: Gate, upstream: RawProvider, subtests: pytest.Subtests
-):
+def test_a_watched_stream_that_breaks_off_ends_in_its_error(gate: Gate, raw: RawProvider, subtests: pytest.Subtests):
     for name, steps in BROKEN.items():
         with subtests.test(name):
-            answer = asked(gate, upstream, steps, mode="observe", stream=True)
+            answer = asked(gate, raw, steps, mode="observe", stream=True)
             words = heard(answer, ours=False)
             assert words.startswith("half, then error ")
             errors = [chunk for chunk in answer.chunks if chunk.get("error")]
@@ -95,8 +73,8 @@ def test_a_watched_stream_that_breaks_off_ends_in_its_error(
             assert "[DONE]" not in answer.events[:-1]
 
 
-def test_what_was_watched_and_is_no_answer_is_never_a_500(gate: Gate, upstream: RawProvider, subtests: pytest.Subtests):
+def test_what_was_watched_and_is_no_answer_is_never_a_500(gate: Gate, raw: RawProvider, subtests: pytest.Subtests):
     for name, steps in [*NONE.items(), *BROKEN.items(), *WELL_WHOLE.items()]:
         for stream in (True, False):
             with subtests.test(name, stream=stream):
-                assert asked(gate, upstream, steps, mode="observe", stream=stream).status in {200, 502, 503}
+                assert asked(gate, raw, steps, mode="observe", stream=stream).status in {200, 502, 503}
