@@ -33,7 +33,6 @@ _PLAIN = frozenset({str, int, float, bool, types.NoneType})  #: JSON already; as
 _LEFT_OUT: Mapping[type, frozenset[str]] = {Policy: frozenset({"validate", "repair", "criteria"})}
 
 
-@cache
 def type_name(cls: type) -> str:
     """The word that stands for a class as `type`: its name in snake_case."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", cls.__name__).lower()
@@ -95,7 +94,12 @@ def _empty_default(field: Field[Any]) -> Any:
 
 def tagged(value: Any) -> Json:
     """A member of a union, with its `type`."""
-    return {"type": type_name(type(value)), **to_json(value)}
+    return {"type": _tag(value.__class__), **to_json(value)}
+
+
+@cache
+def _tag(cls: Any) -> str:
+    return type_name(cls)
 
 
 def event_to_json(event: Event) -> Json:

@@ -233,7 +233,8 @@ def _defaults(model: type[orm.Model]) -> Columns:
 
 @cache
 def _json_columns(model: type[orm.Model]) -> frozenset[str]:
-    return frozenset(field.column for field in model._meta.concrete_fields if isinstance(field, ExactJSONField))
+    fields = {str(field.column): field for field in model._meta.concrete_fields}
+    return frozenset(name for name, field in fields.items() if isinstance(field, ExactJSONField))
 
 
 def as_json(model: type[orm.Model], rows: Sequence[Columns]) -> bytes:

@@ -34,8 +34,8 @@ TOLD = ("status", "client_finish_reason", "finish_source", "continued", "disconn
 
 def columns_of(model: type[orm.Model]) -> tuple[str, ...]:
     """The columns that are written, by name."""
-    fields = (field for field in model._meta.concrete_fields if field.column)
-    return tuple(field.column for field in fields if field.column not in _FILLED)
+    columns = (field.column for field in model._meta.concrete_fields)
+    return tuple(column for column in columns if column and column not in _FILLED)
 
 
 def _listed(columns: Iterable[str], of: str = "") -> str:

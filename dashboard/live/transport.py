@@ -5,6 +5,7 @@ import io
 import ipaddress
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from functools import lru_cache
 from types import TracebackType
 from typing import Self
 
@@ -85,9 +86,9 @@ class Transport:
         try:
             async with asyncio.timeout(seconds):
                 data = body if len(body) < LARGE_BYTES else io.BytesIO(body)
-                # A path that is percent-encoded already goes out as it is: what is signed must be what is sent.
-                target = URL(url, encoded="%" in url)
-                session = self._session_for(target)
+                target, is_near = _target(url)
+                session = self._loopback if is_near else self._session
+                assert session is not None, "used between enter and exit"
                 async with session.post(target, data=data, headers=headers, allow_redirects=False) as answer:
                     yield Head(answer.status, {name.lower(): value for name, value in answer.headers.items()})
                     received = 0
@@ -102,11 +103,15 @@ class Transport:
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise TransportError(f"The connection to {_host(url)} failed: {_why(error)}.") from error
 
-    def _session_for(self, target: URL) -> aiohttp.ClientSession:
-        """A proxy cannot reach what listens on this machine only, such as the simulator."""
-        session = self._loopback if _is_loopback(target.host or "") else self._session
-        assert session is not None, "used between enter and exit"
-        return session
+
+@lru_cache(1024)
+def _target(url: str) -> tuple[URL, bool]:
+    """The address, and whether it is this machine's own: a proxy cannot reach what listens there, as the simulator.
+
+    A path that is percent-encoded already goes out as it is: what is signed must be what is sent.
+    """
+    target = URL(url, encoded="%" in url)
+    return target, _is_loopback(target.host or "")
 
 
 def _is_loopback(host: str) -> bool:

@@ -3,7 +3,6 @@
 Whoever stores them, one by one through the ORM (`recorder`) or in groups (`dashboard.gateway.recording`), stores these.
 """
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -14,7 +13,7 @@ from agentcore import VERSION, serial
 from agentcore.events import Event
 from agentcore.machine.advance import Step
 from agentcore.replay import Record
-from dashboard.turns.history import MESSAGE_KEYS, body_text, sha256_of
+from dashboard.turns.history import MESSAGE_KEYS, body_text, compact_json, sha256_of
 from dashboard.turns.projection import error_of, failed_by, project
 
 CHECKPOINT_EVERY = 50  #: records
@@ -148,7 +147,7 @@ def difference(call: Call, stored: Sequence[str]) -> tuple[str, list[str]]:
     key = next((key for key in MESSAGE_KEYS if isinstance(call.body.get(key), list)), None)
     if key is None:
         return call.text, []
-    history = [json.dumps(message, separators=(",", ":")) for message in call.history]
+    history = [compact_json(message) for message in call.history]
     shared = _shared_prefix(stored, history)
     new = history[shared:] if shared == len(stored) else []
     shared += len(new)

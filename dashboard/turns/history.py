@@ -22,6 +22,8 @@ from dashboard.agents.policies import stored_policy
 from dashboard.turns import models
 from dashboard.turns.projection import failed_by, project
 
+#: As goes over the wire; made once, for `json.dumps` makes one for each call.
+compact_json = json.JSONEncoder(separators=(",", ":")).encode
 #: Keys under which dialects keep their list of messages.
 MESSAGE_KEYS = ("messages", "contents", "input")
 
@@ -116,7 +118,7 @@ def request_body_of(attempt: models.Attempt, messages: Sequence[str] | None = No
 
 def body_text(body: dict[str, Any]) -> str:
     """A request body as it goes over the wire: ASCII, so that any text a model ever said can be sent and stored."""
-    return json.dumps(body, separators=(",", ":"))
+    return compact_json(body)
 
 
 def sha256_of(text: str) -> str:

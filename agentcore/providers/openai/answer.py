@@ -21,6 +21,11 @@ _DIALECT_KEYS = frozenset({"usage", "x_groq"})
 _NATIVE_KEYS = frozenset({"native_finish_reason", "stop_reason"})
 _ASIDE_KEYS = frozenset({"truncated", "content_filter_results", "prompt_filter_results"})
 _PLAIN_KEYS = frozenset({"content", "role"})  # what most deltas hold, and nothing else
+# What most chunks and their choices hold; none of it is read but the text, once the first chunk has been.
+_PLAIN_CHUNK_KEYS = frozenset(
+    {"id", "object", "created", "model", "choices", "usage", "system_fingerprint", "service_tier", "obfuscation"}
+)
+_PLAIN_CHOICE_KEYS = frozenset({"index", "delta", "finish_reason", "logprobs"})
 # A stop string that the caller chose can stand there too, so only a word that hides nothing is believed.
 _BELIEVED_ASIDE = frozenset(
     {
@@ -59,6 +64,10 @@ class Answer:
     def take(self, payload: Mapping[str, Any], /, *, whole: bool) -> Delta | None:
         """Adds a chunk, or (`whole`) a complete body; returns what is new of it to show."""
         evidence = self._evidence
+        known = self._in_deltas and evidence.response_id and evidence.model
+        if known and not whole and (content := _plain_content(payload)) is not None:
+            text = self._text.take(content)
+            return Delta(text) if text else None
         if not evidence.response_id:
             evidence.response_id = string(payload.get("id"))
         if not evidence.model:
@@ -178,6 +187,23 @@ class Answer:
             news.append(self._calls.take_legacy(legacy))
         name, arguments = ("".join(parts) for parts in zip(*news, strict=True)) if news else ("", "")
         return Delta(text, reasoning, name, arguments) if text or reasoning or name or arguments else None
+
+
+def _plain_content(payload: Mapping[str, Any]) -> str | None:
+    """The text of a chunk that says nothing else, as nearly all of a stream do; None for any other chunk."""
+    choices = payload.get("choices")
+    if payload.get("usage") is not None or not payload.keys() <= _PLAIN_CHUNK_KEYS:
+        return None
+    if not isinstance(choices, list) or len(choices) != 1 or not isinstance(choices[0], dict):
+        return None
+    choice = choices[0]
+    delta = choice.get("delta")
+    if choice.get("index") != 0 or choice.get("finish_reason") is not None or not choice.keys() <= _PLAIN_CHOICE_KEYS:
+        return None
+    if not isinstance(delta, dict) or not delta.keys() <= _PLAIN_KEYS:
+        return None
+    content = delta.get("content")
+    return content if isinstance(content, str) else None
 
 
 def _believed_aside(word: str) -> NormalizedStopReason:

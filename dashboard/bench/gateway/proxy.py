@@ -14,7 +14,7 @@ _HANDED_ON = ("content-type", "authorization")
 async def serve(port: str) -> None:
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
 
-        async def hand_on(request: web.Request) -> web.StreamResponse:
+        async def hand_on(request: web.BaseRequest) -> web.StreamResponse:
             body = await request.read()
             headers = {name: value for name, value in request.headers.items() if name.lower() in _HANDED_ON}
             address = f"http://127.0.0.1:{port}{request.path_qs}"

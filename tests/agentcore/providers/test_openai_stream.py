@@ -527,3 +527,37 @@ def test_a_document_cut_anywhere_is_no_natural_end(payload, data):
         return
     assert response.incomplete_stream
     assert response.stop_reason not in (Reason.END_TURN, Reason.TOOL_CALL)
+
+
+def test_a_server_that_names_the_answer_late_is_heard_too():
+    said = [
+        {"choices": [{"index": 0, "delta": {"role": "assistant", "content": "a"}, "finish_reason": None}]},
+        {"id": "late", "model": "m", "choices": [{"index": 0, "delta": {"content": "b"}, "finish_reason": None}]},
+        {"id": "late", "model": "m", "choices": [{"index": 0, "delta": {"content": "c"}, "finish_reason": None}]},
+        {"id": "late", "model": "m", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]},
+    ]
+    decoder = get_provider("openai").stream_decoder()
+    deltas = decoder.feed(b"".join(b"data: " + json.dumps(one).encode() + b"\n\n" for one in said))
+    response = decoder.close()
+    assert [delta.text for delta in deltas] == ["a", "b", "c"]
+    assert (response.text, response.response_id, response.model) == ("abc", "late", "m")
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        {"usage": {"prompt_tokens": 3, "completion_tokens": 4}},
+        {"error": {"message": "It broke.", "type": "server_error"}},
+        {"x_groq": {"usage": {"prompt_tokens": 3, "completion_tokens": 4}}},
+    ],
+)
+def test_what_stands_beside_the_text_of_a_chunk_is_read(beside):
+    named = {"id": "i", "model": "m", "object": "chat.completion.chunk"}
+    first, second = ({**named, "choices": [{"index": 0, "delta": {"content": t}}]} for t in "ab")
+    end = {**named, "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
+    decoder = get_provider("openai").stream_decoder()
+    decoder.feed(b"".join(event(one) for one in (first, {**second, **beside}, end)))
+    response = decoder.close()
+    assert response.text == "ab"
+    assert (response.error is not None) == ("error" in beside)
+    assert (response.usage is not None) == ("error" not in beside)
