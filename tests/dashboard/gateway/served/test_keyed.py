@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import pytest
 from django.utils import timezone
-from tests.dashboard.gateway.served.gate import Gate
 
 from agentcore.reasons import TurnStatus
 from dashboard.accounts.models import User
@@ -13,6 +12,7 @@ from dashboard.agents.selectors import project_default
 from dashboard.gateway import services
 from dashboard.gateway.models import GatewayCall, GatewayKey, KeySpending
 from dashboard.turns.models import Turn
+from tests.dashboard.gateway.served.gate import Gate
 from tests.dashboard.website import until
 
 KeyedGate = Callable[..., tuple[Gate, GatewayKey]]
