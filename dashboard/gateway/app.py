@@ -65,7 +65,7 @@ class Gateway:
             await self._answer(scope, receive, outgoing, received)
         except Exception:
             log.exception("gateway_failed", path=path)
-            await serving.tell_broken(outgoing)
+            await serving.tell_instead(outgoing, serving.BROKEN)
 
     async def _answer(self, scope: Scope, receive: Receive, outgoing: Outgoing, received: float) -> None:
         caller = await keys.caller_of(scope["headers"])

@@ -38,13 +38,13 @@ class Seam:
         return "" if self._still_stands(piece) else self._decide()
 
     def _still_stands(self, piece: str) -> bool:
-        """Whether all that came is the beginning of a longer overlap that may still become one."""
+        """Whether all that came stands in the answer, where it may be an overlap or the beginning of one."""
         if self._length < self._due:
             return True
-        longest = len(self._existing) - max(self._min, self._length + 1)
+        last = len(self._existing) - max(self._min, self._length)
         found, self._found = self._found, self._length
         goes_on = found + len(piece) == self._length and self._existing.startswith(piece, self._at + found)
-        if found and goes_on and self._at <= longest:
+        if found and goes_on and self._at <= last:
             return True
         self.tries += 1
         if self.tries > _QUICK_TRIES:
@@ -54,13 +54,12 @@ class Seam:
         # Every place where the longer text stands is one where the shorter did, so none before is looked at again.
         at = self._existing.find(text, self._at)
         self._at = at if at >= 0 else len(self._existing)
-        return 0 <= at <= longest
+        return 0 <= at <= last
 
     def _decide(self) -> str:
         text = "".join(self._held)
         merge = merge_continuation(self._existing, text, min_overlap=self._min, trimmed=self._trimmed)
-        undecided = merge.overlap == len(text) or (self._trimmed and not text.strip())
-        if undecided:  # the next character may split a grapheme there, or be the first that is no space
+        if self._trimmed and not text.strip():  # how much space is said again is known by the first that is none
             self._at, self._found = len(self._existing), 0
             return ""
         self._decided, self._held = True, []

@@ -1,6 +1,7 @@
 """One call from its turn to its last byte: driven, stored, told; and what is told where that cannot be."""
 
 import asyncio
+import contextlib
 from collections.abc import Coroutine
 from dataclasses import dataclass, field
 from typing import Any
@@ -32,6 +33,10 @@ UNSTORED = Fault(
     "not_recorded",
 )
 BROKEN = Fault(500, "The gateway failed to answer; its log says why.", "server_error", "gateway_failed")
+
+STOPPING = Fault(
+    503, "The gateway stops; ask again soon.", "server_error", "gateway_stops", headers=(("retry-after", "2"),)
+)
 
 
 @dataclass(slots=True)
@@ -81,6 +86,7 @@ class Call:
         except asyncio.CancelledError:
             self._ended_early()
             if not self._gone:
+                await self._say_that_we_stop()
                 raise
             working.uncancel()
         except Exception:
@@ -101,6 +107,11 @@ class Call:
     def _ended_early(self) -> None:
         self.drive.cancelled("the client, who hung up" if self._gone else "the gateway, which stops")
         self._told(None, self.outgoing.status or CLIENT_CLOSED, disconnected=self._gone)
+
+    async def _say_that_we_stop(self) -> None:
+        """A client who is left in the middle of an answer hears why."""
+        with contextlib.suppress(Exception):
+            await tell_instead(self.outgoing, STOPPING)
 
     async def _tell(self) -> None:
         """The end, once the turn is stored."""
@@ -249,10 +260,10 @@ class Call:
         )
 
 
-async def tell_broken(outgoing: Outgoing) -> None:
-    """What a client hears where the gateway itself failed."""
+async def tell_instead(outgoing: Outgoing, fault: Fault) -> None:
+    """What a client hears where the gateway itself cannot go on."""
     if not outgoing.begun:
-        await outgoing.fault(BROKEN)
+        await outgoing.fault(fault)
     elif not outgoing.ended:
-        await outgoing.more(fault_event(BROKEN))
+        await outgoing.more(b"\n\n" + fault_event(fault))
         await outgoing.close()

@@ -17,28 +17,9 @@ JSON = st.recursive(
 )
 NAMES = st.sampled_from(
     [
-        "model",
-        "messages",
-        "tools",
-        "tool_choice",
-        "functions",
-        "function_call",
-        "stream",
-        "stream_options",
-        "response_format",
-        "n",
-        "logprobs",
-        "max_tokens",
-        "max_completion_tokens",
-        "stop",
-        "role",
-        "content",
-        "type",
-        "function",
-        "name",
-        "arguments",
-        "id",
-        "tool_calls",
+        *("model", "messages", "tools", "tool_choice", "functions", "function_call", "stream", "stream_options"),
+        *("response_format", "n", "logprobs", "max_tokens", "max_completion_tokens", "stop", "role", "content"),
+        *("type", "function", "name", "arguments", "id", "tool_calls", "json_schema", "schema", "include_usage"),
     ]
 )
 NEAR = st.recursive(

@@ -1,7 +1,7 @@
 """A continuation told as it comes in says what a merge of the whole says, and never takes back a word."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agentcore.merging import cut, is_repetition, merge_continuation
@@ -45,6 +45,7 @@ def test_what_is_told_is_the_beginning_of_what_is_merged(story, minimum, trimmed
 
 
 @given(continuations())
+@example(("a\u0301aaaaaaaaaaa", ["\u0301", *"aaaaaaaaaaa"]))
 def test_what_may_be_dropped_as_a_repetition_is_never_told(story):
     existing, pieces = story
     text = "".join(pieces)

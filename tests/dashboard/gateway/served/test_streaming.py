@@ -14,6 +14,7 @@ from dashboard.gateway.recording import NotStoredError, Recorder
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Turn
 from tests.dashboard.gateway.served.conftest import turn_of
+from tests.dashboard.gateway.served.gate import gateway_served
 from tests.dashboard.gateway.served.upstream import DONE, Reply, called, chunk, said, whole
 from tests.dashboard.website import until
 
@@ -188,6 +189,22 @@ def test_a_client_who_hangs_up_ends_the_call_and_what_had_come_is_kept(gate, ups
             assert verify(recording_of(turn)).verified
             until(lambda: GatewayCall.objects.get(turn_id=turn.id).disconnected)  # noqa: B023
             Turn.objects.update(status="completed")
+
+
+def test_who_is_in_the_middle_of_an_answer_when_the_gateway_stops_is_told_so(token, upstream, continued):
+    upstream.says(Reply(said("Half", " of it")[:3], waits=True))
+    with gateway_served() as address:
+        client = socket.create_connection(("127.0.0.1", urlsplit(address).port or 0))
+        client.sendall(_request(token, "continued", stream=True))
+        while b"of it" not in client.recv(65536):
+            pass
+    with client:
+        rest = b"".join(iter(lambda: client.recv(65536), b""))
+    assert b'"gateway_stops"' in rest
+    assert b"[DONE]" not in rest
+    turn = Turn.objects.get()
+    assert (turn.status, turn.output_text) == ("cancelled", "Half of it")
+    assert "which stops" in turn.notice
 
 
 def _request(token, model, *, stream):
