@@ -30,6 +30,8 @@ from dashboard.turns.ids import new_id
 
 log = structlog.get_logger(__name__)
 
+#: Without a byte from upstream: as long as OpenAI's own clients wait for a whole answer, and they may hang up sooner.
+SILENCE_SECONDS = 600.0
 COMPLETIONS, MODELS = "/v1/chat/completions", "/v1/models"
 
 Scope = MutableMapping[str, Any]
@@ -118,7 +120,7 @@ async def _opened() -> Open:
     loop = asyncio.get_running_loop()
     opened = _open.get(loop)
     if opened is None:
-        transport = Transport()
+        transport = Transport(silence=SILENCE_SECONDS)
         opened = _open[loop] = Open(House(transport, Recorder(), Slots()))
         await transport.__aenter__()
     return opened

@@ -52,14 +52,16 @@ class Transport:
 
     Connections are kept and used again. TLS is verified against the system's authorities; a proxy is taken from the
     environment (`HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY`), but not for this very machine; redirects are not followed.
+    `silence`: seconds without a byte after which a call has timed out.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, silence: float = SILENCE_TIMEOUT) -> None:
+        self._silence = silence
         self._session: aiohttp.ClientSession | None = None
         self._loopback: aiohttp.ClientSession | None = None  #: the same connections, no proxy
 
     async def __aenter__(self) -> Self:
-        timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT, sock_read=SILENCE_TIMEOUT)
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT, sock_read=self._silence)
         connector = aiohttp.TCPConnector(limit=0, limit_per_host=0)
         # A provider's cookies are nobody's business, and to keep a jar of them takes time with each call.
         jar = aiohttp.DummyCookieJar()

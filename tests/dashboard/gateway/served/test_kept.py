@@ -1,0 +1,86 @@
+"""The gateway's turns are turns like any others: shown, found, taken away as files, tried under other limits."""
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from django.test import Client
+
+from agentcore import verify, what_if
+from agentcore.policy import Limits
+from agentcore.values import replace
+from dashboard.accounts.models import User
+from dashboard.accounts.services import OPERATOR
+from dashboard.turns.history import recording_of
+from dashboard.turns.models import Turn
+from tests.dashboard.gateway.served.conftest import turn_of
+from tests.dashboard.gateway.served.upstream import called, whole
+
+TOOLS = [{"type": "function", "function": {"name": "look"}}]
+
+
+@pytest.fixture
+def signed_in(token):
+    client = Client()
+    client.force_login(User.objects.get(username=OPERATOR))
+    return client
+
+
+def test_they_are_shown_also_where_no_agent_was_asked(gate, upstream, watched, signed_in):
+    upstream.says(whole(None, "tool_calls", tool_calls=called('{"a": 1}')))
+    for model in ("watched", f"{watched.connection.name}/m"):
+        turn = turn_of(gate.ask(model=model, tools=TOOLS))
+        assert signed_in.get("/").status_code == 200
+        for page in ("", "/replay", "/attempts", "/sweep", "/replay/again"):
+            answer = signed_in.get(f"/turns/{turn.id}{page}", follow=True)
+            assert answer.status_code in (200, 404), (page, answer.status_code)
+        assert turn.agent_name in signed_in.get(f"/turns/{turn.id}").content.decode()
+        for part in ("", "/attempts", "/records", "/evaluations"):
+            answer = signed_in.get(f"/api/v1/turns/{turn.id}{part}")
+            assert answer.status_code == 200, (part, answer.content)
+        assert signed_in.post(
+            f"/api/v1/turns/{turn.id}/replay",
+            {"mode": "verify"},
+            content_type="application/json",
+            headers={"Authorization": f"Bearer {gate.token}"},
+        ).json()["verified"]
+
+
+def test_one_that_nobody_else_asked_can_be_run_again_or_says_why_not(gate, upstream, watched):
+    upstream.says(whole("Half", "length"))
+    for model in ("watched", f"{watched.connection.name}/m"):
+        turn = turn_of(gate.ask(model=model))
+        again = json.dumps({"mode": "rerun", "overrides": {}}).encode()
+        answer = gate.send("POST", f"/api/v1/turns/{turn.id}/replay", again, {})
+        assert answer.status in (201, 400, 409, 422), answer.body
+        more = json.dumps({"mode": "what_if", "overrides": {"limits": {"max_continuations": 2}}}).encode()
+        answer = gate.send("POST", f"/api/v1/turns/{turn.id}/replay", more, {})
+        assert answer.status in (200, 201), answer.body
+
+
+def test_they_go_out_and_in_unchanged(gate, upstream, continued):
+    upstream.says(whole(None, "tool_calls", tool_calls=called('{"a": 1}')))
+    turn = turn_of(gate.ask(model="continued", tools=TOOLS))
+    file = gate.get(f"/api/v1/turns/{turn.id}/export")
+    assert file.status == 200
+    Turn.objects.filter(id=turn.id).update(verdict="")
+    answer = gate.send("POST", "/api/v1/turns/import", file.body, {})
+    assert answer.status in (200, 201), answer.body
+    again = Turn.objects.get(id=answer.json["id"])
+    assert verify(recording_of(again)).verified
+
+
+def test_a_watched_turn_shows_what_continuing_would_have_done(gate, upstream, watched):
+    upstream.says(whole("Half", "length"))
+    recording = recording_of(turn_of(gate.ask(model="watched")))
+    more = replace(recording.policy, limits=Limits())
+    assert what_if(recording, more).undecidable
+
+
+def test_calls_stand_in_line_where_their_connection_is_limited(gate, agent_at, connected):
+    limited = connected(name="limited", max_concurrent_calls=1)
+    agent_at("sim-script", connection=limited, name="helper")
+    with ThreadPoolExecutor(4) as clients:
+        answers = list(clients.map(lambda _: gate.ask(model="helper"), range(4)))
+    assert [answer.status for answer in answers] == [200] * 4
+    assert Turn.objects.filter(status="completed").count() == 4
