@@ -14,7 +14,7 @@ import structlog
 
 from dashboard.gateway import keys, serving
 from dashboard.gateway.asking import read_request
-from dashboard.gateway.beginning import begin, refused
+from dashboard.gateway.beginning import Begun, begin, refused
 from dashboard.gateway.driving import House
 from dashboard.gateway.faults import Fault
 from dashboard.gateway.keys import Caller, Refusal
@@ -72,7 +72,7 @@ class Gateway:
     async def _answer(self, scope: Scope, receive: Receive, outgoing: Outgoing, received: float) -> None:
         caller = await keys.caller_of(scope["headers"])
         if isinstance(caller, Refusal):
-            await _refuse(outgoing, caller)
+            await outgoing.fault(_told(caller))
         elif scope["path"] != COMPLETIONS:
             await _models(scope, outgoing, caller)
         elif scope["method"] != "POST":
@@ -86,26 +86,11 @@ class Gateway:
         raw = await read_body(scope["headers"], receive)
         if raw is None:
             return
-        asked = raw if isinstance(raw, Fault) else read_request(raw, schema_fault)
-        if isinstance(asked, Fault):
-            await outgoing.fault(asked)
-            return
         opened = await _opened()
-        route = await opened.routes.find(caller, asked.model)
-        fault = route if isinstance(route, Fault) else refused(asked, route)
-        if fault is not None or isinstance(route, Fault):
-            assert fault is not None
-            await outgoing.fault(fault)
+        begun = raw if isinstance(raw, Fault) else await self._begun(raw, caller, opened)
+        if isinstance(begun, Fault):
+            await outgoing.fault(begun)
             return
-        agent = route.name if route.agent_id is not None else None
-        refusal = caller.allows(agent=agent, connection=route.connection.name, model=route.model) or caller.admit()
-        if refusal is not None:
-            await _refuse(outgoing, refusal)
-            return
-        if opened.house.recorder.away and not self._passes_unstored:
-            await outgoing.fault(serving.UNSTORED)
-            return
-        begun = begin(new_id(), asked, route, caller)
         call = serving.Call(begun, opened.house, outgoing, received, self._passes_unstored, caller)
         task = asyncio.current_task()
         assert task is not None, "requests are tasks"
@@ -114,6 +99,25 @@ class Gateway:
             await call.serve(departure(receive))
         finally:
             opened.calls.discard(task)
+
+    async def _begun(self, raw: bytes, caller: Caller, opened: Open) -> Begun | Fault:
+        """The turn of a request, unless something stands against it; from here on it counts for its caller."""
+        asked = read_request(raw, schema_fault)
+        if isinstance(asked, Fault):
+            return asked
+        route = await opened.routes.find(caller, asked.model)
+        if isinstance(route, Fault):
+            return route
+        fault = refused(asked, route)
+        if fault is not None:
+            return fault
+        agent = route.name if route.agent_id is not None else None
+        refusal = caller.allows(agent=agent, connection=route.connection.name, model=route.model) or caller.admit()
+        if refusal is not None:
+            return _told(refusal)
+        if opened.house.recorder.away and not self._passes_unstored:
+            return serving.UNSTORED
+        return begin(new_id(), asked, route, caller)
 
 
 async def _opened() -> Open:
@@ -149,10 +153,9 @@ async def _models(scope: Scope, outgoing: Outgoing, caller: Caller) -> None:
         await outgoing.whole(200, answer)
 
 
-async def _refuse(outgoing: Outgoing, refusal: Refusal) -> None:
+def _told(refusal: Refusal) -> Fault:
     headers: Mapping[str, str] = refusal.headers()
-    fault = Fault(refusal.status, refusal.message, refusal.type, refusal.code, headers=tuple(headers.items()))
-    await outgoing.fault(fault)
+    return Fault(refusal.status, refusal.message, refusal.type, refusal.code, headers=tuple(headers.items()))
 
 
 def _wrong_method(scope: Scope, allowed: str) -> Fault:

@@ -2,12 +2,13 @@
 
 import asyncio
 import contextlib
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import structlog
 
+from agentcore.messages import TokenUsage
 from agentcore.verdict import verdict
 from dashboard.gateway import reasons
 from dashboard.gateway.answering import DONE, Chunks, Named, body_of, comment, fault_event, total_of
@@ -25,6 +26,7 @@ from dashboard.metrics.calls import CallSeen, count_call
 
 log = structlog.get_logger(__name__)
 
+CHARACTERS_PER_TOKEN = 4  #: of a request, where its provider did not count
 CLIENT_CLOSED = 499  #: the status of a call whose client went before it had one
 UNSTORED = Fault(
     503,
@@ -238,8 +240,17 @@ class Call:
         )
         self.house.recorder.told(self.begun.id, told)
         count_call(self._seen(told))
-        for used in drive.usages:
+        for used in self._used():
             self.caller.charge(used, provider=route.provider.name, model=route.model, address=route.connection.base_url)
+
+    def _used(self) -> Iterator[TokenUsage]:
+        """What counts for the caller's limits: each attempt's usage; what its provider did not count, by our estimate,
+        or a stream that asks for no usage would cost nothing."""
+        counted = [usage for usage in self.drive.usages if usage is not None]
+        yield from counted
+        estimated = self.drive.snapshot.spent.output_tokens - sum(usage.output_tokens for usage in counted)
+        if estimated > 0:
+            yield TokenUsage(len(self.begun.asked.raw) // CHARACTERS_PER_TOKEN, estimated)
 
     def _seen(self, told: Told) -> CallSeen:
         begun, response = self.begun, self.drive.snapshot.response

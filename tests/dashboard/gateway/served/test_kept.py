@@ -11,10 +11,12 @@ from agentcore.policy import Limits
 from agentcore.values import replace
 from dashboard.accounts.models import User
 from dashboard.accounts.services import OPERATOR
+from dashboard.gateway.services import key_create
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Turn
 from tests.dashboard.gateway.served.conftest import turn_of
-from tests.dashboard.gateway.served.upstream import called, whole
+from tests.dashboard.gateway.served.gate import Gate
+from tests.dashboard.gateway.served.upstream import called, said, whole
 
 TOOLS = [{"type": "function", "function": {"name": "look"}}]
 
@@ -75,6 +77,16 @@ def test_a_watched_turn_shows_what_continuing_would_have_done(gate, upstream, wa
     recording = recording_of(turn_of(gate.ask(model="watched")))
     more = replace(recording.policy, limits=Limits())
     assert what_if(recording, more).undecidable
+
+
+def test_what_a_provider_does_not_count_is_not_for_nothing(gate, upstream, watched):
+    maker = User.objects.get(username=OPERATOR)
+    for stream in (True, False):
+        _, secret = key_create(project=watched.project, by=maker, name=f"{stream}", tokens_per_minute=10)
+        keyed = Gate(gate.address, secret)
+        upstream.says(said("word " * 100) if stream else whole("word " * 100).replace(b'"usage"', b'"use"'))
+        assert keyed.ask(model="watched", stream=stream).status == 200
+        assert keyed.ask(model="watched", stream=stream).status == 429
 
 
 def test_calls_stand_in_line_where_their_connection_is_limited(gate, agent_at, connected):
