@@ -1,0 +1,78 @@
+"""What the gateway holds of an answer grows with that answer, not faster, and is given back."""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dashboard.bench.chaos.fleet import OURS
+from dashboard.runtime.environment import CHECKOUT
+from tests.dashboard.gateway.served.gate import Gate
+from tests.dashboard.gateway.served.raw_provider import DONE, RawProvider, Steps, body, event, head
+from tests.dashboard.live.test_slots_of_processes import address_of_the_test_database
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read from /proc")
+
+LARGE = 10 * 2**20  #: bytes
+TIMES = 20  #: of the answer: its bytes, text and JSON, each once more on the way to the client and the database
+
+
+class Served:
+    """A gateway in a process of its own."""
+
+    def __init__(self, process: "subprocess.Popen[str]", gate: Gate) -> None:
+        self.gate = gate
+        self._status = Path(f"/proc/{process.pid}/status")
+        self._peak = Path(f"/proc/{process.pid}/clear_refs")
+
+    def bytes_of(self, name: str) -> int:
+        """`VmRSS`: what it holds now; `VmHWM`: the most it has held since `forget_peak`."""
+        found = re.search(rf"{name}:\s+(\d+) kB", self._status.read_text())
+        assert found is not None
+        return int(found[1]) * 1024
+
+    def forget_peak(self) -> None:
+        self._peak.write_text("5")
+
+
+@pytest.fixture
+def served(token: str, tmp_path: Path) -> Iterator[Served]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(OURS) or name == "PGOPTIONS"}
+    ours = {"DATABASE_URL": address_of_the_test_database(), "WHYSTOP_DATA_DIR": str(tmp_path), "WHYSTOP_PORT": "0"}
+    environment = {**kept, **ours}
+    command = [sys.executable, "manage.py", "web"]
+    process = subprocess.Popen(command, cwd=CHECKOUT, env=environment, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        found = re.search(r"http://127\.0\.0\.1:\d+", process.stdout.readline())
+        assert found is not None, "it did not start"
+        yield Served(process, Gate(found[0], token))
+    finally:
+        process.terminate()
+        process.communicate(timeout=30)
+
+
+def grown(served: Served, raw: RawProvider, stream: Steps, whole: Steps) -> int:
+    """Bytes that it held more, at most, while it answered so in every mode and form."""
+    raw.streams["odd"], raw.bodies["odd"] = stream, whole
+    served.forget_peak()
+    before = served.bytes_of("VmRSS")
+    for mode in ("continue", "observe"):
+        for streamed in (True, False):
+            assert served.gate.ask(model=mode, stream=streamed).status == 200
+    return served.bytes_of("VmHWM") - before
+
+
+def test_large_answers_take_what_they_are_once_and_no_more_the_next_time(served: Served, raw: RawProvider):
+    def sent(text: str, times: int = 1) -> tuple[Steps, Steps]:
+        stream = [head(), *([event({"content": text})] * times), event({}, "stop") + DONE]
+        return stream, [head("application/json") + body({"content": text * times})]
+
+    grown(served, raw, *sent("short"))
+    assert grown(served, raw, *sent("x" * LARGE)) < TIMES * LARGE
+    assert grown(served, raw, *sent("x" * LARGE)) < LARGE, "what the first took is used again"
+    assert grown(served, raw, *sent("and so on, " * 1000, LARGE // 11_000)) < LARGE, "nor do pieces take more"
