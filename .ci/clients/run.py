@@ -80,6 +80,11 @@ def made(address: str, what: str, **body: Any) -> dict[str, Any]:
         return json.load(answer)
 
 
+def key(address: str, name: str, **more: Any) -> str:
+    """A new key's secret."""
+    return made(address, "keys", name=name, **more)["secret"]
+
+
 def prepare(address: str) -> None:
     """The agents that `asked` names."""
     patient = {"max_continuations": 20, "max_total_completion_tokens": 10_000, "schema_rounds": 5}
@@ -104,7 +109,10 @@ def checked(name: str, python: Path, address: str) -> bool:
         **os.environ,
         "PYTHONPATH": str(CHECKOUT),
         "OPENAI_BASE_URL": f"{address}/v1",
-        "OPENAI_API_KEY": TOKEN,
+        "OPENAI_API_KEY": key(address, name),
+        "OBSERVING_KEY": key(address, f"{name}, watched", mode="observe"),
+        "PACED_KEY": key(address, f"{name}, slowly", limits={"requests_per_minute": 1}),
+        "NARROW_KEY": key(address, f"{name}, one agent", scope=[asked.CONTINUED]),
         "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # nothing is fetched
         "LANGSMITH_TRACING": "false",
     }

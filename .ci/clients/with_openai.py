@@ -1,6 +1,7 @@
 """The official `openai` client, unmodified, against the gateway. Address and key come from its own variables."""
 
 import json
+import os
 from functools import partial
 from typing import Any
 
@@ -206,6 +207,30 @@ def check_being_turned_away() -> None:
     for ask in (asked, streamed):
         error = raised(openai.RateLimitError, partial(ask, LIMITED))
         assert error.response.headers["retry-after"] == str(WAIT)
+
+
+def with_key(name: str) -> openai.OpenAI:
+    return client.with_options(api_key=os.environ[name])
+
+
+def check_a_key_that_only_watches() -> None:
+    watching = with_key("OBSERVING_KEY").chat.completions
+    answer = watching.create(model=CONTINUED, messages=question(), max_tokens=CAP)
+    assert answer.choices[0].finish_reason == "length"
+
+
+def check_a_key_that_may_call_one_agent() -> None:
+    narrow = with_key("NARROW_KEY").chat.completions
+    assert narrow.create(model=CONTINUED, messages=question()).choices[0].finish_reason == "stop"
+    raised(openai.PermissionDeniedError, partial(narrow.create, model=CALLING, messages=question()))
+
+
+def check_a_key_that_has_used_up_its_minute() -> None:
+    paced = with_key("PACED_KEY").chat.completions
+    ask = partial(paced.create, model=CONTINUED, messages=question())
+    ask()
+    error = raised(openai.RateLimitError, ask)
+    assert 1 <= int(error.response.headers["retry-after"]) <= 60
 
 
 def check_a_request_that_makes_no_sense() -> None:
