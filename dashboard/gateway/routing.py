@@ -51,6 +51,7 @@ class Ruling:
     stored: Mapping[str, Any]  #: as `agentcore.serial` writes it
     sources: Mapping[str, Any]
     version_id: UUID | None
+    keep_raw_days: int | None = None  #: how long the upstream's raw bytes are kept; None: for ever
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,8 +167,10 @@ def _route(agent: Agent) -> Route:
 
 
 def _ruling(standing: Standing, policy: Policy) -> Ruling:
-    version = standing.version
-    return Ruling(policy, serial.to_json(policy), standing.resolved.stored(), version.pk if version else None)
+    version_id = standing.version.pk if standing.version else None
+    return Ruling(
+        policy, serial.to_json(policy), standing.resolved.stored(), version_id, keep_raw_days=standing.keep_raw_days
+    )
 
 
 def observing(policy: Policy) -> Policy:

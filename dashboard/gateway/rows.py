@@ -195,6 +195,7 @@ def _new_columns(new: NewTurn, started: Mapping[str, Any]) -> Columns:
         "policy": new.ruling.stored,
         "policy_version_id": new.ruling.version_id,
         "policy_sources": new.ruling.sources,
+        "keep_raw_days": new.ruling.keep_raw_days,
         "created_at": new.created_at,
         "created_by_id": new.created_by_id,
     }

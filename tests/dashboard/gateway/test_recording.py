@@ -72,6 +72,7 @@ def as_a_driver_writes_it(story: Story) -> dict[str, list[dict[str, object]]]:
             input_text=new.input_text,
             setup={"setup": started["setup"], "messages": started["messages"]},
             policy=new.ruling.stored,
+            keep_raw_days=new.ruling.keep_raw_days,
         )
         Turn.objects.filter(id=story.id).update(created_at=new.created_at)
         for piece, entry in story.steps():

@@ -40,6 +40,7 @@ class StandIn:
     policy: Policy = field(default_factory=lambda: Policy(max_tokens=40))
     sources: Any = None
     version_id: UUID | None = None
+    keep_raw_days: int | None = 30
 
     @property
     def stored(self) -> Any:

@@ -47,7 +47,7 @@ def scripts() -> list[str]:
 
 def test_the_scripts_of_the_docs_do_what_they_say(start):
     _, address = start(WHYSTOP_SIM_TOKEN_MS="0")
-    five_lines, more_room = scripts()
+    five_lines, more_room, smallest = scripts()
     assert len(five_lines.strip().splitlines()) <= 7
     ran = run(address, "-c", five_lines)
     assert ran.stderr == ""
@@ -56,6 +56,9 @@ def test_the_scripts_of_the_docs_do_what_they_say(start):
     assert ran.stdout.splitlines()[-1].startswith("Completed")
     prepared = f"from dashboard.client import Whystop\nwhystop = Whystop({address!r}, {TOKEN!r})\n"
     assert run(address, "-c", prepared + more_room).stdout.strip() == ESSAY
+    tried = run(address, "-c", prepared + smallest)
+    assert tried.stderr == ""
+    assert sum(map(int, tried.stdout.split())) == 2, "both turns were judged"
 
 
 def test_a_watch_goes_on_through_kill_9_and_a_new_start(start):

@@ -61,3 +61,10 @@ def test_a_cut_answer_comes_back_whole_or_is_watched_as_it_is(gate, agent_at, co
         turn = recorded(answer)
         assert (turn.status, turn.terminal_reason, turn.output_text) == ("partial", "retry_limit", text)
         assert "1 continuation" in turn.verdict
+
+
+def test_a_call_keeps_its_raw_bytes_as_long_as_its_policy_says(gate, agent_at, policy_named):
+    agent_at("sim-script", name="kept", policy=policy_named(retention={"keep_raw_days": 3}))
+    answer = gate.ask(model="kept")
+    assert answer.status == 200, answer.body
+    assert turn_of(answer).keep_raw_days == 3
