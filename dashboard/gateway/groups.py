@@ -11,12 +11,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
+import structlog
+
 from dashboard.gateway import statements
 from dashboard.gateway.models import GatewayCall
 from dashboard.gateway.rows import Kept, Part, Rows, add_part, as_json
 from dashboard.gateway.storing import DatabaseAway, Link, RefusedError, byte_strings
 from dashboard.turns import models
 from dashboard.turns.ids import new_id
+
+log = structlog.get_logger(__name__)
 
 BEAT_SECONDS = 1.0
 TAKEN = "Another process has ended this turn, for this one was not heard of."
@@ -64,6 +68,7 @@ class Writer:
         self._link = Link(statements.ALL)
         self._groups: deque[Group] = deque()
         self._beaten: float | None = None
+        self.broken: dict[UUID, tuple[Part, str]] = {}  #: turns of which no rows could be made, and why
 
     @property
     def busy(self) -> bool:
@@ -74,9 +79,15 @@ class Writer:
         groups = {name: Group(name) for name in (statements.NEW.name, statements.MORE.name)}
         for turn_id, part, kept, is_stored, has_ended in given:
             group = groups[statements.MORE.name if is_stored else statements.NEW.name]
-            rows = group.rows[turn_id] = Rows()
-            add_part(rows, turn_id, part, kept)
-            group.parts[turn_id] = part
+            rows = Rows()
+            try:
+                add_part(rows, turn_id, part, kept)
+            except Exception as error:
+                # A turn that cannot be written down keeps no other from it.
+                log.exception("gateway_turn_without_rows", turn=str(turn_id))
+                self.broken[turn_id] = (part, f"{type(error).__name__}: {error}")
+                continue
+            group.rows[turn_id], group.parts[turn_id] = rows, part
             if has_ended:
                 group.ended.add(turn_id)
         self._groups.extend(group for group in groups.values() if group.parts)

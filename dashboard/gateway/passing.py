@@ -12,6 +12,8 @@ from agentcore.messages import Delta
 from dashboard.gateway.outgoing import EVENTS, JSON, Headers, Outgoing
 from dashboard.live.reading import REDIRECTS, Ending, Reading
 
+#: Without one of these, no line can be the end.
+_HINTS = (b"[DONE]", b'"finish_reason":"', b'"finish_reason": "')
 _DONE = re.compile(rb"^data: ?\[DONE\]", re.MULTILINE)
 _FINISH = re.compile(rb'^data:[^\n]*"finish_reason": ?"[^"]', re.MULTILINE)
 _OURS = frozenset({401, 403, *REDIRECTS})
@@ -64,7 +66,8 @@ class Passing:
             return
         data = b"".join((*self._kept, part[:lines]))
         self._kept = [part[lines:]]
-        found = self._last.search(data) or _DONE.search(data)
+        # Expressions are slow on what they do not match, which nearly everything is.
+        found = (self._last.search(data) or _DONE.search(data)) if any(hint in data for hint in _HINTS) else None
         if found is not None:
             self._ending = True
             self._kept.insert(0, data[found.start() :])

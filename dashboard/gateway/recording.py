@@ -12,7 +12,6 @@ told that it is not stored (`NotStoredError`) after `PATIENCE_SECONDS`.
 import asyncio
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
@@ -21,7 +20,8 @@ import structlog
 from agentcore.commands import Finish
 from dashboard.gateway.groups import Group, Writer
 from dashboard.gateway.rows import Kept, NewTurn, Part, Piece, Told
-from dashboard.gateway.storing import DatabaseAway
+from dashboard.gateway.storing import DatabaseAway, RefusedError
+from dashboard.gateway.tracks import PATIENCE_SECONDS, NotStoredError, Track, tell, tell_the_weary
 from dashboard.live.announcing import announce_group
 from dashboard.metrics.counters import count_step
 from dashboard.turns.recorder import Entry
@@ -33,8 +33,6 @@ log = structlog.get_logger(__name__)
 OPEN_SECONDS = 0.05  #: after which a turn is written although it has not ended
 PIECES_SECONDS = 0.2  #: the same for the bytes of a stream: a kill costs at most 250 ms of it
 TICK_SECONDS = 0.02
-BEAT_SECONDS = 1.0
-PATIENCE_SECONDS = 1.5  #: that somebody waits for a database that does not answer
 RETRY_SECONDS = 0.25
 GROUP_TURNS = 256
 GROUP_BYTES = 4_000_000
@@ -42,31 +40,13 @@ MOST_BYTES = 64_000_000  #: that are kept for a database that is slow or away; b
 STEP_BYTES = 4_000  #: what a step is reckoned with
 
 
-class NotStoredError(Exception):
-    """The database is away, so what was said of the turn is not stored, or not known to be."""
-
-
-@dataclass(slots=True)
-class _Track:
-    """A turn as the recorder knows it."""
-
-    id: UUID
-    kept: Kept = field(default_factory=Kept)
-    part: Part | None = None  #: said, and not written
-    writing: Part | None = None  #: in the group that is being written
-    is_stored: bool = False
-    has_ended: bool = False
-    seq: int = 0
-    refused: str = ""  #: why nothing more of it is stored
-
-
 class Recorder:
     """One per event loop, and only used there."""
 
     def __init__(self) -> None:
-        self._tracks: dict[UUID, _Track] = {}
-        self._due: dict[UUID, _Track] = {}
-        self._later: dict[UUID, _Track] = {}  #: said of them and not written, and nobody waits
+        self._tracks: dict[UUID, Track] = {}
+        self._due: dict[UUID, Track] = {}
+        self._later: dict[UUID, Track] = {}  #: said of them and not written, and nobody waits
         self._disowned: list[UUID] = []
         self._bytes = 0
         self._away_since: float | None = None
@@ -82,7 +62,7 @@ class Recorder:
 
     def open(self, turn: NewTurn) -> None:
         """A turn has begun; its first step follows."""
-        track = self._tracks[turn.id] = _Track(turn.id)
+        track = self._tracks[turn.id] = Track(turn.id)
         if self._bytes > MOST_BYTES:
             track.refused = "Too much waits for the database already."
             return
@@ -114,7 +94,7 @@ class Recorder:
         """What the caller was told in the end."""
         track = self._tracks.get(turn_id)
         if track is None:
-            track = self._tracks[turn_id] = _Track(turn_id, is_stored=True, has_ended=True)
+            track = self._tracks[turn_id] = Track(turn_id, is_stored=True, has_ended=True)
         if not track.refused:
             self._part(track, 0).told = told
 
@@ -172,7 +152,7 @@ class Recorder:
             await asyncio.gather(self._writing, return_exceptions=True)
         await self._writer.close()
 
-    def _part(self, track: _Track, size: int) -> Part:
+    def _part(self, track: Track, size: int) -> Part:
         if track.part is None:
             track.part = Part(asyncio.get_running_loop().time())
             self._later[track.id] = track
@@ -181,7 +161,7 @@ class Recorder:
         self._bytes += size
         return track.part
 
-    def _hurry(self, track: _Track) -> None:
+    def _hurry(self, track: Track) -> None:
         """Somebody waits for it, or it has ended."""
         self._later.pop(track.id, None)
         self._due[track.id] = track
@@ -201,36 +181,28 @@ class Recorder:
         self._ticking, now = None, asyncio.get_running_loop().time()
         for track in [track for track in self._later.values() if self._is_due(track, now)]:
             self._hurry(track)
-        self._tell_the_weary(now)
-        if self._writer.beat_due(now, open_turns=self._has_open()):
+        tell_the_weary(self._tracks.values(), now)
+        if self._writer.beat_due(now, open_turns=any(track.is_open for track in self._tracks.values())):
             self._start()
         if self._tracks:
             self._tick_on()
 
-    def _is_due(self, track: _Track, now: float) -> bool:
+    def _is_due(self, track: Track, now: float) -> bool:
         part = track.part
         if part is None or (part.new is not None and not part.entries):
             return False
         only_pieces = track.is_stored and not part.entries
         return now - part.since >= (PIECES_SECONDS if only_pieces else OPEN_SECONDS)
 
-    def _has_open(self) -> bool:
-        return any(track.is_stored and not track.has_ended for track in self._tracks.values())
-
-    def _tell_the_weary(self, now: float) -> None:
-        for track in self._tracks.values():
-            for part in (track.part, track.writing):
-                if part is None or not part.waiting or now - part.waiting[0][0] < PATIENCE_SECONDS:
-                    continue
-                weary = [stored for since, stored in part.waiting if now - since >= PATIENCE_SECONDS]
-                part.waiting = [(since, stored) for since, stored in part.waiting if now - since < PATIENCE_SECONDS]
-                _fail(weary, "The database does not answer.")
-
     async def _write(self) -> None:
         while True:
             self._wake.clear()
             try:
                 await self._write_once()
+            except RefusedError as error:
+                log.error("gateway_recorder_refused", error=str(error))
+                await asyncio.sleep(RETRY_SECONDS)
+                continue
             except DatabaseAway as error:
                 if self._away_since is None:
                     self._away_since = time.monotonic()
@@ -253,6 +225,7 @@ class Recorder:
             del self._disowned[: len(given_up)]
         if not self._writer.busy and self._due:
             self._writer.take(self._next_group())
+            self._give_up_broken()
         while (group := self._writer.next()) is not None:
             lost = await self._writer.write(group)
             self._settle(group, lost)
@@ -275,16 +248,13 @@ class Recorder:
         for turn_id, part in group.parts.items():
             self._bytes -= part.size
             track = self._tracks.get(turn_id)
-            waiting = [stored for _, stored in part.waiting]
             if turn_id in lost:
                 log.error("gateway_turn_not_stored", turn=str(turn_id), why=lost[turn_id])
-                _fail(waiting, lost[turn_id])
+                tell(part, lost[turn_id])
                 if track is not None:
                     self._refuse(track, lost[turn_id])
                 continue
-            for stored in waiting:
-                if not stored.done():
-                    stored.set_result(None)
+            tell(part)
             for entry in part.entries:
                 count_step(entry.step)
             if track is not None:
@@ -293,23 +263,24 @@ class Recorder:
                 track.writing, track.is_stored = None, True
                 if track.has_ended and track.part is None:
                     del self._tracks[turn_id]
-        if group.parts:
+        if group.parts.keys() - lost.keys():
             announce_group(open_turns, last=next(reversed(group.parts)))
 
-    def _refuse(self, track: _Track, why: str) -> None:
+    def _give_up_broken(self) -> None:
+        for turn_id, (part, why) in self._writer.broken.items():
+            self._settle(Group("", {turn_id: part}), {turn_id: why})
+        self._writer.broken.clear()
+
+    def _refuse(self, track: Track, why: str) -> None:
         """Nothing more of it can be stored."""
         track.refused, track.writing = why, None
         self._later.pop(track.id, None)
         self._due.pop(track.id, None)
         if track.part is not None:
             self._bytes -= track.part.size
-            _fail([stored for _, stored in track.part.waiting], why)
+            tell(track.part, why)
             track.part = None
         if track.has_ended:
             self._tracks.pop(track.id, None)
-
-
-def _fail(waiting: list["asyncio.Future[None]"], why: str) -> None:
-    for stored in waiting:
-        if not stored.done():
-            stored.set_exception(NotStoredError(why))
+        elif track.is_stored:
+            self._disowned.append(track.id)

@@ -11,6 +11,7 @@ from agentcore import Policy, StopReason, verify, what_if
 from agentcore.replay import Provenance
 from dashboard.bench import core, live, loading, measuring, timeline, writing
 from dashboard.bench import what_if as bench_what_if
+from dashboard.bench.gateway import run as gateway
 from dashboard.bench.mix import WORDS, Mix, vocabulary
 from dashboard.turns.history import rebuilt_columns, recording_of
 from dashboard.turns.models import Turn
@@ -96,3 +97,20 @@ def test_deliveries_are_measured_beside_a_bare_broadcast_and_channels(monkeypatc
     for what in live.WAYS.values():
         assert re.search(rf"{what} +5 viewers +[\d,]+ deliveries/s, +[\d,]+ of processor time +p50 +[\d.]+ p99", told)
     assert re.search(r"Whystop's room.* [\d.]+ × bare, [\d.]+ × channels", told)
+
+
+@pytest.mark.django_db
+def test_calls_through_the_gateway_are_measured_beside_a_direct_call_and_a_bare_proxy(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(gateway, "CALLERS", (2,))
+    monkeypatch.setattr(gateway, "RUNS", 1)
+    monkeypatch.setattr(gateway, "SECONDS", 0.5)
+    out = io.StringIO()
+    call_command("bench", "gateway", stdout=out)
+    told = out.getvalue()
+    for how in ("whole answers", "streams of 200 chunks"):
+        assert f"{how}, 2 at a time" in told
+    assert len(re.findall(r"nothing +[\d,]+ calls/s", told)) == 2
+    assert len(re.findall(r"gateway, (?:observing|continuing) .*adds p50 .* µs busy/call +[\d.]+ × bare", told)) == 4
+    assert len(re.findall(r"[\d,]+ chunks/s .*to the first chunk p50", told)) == 3
+    assert int(re.search(r"([\d,]+) turns were recorded", told)[1].replace(",", "")) > 0
+    assert not Turn.objects.exists(), "nothing of it is in this database"

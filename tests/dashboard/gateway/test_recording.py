@@ -9,6 +9,7 @@ from django.db import connection, transaction
 
 from agentcore import serial, verify
 from dashboard.agents.selectors import project_default
+from dashboard.gateway import groups
 from dashboard.gateway.models import GatewayCall
 from dashboard.gateway.recording import Recorder
 from dashboard.live.models import OwnedTurn, Process
@@ -209,3 +210,26 @@ def test_who_was_taken_for_gone_writes_nothing_more():
     assert "Another process has ended this turn" in str(asyncio.run(late()))
     assert Record.objects.filter(turn_id=story.id).count() == 1
     assert TOLD.status == 200
+
+
+def test_a_turn_of_which_no_rows_can_be_made_keeps_no_other_from_being_stored(monkeypatch):
+    good, bad = Story([ended("good")]), Story([ended("bad")])
+    project_id, add = project_default().pk, groups.add_part
+
+    def add_part(rows, turn_id, part, kept) -> None:
+        if turn_id == bad.id:
+            raise TypeError("not to be written down")
+        add(rows, turn_id, part, kept)
+
+    monkeypatch.setattr(groups, "add_part", add_part)
+
+    async def told() -> list[object]:
+        async with recording() as recorder:
+            return await asyncio.gather(
+                *(tell(recorder, s, s.new_turn(project_id)) for s in (bad, good)), return_exceptions=True
+            )
+
+    refused, stored = asyncio.run(told())
+    assert "not to be written down" in str(refused)
+    assert stored is None
+    assert [turn.output_text for turn in Turn.objects.all()] == ["good"]

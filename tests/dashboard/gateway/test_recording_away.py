@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import pytest
 from aiohttp import web
 from django.db import connections
+from django.db.backends.postgresql.base import DatabaseWrapper
 from pytest_django import DjangoDbBlocker
 
 from agentcore import verify
@@ -18,7 +19,7 @@ from dashboard.accounts.services import OPERATOR, one_time_code_create
 from dashboard.agents.selectors import project_default
 from dashboard.agents.services import connection_create
 from dashboard.bench.chaos.scratch import STOPS, Scratch, scratch
-from dashboard.gateway import app, recording
+from dashboard.gateway import app, recording, tracks
 from dashboard.gateway.app import Gateway
 from dashboard.gateway.recording import NotStoredError, Recorder
 from dashboard.gateway.services import key_create
@@ -33,9 +34,16 @@ T = TypeVar("T")
 
 @pytest.fixture(scope="module")
 def store(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[Scratch]:
-    """A cluster of this module's own, for it is stopped."""
-    with django_db_blocker.unblock(), scratch() as store:
-        yield store
+    """A cluster of this module's own, for it is stopped. Afterwards Django has the suite's database again."""
+    with django_db_blocker.unblock():
+        suites = connections["default"]
+        suites.close()
+        with scratch() as store:
+            yield store
+        connections.close_all()
+        if (pool := DatabaseWrapper._connection_pools.pop("default", None)) is not None:
+            pool.close()
+        connections["default"] = suites
 
 
 def stop(store: Scratch) -> None:
@@ -87,7 +95,7 @@ def test_who_waits_is_told_and_all_is_stored_once_the_database_is_back(store):
         await recorder.close()
         return waited
 
-    assert run(told()) < recording.PATIENCE_SECONDS + 5
+    assert run(told()) < tracks.PATIENCE_SECONDS + 5
     turns = [each.turn() for each in said]
     assert [turn.status for turn in turns] == ["completed"] * 12
     assert all(verify(recording_of(turn)).verified for turn in turns)

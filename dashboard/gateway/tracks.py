@@ -1,0 +1,60 @@
+"""A turn as the recorder knows it, and those who wait until it is stored."""
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from dashboard.gateway.rows import Kept, Part
+
+PATIENCE_SECONDS = 1.5  #: that somebody waits for a database that does not answer
+
+
+class NotStoredError(Exception):
+    """The database is away, so what was said of the turn is not stored, or not known to be."""
+
+
+@dataclass(slots=True)
+class Track:
+    """One turn, from its first word until all of it is stored."""
+
+    id: UUID
+    kept: Kept = field(default_factory=Kept)
+    part: Part | None = None  #: said, and not written
+    writing: Part | None = None  #: in the group that is being written
+    is_stored: bool = False
+    has_ended: bool = False
+    seq: int = 0
+    refused: str = ""  #: why nothing more of it is stored
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is a row of it that is to change."""
+        return self.is_stored and not self.has_ended
+
+
+def tell(part: Part, why: str = "") -> None:
+    """Who waits for this part hears that it is stored, or `why` it is not."""
+    for _, stored in part.waiting:
+        _settle(stored, why)
+
+
+def tell_the_weary(tracks: Iterable[Track], now: float) -> None:
+    """Who has waited for too long hears so. What they wait for is stored all the same, once that is possible."""
+    for track in tracks:
+        for part in (track.part, track.writing):
+            if part is None or not part.waiting or now - part.waiting[0][0] < PATIENCE_SECONDS:
+                continue
+            for since, stored in part.waiting:
+                if now - since >= PATIENCE_SECONDS:
+                    _settle(stored, "The database does not answer.")
+            part.waiting = [each for each in part.waiting if not each[1].done()]
+
+
+def _settle(stored: "asyncio.Future[None]", why: str) -> None:
+    if stored.done():
+        return
+    if why:
+        stored.set_exception(NotStoredError(why))
+    else:
+        stored.set_result(None)
