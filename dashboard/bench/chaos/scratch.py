@@ -58,7 +58,7 @@ def scratch(settings_: Mapping[str, str] = SETTINGS) -> Iterator[Scratch]:
     folder = Path(tempfile.mkdtemp(prefix="why-"))
     folder.chmod(0o755)
     share = start(folder / "store", on_message=lambda _: None, settings=dict(settings_))
-    before = dict(settings.DATABASES["default"])
+    before, connection = dict(settings.DATABASES["default"]), connections["default"]
     try:
         _use({**before, **database_settings(share.url)})
         (folder / "runs").touch()
@@ -66,6 +66,7 @@ def scratch(settings_: Mapping[str, str] = SETTINGS) -> Iterator[Scratch]:
         yield Scratch(folder, share)
     finally:
         _use(before)
+        connections["default"] = connection  # who made it ends it too, as a suite of tests does
         share.leave()
         shutil.rmtree(folder, ignore_errors=True)
 

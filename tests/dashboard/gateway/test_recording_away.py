@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 import pytest
 from aiohttp import web
 from django.db import connections
-from django.db.backends.postgresql.base import DatabaseWrapper
 from pytest_django import DjangoDbBlocker
 
 from agentcore import verify
@@ -34,16 +33,9 @@ T = TypeVar("T")
 
 @pytest.fixture(scope="module")
 def store(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[Scratch]:
-    """A cluster of this module's own, for it is stopped. Afterwards Django has the suite's database again."""
-    with django_db_blocker.unblock():
-        suites = connections["default"]
-        suites.close()
-        with scratch() as store:
-            yield store
-        connections.close_all()
-        if (pool := DatabaseWrapper._connection_pools.pop("default", None)) is not None:
-            pool.close()
-        connections["default"] = suites
+    """A cluster of this module's own, for it is stopped."""
+    with django_db_blocker.unblock(), scratch() as store:
+        yield store
 
 
 def stop(store: Scratch) -> None:
