@@ -37,7 +37,7 @@ class Step:
 class Quantile:
     """The share `of` of answers is whole within `tokens`; None: the longest known length does not reach it.
 
-    `low` and `high` bound it at 95 %; `high` is None where the recordings do not say.
+    `low` and `high` bound it at 95 %; None where the recordings do not say.
     """
 
     of: float
@@ -65,13 +65,18 @@ class Curve:
         return self.steps[-1].longer if self.steps else 1.0
 
     def quantile(self, of: float) -> Quantile:
-        """0 < `of` < 1."""
+        """0 < `of` < 1.
+
+        The step at which none is left bounds nothing: however few the answers are, one of them is the longest.
+        """
         rest = 1 - of + 1e-12
-        first = (
-            next((step.tokens for step in self.steps if getattr(step, name) <= rest), None)
-            for name in ("longer", "low", "high")
+        bounding = [step for step in self.steps if step.longer > 0]
+        return Quantile(
+            of,
+            tokens=next((step.tokens for step in self.steps if step.longer <= rest), None),
+            low=next((step.tokens for step in bounding if step.low <= rest), None),
+            high=next((step.tokens for step in bounding if step.high <= rest), None),
         )
-        return Quantile(of, *first)
 
     def within(self, tokens: int) -> float:
         """The share of answers that are whole within so many tokens."""
