@@ -52,11 +52,11 @@ class Transport:
 
     Connections are kept and used again. TLS is verified against the system's authorities; a proxy is taken from the
     environment (`HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY`), but not for this very machine; redirects are not followed.
-    `silence`: seconds without a byte after which a call has timed out.
+    `silence`: seconds without a byte after which a call has timed out; None: as they are for turns.
     """
 
-    def __init__(self, *, silence: float = SILENCE_TIMEOUT) -> None:
-        self._silence = silence
+    def __init__(self, *, silence: float | None = None) -> None:
+        self._silence = SILENCE_TIMEOUT if silence is None else silence
         self._session: aiohttp.ClientSession | None = None
         self._loopback: aiohttp.ClientSession | None = None  #: the same connections, no proxy
 
