@@ -229,8 +229,7 @@ def check_a_key_that_has_used_up_its_minute() -> None:
     paced = with_key("PACED_KEY").chat.completions
     ask = partial(paced.create, model=CONTINUED, messages=question())
     ask()
-    error = raised(openai.RateLimitError, ask)
-    assert 1 <= int(error.response.headers["retry-after"]) <= 60
+    assert int(raised(openai.RateLimitError, ask).response.headers["retry-after"]) >= 1
 
 
 def check_a_request_that_makes_no_sense() -> None:
