@@ -71,12 +71,12 @@ class Recorder:
     def step(self, entry: Entry) -> None:
         """A step of its history."""
         track = self._tracks[entry.turn_id]
+        # Who waits for its end has still to say what the caller is told, which is written with it.
+        track.has_ended = isinstance(entry.step.command, Finish)
         if track.refused:
             return
         self._part(track, STEP_BYTES).entries.append(entry)
         track.seq = entry.seq
-        # Who waits for its end has still to say what the caller is told, which is written with it.
-        track.has_ended = isinstance(entry.step.command, Finish)
 
     def piece(self, turn_id: UUID, attempt: int, n: int, raw: bytes, text: str, at: datetime) -> None:  # noqa: ARG002
         """Bytes of an answer, and the text in them. Those that are written together are one, and counted anew."""
@@ -104,6 +104,8 @@ class Recorder:
         if track is None:
             return
         if track.refused:
+            if track.has_ended:
+                del self._tracks[turn_id]
             raise NotStoredError(track.refused)
         part = track.part or track.writing
         if part is None:
