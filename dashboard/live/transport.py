@@ -12,10 +12,9 @@ from typing import Self
 import aiohttp
 from yarl import URL
 
-from dashboard.live.framing import FramingWatch
-
 CONNECT_TIMEOUT = 10.0  #: seconds
 SILENCE_TIMEOUT = 120.0  #: seconds without a byte before a call has timed out
+LOOK_SECONDS = 0.5  #: between two looks whether a body that is waited for can still come
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
 CHUNK_BYTES = 64 * 1024
 LARGE_BYTES = 512 * 1024  #: of a request, from which it is sent in pieces
@@ -94,7 +93,7 @@ class Transport:
                 async with session.post(target, data=data, headers=headers, allow_redirects=False) as answer:
                     yield Head(answer.status, {name.lower(): value for name, value in answer.headers.items()})
                     received = 0
-                    with FramingWatch(answer):
+                    with _FramingWatch(answer):
                         async for chunk in answer.content.iter_chunked(CHUNK_BYTES):
                             received += len(chunk)
                             if received > MAX_ANSWER_BYTES:
@@ -114,6 +113,41 @@ def _target(url: str) -> tuple[URL, bool]:
     """
     target = URL(url, encoded="%" in url)
     return target, _is_loopback(target.host or "")
+
+
+class _FramingWatch:
+    """Ends the wait for a body whose framing broke; for one answer, while its body is read.
+
+    aiohttp (3.14) closes the connection when a chunk's length in the middle of a body is no number, and tells the
+    connection but not its body: who reads that waits for ever, for the timeout on silence ends with the connection. So
+    somebody looks whether the connection is gone while the body still waits.
+    """
+
+    def __init__(self, answer: aiohttp.ClientResponse) -> None:
+        self._content = answer.content
+        connection = answer.connection  # gone already where the whole answer came at once
+        self._protocol = connection.protocol if connection is not None else None
+        self._timer: asyncio.TimerHandle | None = None
+
+    def __enter__(self) -> None:
+        if self._protocol is not None:
+            self._look_later()
+
+    def __exit__(self, *_: object) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _look_later(self) -> None:
+        self._timer = asyncio.get_running_loop().call_later(LOOK_SECONDS, self._look)
+
+    def _look(self) -> None:
+        content, protocol = self._content, self._protocol
+        if content.is_eof() or content.exception() is not None or protocol is None:
+            return
+        if protocol.transport is None:
+            content.set_exception(aiohttp.ClientPayloadError("the connection is gone, and its body has no end"))
+        else:
+            self._look_later()
 
 
 def _is_loopback(host: str) -> bool:

@@ -215,3 +215,33 @@ async def test_a_connection_that_is_closed_or_refused_is_no_timeout():
             await posted(transport, "http://127.0.0.1:1/x")
         with pytest.raises(TransportError, match="its name is not known"):
             await posted(transport, "http://no-such-host.invalid/x")
+
+
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"
+
+
+async def breaks_its_framing(writer: asyncio.StreamWriter) -> None:
+    writer.write(CHUNKED)
+    await writer.drain()
+    await asyncio.sleep(0.05)
+    writer.write(b"zz\r\n")
+    await writer.drain()
+
+
+async def is_slow(writer: asyncio.StreamWriter) -> None:
+    writer.write(CHUNKED)
+    await writer.drain()
+    await asyncio.sleep(1.2)
+    writer.write(b"0\r\n\r\n")
+    await writer.drain()
+
+
+async def test_a_chunk_without_a_length_ends_the_call():
+    async with serving(breaks_its_framing) as server, Transport() as transport:
+        with pytest.raises(TransportError, match="closed before the answer was whole"):
+            await posted(transport, f"http://127.0.0.1:{server.port}/x", seconds=20)
+
+
+async def test_a_slow_answer_is_waited_for():
+    async with serving(is_slow) as server, Transport() as transport:
+        assert await posted(transport, f"http://127.0.0.1:{server.port}/x") == (200, b"hello")
