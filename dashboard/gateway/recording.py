@@ -183,7 +183,8 @@ class Recorder:
         self._ticking, now = None, asyncio.get_running_loop().time()
         for track in [track for track in self._later.values() if self._is_due(track, now)]:
             self._hurry(track)
-        tell_the_weary(self._tracks.values(), now)
+        waiting_bytes = self._bytes if self._away_since is None else 0
+        tell_the_weary(self._tracks.values(), now, waiting_bytes=waiting_bytes)
         if self._writer.beat_due(now, open_turns=any(track.is_open for track in self._tracks.values())):
             self._start()
         if self._tracks:

@@ -8,6 +8,8 @@ from uuid import UUID
 from dashboard.gateway.rows import Kept, Part
 
 PATIENCE_SECONDS = 1.5  #: that somebody waits for a database that does not answer
+SLOWEST = 2 * 2**20  #: bytes a second that a busy one still stores: while much waits, it is waited for longer,
+LONGER_SECONDS = 10.0  #: but by no more than this
 
 
 class NotStoredError(Exception):
@@ -39,14 +41,18 @@ def tell(part: Part, why: str = "") -> None:
         _settle(stored, why)
 
 
-def tell_the_weary(tracks: Iterable[Track], now: float) -> None:
-    """Who has waited for too long hears so. What they wait for is stored all the same, once that is possible."""
+def tell_the_weary(tracks: Iterable[Track], now: float, *, waiting_bytes: int = 0) -> None:
+    """Who has waited for too long hears so. What they wait for is stored all the same, once that is possible.
+
+    `waiting_bytes`: what is there to be stored; 0 of a database that is known to be away.
+    """
+    patience = PATIENCE_SECONDS + min(LONGER_SECONDS, waiting_bytes / SLOWEST)
     for track in tracks:
         for part in (track.part, track.writing):
-            if part is None or not part.waiting or now - part.waiting[0][0] < PATIENCE_SECONDS:
+            if part is None or not part.waiting or now - part.waiting[0][0] < patience:
                 continue
             for since, stored in part.waiting:
-                if now - since >= PATIENCE_SECONDS:
+                if now - since >= patience:
                     _settle(stored, "The database does not answer.")
             part.waiting = [each for each in part.waiting if not each[1].done()]
 
