@@ -130,17 +130,22 @@ def policy_create(
         retention={} if retention is None else retention,
     )
     _tried_these(backtest, said)
-    policy = Policy.objects.select_for_update().filter(project=project, name=name).first()
-    if policy is None:
-        policy = Policy(project=project, name=name)
-        _save(policy)
-    latest = policy.versions.aggregate(latest=models.Max("version"))["latest"] or 0
+    policy, latest = _policy_locked(project, name)
     about = {"created_by": created_by, "why": reason(why)}
     version = PolicyVersion.objects.create(policy=policy, version=latest + 1, backtest=backtest, **about, **said)
     if activate:
         now = timezone.now()
         PolicyActivation.objects.create(policy=policy, version=version, starts_at=now, **about)
     return version
+
+
+def _policy_locked(project: Project, name: str) -> tuple[Policy, int]:
+    """The policy of this name, made where there is none, and the number of its latest version."""
+    policy = Policy.objects.select_for_update().filter(project=project, name=name).first()
+    if policy is None:
+        policy = Policy(project=project, name=name)
+        _save(policy)
+    return policy, policy.versions.aggregate(latest=models.Max("version"))["latest"] or 0
 
 
 def _tried_these(backtest: "Backtest | None", said: Mapping[str, Any]) -> None:
