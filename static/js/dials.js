@@ -13,3 +13,13 @@ document.addEventListener("input", (event) => {
   slider.value = event.target.value === "" ? slider.defaultValue : event.target.value;
   said(slider);
 }, true);
+
+const differs = ({ options, value, defaultValue, checked, defaultChecked }) =>
+  options ? [...options].some((option) => option.selected !== option.defaultSelected)
+    : value !== defaultValue || checked !== defaultChecked;
+
+/* What was typed while the page was still loading, or was brought back by the browser, is asked for as well. */
+window.addEventListener("pageshow", () => {
+  const named = [...document.getElementById("dials").elements].filter(({ name }) => name);
+  named.find(differs)?.dispatchEvent(new Event("input", { bubbles: true }));
+});

@@ -29,6 +29,17 @@ def test_the_newest_answer_stays_even_where_an_older_one_comes_later(page: Page,
     expect(page).to_have_url(re.compile(r"max_tokens=45$"))
 
 
+def test_a_number_typed_before_the_page_has_all_its_scripts_is_asked_for_too(page: Page, cut_turn: str):
+    held: list[Route] = []
+    page.route("**/htmx-*.js", lambda route: held.append(route))
+    page.goto(f"{cut_turn}/replay", wait_until="commit")
+    page.get_by_label("max tokens", exact=True).fill("45")
+    for route in held:
+        route.continue_()
+    expect(page.locator("#what-if .figures dd").first).to_have_text("45")
+    expect(page).to_have_url(re.compile(r"max_tokens=45$"))
+
+
 def test_dials_are_turned_by_keys_alone_and_say_where_they_stand(page: Page, cut_turn: str):
     page.goto(f"{cut_turn}/replay")
     slider = page.get_by_label("continuations, slider")

@@ -38,9 +38,12 @@ PACE = 0.12  #: seconds from word to word, of one that is slow
 
 
 async def answer(request: web.Request) -> web.StreamResponse:
-    """Every third call is quick; the others take a while for each word."""
+    """Every third call is quick, every third takes a while for each word, and every third is never finished."""
     asked = await request.json()
-    pace = 0.002 if int(asked["messages"][0]["content"]) % 3 == 0 else PACE
+    kind = int(asked["messages"][0]["content"]) % 3
+    pace = PACE if kind == 1 else 0.002
+    if kind == 2:
+        return await half(request, streamed=bool(asked.get("stream")))
     if not asked.get("stream"):
         await asyncio.sleep(pace * len(WORDS))
         message = {"role": "assistant", "content": "".join(WORDS)}
@@ -51,6 +54,17 @@ async def answer(request: web.Request) -> web.StreamResponse:
         await response.write(event({"content": word}, None))
         await asyncio.sleep(pace)
     await response.write(event({}, "stop") + b"data: [DONE]\n\n")
+    return response
+
+
+async def half(request: web.Request, *, streamed: bool) -> web.StreamResponse:
+    """Half of the words where words stream, and then nothing, for as long as somebody listens."""
+    response = web.StreamResponse(headers={"content-type": "text/event-stream"})
+    if streamed:
+        await response.prepare(request)
+        await response.write(b"".join(event({"content": word}, None) for word in WORDS[: len(WORDS) // 2]))
+    while request.transport is not None and not request.transport.is_closing():
+        await asyncio.sleep(0.05)
     return response
 
 
@@ -153,11 +167,16 @@ def test_what_was_answered_is_stored_and_the_rest_ends_as_lost(start):
     cut = [turns[each.turn] for each in heard if each.turn and not each.whole and len(each.text) > 60]
     assert cut, "streams were under way"
     assert {turn.status for turn in cut} <= {"interrupted", "completed"}
+    assert "interrupted" in {turn.status for turn in cut}
     for turn in (turn for turn in turns.values() if turn.status == "interrupted"):
         assert "".join(WORDS).startswith(turn.output_text)
         assert turn.verdict.startswith("Interrupted: The process that served this call is gone.")
     assert all(turn.output_text for turn in cut), "what had arrived is kept"
     assert not OwnedTurn.objects.exists()
+    wait_for(lambda: not known_processes())
+
+
+def known_processes() -> int:
     with database.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM live_process")
-        assert cursor.fetchone()[0] == 0
+        return cursor.fetchone()[0]
