@@ -1,6 +1,7 @@
 """The gateway's addresses, as an ASGI application in front of Django's: `/v1/chat/completions` and `/v1/models`.
 
-Everything else under `/v1/` goes on as it came. Strangers are answered before anything is read of what they ask.
+Of all else under `/v1/`, which OpenAI's clients may ask, it says that it is not here; `/v1/traces` is no address of
+theirs, and goes on as it came. Strangers are answered before anything is read of what they ask.
 """
 
 import asyncio
@@ -33,6 +34,7 @@ log = structlog.get_logger(__name__)
 #: Without a byte from upstream: as long as OpenAI's own clients wait for a whole answer, and they may hang up sooner.
 SILENCE_SECONDS = 600.0
 COMPLETIONS, MODELS = "/v1/chat/completions", "/v1/models"
+_OURS, _NOT_OURS = "/v1/", "/v1/traces/"
 
 Scope = MutableMapping[str, Any]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
@@ -58,23 +60,25 @@ class Gateway:
         self._passes_unstored = passes_unstored
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        path = scope["path"] if scope["type"] == "http" else ""
-        if path not in (COMPLETIONS, MODELS) and not path.startswith(f"{MODELS}/"):
+        path = f"{scope['path']}/" if scope["type"] == "http" else ""
+        if not path.startswith(_OURS) or path.startswith(_NOT_OURS):
             await self._application(scope, receive, send)
             return
         received, outgoing = time.monotonic(), Outgoing(send)
         try:
             await self._answer(scope, receive, outgoing, received)
         except Exception:
-            log.exception("gateway_failed", path=path)
+            log.exception("gateway_failed", path=scope["path"])
             await serving.tell_instead(outgoing, serving.BROKEN)
 
     async def _answer(self, scope: Scope, receive: Receive, outgoing: Outgoing, received: float) -> None:
-        caller = await keys.caller_of(scope["headers"])
+        caller, path = await keys.caller_of(scope["headers"]), scope["path"].rstrip("/")
         if isinstance(caller, Refusal):
             await outgoing.fault(_told(caller))
-        elif scope["path"] != COMPLETIONS:
+        elif path == MODELS or path.startswith(f"{MODELS}/"):
             await _models(scope, outgoing, caller)
+        elif path != COMPLETIONS:
+            await outgoing.fault(_unknown(scope))
         elif scope["method"] != "POST":
             await outgoing.fault(_wrong_method(scope, "POST"))
         else:
@@ -108,16 +112,17 @@ class Gateway:
         route = await opened.routes.find(caller, asked.model)
         if isinstance(route, Fault):
             return route
-        fault = refused(asked, route)
-        if fault is not None:
-            return fault
         agent = route.name if route.agent_id is not None else None
-        refusal = caller.allows(agent=agent, connection=route.connection.name, model=route.model) or caller.admit()
+        refusal = caller.allows(agent=agent, connection=route.connection.name, model=route.model)
         if refusal is not None:
             return _told(refusal)
-        if opened.house.recorder.away and not self._passes_unstored:
-            return serving.UNSTORED
-        return begin(new_id(), asked, route, caller)
+        fault = refused(asked, route)
+        if fault is None and opened.house.recorder.away and not self._passes_unstored:
+            fault = serving.UNSTORED
+        if fault is not None:
+            return fault
+        refusal = caller.admit()
+        return begin(new_id(), asked, route, caller) if refusal is None else _told(refusal)
 
 
 async def _opened() -> Open:
@@ -156,6 +161,14 @@ async def _models(scope: Scope, outgoing: Outgoing, caller: Caller) -> None:
 def _told(refusal: Refusal) -> Fault:
     headers: Mapping[str, str] = refusal.headers()
     return Fault(refusal.status, refusal.message, refusal.type, refusal.code, headers=tuple(headers.items()))
+
+
+def _unknown(scope: Scope) -> Fault:
+    message = (
+        f"Unknown request URL: {scope['method']} {scope['path'][:200]}. "
+        f"This gateway answers POST {COMPLETIONS}, GET {MODELS} and GET {MODELS}/…"
+    )
+    return Fault(404, message, code="unknown_url")
 
 
 def _wrong_method(scope: Scope, allowed: str) -> Fault:

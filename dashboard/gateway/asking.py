@@ -15,6 +15,8 @@ from dashboard.gateway.faults import Fault, below, missing, wrong_type
 from dashboard.gateway.tools import Offered, read_tools
 
 MOST_TOKENS = 2**31 - 1
+MOST_ANSWERS = 128  #: to one request, as the API has it
+LONGEST_NAME = 512  #: of a model
 #: The names of the cap; the second is the newer one.
 CAPS = ("max_tokens", "max_completion_tokens")
 #: What is read here; everything else of a body is handed on as it is.
@@ -69,6 +71,9 @@ def read_request(raw: bytes, schema_fault: SchemaFault) -> Asked | Fault:
         return Fault(400, "you must provide a model parameter")
     if not isinstance(model, str):
         return wrong_type("model", "a string", model)
+    if len(model) > LONGEST_NAME:
+        message = f"Invalid 'model': string too long. Expected a string with maximum length {LONGEST_NAME}."
+        return Fault(400, message, code="string_above_max_length", param="model")
     if "messages" not in body:
         return missing("messages")
     conversation = read_messages(body["messages"])
@@ -112,7 +117,7 @@ class _Rest:
     def read(cls, body: Mapping[str, Any], schema_fault: SchemaFault) -> "_Rest | Fault":
         stream = _switch(body, "stream")
         cap = _cap(body)
-        n = _whole(body, "n", 1)
+        n = _whole(body, "n", 1, MOST_ANSWERS)
         schema = _schema(body.get("response_format"), schema_fault)
         usage = _include_usage(body, stream=stream is True)
         for read in (stream, cap, n, schema, usage):
@@ -127,7 +132,7 @@ def _switch(holder: Mapping[str, Any], name: str, at: str = "") -> bool | Fault:
     return bool(value) if value is None or isinstance(value, bool) else wrong_type(at or name, "a boolean", value)
 
 
-def _whole(body: Mapping[str, Any], name: str, least: int) -> int | Fault | None:
+def _whole(body: Mapping[str, Any], name: str, least: int, most: int = MOST_TOKENS) -> int | Fault | None:
     value = body.get(name)
     if value is None:
         return None
@@ -135,8 +140,8 @@ def _whole(body: Mapping[str, Any], name: str, least: int) -> int | Fault | None
         return wrong_type(name, "an integer", value)
     if value < least:
         return below(name, least, value)
-    if value > MOST_TOKENS:
-        message = f"Invalid '{name}': integer above maximum value. Expected a value <= {MOST_TOKENS}."
+    if value > most:
+        message = f"Invalid '{name}': integer above maximum value. Expected a value <= {most}."
         return Fault(400, message, code="integer_above_max_value", param=name)
     return value
 

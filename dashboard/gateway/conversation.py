@@ -34,6 +34,7 @@ class Conversation:
     messages: list[Message] = field(default_factory=list)
     beyond_text: str | None = None
     _open: dict[str, str] = field(default_factory=dict)  #: ids of calls without a result yet, and what they call
+    _legacy: dict[str, tuple[int, Mapping[str, Any]]] = field(default_factory=dict)  #: of these, by `function_call`
     _known: set[str] = field(default_factory=set)
 
     def take(self, given: Any, at: str) -> Fault | None:
@@ -58,7 +59,11 @@ class Conversation:
         return None
 
     def unanswered(self) -> Fault | None:
-        """Calls that no result follows: an upstream would refuse them."""
+        """Calls that no result follows: an upstream would refuse them, but for a `function_call`, which is told as it
+        came."""
+        for call_id, (place, given) in self._legacy.items():
+            if self._open.pop(call_id, None) is not None:
+                self.messages[place] = Message(Role.ASSISTANT, self.messages[place].text, echo=given)
         if not self._open:
             return None
         ids = ", ".join(self._open)[:400]
@@ -90,6 +95,9 @@ class Conversation:
         if given["role"] == "function":
             named = given.get("name")
             call_id = next((key for key, name in reversed(self._open.items()) if name == named), None)
+            if call_id is None:  # its call was left out of the history: a result all the same
+                self.messages.append(Message(Role.USER, text, echo={**given}))
+                return None
         elif call_id is None:
             return missing(f"{at}.tool_call_id")
         if not isinstance(call_id, str) or call_id not in self._known:
@@ -104,7 +112,9 @@ class Conversation:
         if not isinstance(asked, list):
             return wrong_type(f"{at}.tool_calls", "an array of objects", asked)
         if legacy and not asked:
-            asked = [{"id": f"call_{len(self.messages)}", "type": "function", "function": legacy}]
+            call_id = f"call_{len(self.messages)}"
+            asked = [{"id": call_id, "type": "function", "function": legacy}]
+            self._legacy[call_id] = (len(self.messages), {**given})
         calls = []
         for n, entry in enumerate(asked):
             call = _call(entry, f"{at}.tool_calls[{n}]")

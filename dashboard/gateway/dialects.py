@@ -4,9 +4,10 @@ An OpenAI-style upstream is handed every field as it came, also those nobody her
 has a word for; the rest is left out, for no API takes fields it does not know.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from typing import Any
 
+from agentcore.providers.wire.continuing import FIRST_CALL, SETTINGS
 from dashboard.gateway.asking import Asked
 
 Json = dict[str, Any]
@@ -29,7 +30,7 @@ _NO_NONE = frozenset({"bedrock", "ollama", "llama"})
 
 
 def _openai(asked: Asked) -> Json:
-    extra = {name: value for name, value in asked.fields.items() if name != "tool_choice"}
+    extra = _as_they_came(asked, but={"tool_choice"})
     offered = asked.offered
     if offered.verbatim:
         extra["tools"] = list(offered.verbatim)
@@ -136,8 +137,15 @@ def _cohere(asked: Asked) -> Json:
 
 def _llama(asked: Asked) -> Json:
     """The JSON protocol over the OpenAI chat wire: what is about tools stands in the prompt."""
-    extra = {name: value for name, value in asked.fields.items() if name not in _OWN_WAY}
+    extra = _as_they_came(asked, but=_OWN_WAY)
     return extra | ({"max_tokens_field": asked.cap} if asked.cap else {})
+
+
+def _as_they_came(asked: Asked, *, but: Set[str]) -> Json:
+    """All other fields. One of them may be called as a setting of the codec's, which is the connection's alone."""
+    sent = {name: value for name, value in asked.fields.items() if name not in but}
+    also = {name: sent.pop(name) for name in SETTINGS & sent.keys()}
+    return sent | ({FIRST_CALL: also} if also else {})
 
 
 _DIALECTS: Mapping[str, Callable[[Asked], Json]] = {

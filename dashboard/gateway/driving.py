@@ -21,10 +21,11 @@ from dashboard.gateway.beginning import Begun
 from dashboard.gateway.recording import Recorder
 from dashboard.gateway.upstream import Upstream
 from dashboard.live.calling import prepared_call
+from dashboard.live.offload import AWAY
 from dashboard.live.reading import Ending, Reading
 from dashboard.live.slots import Slots
-from dashboard.live.transport import Transport
-from dashboard.turns.recorder import Call, CallEnd, Entry
+from dashboard.live.transport import Transport, TransportError
+from dashboard.turns.recorder import Call, CallEnd, Entry, LostTurnError
 
 MOST_RESUMES = 8  #: of a paused answer, where a call is only watched
 
@@ -40,6 +41,10 @@ class Teller(Protocol):
 
     async def judged(self, snapshot: Snapshot) -> None:
         """It has ended, and the machine has judged it."""
+
+
+class NoSlotError(Exception):
+    """The database is away, so nobody can say whether the connection has room for a call."""
 
 
 @dataclass(slots=True)
@@ -59,14 +64,16 @@ class Drive:
     house: House
     teller: Teller
     received: float  #: when the request had come, by the monotonic clock
+    passes_unstored: bool = False  #: whether a call is made that nobody can record, or find room for
     snapshot: Snapshot = field(default_factory=Snapshot)
-    usages: list[TokenUsage | None] = field(default_factory=list)  #: one for each attempt
+    usages: list[TokenUsage | None] = field(default_factory=list)  #: of each attempt with an answer, or part of one
     upstream: Upstream | None = None  #: the call in flight, or the last one
     ending: Ending | None = None  #: of the last call that has ended
     away: float = 0.0  #: seconds that were not ours: upstream, in line, or waiting before another try
     _seq: int = 0
     _started_at: datetime = field(init=False)
     _ended: CallEnd | None = None  #: of the call whose event is recorded next
+    _in_flight: bool = False  #: a call has begun and not ended
     _left: float | None = None  #: since when we wait for what is not ours
 
     async def run(self) -> None:
@@ -95,23 +102,37 @@ class Drive:
         upstream, connection = self.upstream, self.begun.route.connection
         assert upstream is not None, "a call is prepared when its step is recorded"
         self.teller.begins(self.snapshot, upstream.reading)
+        self._in_flight = True
         asked_at = time.monotonic()
         if not connection.is_limited:
             return self._event(await upstream.run(self.teller.came), None)
-        ending = await self.house.slots.hold(
-            connection,
-            turn_id=self.begun.id,
-            attempt=command.attempt,
-            work=lambda: upstream.run(self.teller.came),
-        )
+        ending = await self._in_slot(upstream, command.attempt)
         begun = upstream.reading.begun
-        waited = round(max(0.0, begun - asked_at), 3) if connection.is_limited and begun is not None else 0.0
+        waited = round(max(0.0, begun - asked_at), 3) if begun is not None else 0.0
         return self._event(ending, waited or None)
+
+    async def _in_slot(self, upstream: Upstream, attempt: int) -> Ending:
+        """The call, once its connection has room. Raises `NoSlotError` where nobody can say whether it has."""
+        try:
+            return await self.house.slots.hold(
+                self.begun.route.connection,
+                turn_id=self.begun.id,
+                attempt=attempt,
+                work=lambda: upstream.run(self.teller.came),
+                patient=False,
+            )
+        except LostTurnError as error:
+            return upstream.reading.broken_off(TransportError(str(error)))
+        except AWAY as error:
+            if self.passes_unstored:
+                return await upstream.run(self.teller.came)
+            raise NoSlotError(str(error).partition("\n")[0]) from error
 
     def _event(self, ending: Ending, waited: float | None) -> Event:
         assert self.upstream is not None, "a call has ended"
-        self.ending, self._ended = ending, self.upstream.reading.end(ending)
-        self.usages.append(ending.response.usage if ending.response else None)
+        self.ending, self._ended, self._in_flight = ending, self.upstream.reading.end(ending), False
+        if ending.response is not None:
+            self.usages.append(ending.response.usage)
         event = ending.event(self._at(), waited)
         if self.begun.observes and isinstance(event, ModelResponded):
             self._allow_resume(event)
@@ -131,9 +152,11 @@ class Drive:
             return
         self._back()
         partial = None
-        if self.upstream is not None and self._ended is None and len(self.usages) < self.snapshot.spent.attempts:
+        if self.upstream is not None and self._in_flight:
             partial = self.upstream.reading.partial()
             self._ended = self.upstream.reading.end(Ending(response=partial))
+            if self.upstream.reading.begun is not None:
+                self.usages.append(partial.usage if partial else None)
         self._record(CancelRequested(self._at(), by, partial))
 
     def _record(self, event: Event) -> Command:

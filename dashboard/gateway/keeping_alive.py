@@ -26,9 +26,12 @@ class KeepAlive:
         self._timer = self._loop.call_later(max(0.01, SILENCE_SECONDS - silent), self._look)
 
     async def _say(self) -> None:
-        with contextlib.suppress(OSError):
-            await self._outgoing.more(KEEP_ALIVE)
+        if not self._outgoing.ended:
+            with contextlib.suppress(OSError):
+                await self._outgoing.more(KEEP_ALIVE)
 
     def stop(self) -> None:
         """The stream is at its end."""
         self._timer.cancel()
+        if self._saying is not None:
+            self._saying.cancel()

@@ -35,7 +35,7 @@ class Outgoing:
 
     async def whole(self, status: int, body: bytes, headers: Headers = (), *, content_type: str = JSON) -> None:
         """All of it at once."""
-        told = [(b"content-type", content_type.encode("latin-1")), (b"content-length", b"%d" % len(body))]
+        told = [(b"content-type", content_type.encode("latin-1", "replace")), (b"content-length", b"%d" % len(body))]
         self.ended = True
         await self._start(status, [*told, *_encoded(headers)])
         await self.send({"type": "http.response.body", "body": body})
@@ -47,7 +47,7 @@ class Outgoing:
     async def more(self, data: bytes, *, content_type: str = EVENTS) -> None:
         """More of a stream, which begins with this if it has not."""
         if not self.begun:
-            told = [(b"content-type", content_type.encode("latin-1")), (b"cache-control", b"no-cache")]
+            told = [(b"content-type", content_type.encode("latin-1", "replace")), (b"cache-control", b"no-cache")]
             await self._start(200, [*told, (b"x-accel-buffering", b"no")])
         self.last = asyncio.get_running_loop().time()
         await self.send({"type": "http.response.body", "body": data, "more_body": True})

@@ -23,6 +23,7 @@ from agentcore.messages import ChatResponse, ToolCall
 from agentcore.policy import RecoveryPath
 from agentcore.reasons import NormalizedStopReason as Reason
 from agentcore.reasons import TurnStatus
+from agentcore.verdict import verdict
 from dashboard.gateway.faults import INVALID, Fault
 
 STOP, LENGTH, TOOL_CALLS, FUNCTION_CALL, FILTERED = "stop", "length", "tool_calls", "function_call", "content_filter"
@@ -154,6 +155,11 @@ _CODES: Mapping[str, str] = {
     "context_length": "context_length_exceeded",
     "not_found": "model_not_found",
 }
+#: What is said of our own keys, and where they may not go, is for who runs the gateway; the turn keeps it.
+_INSTEAD: Mapping[str, str] = {
+    "auth": "The provider did not accept the gateway's own key; the turn has what it said.",
+    "redirect": "The provider's address has moved; the turn has where to.",
+}
 _TYPES: Mapping[int, str] = {400: INVALID, 404: INVALID, 413: INVALID, 422: INVALID, 429: "rate_limit_error"}
 
 
@@ -161,11 +167,15 @@ def fault_of(error: ProviderError) -> Fault:
     """A provider's error as the client is told it: whose fault it is decides the status."""
     status = _STATUS.get(error.kind, 422 if error.status == 422 else 502)
     code = _CODES.get(error.kind) or error.code or error.kind
-    message = error.message
-    if error.kind == "auth":
-        message = f"The provider did not accept the gateway's own key: {error.message}"
+    message = _INSTEAD.get(error.kind, error.message)
     kind = code if code == "insufficient_quota" else _TYPES.get(status, _UPSTREAM)
     return Fault(status, message, kind, code, headers=_retry_headers(error))
+
+
+def verdict_told(snapshot: Snapshot) -> str:
+    """The verdict as a client may read it."""
+    kind = snapshot.failure.provider.kind if snapshot.failure and snapshot.failure.provider else ""
+    return f"Failed: {_INSTEAD[kind]}" if kind in _INSTEAD else verdict(snapshot)
 
 
 def _retry_headers(error: ProviderError) -> tuple[tuple[str, str], ...]:

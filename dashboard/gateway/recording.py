@@ -21,12 +21,12 @@ from agentcore.commands import Finish
 from dashboard.gateway.groups import Group, Writer
 from dashboard.gateway.rows import Kept, NewTurn, Part, Piece, Told
 from dashboard.gateway.storing import DatabaseAway, RefusedError
-from dashboard.gateway.tracks import PATIENCE_SECONDS, NotStoredError, Track, tell, tell_the_weary
+from dashboard.gateway.tracks import PATIENCE_SECONDS, NotStoredError, Track, UnstorableError, tell, tell_the_weary
 from dashboard.live.announcing import announce_group
 from dashboard.metrics.counters import count_step
 from dashboard.turns.recorder import Entry
 
-__all__ = ["NewTurn", "NotStoredError", "Recorder", "Told"]
+__all__ = ["NewTurn", "NotStoredError", "Recorder", "Told", "UnstorableError"]
 
 log = structlog.get_logger(__name__)
 
@@ -64,7 +64,7 @@ class Recorder:
         """A turn has begun; its first step follows."""
         track = self._tracks[turn.id] = Track(turn.id)
         if self._bytes > MOST_BYTES:
-            track.refused = "Too much waits for the database already."
+            track.refused = NotStoredError("Too much waits for the database already.")
             return
         self._part(track, len(turn.body) * 3 + STEP_BYTES).new = turn
 
@@ -106,7 +106,7 @@ class Recorder:
         if track.refused:
             if track.has_ended:
                 del self._tracks[turn_id]
-            raise NotStoredError(track.refused)
+            raise track.refused
         part = track.part or track.writing
         if part is None:
             return
@@ -123,7 +123,7 @@ class Recorder:
         track = self._tracks.pop(turn_id, None)
         if track is None:
             return
-        track.refused = "It was given up."
+        track.refused = UnstorableError("It was given up.")
         self._later.pop(turn_id, None)
         self._due.pop(turn_id, None)
         if track.part is not None:
@@ -276,7 +276,7 @@ class Recorder:
 
     def _refuse(self, track: Track, why: str) -> None:
         """Nothing more of it can be stored."""
-        track.refused, track.writing = why, None
+        track.refused, track.writing = UnstorableError(why), None
         self._later.pop(track.id, None)
         self._due.pop(track.id, None)
         if track.part is not None:

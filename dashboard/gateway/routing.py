@@ -92,6 +92,8 @@ class Routes:
 
     async def find(self, caller: Caller, model: str) -> Route | Fault:
         """Where this caller's call of a model goes."""
+        if not model.isprintable():
+            return _unknown(model)  # nothing is called so, and the database would refuse to be asked
         key = (caller.project, caller.aliases.get(model, model))
         kept = self._kept.get(key)
         if kept is None or time.monotonic() - kept.looked_up > FRESH_SECONDS:
@@ -116,6 +118,10 @@ class Routes:
             del self._kept[next(iter(self._kept))]
         self._kept[key] = _Kept(time.monotonic(), route)
         return route
+
+
+#: A model's name stands in the address of some dialects: it may not lead to another one.
+_DOTS = frozenset({".", ".."})
 
 
 def _unknown(model: str) -> Fault:
@@ -143,7 +149,7 @@ def _agent(project: Project, name: str | None) -> Agent | None:
 def _at_connection(project: Project, name: str | None, model: str) -> Agent | None:
     """An agent that nobody made: just a model behind a connection."""
     connection = selectors.connection_list(project=project).filter(name=name).first()
-    if connection is None or not model:
+    if connection is None or not model or _DOTS.intersection(model.split("/")):
         return None
     return Agent(id=None, project=project, name=f"{name}/{model}", connection=connection, model=model, max_tokens=0)
 

@@ -3,24 +3,23 @@
 import asyncio
 import contextlib
 from collections.abc import Coroutine, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import structlog
 
 from agentcore.messages import TokenUsage
-from agentcore.verdict import verdict
 from dashboard.gateway import reasons
 from dashboard.gateway.answering import DONE, Chunks, Named, body_of, comment, fault_event, total_of
 from dashboard.gateway.beginning import Begun
 from dashboard.gateway.callers import Caller
-from dashboard.gateway.driving import Drive, House, Teller
+from dashboard.gateway.driving import Drive, House, NoSlotError, Teller
 from dashboard.gateway.faults import Fault
 from dashboard.gateway.keeping_alive import KeepAlive
 from dashboard.gateway.outgoing import JSON, Headers, Outgoing, header_words
 from dashboard.gateway.passing import Passing, handed_on, is_handed_on, whole_lines, with_comment
 from dashboard.gateway.reasons import Said
-from dashboard.gateway.recording import NotStoredError, Told
+from dashboard.gateway.recording import NotStoredError, Told, UnstorableError
 from dashboard.gateway.streaming import Quiet, Translating
 from dashboard.metrics.calls import CallSeen, count_call
 
@@ -33,6 +32,13 @@ UNSTORED = Fault(
     "The database does not answer, so this call could not be recorded, and unrecorded answers are not given out.",
     "server_error",
     "not_recorded",
+)
+UNSTORABLE = Fault(
+    503,
+    "The database took no record of this call, and would not later; unrecorded answers are not given out.",
+    "server_error",
+    "not_recordable",
+    headers=(("x-should-retry", "false"),),
 )
 BROKEN = Fault(500, "The gateway failed to answer; its log says why.", "server_error", "gateway_failed")
 
@@ -53,13 +59,14 @@ class Call:
     caller: Caller
     drive: Drive = field(init=False)
     teller: Teller = field(init=False)
-    _unstored: bool = False
+    _told_of: Told | None = None  #: what the caller was told, once that is settled
+    _unstored: Fault | None = None  #: why it may not be given out, as its caller is told
     _gone: bool = False  #: the client has hung up
 
     def __post_init__(self) -> None:
         self.outgoing.named = (*self.outgoing.named, (b"x-whystop-turn", str(self.begun.id).encode()))
         self.teller = self._teller()
-        self.drive = Drive(self.begun, self.house, self.teller, self.received)
+        self.drive = Drive(self.begun, self.house, self.teller, self.received, self.passes_unstored)
 
     def _teller(self) -> Teller:
         asked = self.begun.asked
@@ -91,6 +98,11 @@ class Call:
                 await self._say_that_we_stop()
                 raise
             working.uncancel()
+        except NoSlotError as error:
+            log.warning("gateway_call_without_slot", turn=str(self.begun.id), why=str(error))
+            self.drive.cancelled("the gateway, whose database was away")
+            self._told(None, UNSTORED.status)
+            await tell_instead(self.outgoing, UNSTORED)
         except Exception:
             self.house.recorder.forget(self.begun.id)  # its history cannot be trusted: it will be ended as lost
             raise
@@ -108,7 +120,10 @@ class Call:
 
     def _ended_early(self) -> None:
         self.drive.cancelled("the client, who hung up" if self._gone else "the gateway, which stops")
-        self._told(None, self.outgoing.status or CLIENT_CLOSED, disconnected=self._gone)
+        if self._told_of is None:
+            self._told(None, self.outgoing.status or CLIENT_CLOSED, disconnected=self._gone)
+        elif self._gone:
+            self.house.recorder.told(self.begun.id, replace(self._told_of, disconnected=True))
 
     async def _say_that_we_stop(self) -> None:
         """A client who is left in the middle of an answer hears why."""
@@ -135,8 +150,8 @@ class Call:
         translating = self.teller if isinstance(self.teller, Translating) else self._translating()
         end = await translating.end(said)
         await self._stored(said.finish_reason, 200)
-        if self._refuses:
-            await self._fail(UNSTORED)
+        if self._refused is not None:
+            await self._fail(self._refused)
             return
         usage = translating.usage(total_of(self.drive.usages))
         await self.outgoing.more(end + usage + self._comment() + DONE)
@@ -157,8 +172,8 @@ class Call:
         reading, response = self.drive.upstream.reading, self.drive.snapshot.response
         assert reading.head is not None, "an answer has a head"
         await self._stored(response.raw_stop_reason if response is not None else None, reading.head.status)
-        if self._refuses:
-            await self._fail(UNSTORED)
+        if self._refused is not None:
+            await self._fail(self._refused)
         elif not self.outgoing.begun and not (passing.streams and self.begun.asked.stream):
             headers, rest = handed_on(reading), passing.rest()
             await self._whole(reading.head.status, rest, headers, content_type=passing.content_type)
@@ -189,13 +204,13 @@ class Call:
         return Fault(502, message, "upstream_error", "incomplete_stream")
 
     async def _whole(self, status: int, body: bytes, headers: Headers = (), *, content_type: str = JSON) -> None:
-        if self._refuses:
-            await self.outgoing.fault(UNSTORED)
+        if self._refused is not None:
+            await self.outgoing.fault(self._refused)
             return
         snapshot = self.drive.snapshot
         ours = [
             ("x-whystop-attempts", str(snapshot.spent.attempts)),
-            ("x-whystop-verdict", header_words(verdict(snapshot))),
+            ("x-whystop-verdict", header_words(reasons.verdict_told(snapshot))),
             *([("x-whystop-recorded", "no")] if self._unstored else []),
         ]
         await self.outgoing.whole(status, body, [*headers, *ours], content_type=content_type)
@@ -212,11 +227,11 @@ class Call:
         snapshot = self.drive.snapshot
         recorded = " recorded=no" if self._unstored else ""
         words = f"turn={self.begun.id} attempts={snapshot.spent.attempts}{recorded}"
-        return comment(f'{words} verdict="{header_words(verdict(snapshot))}"')
+        return comment(f'{words} verdict="{header_words(reasons.verdict_told(snapshot))}"')
 
     @property
-    def _refuses(self) -> bool:
-        return self._unstored and not self.passes_unstored
+    def _refused(self) -> Fault | None:
+        return None if self.passes_unstored else self._unstored
 
     async def _stored(self, finish_reason: str | None, status: int) -> None:
         """Wait until all that was said of the turn is in the database."""
@@ -224,8 +239,10 @@ class Call:
         try:
             await self.house.recorder.committed(self.begun.id)
         except NotStoredError as error:
-            self._unstored = True
-            log.warning("gateway_call_not_recorded", turn=str(self.begun.id), refused=self._refuses, why=str(error))
+            self._unstored = UNSTORABLE if isinstance(error, UnstorableError) else UNSTORED
+            log.warning(
+                "gateway_call_not_recorded", turn=str(self.begun.id), refused=self._refused is not None, why=str(error)
+            )
 
     def _told(self, finish_reason: str | None, status: int, *, disconnected: bool = False) -> None:
         """Say what the caller was told: to the recorder, the counters, the log; and count what it used."""
@@ -238,6 +255,7 @@ class Call:
             disconnected=disconnected,
             overhead_us=round(drive.overhead * 1e6),
         )
+        self._told_of = told
         self.house.recorder.told(self.begun.id, told)
         count_call(self._seen(told))
         for used in self._used():
@@ -245,12 +263,13 @@ class Call:
 
     def _used(self) -> Iterator[TokenUsage]:
         """What counts for the caller's limits: each attempt's usage; what its provider did not count, by our estimate,
-        or a stream that asks for no usage would cost nothing."""
+        or a stream that asks for no usage, or that nobody waits for, would cost nothing."""
         counted = [usage for usage in self.drive.usages if usage is not None]
         yield from counted
-        estimated = self.drive.snapshot.spent.output_tokens - sum(usage.output_tokens for usage in counted)
-        if estimated > 0:
-            yield TokenUsage(len(self.begun.asked.raw) // CHARACTERS_PER_TOKEN, estimated)
+        if uncounted := len(self.drive.usages) - len(counted):
+            asked = uncounted * (len(self.begun.asked.raw) // CHARACTERS_PER_TOKEN)
+            estimated = self.drive.snapshot.spent.output_tokens - sum(usage.output_tokens for usage in counted)
+            yield TokenUsage(asked, max(0, estimated))
 
     def _seen(self, told: Told) -> CallSeen:
         begun, response = self.begun, self.drive.snapshot.response

@@ -16,6 +16,10 @@ class NotStoredError(Exception):
     """The database is away, so what was said of the turn is not stored, or not known to be."""
 
 
+class UnstorableError(NotStoredError):
+    """The database is there and takes none of it, nor would it later."""
+
+
 @dataclass(slots=True)
 class Track:
     """One turn, from its first word until all of it is stored."""
@@ -27,7 +31,7 @@ class Track:
     is_stored: bool = False
     has_ended: bool = False
     seq: int = 0
-    refused: str = ""  #: why nothing more of it is stored
+    refused: NotStoredError | None = None  #: why nothing more of it is stored
 
     @property
     def is_open(self) -> bool:
@@ -36,9 +40,9 @@ class Track:
 
 
 def tell(part: Part, why: str = "") -> None:
-    """Who waits for this part hears that it is stored, or `why` it is not."""
+    """Who waits for this part hears that it is stored, or `why` it never will be."""
     for _, stored in part.waiting:
-        _settle(stored, why)
+        _settle(stored, UnstorableError(why) if why else None)
 
 
 def tell_the_weary(tracks: Iterable[Track], now: float, *, waiting_bytes: int = 0) -> None:
@@ -53,14 +57,14 @@ def tell_the_weary(tracks: Iterable[Track], now: float, *, waiting_bytes: int = 
                 continue
             for since, stored in part.waiting:
                 if now - since >= patience:
-                    _settle(stored, "The database does not answer.")
+                    _settle(stored, NotStoredError("The database does not answer."))
             part.waiting = [each for each in part.waiting if not each[1].done()]
 
 
-def _settle(stored: "asyncio.Future[None]", why: str) -> None:
+def _settle(stored: "asyncio.Future[None]", error: NotStoredError | None) -> None:
     if stored.done():
         return
-    if why:
-        stored.set_exception(NotStoredError(why))
+    if error is not None:
+        stored.set_exception(error)
     else:
         stored.set_result(None)

@@ -32,11 +32,23 @@ class Slots:
         self._held: dict[Place, asyncio.Future[Any]] = {}
         self._keeper: asyncio.Task[None] | None = None
 
-    async def hold(self, connection: Connection, *, turn_id: UUID, attempt: int, work: Callable[[], Awaitable[T]]) -> T:
-        """Do the work in a slot of the connection, once there is one. Raises `LostTurnError` where the slot is lost."""
+    async def hold(
+        self,
+        connection: Connection,
+        *,
+        turn_id: UUID,
+        attempt: int,
+        work: Callable[[], Awaitable[T]],
+        patient: bool = True,
+    ) -> T:
+        """Do the work in a slot of the connection, once there is one. Raises `LostTurnError` where the slot is lost.
+
+        Where the database is away, who is patient waits for it; else one of `AWAY` is raised, and nothing was done.
+        """
         if not connection.is_limited:
             return await work()
-        place, granted = await patiently(slot_ask, connection_id=connection.id, turn_id=turn_id, attempt=attempt)
+        asking = patiently if patient else in_database
+        place, granted = await asking(slot_ask, connection_id=connection.id, turn_id=turn_id, attempt=attempt)
         try:
             if not granted:
                 await self._turn_comes(place)

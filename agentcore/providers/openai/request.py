@@ -11,7 +11,7 @@ from agentcore.providers.wire.history import History
 _CAPS = ("max_tokens", "max_completion_tokens")  # a body with both is a 400
 _NEED_TOOLS = ("tool_choice", "parallel_tool_calls")  # a body with these and without tools is one, too
 
-_TOLD = frozenset({"user", "system", "developer"})
+_TOLD = frozenset({"user", "system", "developer", "function"})
 _RESULTS = frozenset({"tool"})
 
 

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 from agentcore.messages import ChatRequest
 from agentcore.providers.wire.shapes import mapping
 
+#: What goes into the body of a turn's first call alone, by its own name: how it ends is for the first call to say.
+FIRST_CALL = "first_call"
 #: Keys of `ChatRequest.extra` that steer the codecs and are not sent.
 SETTINGS = frozenset(
     {
@@ -17,6 +19,7 @@ SETTINGS = frozenset(
         "continue_final_message",
         "add_generation_prompt",
         "uncapped",
+        FIRST_CALL,
     }
 )
 # Claude's family and version in its names, also on Bedrock; older names have the version first, later ones a date.
@@ -35,7 +38,8 @@ class Going(NamedTuple):
 
 def sent_extra(request: ChatRequest) -> dict[str, Any]:
     """The keys of `extra` that go into the body."""
-    return {key: value for key, value in request.extra.items() if key not in SETTINGS}
+    sent = {key: value for key, value in request.extra.items() if key not in SETTINGS}
+    return sent | dict(mapping(request.extra.get(FIRST_CALL))) if request.continuation is None else sent
 
 
 def prefills(extra: Mapping[str, Any]) -> bool:

@@ -52,6 +52,15 @@ def test_functions_results_find_the_call_of_their_name():
     assert assistant.echo is None
 
 
+def test_a_function_call_without_its_result_and_a_result_without_its_call_are_told_as_they_came():
+    said = {"role": "assistant", "content": None, "function_call": {"name": "look", "arguments": "{}"}}
+    result = {"role": "function", "name": "look", "content": "seen"}
+    left, _, other, paired, told = read(result, USER, said, said, result).messages
+    assert (left.role, left.text, left.echo) == (Role.USER, "seen", result)
+    assert (other.tool_calls, other.echo) == ((), said)
+    assert told.tool_call_id == paired.tool_calls[0].id
+
+
 def test_the_first_part_that_is_no_text_is_remembered():
     image = {"role": "user", "content": [{"type": "text", "text": "?"}, {"type": "image_url"}, {"type": "input_audio"}]}
     assert read(USER, image).beyond_text == "messages[1].content[1]"

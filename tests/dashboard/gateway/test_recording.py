@@ -188,7 +188,7 @@ def test_what_the_database_refuses_keeps_nothing_else_from_being_stored():
             )
 
     results = asyncio.run(told())
-    assert [type(result).__name__ for result in results] == [*["NoneType"] * 4, "NotStoredError", *["NoneType"] * 4]
+    assert [type(result).__name__ for result in results] == [*["NoneType"] * 4, "UnstorableError", *["NoneType"] * 4]
     assert Turn.objects.count() == 9
 
 

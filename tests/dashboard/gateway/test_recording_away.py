@@ -148,9 +148,9 @@ async def say(_: web.Request) -> web.Response:
     return web.json_response({"id": "x", "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]})
 
 
-async def asked(gateway: Gateway, secret: str) -> tuple[int, dict[bytes, bytes], bytes]:
+async def asked(gateway: Gateway, secret: str, model: str = "stopped/m") -> tuple[int, dict[bytes, bytes], bytes]:
     """One call, as a server would hand it on."""
-    body = json.dumps({"model": "stopped/m", "messages": [{"role": "user", "content": "?"}]}).encode()
+    body = json.dumps({"model": model, "messages": [{"role": "user", "content": "?"}]}).encode()
     came, said = [{"type": "http.request", "body": body}], []
 
     async def receive() -> dict[str, object]:
@@ -173,11 +173,14 @@ def test_policy_decides_what_callers_get_while_nothing_can_be_recorded(store):
     async def told() -> None:
         refusing, passing = Gateway(None), Gateway(None, passes_unstored=True)
         assert (await asked(refusing, secret))[0] == 200
-        assert (await asked(passing, secret))[0] == 200
+        assert (await asked(passing, secret, "narrow/m"))[0] == 200
         await asyncio.to_thread(stop, store)
         for _ in range(2):  # the first one finds out, the second knows
             status, _, body = await asked(refusing, secret)
             assert (status, json.loads(body)["error"]["code"]) == (503, "not_recorded")
+        # A connection with a limit: nobody can say whether it has room.
+        assert (await asked(Gateway(None), secret, "narrow/m"))[0] == 503
+        assert (await asked(passing, secret, "narrow/m"))[0] == 200
         status, headers, body = await asked(passing, secret)
         assert (status, headers[b"x-whystop-recorded"]) == (200, b"no")
         assert json.loads(body)["choices"][0]["message"]["content"] == "Yes."
@@ -188,5 +191,7 @@ def test_policy_decides_what_callers_get_while_nothing_can_be_recorded(store):
         await app.close()
 
     with provider_of(say) as address:
-        connection_create(project=project, name="stopped", provider="openai", base_url=f"{address}/v1")
+        about = {"project": project, "provider": "openai", "base_url": f"{address}/v1"}
+        connection_create(name="stopped", **about)
+        connection_create(name="narrow", max_concurrent_calls=1, **about)
         run(told())

@@ -25,9 +25,20 @@ def test_another_method_is_not_allowed(gate):
         assert answer.headers["allow"] in ("POST", "GET")
 
 
+def test_another_address_of_the_api_is_said_not_to_be_here(gate, agent_at):
+    for path in ("/v1", "/v1/", "/v1/embeddings", "/v1/completions", "/v1/chat"):
+        answer = gate.send("POST", path, b"{}", {})
+        assert (answer.status, answer.json["error"]["code"]) == (404, "unknown_url"), path
+        assert "POST /v1/chat/completions" in answer.json["error"]["message"]
+    agent_at("sim-script", name="helper")
+    body = json.dumps({"model": "helper", "messages": HELLO}).encode()
+    assert gate.send("POST", "/v1/chat/completions/", body, {}).status == 200
+    assert gate.get("/v1/models/").status == 200
+
+
 def test_everything_else_goes_on_to_django(gate):
     assert gate.get("/healthz").status == 200
-    assert gate.get("/v1/nothing").status == 404
+    assert gate.get("/v1/traces").status == 404
 
 
 def test_what_is_no_json_object_is_said_so(gate):

@@ -201,3 +201,36 @@ def test_an_answer_of_another_dialect_has_usage_and_every_field_a_client_reads(g
     assert body["id"].startswith("chatcmpl-")
     assert body["choices"][0].keys() == {"index", "message", "logprobs", "finish_reason"}
     assert body["usage"]["prompt_tokens"] + body["usage"]["completion_tokens"] == body["usage"]["total_tokens"]
+
+
+def test_functions_out_of_a_longer_history_go_up_as_they_came(gate, upstream, continued):
+    example = {"role": "assistant", "content": None, "function_call": {"name": "calculator", "arguments": "{}"}}
+    result = {"role": "function", "name": "calculator", "content": "42"}
+    upstream.says(whole("It is 42."))
+    answer = gate.ask(model="continued", messages=[result, example, *HELLO], functions=[CALCULATOR])
+    assert answer.status == 200, answer.body
+    assert upstream.asked[0]["messages"][:2] == [result, example]
+
+
+def test_a_clients_field_is_never_a_setting_of_its_connection(gate, upstream, continued):
+    upstream.says(whole("Half", "length"), whole(" of it."))
+    theirs = {"continue_final_message": True, "add_generation_prompt": False}
+    odd = {"uncapped": True, "max_tokens_field": "messages", "hint_role": "user", "prefill": True, "prefix": True}
+    answer = gate.ask(model="continued", messages=HELLO, max_tokens=50, **theirs, **odd)
+    assert answer.choice["message"]["content"] == "Half of it."
+    first, second = upstream.asked
+    assert {name: first.get(name) for name in (*theirs, *odd)} == {**theirs, **odd}
+    assert (first["max_tokens"], first["messages"]) == (50, HELLO)
+    assert second["messages"][-1]["role"] == "system", "as the connection has it"
+    assert not {*theirs, *odd} & second.keys(), "what was said of the end of the first call"
+
+
+def test_names_and_numbers_that_nothing_can_have_are_refused(gate, upstream, watched):
+    upstream.says(whole())
+    connection = watched.connection.name
+    for name in ("a\x00b", f"{connection}/a\x00b", f"{connection}/..", f"{connection}/../x", f"{connection}/x/./y"):
+        answer = gate.ask(model=name)
+        assert (answer.status, answer.json["error"]["code"]) == (404, "model_not_found"), name
+    assert gate.ask(model="m" * 513).json["error"]["code"] == "string_above_max_length"
+    assert gate.ask(model="watched", n=129).json["error"]["code"] == "integer_above_max_value"
+    assert upstream.asked == []

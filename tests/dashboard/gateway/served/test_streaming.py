@@ -1,14 +1,16 @@
 """Streams in the gateway's own chunks: their order, their seams, what is held back, and clients who go."""
 
+import asyncio
 import json
 import socket
 import time
 from urllib.parse import urlsplit
+from uuid import UUID
 
 import pytest
 
 from agentcore import verify
-from dashboard.gateway import keeping_alive
+from dashboard.gateway import keeping_alive, serving
 from dashboard.gateway.models import GatewayCall
 from dashboard.gateway.recording import NotStoredError, Recorder
 from dashboard.turns.history import recording_of
@@ -189,6 +191,27 @@ def test_a_client_who_hangs_up_ends_the_call_and_what_had_come_is_kept(gate, ups
             assert verify(recording_of(turn)).verified
             until(lambda: GatewayCall.objects.get(turn_id=turn.id).disconnected)  # noqa: B023
             Turn.objects.update(status="completed")
+
+
+def test_who_hangs_up_while_the_end_is_being_stored_is_counted_and_charged_once(gate, upstream, watched, monkeypatch):
+    counted, committed = [], Recorder.committed
+
+    async def slow(recorder: Recorder, turn_id: UUID) -> None:
+        await asyncio.sleep(0.5)
+        await committed(recorder, turn_id)
+
+    monkeypatch.setattr(serving, "count_call", counted.append)
+    monkeypatch.setattr(Recorder, "committed", slow)
+    upstream.says(said("All", " of it"))
+    with socket.create_connection(("127.0.0.1", urlsplit(gate.address).port or 0)) as client:
+        client.sendall(_request(gate.token, "watched", stream=True))
+        while b"of it" not in client.recv(65536):
+            pass
+        until(lambda: counted)
+    until(lambda: GatewayCall.objects.filter(disconnected=True).exists())
+    assert GatewayCall.objects.get().client_finish_reason == "stop"
+    assert [(seen.status, seen.finish_reason) for seen in counted] == [(200, "stop")]
+    assert Turn.objects.get().status == "completed"
 
 
 def test_who_is_in_the_middle_of_an_answer_when_the_gateway_stops_is_told_so(token, upstream, continued):
