@@ -1,6 +1,6 @@
 """The door of the gateway: whose secret a request carries, without asking the database for each.
 
-What is revoked, changed or made elsewhere counts within a second or two. Rate limits and budgets of a key are exact
+What is revoked, changed or made elsewhere counts within a second or two. Rate limits and budgets of tokens are exact
 within a process; several processes know each other's counts a second late, so together they may let through what they
 take in within that second. A call's tokens count once it has ended, so calls under way may go beyond a budget.
 

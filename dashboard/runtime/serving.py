@@ -20,6 +20,7 @@ from dashboard.postgres import PostgresError, Share
 from dashboard.runtime.answering import until_it_answers
 from dashboard.runtime.embedded import say
 from dashboard.runtime.errors import StartError
+from dashboard.runtime.gathering import Gathering
 
 Application = Callable[..., Any]  #: ASGI, as our applications type it each in its own way
 
@@ -95,6 +96,7 @@ def config_of(application: Application) -> uvicorn.Config:
     """How applications are served."""
     return uvicorn.Config(
         application,
+        http=Gathering,
         lifespan="off",
         log_config=None,
         access_log=False,

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import uvicorn
 
 from dashboard.gateway import app
+from dashboard.runtime.serving import config_of
 from tests.dashboard.website import until
 
 
@@ -103,8 +104,7 @@ def gateway_served() -> Iterator[str]:
     """The address of the whole application while it serves, as `up` serves it."""
     from dashboard.asgi import application
 
-    config = uvicorn.Config(application, lifespan="off", log_config=None, access_log=False, timeout_graceful_shutdown=1)
-    server = uvicorn.Server(config)
+    server = uvicorn.Server(config_of(application))
 
     async def serve(listener: socket.socket) -> None:
         await server.serve([listener])
