@@ -16,10 +16,12 @@ import psycopg
 import pytest
 from django.conf import settings
 from django.db import connections
+from django.test import TransactionTestCase
 from pytest_django import DjangoDbBlocker
 
 from dashboard.postgres import Share, start
 from dashboard.runtime.database import database_settings
+from tests import emptying
 from tests.redis_server import Redis
 
 APT = "run `apt-get install chromium redis-server` to have this tested"
@@ -76,7 +78,9 @@ def _drop_what_killed_sessions_left(url: str) -> None:
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
     """A thread that ran for an event loop may have kept its connection; the database is dropped all the same."""
-    yield
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TransactionTestCase, "_fixture_teardown", emptying.after)
+        yield
     with django_db_blocker.unblock(), connections["default"].cursor() as cursor:
         cursor.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "

@@ -1,0 +1,52 @@
+"""How the tables are emptied after a test that commits: as Django does, at a thirtieth of what that costs.
+
+Django truncates every table, written or not, and tells all apps that they were migrated: 0.15 s for each of 1200 tests.
+Here the few rows that a test leaves are deleted. What is the same after every migration stays: the pieces that
+histories are kept in, and the kinds and rights that Django writes for the models.
+"""
+
+from django.db import connections, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.test import TransactionTestCase
+
+from dashboard.turns import partitions
+
+KEPT = frozenset({"django_content_type", "auth_permission"})
+_AS_DJANGO_DOES = TransactionTestCase._fixture_teardown
+
+
+def after(case: TransactionTestCase) -> None:
+    """In place of `TransactionTestCase._fixture_teardown`. History lets rows go only before a superuser."""
+    connection = connections["default"]
+    if not _is_superuser(connection):
+        return _AS_DJANGO_DOES(case)
+    _empty(connection)
+    partitions.ensure()
+    return None
+
+
+def _is_superuser(connection: BaseDatabaseWrapper) -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT rolsuper FROM pg_roles WHERE rolname = current_user")
+        return bool(cursor.fetchone()[0])
+
+
+def _empty(connection: BaseDatabaseWrapper) -> None:
+    tables = sorted({*connection.introspection.django_table_names(only_existing=True, include_views=False)} - KEPT)
+    with transaction.atomic(), connection.cursor() as cursor:
+        # As TRUNCATE would, it waits for whoever still writes: what they commit belongs to the test that is over.
+        cursor.execute(f"LOCK TABLE {', '.join(map(_quoted, tables))} IN SHARE ROW EXCLUSIVE MODE")
+        cursor.execute("SET LOCAL session_replication_role = replica")  # no trigger, and no foreign key, looks
+        for table in _written(cursor, tables):
+            cursor.execute(f"DELETE FROM {_quoted(table)}")
+
+
+def _written(cursor, tables: list[str]) -> list[str]:
+    """Those that have a row."""
+    looks = (f"SELECT '{table}' WHERE EXISTS (SELECT 1 FROM {_quoted(table)})" for table in tables)
+    cursor.execute(" UNION ALL ".join(looks))
+    return [name for (name,) in cursor.fetchall()]
+
+
+def _quoted(table: str) -> str:
+    return f'"{table}"'
