@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 from channels.db import database_sync_to_async
 from channels.routing import URLRouter
@@ -11,11 +12,32 @@ from dashboard.accounts.models import User
 from dashboard.accounts.services import OPERATOR
 from dashboard.live.routing import websocket_urlpatterns
 
+PATIENCE = 60  #: seconds; a machine that is busy is not at fault
+
+
+class Dialled(WebsocketCommunicator):
+    """A socket that is waited for; Channels' own gives up after a second."""
+
+    async def connect(self, timeout: float = PATIENCE) -> tuple[bool, Any]:
+        return await super().connect(timeout)
+
+    async def receive_output(self, timeout: float = PATIENCE) -> dict[str, Any]:
+        return await super().receive_output(timeout)
+
+    async def receive_from(self, timeout: float = PATIENCE) -> str | bytes:
+        return await super().receive_from(timeout)
+
+    async def disconnect(self, code: int = 1000, timeout: float = PATIENCE) -> None:
+        await super().disconnect(code, timeout)
+
+    async def wait(self, timeout: float = PATIENCE) -> None:
+        await super().wait(timeout)
+
 
 @asynccontextmanager
-async def dialled(address: str) -> AsyncIterator[WebsocketCommunicator]:
+async def dialled(address: str) -> AsyncIterator[Dialled]:
     """A signed-in page's socket."""
-    socket = WebsocketCommunicator(URLRouter(websocket_urlpatterns), address)
+    socket = Dialled(URLRouter(websocket_urlpatterns), address)
     socket.scope["user"] = await database_sync_to_async(User.objects.get)(username=OPERATOR)
     accepted, _ = await socket.connect()
     assert accepted
@@ -25,9 +47,9 @@ async def dialled(address: str) -> AsyncIterator[WebsocketCommunicator]:
         await socket.disconnect()
 
 
-async def everything(socket: WebsocketCommunicator, *, until: str) -> list[str]:
+async def everything(socket: Dialled, *, until: str) -> list[str]:
     """What is pushed until a push says `until`."""
     pushed: list[str] = []
     while not pushed or until not in pushed[-1]:
-        pushed.append(await socket.receive_from(timeout=20))
+        pushed.append(await socket.receive_from())
     return pushed

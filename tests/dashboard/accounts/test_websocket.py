@@ -1,7 +1,6 @@
 import pytest
 from channels.db import aclose_old_connections, database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
-from channels.testing import WebsocketCommunicator
 from django.conf import settings
 from django.test import Client
 from django.utils import timezone
@@ -10,6 +9,7 @@ from dashboard.accounts.models import ApiToken, User
 from dashboard.accounts.selectors import SESSION_TOKEN
 from dashboard.accounts.tickets import visitors
 from dashboard.accounts.websocket import AccessStack
+from tests.dashboard.dialling import Dialled
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -20,12 +20,12 @@ class Greeter(AsyncWebsocketConsumer):
         await self.send(text_data=self.scope["user"].username)
 
 
-def dial(*headers: tuple[str, str], path: str = "/ws/timeline/") -> WebsocketCommunicator:
+def dial(*headers: tuple[str, str], path: str = "/ws/timeline/") -> Dialled:
     raw = [(name.encode(), value.encode()) for name, value in (("host", "testserver"), *headers)]
-    return WebsocketCommunicator(AccessStack(Greeter.as_asgi()), path, headers=raw)
+    return Dialled(AccessStack(Greeter.as_asgi()), path, headers=raw)
 
 
-async def answer(socket: WebsocketCommunicator) -> str | int:
+async def answer(socket: Dialled) -> str | int:
     accepted, code = await socket.connect()
     said = await socket.receive_from() if accepted else code
     await socket.disconnect()

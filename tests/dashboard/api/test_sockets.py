@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from channels.db import aclose_old_connections, database_sync_to_async
-from channels.testing import WebsocketCommunicator
 from django.contrib.auth.models import Permission
 from django.utils import timezone
 from hypothesis import HealthCheck, given, settings
@@ -24,6 +23,7 @@ from dashboard.live.services import turn_start
 from dashboard.runtime.sockets import router
 from dashboard.turns.models import Turn
 from tests.dashboard.api.conftest import Program
+from tests.dashboard.dialling import Dialled
 from tests.dashboard.driving import AgentOf, Play, drive
 from tests.dashboard.live.test_following import everything
 from tests.dashboard.website import TOKEN
@@ -36,16 +36,16 @@ NOWHERE = "01890000-0000-7000-8000-000000000000"
 class Socket:
     """A program's socket, through the real door."""
 
-    def __init__(self, wire: WebsocketCommunicator) -> None:
+    def __init__(self, wire: Dialled) -> None:
         self.wire = wire
 
     async def next(self) -> dict[str, Any]:
-        return json.loads(await self.wire.receive_from(timeout=20))
+        return json.loads(await self.wire.receive_from())
 
     async def rest(self) -> tuple[list[dict[str, Any]], int]:
         """What is sent until the server closes, and the code it closes with."""
         frames = []
-        while (said := await self.wire.receive_output(timeout=20))["type"] == "websocket.send":
+        while (said := await self.wire.receive_output())["type"] == "websocket.send":
             frames.append(json.loads(said["text"]))
         return frames, said["code"]
 
@@ -61,8 +61,8 @@ class Socket:
 async def dialled(turn: object, query: str = "", token: str = TOKEN) -> AsyncIterator[Socket]:
     path = f"/ws/turns/{turn}/?format=json{query}"
     headers = [(b"host", b"testserver"), (b"authorization", f"Bearer {token}".encode())]
-    wire = WebsocketCommunicator(AccessStack(router()), path, headers=headers)
-    accepted, code = await wire.connect(timeout=10)
+    wire = Dialled(AccessStack(router()), path, headers=headers)
+    accepted, code = await wire.connect()
     assert accepted, code
     try:
         yield Socket(wire)
@@ -206,9 +206,10 @@ async def test_who_asks_for_nothing_that_is_there_is_told_and_closed(ended: Turn
 
 async def test_one_stream_too_many_is_told_and_closed(held: Turn, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(counting, "MOST", 1)
-    async with dialled(held.id) as first, dialled(held.id) as second:
-        assert (await first.next())["type"] == "record"
-        frames, code = await second.rest()
+    async with dialled(held.id) as first:
+        assert (await first.next())["type"] == "record"  # so the first is counted when the second comes
+        async with dialled(held.id) as second:
+            frames, code = await second.rest()
     assert (frames[0]["data"]["status"], code) == (429, 4429)
     async with dialled(held.id) as again:
         assert (await again.next())["type"] == "record"
@@ -216,9 +217,7 @@ async def test_one_stream_too_many_is_told_and_closed(held: Turn, monkeypatch: p
 
 async def test_a_stranger_is_closed_before_anything_is_looked_at():
     for turn in (NOWHERE, "x"):
-        wire = WebsocketCommunicator(
-            AccessStack(router()), f"/ws/turns/{turn}/?format=json", headers=[(b"host", b"testserver")]
-        )
+        wire = Dialled(AccessStack(router()), f"/ws/turns/{turn}/?format=json", headers=[(b"host", b"testserver")])
         assert await wire.connect() == (False, 4401)
     await aclose_old_connections()
 

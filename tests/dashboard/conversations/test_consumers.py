@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 
 import pytest
 from channels.db import database_sync_to_async
-from channels.testing import WebsocketCommunicator
 from django.db import connections
 
 from dashboard.accounts.services import one_time_code_create
@@ -24,7 +23,7 @@ from dashboard.live.services import turn_cancel, turn_start
 from dashboard.live.viewers import UNKNOWN
 from dashboard.turns.models import Turn
 from tests.dashboard.conversations.conftest import Say
-from tests.dashboard.dialling import dialled
+from tests.dashboard.dialling import PATIENCE, Dialled, dialled
 from tests.dashboard.driving import AgentOf, drive, driven
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -108,9 +107,9 @@ class Viewer:
                 if of_turn is not None:
                     await self.hear(of_turn)
 
-    async def hear(self, socket: WebsocketCommunicator) -> None:
+    async def hear(self, socket: Dialled) -> None:
         while not await socket.receive_nothing(timeout=0.02, interval=0.005):
-            message = await socket.receive_output(timeout=1)
+            message = await socket.receive_output()
             if message["type"] == "websocket.send":
                 self.pushed.append(message["text"])
                 self.take(message["text"])
@@ -165,8 +164,11 @@ def dropping(monkeypatch: pytest.MonkeyPatch, share: float) -> None:
     monkeypatch.setattr(announcing, "_say", lossy)
 
 
-async def burst(agent: Agent, conversation: Conversation) -> None:
-    """Turns sent at once and driven in line: one is withdrawn, the last but one is held, so the last waits."""
+async def burst(agent: Agent, conversation: Conversation) -> dict[str, str]:
+    """Turns sent at once and driven in line: one is withdrawn, the last but one is held, so the last waits.
+
+    What a page that is opened then shows.
+    """
     send = database_sync_to_async(turn_start)
     holding = {2: [{"state": "evaluate_stop"}]}
     turns = [
@@ -177,6 +179,7 @@ async def burst(agent: Agent, conversation: Conversation) -> None:
     await driven(turns[0])
     await driven(turns[2])
     await database_sync_to_async(budget_set)(conversation=conversation, token_budget=50_000)
+    return whole(await database_sync_to_async(fresh)(conversation))
 
 
 @pytest.mark.parametrize("lost", [0.0, 0.5, 1.0])
@@ -188,15 +191,15 @@ async def test_every_viewer_has_the_page_that_is_opened_anew(
     for viewer in (steady, restless, late):
         await database_sync_to_async(viewer.open)()
     at_work = asyncio.create_task(burst(slow_agent, talk))
-    watching = asyncio.create_task(steady.watch(30, until=lambda: at_work.done() and is_held(steady)))
+    watching = asyncio.create_task(steady.watch(PATIENCE, until=lambda: at_work.done() and shows(steady, at_work)))
     while not at_work.done():
         await restless.watch(0.4)
         await asyncio.sleep(0.2)
     await asyncio.gather(at_work, watching)
-    await restless.watch(20, until=lambda: is_held(restless))
-    await late.watch(20, until=lambda: is_held(late))
+    await restless.watch(PATIENCE, until=lambda: shows(restless, at_work))
+    await late.watch(PATIENCE, until=lambda: shows(late, at_work))
 
-    anew = whole(await database_sync_to_async(fresh)(talk))
+    anew = await at_work
     assert "Prompt 2." in anew["newest"]
     assert "Prompt 3." in anew["line"]
     for viewer in (steady, restless, late):
@@ -207,10 +210,8 @@ async def test_every_viewer_has_the_page_that_is_opened_anew(
     await database_sync_to_async(connections.close_all)()
 
 
-def is_held(viewer: Viewer) -> bool:
-    """Whether the last things that happen have arrived; what else has not is what the test finds."""
-    shown = whole(viewer.shows)
-    return 'value="release"' in shown["newest"] and "50 000 tokens" in shown["heading"]
+def shows(viewer: Viewer, at_work: asyncio.Task[dict[str, str]]) -> bool:
+    return whole(viewer.shows) == at_work.result()
 
 
 async def test_a_page_that_is_up_to_date_is_sent_nothing(say: Say, conversation: Conversation):
@@ -239,9 +240,9 @@ async def test_who_comes_back_when_all_is_as_it_was_first_is_sent_what_was_other
     assert viewer.shows["line"] == await database_sync_to_async(rendered)(now, "line")
 
 
-async def arrived(viewer: Viewer, socket: WebsocketCommunicator, part: str, words: str) -> str:
+async def arrived(viewer: Viewer, socket: Dialled, part: str, words: str) -> str:
     """The part, once it says these words."""
-    deadline = asyncio.get_running_loop().time() + 15
+    deadline = asyncio.get_running_loop().time() + PATIENCE
     while words not in viewer.shows[part]:
         assert asyncio.get_running_loop().time() < deadline, viewer.shows[part]
         await viewer.hear(socket)
@@ -264,7 +265,7 @@ async def test_a_new_conversation_of_the_agent_appears_in_the_list_of_a_page_wit
     async with dialled(f"/ws/agents/sim-essay/?{talk.query}") as socket:
         assert await socket.receive_nothing(timeout=0.6)
         await database_sync_to_async(say)("What is new?")
-        pushed = await socket.receive_from(timeout=5)
+        pushed = await socket.receive_from()
     assert pushed.startswith('<nav class="others" id="others" hx-swap-oob="true"')
     assert "What is new?" in pushed
 
@@ -280,7 +281,7 @@ async def test_a_new_conversation_of_the_agent_appears_in_the_list_of_a_page_wit
 async def test_an_address_that_names_nothing_is_watched_in_silence_or_gets_the_list(agent: Agent, address: str):
     async with dialled(address) as socket:
         if "nonsense" in address:
-            assert "None yet." in await socket.receive_from(timeout=5)
+            assert "None yet." in await socket.receive_from()
         assert await socket.receive_nothing(timeout=0.5)
 
 

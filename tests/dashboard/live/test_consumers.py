@@ -5,7 +5,6 @@ import asyncio
 import pytest
 from channels.db import database_sync_to_async
 from channels.routing import URLRouter
-from channels.testing import WebsocketCommunicator
 from django.contrib.auth.models import AnonymousUser
 from django.utils import timezone
 
@@ -16,7 +15,7 @@ from dashboard.live.routing import websocket_urlpatterns
 from dashboard.live.services import turn_start
 from dashboard.turns.models import Turn
 from dashboard.turns.selectors import turn_get
-from tests.dashboard.dialling import dialled, everything
+from tests.dashboard.dialling import Dialled, dialled, everything
 from tests.dashboard.driving import AgentOf, Play, drive, driven
 from tests.dashboard.showing import by_id, fresh
 
@@ -29,7 +28,7 @@ def operator(db: None) -> None:
 
 
 async def test_a_stranger_stays_out():
-    socket = WebsocketCommunicator(URLRouter(websocket_urlpatterns), "/ws/timeline/")
+    socket = Dialled(URLRouter(websocket_urlpatterns), "/ws/timeline/")
     socket.scope["user"] = AnonymousUser()
     accepted, code = await socket.connect()
     assert (accepted, code) == (False, 4401)
@@ -46,7 +45,7 @@ async def test_a_turn_watched_to_its_end_looks_as_if_opened_anew(queued: Turn):
         pushed = await everything(socket, until="What if…")
         await driving
         assert by_id(pushed) == await fresh(queued.id)
-        assert (await socket.receive_output(timeout=5))["type"] == "websocket.close"
+        assert (await socket.receive_output())["type"] == "websocket.close"
 
 
 async def test_text_is_pushed_while_it_streams(queued: Turn):
@@ -62,19 +61,19 @@ async def test_text_is_pushed_while_it_streams(queued: Turn):
 async def test_a_page_that_missed_everything_catches_up_when_it_connects(play: Play):
     turn = await database_sync_to_async(play)("sim-essay", max_tokens=60)
     async with dialled(f"/ws/turns/{turn.id}/?seq=1") as socket:
-        assert by_id([await socket.receive_from(timeout=5)]) == await fresh(turn.id)
+        assert by_id([await socket.receive_from()]) == await fresh(turn.id)
 
 
 async def test_a_page_that_is_up_to_date_is_sent_nothing_and_closed(play: Play):
     turn = await database_sync_to_async(play)("sim-essay")
     async with dialled(f"/ws/turns/{turn.id}/?seq={turn.last_seq}") as socket:
-        assert (await socket.receive_output(timeout=5))["type"] == "websocket.close"
+        assert (await socket.receive_output())["type"] == "websocket.close"
 
 
 async def test_a_page_that_comes_again_is_sent_everything_for_it_may_show_more_than_its_address_says(play: Play):
     turn = await database_sync_to_async(play)("sim-essay", max_tokens=60)
     async with dialled(f"/ws/turns/{turn.id}/?seq={turn.last_seq}&again=1") as socket:
-        assert by_id([await socket.receive_from(timeout=5)]) == await fresh(turn.id)
+        assert by_id([await socket.receive_from()]) == await fresh(turn.id)
 
 
 async def test_a_turn_is_followed_though_the_layer_drops_every_message(queued: Turn, monkeypatch: pytest.MonkeyPatch):
@@ -88,7 +87,7 @@ async def test_a_turn_is_followed_though_the_layer_drops_every_message(queued: T
 
 async def test_a_turn_that_is_not_there_closes_the_socket():
     async with dialled("/ws/turns/01890000-0000-7000-8000-000000000000/?seq=nonsense") as socket:
-        assert (await socket.receive_output(timeout=5))["type"] == "websocket.close"
+        assert (await socket.receive_output())["type"] == "websocket.close"
 
 
 async def test_a_rerun_is_pushed_as_its_column(queued: Turn):

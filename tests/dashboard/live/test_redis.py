@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from channels.layers import get_channel_layer
-from channels.testing import WebsocketCommunicator
 
 from dashboard.accounts.services import one_time_code_create
 from dashboard.agents.models import Connection
@@ -15,7 +14,7 @@ from dashboard.live import announcing
 from dashboard.live.services import turn_start
 from dashboard.settings import _channel_layers as channel_layers_of
 from dashboard.turns.models import Turn
-from tests.dashboard.dialling import dialled, everything
+from tests.dashboard.dialling import Dialled, dialled, everything
 from tests.dashboard.driving import AgentOf, driven
 from tests.dashboard.showing import by_id, fresh
 from tests.redis_server import Redis
@@ -35,7 +34,7 @@ def queued(agent_of: AgentOf, slow: Connection) -> Turn:
     return turn_start(agent=agent_of("sim-essay", connection=slow, max_tokens=60), input_text="Slowly, please.")
 
 
-async def followed(socket: WebsocketCommunicator, turn: Turn, pushed: list[str]) -> None:
+async def followed(socket: Dialled, turn: Turn, pushed: list[str]) -> None:
     """To its end, from what was pushed already."""
     pushed += await everything(socket, until="What if…")
     assert by_id(pushed) == await fresh(turn.id)
@@ -78,7 +77,7 @@ async def hearing() -> AsyncIterator[Callable[[], Awaitable[object]]]:
     heard = asyncio.create_task(layer.receive(channel))
 
     async def heard_again() -> None:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while not heard.done():
                 announcing._say({"quiet": {"type": "turn.changed"}})
                 await asyncio.sleep(0.05)

@@ -5,7 +5,6 @@ import json
 
 import pytest
 from channels.db import database_sync_to_async
-from channels.testing import WebsocketCommunicator
 from django.http import QueryDict
 from django.test import Client
 
@@ -15,7 +14,7 @@ from dashboard.live.scenes import Scene
 from dashboard.live.services import turn_start
 from dashboard.timeline.consumers import watch_timeline
 from dashboard.turns.models import Turn
-from tests.dashboard.dialling import dialled, everything
+from tests.dashboard.dialling import Dialled, dialled, everything
 from tests.dashboard.driving import AgentOf, driven
 from tests.dashboard.showing import Shown
 
@@ -53,12 +52,12 @@ def news_of(scene: Scene, shown: object) -> tuple[list[str], object]:
     return scene.since(shown)
 
 
-async def follow(socket: WebsocketCommunicator, page: Shown, *, until: str) -> None:
+async def follow(socket: Dialled, page: Shown, *, until: str) -> None:
     for message in await everything(socket, until=until):
         page.take(message)
 
 
-async def say(socket: WebsocketCommunicator, tail: str) -> None:
+async def say(socket: Dialled, tail: str) -> None:
     await socket.send_to(text_data=json.dumps({"tail": tail}))
 
 
@@ -70,7 +69,7 @@ async def test_a_timeline_followed_looks_as_if_opened_anew(queued: Turn, address
         await follow(socket, page, until=str(other.id))
         await asyncio.gather(driven(queued), driven(other))
         while page.rows != (await opened(address)).rows:
-            page.take(await socket.receive_from(timeout=10))
+            page.take(await socket.receive_from())
         last = await begun("The last.")
         await follow(socket, page, until=str(last.id))
     fresh = await opened(address)
@@ -82,7 +81,7 @@ async def test_a_timeline_followed_looks_as_if_opened_anew(queued: Turn, address
 async def test_a_paused_page_keeps_its_rows_true_and_counts_those_that_wait(queued: Turn):
     page = await opened()
     async with dialled("/ws/timeline/") as socket:
-        page.take(await socket.receive_from(timeout=5))
+        page.take(await socket.receive_from())
         await say(socket, "pause")
         await asyncio.sleep(0.5)
         await begun("Waiting.")
@@ -97,7 +96,7 @@ async def test_a_paused_page_keeps_its_rows_true_and_counts_those_that_wait(queu
 async def test_resumed_it_looks_as_if_opened_anew(queued: Turn):
     page = await opened()
     async with dialled("/ws/timeline/") as socket:
-        page.take(await socket.receive_from(timeout=5))
+        page.take(await socket.receive_from())
         await say(socket, "pause")
         await asyncio.sleep(0.5)
         await begun("Waiting.")
@@ -113,7 +112,7 @@ async def test_an_empty_page_can_be_paused_too(agent_of: AgentOf):
     await database_sync_to_async(agent_of)("sim-essay")
     page = await opened()
     async with dialled("/ws/timeline/") as socket:
-        page.take(await socket.receive_from(timeout=5))
+        page.take(await socket.receive_from())
         await say(socket, "pause")
         await asyncio.sleep(0.5)
         await begun("Waiting.")
@@ -124,16 +123,16 @@ async def test_an_empty_page_can_be_paused_too(agent_of: AgentOf):
 @pytest.mark.parametrize("text", ["nonsense", "[]", '{"tail": 3}', '{"other": "pause"}', "null"])
 async def test_what_no_page_of_ours_says_changes_nothing(queued: Turn, text: str):
     async with dialled("/ws/timeline/") as socket:
-        await socket.receive_from(timeout=5)
+        await socket.receive_from()
         await socket.send_to(text_data=text)
         other = await begun("One more.")
-        assert str(other.id) in await socket.receive_from(timeout=5)
+        assert str(other.id) in await socket.receive_from()
 
 
 async def test_a_tag_shows_in_the_row(queued: Turn):
     page = await opened()
     async with dialled("/ws/timeline/") as socket:
-        await socket.receive_from(timeout=5)
+        await socket.receive_from()
         await Turn.objects.filter(pk=queued.pk).aupdate(tags=["odd"])
         await follow(socket, page, until='<span class="tag">odd</span>')
     assert page.rows == (await opened()).rows
@@ -141,14 +140,14 @@ async def test_a_tag_shows_in_the_row(queued: Turn):
 
 async def test_new_turns_appear_at_the_top_of_the_timeline_and_change_in_place(queued: Turn):
     async with dialled("/ws/timeline/") as socket:
-        assert str(queued.id) in await socket.receive_from(timeout=5)
+        assert str(queued.id) in await socket.receive_from()
         driving = asyncio.create_task(driven(queued))
         pushed = await everything(socket, until='data-reason="retry_limit"')
         await driving
         assert f'<tr hx-swap-oob="true" id="row-{queued.id}">' in pushed[-1]
         agent = await Agent.objects.select_related("connection", "policy", "project").aget()
         other = await database_sync_to_async(turn_start)(agent=agent, input_text="One more.")
-        push = await socket.receive_from(timeout=5)
+        push = await socket.receive_from()
         assert push.startswith('<tbody hx-swap-oob="afterbegin:#rows">')
         assert f'id="row-{other.id}"' in push
 
@@ -167,14 +166,14 @@ async def test_rows_that_change_and_rows_that_come_are_messages_of_their_own(que
 
 async def test_the_timeline_respects_its_filters(queued: Turn):
     async with dialled("/ws/timeline/?status=queued") as socket:
-        assert str(queued.id) in await socket.receive_from(timeout=5)
+        assert str(queued.id) in await socket.receive_from()
         driving = asyncio.create_task(driven(queued))
-        assert await socket.receive_from(timeout=5) == f'<tr id="row-{queued.id}" hx-swap-oob="delete"></tr>'
+        assert await socket.receive_from() == f'<tr id="row-{queued.id}" hx-swap-oob="delete"></tr>'
         await driving
 
 
 async def test_a_later_page_is_told_how_many_turns_are_new(queued: Turn):
     newest = "01890000-0000-7000-8000-000000000000"
     async with dialled(f"/ws/timeline/?cursor=nonsense&newest={newest}") as socket:
-        pushed = [await socket.receive_from(timeout=5), await socket.receive_from(timeout=5)]
+        pushed = [await socket.receive_from(), await socket.receive_from()]
         assert "1 new turn<" in pushed[1]
