@@ -6,9 +6,10 @@ from typing import Any
 
 from agentcore.messages import ChatRequest, ChatResponse, ToolCall
 from agentcore.reasons import AttemptKind, StopReason, TurnStatus
-from agentcore.values import settle
+from agentcore.values import quickly_made, settle
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class CallModel:
     """Call the model; answer with ModelResponded or ModelFailed. `attempt` counts from 1.
@@ -46,6 +47,7 @@ class Hold:
     deadline: float | None = None  #: seconds since the turn started; None: for ever
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Finish:
     """The turn has ended. `notice` says apart from the answer what is missing from it."""

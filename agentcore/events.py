@@ -7,7 +7,7 @@ from typing import Any
 
 from agentcore.errors import ErrorType, ProviderError
 from agentcore.messages import ChatResponse, Message, ToolSpec
-from agentcore.values import replace, settle
+from agentcore.values import quickly_made, replace, settle
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,7 @@ class Approvals:
         settle(self, tools=tuple, otherwise=Otherwise)
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Setup:
     """What the turn is asked with. Numbers are tokens; `ceiling` is the connection's largest output of one call."""
@@ -75,6 +76,7 @@ class Setup:
         )
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Started:
     """A user asked. The first event of a turn, and only that."""
@@ -88,6 +90,7 @@ class Started:
         settle(self, messages=tuple, breakpoints=tuple)
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class ModelResponded:
     """A call came back with an answer, also one that was cut, blocked or holds an error."""

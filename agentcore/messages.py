@@ -10,7 +10,7 @@ from typing import Any
 
 from agentcore.errors import ProviderError
 from agentcore.reasons import NormalizedStopReason
-from agentcore.values import settle
+from agentcore.values import quickly_made, settle
 
 
 class Role(StrEnum):
@@ -29,6 +29,7 @@ class CallIssue(StrEnum):
     MALFORMED = "malformed"  #: its arguments are not one strict JSON object, or do not fit the tool
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class ToolCall:
     """One client-side call the model asked for.
@@ -50,6 +51,7 @@ class ToolCall:
         settle(self, issue=CallIssue)
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Message:
     """One message of a conversation. `tool_call_id` is set on tool results only.
@@ -88,6 +90,7 @@ class Continuation:
     repairs: bool = False
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
     """One request to a model; `max_tokens` bounds the output, reasoning included. `extra` goes into the body.
@@ -111,6 +114,7 @@ class ChatRequest:
         settle(self, messages=tuple, tools=tuple)
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class TokenUsage:
     """Tokens of one attempt. `output_tokens` includes reasoning; `input_tokens` includes cached ones."""
@@ -121,6 +125,7 @@ class TokenUsage:
     cached_tokens: int = 0  #: of the input, read from the provider's cache
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class ReasonSighting:
     """One sighting of a stop reason: where it stood, the raw word, what it means, how much it weighs (higher wins)."""
@@ -131,6 +136,7 @@ class ReasonSighting:
     priority: int  #: weight of the evidence
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Delta:
     """One increment of a streamed answer, for showing: text, reasoning, or a piece of a tool call's arguments."""
@@ -141,6 +147,7 @@ class Delta:
     tool_arguments: str = ""  #: a piece of its arguments, as text
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class ChatResponse:
     """One answer of a model, whole or as far as it came.

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
 from agentcore.reasons import StopReason
-from agentcore.values import replace
+from agentcore.values import quickly_made, replace
 
 
 class ContinuationDecision(StrEnum):
@@ -35,6 +35,7 @@ _INFERRED = (
 )
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class ContinuationEvaluation:
     """One criterion's answer, with its reason in words.

@@ -30,7 +30,7 @@ from agentcore.machine.snapshot import Call, Snapshot
 from agentcore.machine.states import CALLS, RELEASES, TERMINAL, TRANSITIONS, State, Trigger
 from agentcore.policy import Policy
 from agentcore.reasons import AttemptKind
-from agentcore.values import replace
+from agentcore.values import quickly_made, replace
 
 #: One judge per deciding state.
 JUDGES: Mapping[State, Callable[[Snapshot, Policy], Judgement]] = {
@@ -48,6 +48,7 @@ _CALLS = frozenset(CALLS)
 _FRESH_CALLS = {Trigger.CONTINUE: AttemptKind.AFTER_TOOLS, Trigger.CONTINUE_REQUESTED: AttemptKind.REQUESTED}
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Transition:
     """One move. `outcome` is what the criteria said, for moves out of a deciding state."""
@@ -59,6 +60,7 @@ class Transition:
     outcome: ContinuationOutcome | None = None
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Step:
     """What one event came to."""

@@ -12,8 +12,10 @@ from agentcore.machine.states import State, Trigger
 from agentcore.messages import CallIssue, ChatResponse, Message, ToolCall
 from agentcore.policy import Limits
 from agentcore.reasons import AttemptKind
+from agentcore.values import quickly_made
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Segment:
     """What one attempt added to the answer: `answer.text[start:end]`, after `dropped` characters of overlap, which
@@ -34,6 +36,7 @@ class Answer:
     segments: tuple[Segment, ...] = ()  #: in order; they cover the text
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Spent:
     """What the turn has used so far. Tokens are summed over all attempts, failed and truncated ones too."""
@@ -56,6 +59,7 @@ class Spent:
         return self.input_tokens + self.output_tokens
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Call:
     """The call of the model that is pending, in flight, or just answered."""
@@ -80,6 +84,7 @@ class Failure:
     provider: ProviderError | None = None
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """See the module. `setup` is None only while idle."""

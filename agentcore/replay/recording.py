@@ -10,7 +10,7 @@ from agentcore.events import Event
 from agentcore.machine.advance import Step
 from agentcore.machine.snapshot import Snapshot
 from agentcore.policy import Policy
-from agentcore.values import settle
+from agentcore.values import quickly_made, settle
 
 
 class Provenance(StrEnum):
@@ -21,6 +21,7 @@ class Provenance(StrEnum):
     LIVE = "live"  #: a provider was asked
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Record:
     """One row of a history. `transitions`, `command` and `observed` are JSON, as stored and served."""

@@ -10,6 +10,7 @@ from typing import Any
 import pydantic_core
 
 from agentcore.messages import Message, ToolSpec
+from agentcore.values import quickly_made
 from dashboard.gateway.conversation import read_messages
 from dashboard.gateway.faults import Fault, below, missing, wrong_type
 from dashboard.gateway.tools import Offered, read_tools
@@ -27,6 +28,7 @@ _SCHEMA_AT = "response_format.json_schema.schema"
 SchemaFault = Callable[[Any], str | None]
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Asked:
     """One request. `fields`: what the caller set beside what is named here, such as temperature; see `dialects`."""
@@ -102,6 +104,7 @@ def read_request(raw: bytes, schema_fault: SchemaFault) -> Asked | Fault:
     )
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class _Rest:
     """What is read of a body beside model, messages and tools."""

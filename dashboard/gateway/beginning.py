@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from agentcore.events import Setup, Started
+from agentcore.values import quickly_made
 from dashboard.gateway.asking import Asked
 from dashboard.gateway.callers import Caller
 from dashboard.gateway.conversation import shown_input
@@ -19,6 +20,7 @@ from dashboard.turns.fields import storable_text
 MOST_SHOWN = 100_000  #: characters of the question that the timeline keeps; all of it is in the request
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Begun:
     """A call about to be driven. `verbatim`: the body that goes up as the client wrote it; None: the codec's."""

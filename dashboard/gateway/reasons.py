@@ -23,6 +23,7 @@ from agentcore.messages import ChatResponse, ToolCall
 from agentcore.policy import RecoveryPath
 from agentcore.reasons import NormalizedStopReason as Reason
 from agentcore.reasons import TurnStatus
+from agentcore.values import quickly_made
 from agentcore.verdict import verdict
 from dashboard.gateway.faults import INVALID, Fault
 
@@ -36,6 +37,7 @@ _EMPTY_AT_CAP = (
 )
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Said:
     """What the client is told: the text (None where there is none), the refusal's words, calls, and why it ended."""

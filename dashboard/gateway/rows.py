@@ -17,6 +17,7 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from agentcore.events import Started
 from agentcore.replay import Record
+from agentcore.values import quickly_made
 from dashboard.gateway.models import GatewayCall
 from dashboard.gateway.statements import ENDED, columns_of
 from dashboard.turns import models
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from dashboard.gateway.routing import Ruling
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class NewTurn:
     """A turn that has begun, and how it was asked: the columns of its row and of its call."""
@@ -62,6 +64,7 @@ class NewTurn:
     n: int
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Told:
     """What the caller was told in the end, as a row of calls keeps it."""

@@ -5,12 +5,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from agentcore.messages import ToolSpec
+from agentcore.values import quickly_made
 from dashboard.gateway.faults import Fault, missing, wrong_type
 
 _ANYTHING: Mapping[str, Any] = {"type": "object", "properties": {}}
 _PLAIN = frozenset({"name", "description", "parameters"})
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Offered:
     """The tools, and how the model is to choose among them.

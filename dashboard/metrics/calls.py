@@ -13,6 +13,7 @@ import structlog
 from prometheus_client import Counter, Histogram
 
 from agentcore.messages import ReasonSighting
+from agentcore.values import quickly_made
 from dashboard.metrics.counters import REGISTRY
 
 LOGGER = "dashboard.gateway"
@@ -39,6 +40,7 @@ MOST_MODELS = 300
 MOST_SOURCES = 30
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class CallSeen:
     """One call at its end. `trail`: every sighting of a reason, of the last answer; `source`: of what decided."""

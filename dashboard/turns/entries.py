@@ -13,6 +13,7 @@ from agentcore import VERSION, serial
 from agentcore.events import Event
 from agentcore.machine.advance import Step
 from agentcore.replay import Record
+from agentcore.values import quickly_made
 from dashboard.turns.history import MESSAGE_KEYS, body_text, compact_json, sha256_of
 from dashboard.turns.projection import error_of, failed_by, project
 
@@ -20,6 +21,7 @@ CHECKPOINT_EVERY = 50  #: records
 Columns = dict[str, Any]
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Call:
     """A call about to be made: the body, the messages of it that are the turn's history, and where it goes."""
@@ -36,6 +38,7 @@ class Call:
     text: str  #: of the body, as it goes out
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class CallEnd:
     """How a call ended. Milliseconds since it began; `columns` are those of the attempt that its answer fills.
@@ -50,6 +53,7 @@ class CallEnd:
     pieces: int | None = None
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Entry:
     """One step to be recorded, with what belongs in the same transaction."""

@@ -1,6 +1,8 @@
 """Copies of frozen values are the ones `dataclasses.replace` makes."""
 
 import dataclasses
+import inspect
+import pickle
 
 import pytest
 
@@ -16,7 +18,7 @@ from agentcore.policy import OnTruncation, Policy
 from agentcore.providers import PROVIDERS
 from agentcore.reasons import AttemptKind, NormalizedStopReason
 from agentcore.replay import Record, Recording, verify
-from agentcore.values import replace
+from agentcore.values import quickly_made, replace
 
 
 def test_a_copy_has_the_change_and_all_else():
@@ -29,6 +31,43 @@ def test_a_copy_has_the_change_and_all_else():
 def test_a_copy_is_frozen_too():
     with pytest.raises(dataclasses.FrozenInstanceError):
         replace(Spent(), attempts=1).attempts = 2  # type: ignore[misc]
+
+
+@quickly_made
+@dataclasses.dataclass(frozen=True, slots=True)
+class Point:
+    x: int
+    names: list[str] = dataclasses.field(default_factory=list)
+    y: int = 0
+
+    def __post_init__(self) -> None:
+        if self.x < 0:
+            raise ValueError("A point is to the right.")
+
+
+def test_what_is_made_quickly_is_made_as_dataclasses_does():
+    assert (Point(1).x, Point(1).names, Point(1).y) == (1, [], 0)
+    assert Point(1, ["a"], y=2) == Point(y=2, names=["a"], x=1)
+    assert Point(1).names is not Point(1).names
+    assert str(inspect.signature(Point)) == "(x: int, names: list[str] = <factory>, y: int = 0) -> None"
+    assert repr(Point(1)) == "Point(x=1, names=[], y=0)"
+    assert pickle.loads(pickle.dumps(Point(1))) == Point(1)
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'x'"):
+        Point()  # type: ignore[call-arg]
+    with pytest.raises(ValueError, match="to the right"):
+        Point(-1)
+
+
+def test_what_is_made_quickly_is_frozen():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Point(1).x = 2  # type: ignore[misc]
+
+
+def test_a_subclass_of_what_is_made_quickly_is_made_too():
+    class Named(Point):
+        name = "a"
+
+    assert (Named(1, y=3).y, Named(1).name, type(Named(1))) == (3, "a", Named)
 
 
 def test_a_field_that_is_not_there_is_refused():

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from agentcore.messages import ReasonSighting
 from agentcore.reasons import CALL_WORDS, ERROR_WORDS, MALFORMED_CALL_WORDS, NormalizedStopReason
+from agentcore.values import quickly_made
 
 _CUTS = frozenset(
     {
@@ -40,6 +41,7 @@ def fold(raw: str) -> str:
     return raw.strip().casefold()
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class SettledReason:
     """What the sightings add up to. `raw` is the winning word; `relabelled`: the provider's label was overridden."""
