@@ -10,6 +10,7 @@ from pydantic_core import from_json
 
 _FENCE = re.compile(r"(?m)^[ \t>]*(?:(?:[-*+]|\d+[.)])[ \t]+)?(`{3,}|~{3,})([^\n]*)$")
 _OPENERS, _CLOSERS = "([{（［｛「『", ")]}）］｝」』"
+_BRACKET = re.compile(f"[{re.escape(_OPENERS + _CLOSERS)}]")
 _EMOTICON = re.compile(r"[:;=]['’]?-?[(\[{]")
 _CODE = re.compile(r"`[^`\n]*`")
 _MARKER = re.compile(r"^(?:[-*+•–]|\d+[.)]|[a-zA-Z][.)])\s+")  #: begins an item of a list
@@ -67,10 +68,10 @@ def bracket_at(text: str) -> int | None:
     for odd in (_EMOTICON, _CODE):
         paragraph = odd.sub(lambda found: "\0" * len(found[0]), paragraph)
     opened: list[int] = []
-    for place, character in enumerate(paragraph):
-        if character in _OPENERS:
-            opened.append(place)
-        elif character in _CLOSERS and opened:
+    for found in _BRACKET.finditer(paragraph):
+        if found[0] in _OPENERS:
+            opened.append(found.start())
+        elif opened:
             opened.pop()
     return start + opened[0] if opened else None
 
