@@ -6,6 +6,8 @@ from agentcore.messages import ChatRequest
 from agentcore.providers.openai import request as openai_request
 from agentcore.providers.openai.answer import Answer
 from agentcore.providers.wire.codec import Codec
+from agentcore.providers.wire.event_answers import EventDecoder
+from agentcore.providers.wire.text_events import TextEvents
 
 
 class OpenAI(Codec):
@@ -31,6 +33,11 @@ class OpenAI(Codec):
         `json_schema` response format; usage is asked for where it streams.
         """
         return openai_request.encode_request(request)
+
+    def stream_decoder(self, *, max_tokens: int | None = None) -> EventDecoder:
+        """Reads the answer to a streaming request; of chunks that are alike but for their text, that alone."""
+        answer = self._answer(max_tokens)
+        return EventDecoder(answer, messages=True, texts=TextEvents(answer, b'"content":'))
 
     def _answer(self, max_tokens: int | None, /) -> Answer:
         return Answer(self.name, max_tokens)

@@ -64,8 +64,7 @@ class Answer:
     def take(self, payload: Mapping[str, Any], /, *, whole: bool) -> Delta | None:
         """Adds a chunk, or (`whole`) a complete body; returns what is new of it to show."""
         evidence = self._evidence
-        known = self._in_deltas and evidence.response_id and evidence.model
-        if known and not whole and (content := _plain_content(payload)) is not None:
+        if not whole and (content := self.text_alone(payload)) is not None:
             text = self._text.take(content)
             return Delta(text) if text else None
         if not evidence.response_id:
@@ -80,6 +79,15 @@ class Answer:
             self._take_asides(payload, "prompt_filter_results")
         choices = payload.get("choices")
         return self._take_choices(choices, whole=whole) if isinstance(choices, list) else None
+
+    def text_alone(self, payload: Mapping[str, Any], /) -> str | None:
+        """The text of a chunk that says nothing else, once the answer is known by its name; None for any other."""
+        known = self._in_deltas and self._evidence.response_id and self._evidence.model
+        return _plain_content(payload) if known else None
+
+    def take_texts(self, texts: list[str], /) -> list[Delta]:
+        """Adds the texts of such chunks; returns what is new of them to show."""
+        return [Delta(text) for text in self._text.take_all(texts)]
 
     def response(self, *, closed: bool, cut_body: bool = False) -> ChatResponse:
         """The answer so far. `closed`: its end was seen; `cut_body`: it is one JSON body that ends too early."""

@@ -2,6 +2,7 @@
 
 codec                               what every codec does, unless its dialect does otherwise
 framing, event_stream               bytes to events, objects or AWS messages, in any chunking
+text_events                         events that differ in one text alone, read without parsing each
 event_answers, object_answers       the decoders: framed payloads, given to the dialect's own answer
 json_text, shapes                   JSON that is slightly wrong or cut; values whose shape is not trusted
 calls, content_blocks, block_answer the parts of an answer: tool calls, content blocks

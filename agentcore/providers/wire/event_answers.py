@@ -21,6 +21,7 @@ from agentcore.providers.wire.framing import (
 )
 from agentcore.providers.wire.json_text import is_cut_json, read_cut_json, read_json
 from agentcore.providers.wire.shapes import mapping, string
+from agentcore.providers.wire.text_events import TextEvents
 
 
 class EventAnswer(Protocol):
@@ -60,9 +61,10 @@ def take_body(answer: EventAnswer, payload: object) -> None:
 class EventDecoder:
     """One decoder per answer. Once it has raised, it raises again; `close` may be called more than once."""
 
-    def __init__(self, answer: EventAnswer, *, messages: bool = False) -> None:
-        """`messages`: the answer may come in AWS's binary messages too."""
+    def __init__(self, answer: EventAnswer, *, messages: bool = False, texts: TextEvents | None = None) -> None:
+        """`messages`: the answer may come in AWS's binary messages too; `texts`: reads the events that say a text."""
         self._answer = answer
+        self._texts = texts
         self._messages = EventStreamReader() if messages else None
         self._framing: Framing | None = None
         self._failure: DecodeError | None = None
@@ -82,7 +84,7 @@ class EventDecoder:
             data = self._settle_framing(data)
         match self._framing:
             case Framing.EVENTS:
-                return self._take_events(self._events.feed(data))
+                return self._take_stream(data)
             case Framing.MESSAGES:
                 return self._take_messages(data)
             case Framing.DOCUMENT:
@@ -154,6 +156,24 @@ class EventDecoder:
         """A document is read when it is whole."""
         self._document.append(data)
         return []
+
+    def _take_stream(self, data: bytes) -> list[Delta]:
+        """What comes of an event stream: of texts that are alike in one go, of the rest event by event."""
+        texts = self._texts
+        if texts is None or not texts.wanted:
+            return self._take_events(self._events.feed(data))
+        deltas, at = list[Delta](), 0
+        while at < len(data):
+            if begins := self._events.is_between:
+                said, at = texts.take(data, at)
+                deltas += said
+            end = data.find(b"\n\n", at) + 2
+            event = data[at:end] if end > 1 else data[at:]
+            deltas += self._take_events(self._events.feed(event))
+            at += len(event)
+            if begins and self._recognized and texts.wanted:
+                texts.learn(event)
+        return deltas
 
     def _take_events(self, events: list[ServerSentEvent]) -> list[Delta]:
         deltas = []

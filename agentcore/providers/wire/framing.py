@@ -67,6 +67,11 @@ class EventReader:
         self._name = b""
         self._data: list[bytes] = []
 
+    @property
+    def is_between(self) -> bool:
+        """Whether the next byte begins an event."""
+        return not (self._pieces or self._data or self._name or self._after_cr or self._first)
+
     def feed(self, data: bytes) -> list[ServerSentEvent]:
         """The events that these bytes complete."""
         if self._after_cr and data:
@@ -74,10 +79,10 @@ class EventReader:
             data = data.removeprefix(b"\n")
         end = max(data.rfind(b"\n"), data.rfind(b"\r")) + 1
         if not end:
-            self._pieces.append(data)
+            self._pieces += [data] if data else []
             return []
         block = b"".join((*self._pieces, data[:end]))
-        self._pieces = [data[end:]]
+        self._pieces = [data[end:]] if end < len(data) else []
         self._after_cr = data.endswith(b"\r")
         return self._read(block.splitlines())
 

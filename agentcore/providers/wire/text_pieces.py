@@ -18,6 +18,14 @@ class TextPieces:
             self._pieces.append(piece)
         return piece
 
+    def take_all(self, pieces: list[str]) -> list[str]:
+        """Adds pieces that no character is cut in two in; returns what is new to show."""
+        if self._half:
+            return [new for piece in pieces if (new := self.take(piece))]
+        taken = [piece for piece in pieces if piece]
+        self._pieces += taken
+        return taken
+
     def __str__(self) -> str:
         return "".join((*self._pieces, string(self._half)))
 
