@@ -56,21 +56,22 @@ def quickly_made(cls: type[Made]) -> type[Made]:
 
     It takes what the ordinary one takes, which still makes the values of subclasses: those may lie otherwise in memory.
     """
-    ordinary: Any = cls.__init__  # type: ignore[misc]
-    factories = {field.name: field.default_factory for field in fields(cls)}  # type: ignore[arg-type]
+    made: Any = cls
+    ordinary = made.__init__
+    factories = {field.name: field.default_factory for field in fields(made)}
     unset = dict(zip(reversed(factories), reversed(ordinary.__defaults__ or ()), strict=False))
     lines = [f"if self.__class__ is not cls: return ordinary(self, {', '.join(factories)})"]
     lines.append("put(self, '__class__', twin)")
     for name, factory in factories.items():
-        made = "" if factory is MISSING else f" if {name} is not unset[{name!r}] else factories[{name!r}]()"
-        lines.append(f"self.{name} = {name}{made}")
+        default = "" if factory is MISSING else f" if {name} is not unset[{name!r}] else factories[{name!r}]()"
+        lines.append(f"self.{name} = {name}{default}")
     lines.append("self.__class__ = cls")
     if hasattr(cls, "__post_init__"):
         lines.append("self.__post_init__()")
-    known = {"cls": cls, "twin": _twin(cls), "ordinary": ordinary, "put": object.__setattr__}
+    known = {"cls": cls, "twin": _twin(made), "ordinary": ordinary, "put": object.__setattr__}
     quick: Any = _written(f"__init__(self, {', '.join(factories)})", lines, factories=factories, unset=unset, **known)
     quick.__defaults__ = ordinary.__defaults__
-    cls.__init__ = wraps(ordinary)(quick)  # type: ignore[misc]
+    made.__init__ = wraps(ordinary)(quick)
     return cls
 
 

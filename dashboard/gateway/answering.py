@@ -87,11 +87,16 @@ class Chunks:
         self._open = self._head + b'{"index":0,"delta":'
         self._close = f',"logprobs":null,"finish_reason":null}}]{usage}}}\n\n'.encode()
         self._end = usage.encode()
+        self._text = (f'{self._open.decode()}{{"content":', f"}}{self._close.decode()}")  #: around a text of the answer
         self._spoken = False
 
-    def text(self, text: str) -> bytes:
-        """More of the answer."""
-        return self._role('""') + self._open + b'{"content":' + quoted(text).encode() + b"}" + self._close
+    def texts(self, texts: Sequence[str]) -> bytes:
+        """More of the answer, each text in a chunk of its own."""
+        if not texts:
+            return b""
+        opened, closed = self._text
+        told = f"{opened}{(closed + opened).join(map(quoted, texts))}{closed}"
+        return self._role('""') + told.encode()
 
     def reasoning(self, text: str) -> bytes:
         """What the model thinks aloud, under the name that most servers give it."""

@@ -6,6 +6,8 @@ the call breaks off), and nothing is told. As soon as it stands nowhere, its ove
 the machine alone knows where it cuts, so the last characters before it are left to it.
 """
 
+from collections.abc import Sequence
+
 from agentcore.merging import merge_continuation
 
 MARGIN = 256  #: characters before the cap that are told only once the answer is judged; a cut splits no grapheme
@@ -36,6 +38,14 @@ class Seam:
         self._held.append(piece)
         self._length += len(piece)
         return "" if self._still_stands(piece) else self._decide()
+
+    def take_all(self, pieces: Sequence[str]) -> list[str]:
+        """More pieces; returns what of each is surely new, where that is anything."""
+        length = sum(map(len, pieces))
+        if self._decided and length <= self._room:
+            self._room -= length
+            return [piece for piece in pieces if piece]
+        return [new for piece in pieces if piece and (new := self.take(piece))]
 
     def _still_stands(self, piece: str) -> bool:
         """Whether all that came stands in the answer, where it may be an overlap or the beginning of one."""

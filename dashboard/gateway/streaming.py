@@ -5,6 +5,8 @@ told only once they are whole. Where a later attempt may replace what an earlier
 repair, a policy with criteria of its own), text is told once it is judged, or at the end.
 """
 
+from collections.abc import Iterator
+
 from agentcore.machine.accounting import prefilled
 from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import State
@@ -60,15 +62,24 @@ class Translating:
     async def came(self, part: bytes, deltas: list[Delta]) -> None:
         """Tell what of it is sure."""
         del part
-        said = []
-        for delta in deltas:
-            if delta.reasoning and self._seam is not None:
-                said.append(self._chunks.reasoning(delta.reasoning))
-            if delta.text and self._seam is not None and (new := self._seam.take(delta.text)):
-                self._told += len(new)
-                said.append(self._chunks.text(new))
+        if self._seam is None or not deltas:
+            return
+        if any(delta.reasoning for delta in deltas):
+            said = b"".join(self._one_by_one(deltas, self._seam))
+        else:
+            said = self._texts(self._seam.take_all([delta.text for delta in deltas]))
         if said:
-            await self._outgoing.more(b"".join(said))
+            await self._outgoing.more(said)
+
+    def _one_by_one(self, deltas: list[Delta], seam: Seam) -> Iterator[bytes]:
+        for delta in deltas:
+            if delta.reasoning:
+                yield self._chunks.reasoning(delta.reasoning)
+            yield self._texts(seam.take_all([delta.text]))
+
+    def _texts(self, new: list[str]) -> bytes:
+        self._told += sum(map(len, new))
+        return self._chunks.texts(new)
 
     async def judged(self, snapshot: Snapshot) -> None:
         """Tell what of the answer was held back, now that it is settled."""
@@ -79,7 +90,7 @@ class Translating:
         rest = text[self._told :]
         if rest:
             self._told += len(rest)
-            await self._outgoing.more(self._chunks.text(rest))
+            await self._outgoing.more(self._chunks.texts([rest]))
 
     async def end(self, said: Said) -> bytes:
         """Tell the rest of the text; returns the end, which is told once the turn is stored."""

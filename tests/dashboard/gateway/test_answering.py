@@ -60,7 +60,7 @@ def test_calls_of_both_kinds_and_the_legacy_one():
 )
 def test_any_text_is_one_chunk_that_reads_back(text):
     chunks = Chunks(NAMED, include_usage=False)
-    role, said = events(chunks.text(text))
+    role, said = events(chunks.texts([text]))
     assert role["choices"][0]["delta"] == {"role": "assistant", "content": "", "refusal": None}
     assert said["choices"][0]["delta"] == {"content": text}
     assert said["choices"][0]["finish_reason"] is None
@@ -70,7 +70,7 @@ def test_any_text_is_one_chunk_that_reads_back(text):
 def test_the_role_comes_first_and_once():
     chunks = Chunks(NAMED, include_usage=True)
     told = events(
-        chunks.reasoning("Hm.") + chunks.text("Hello.") + chunks.end(Said("stop", "Hello.")) + chunks.usage(USAGE)
+        chunks.reasoning("Hm.") + chunks.texts(["Hello."]) + chunks.end(Said("stop", "Hello.")) + chunks.usage(USAGE)
     )
     assert [list(chunk["choices"][0]["delta"]) if chunk["choices"] else "usage" for chunk in told] == [
         ["role", "content", "refusal"],
