@@ -17,6 +17,9 @@ class ErrorHandlingDecision(StrEnum):
     IGNORE = "ignore"  #: allow continuation, as if there were no error
 
 
+_KINDS = {f"on_{error}_error": ErrorHandlingDecision for error in ErrorType}
+
+
 @dataclass(frozen=True, slots=True)
 class ErrorContext:
     """The error being judged, with the failures before it. `consecutive_failures` 0 means that there is none."""
@@ -50,7 +53,7 @@ class ErrorPolicy:
     max_retries: int = 0
 
     def __post_init__(self) -> None:
-        settle(self, **{f"on_{error}_error": ErrorHandlingDecision for error in ErrorType})
+        settle(self, **_KINDS)
 
     @classmethod
     def stop_on_any_error(cls) -> Self:

@@ -99,7 +99,8 @@ class Answer:
         parts = Parts(text, str(self._reasoning), "".join(self._refusal), [call for call, _ in calls])
         response = self._evidence.settle(parts, broke_off=broke_off)
         whole = [(call, kept) for call, kept in calls if call.issue is None]
-        return replace(response, echo=echoable(response, self._echo.echo(text, whole)))
+        echo = echoable(response, self._echo.echo(text, whole)) if whole else None
+        return response if echo is None else replace(response, echo=echo)
 
     def _read_calls(self, *, broke_off: bool) -> list[tuple[ToolCall, Mapping[str, Any]]]:
         """The calls, judged beside all evidence of a cut; and that evidence weighed as reasons."""
@@ -154,7 +155,11 @@ class Answer:
 
     def _take_reasons(self, choice: Mapping[str, Any]) -> None:
         reasons = self._evidence.reasons
-        label, native, aside = (choice.get(k) for k in ("finish_reason", "native_finish_reason", "stop_reason"))
+        label, native, aside = (
+            choice.get("finish_reason"),
+            choice.get("native_finish_reason"),
+            choice.get("stop_reason"),
+        )
         if isinstance(label, str):
             reasons.label("finish_reason", string(label), normalize(label))
         if isinstance(native, str):
@@ -177,7 +182,7 @@ class Answer:
 
     def _take_message(self, message: Mapping[str, Any], *, as_piece: bool) -> Delta | None:
         content = message.get("content")
-        if isinstance(content, str) and message.keys() <= _PLAIN_KEYS:
+        if isinstance(content, str) and not any(message[key] for key in message.keys() - _PLAIN_KEYS):
             text = self._text.take(content)
             return Delta(text) if text else None
         return self._take_parts(message, as_piece=as_piece)

@@ -43,4 +43,7 @@ def _read(usage: Mapping[str, Any]) -> TokenUsage | None:
 
 
 def _first(usage: Mapping[str, Any], *names: str) -> int | None:
-    return next((value for name in names if (value := count(usage.get(name))) is not None), None)
+    for name in names:
+        if (value := count(usage.get(name))) is not None:
+            return value
+    return None

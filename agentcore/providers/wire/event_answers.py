@@ -167,6 +167,8 @@ class EventDecoder:
             if begins := self._events.is_between:
                 said, at = texts.take(data, at)
                 deltas += said
+                if at == len(data):
+                    break
             end = data.find(b"\n\n", at) + 2
             event = data[at:end] if end > 1 else data[at:]
             deltas += self._take_events(self._events.feed(event))

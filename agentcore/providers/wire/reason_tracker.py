@@ -110,7 +110,11 @@ class ReasonTracker:
 
     def winner(self) -> ReasonSighting | None:
         """The weightiest sighting; of equal ones the last."""
-        return max(reversed(self._seen.values()), key=lambda seen: seen.priority, default=None)
+        winner = None
+        for seen in self._seen.values():
+            if winner is None or seen.priority >= winner.priority:
+                winner = seen
+        return winner
 
     def settle(self, *, has_calls: bool) -> SettledReason:
         """What they add up to beside the client-side calls of the answer, whole or broken."""

@@ -64,8 +64,8 @@ class Evidence:
         silent = not (says_something or error) and _expects_output(reason)
         return ChatResponse(
             text=parts.text,
-            tool_calls=tuple(call for call in parts.calls if call.issue is None),
-            broken_tool_calls=tuple(call for call in parts.calls if call.issue is not None),
+            tool_calls=tuple([call for call in parts.calls if call.issue is None]),
+            broken_tool_calls=tuple([call for call in parts.calls if call.issue is not None]),
             usage=self.usage,
             reasoning_content=parts.reasoning,
             stop_reason=reason.stop_reason,

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 NOTHING: Mapping[str, Any] = {}
+_MOST = 2**53
 
 
 def string(value: object) -> str:
@@ -31,11 +32,9 @@ def sequence(value: object) -> Sequence[Any]:
 
 def count(value: object) -> int | None:
     """A whole number from 0 to what JSON holds exactly, else None."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    if isinstance(value, float) and not value.is_integer():
-        return None
-    return int(value) if 0 <= value <= 2**53 else None
+    if type(value) is float and value.is_integer():
+        value = int(value)
+    return value if type(value) is int and 0 <= value <= _MOST else None
 
 
 def word(value: object) -> str:
