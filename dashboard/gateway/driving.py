@@ -27,6 +27,7 @@ from dashboard.live.slots import Slots
 from dashboard.live.transport import Transport, TransportError
 from dashboard.turns.recorder import Call, CallEnd, Entry, LostTurnError
 
+IDLE = Snapshot()
 MOST_RESUMES = 8  #: of a paused answer, where a call is only watched
 
 
@@ -65,7 +66,7 @@ class Drive:
     teller: Teller
     received: float  #: when the request had come, by the monotonic clock
     passes_unstored: bool = False  #: whether a call is made that nobody can record, or find room for
-    snapshot: Snapshot = field(default_factory=Snapshot)
+    snapshot: Snapshot = IDLE
     usages: list[TokenUsage | None] = field(default_factory=list)  #: of each attempt with an answer, or part of one
     upstream: Upstream | None = None  #: the call in flight, or the last one
     ending: Ending | None = None  #: of the last call that has ended
@@ -178,7 +179,9 @@ class Drive:
         if not isinstance(command, CallModel) or (last is not None and last.call.index == command.attempt):
             return None
         route, house = self.begun.route, self.house
-        streamed = replace(command, request=replace(command.request, stream=self.begun.asked.stream))
+        streamed = command
+        if command.request.stream is not self.begun.asked.stream:
+            streamed = replace(command, request=replace(command.request, stream=self.begun.asked.stream))
         call = prepared_call(streamed, route.provider, route.connection, step.snapshot.iteration, self.begun.verbatim)
         self.upstream = Upstream(
             self.begun.id, call, route.provider, route.connection, house.transport, house.recorder, command.seconds_left

@@ -29,13 +29,16 @@ class Offered:
     legacy: bool = False
 
 
+NO_TOOLS = Offered()
+
+
 def read_tools(body: Mapping[str, Any]) -> Offered | Fault:
     """`tools` and `tool_choice`, or else `functions` and `function_call`."""
     if body.get("tools"):
         return _tools(body["tools"], body.get("tool_choice"))
     if body.get("functions"):
         return _functions(body["functions"], body.get("function_call"))
-    return Offered()
+    return NO_TOOLS
 
 
 def _tools(given: Any, choice: Any) -> Offered | Fault:
