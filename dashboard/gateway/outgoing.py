@@ -18,7 +18,8 @@ _PLAIN = str.maketrans({"“": '"', "”": '"', "’": "'", "…": "...", "≥":
 def header_words(words: str) -> str:
     """A sentence as a header may hold it: printable ASCII, on one line, not too long."""
     line = " ".join(words.translate(_PLAIN).split())
-    plain = "".join(letter if " " <= letter <= "~" else "?" for letter in line)
+    is_plain = line.isascii() and line.isprintable()
+    plain = line if is_plain else "".join(letter if " " <= letter <= "~" else "?" for letter in line)
     return plain if len(plain) <= _LONGEST else f"{plain[: _LONGEST - 3]}..."
 
 

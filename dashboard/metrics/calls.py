@@ -18,6 +18,7 @@ from dashboard.metrics.counters import REGISTRY
 
 LOGGER = "dashboard.gateway"
 log = structlog.get_logger(LOGGER)
+_heard = logging.getLogger(LOGGER)  #: whether anybody listens
 
 CALLS = Counter(
     "whystop_gateway_calls",
@@ -69,7 +70,7 @@ def count_call(call: CallSeen) -> None:
     reason = call.finish_reason if call.finish_reason in REASONS else NONE if call.finish_reason is None else OTHER
     _calls(*_who(call.provider, call.model), call.mode, reason, _known(call.source or NONE)).inc()
     _overhead(call.mode, "stream" if call.stream else "whole").observe(call.overhead_us / 1_000_000)
-    if logging.getLogger(LOGGER).isEnabledFor(logging.INFO):
+    if _heard.isEnabledFor(logging.INFO):
         _log(call)
 
 
