@@ -155,16 +155,11 @@ class Answer:
 
     def _take_reasons(self, choice: Mapping[str, Any]) -> None:
         reasons = self._evidence.reasons
-        label, native, aside = (
-            choice.get("finish_reason"),
-            choice.get("native_finish_reason"),
-            choice.get("stop_reason"),
-        )
-        if isinstance(label, str):
+        if isinstance(label := choice.get("finish_reason"), str):
             reasons.label("finish_reason", string(label), normalize(label))
-        if isinstance(native, str):
+        if isinstance(native := choice.get("native_finish_reason"), str):
             reasons.native("native_finish_reason", string(native), normalize(native))
-        if isinstance(aside, str):
+        if isinstance(aside := choice.get("stop_reason"), str):
             reasons.native("stop_reason", string(aside), _believed_aside(string(aside)))
 
     def _message(self, choice: Mapping[str, Any], *, whole: bool) -> tuple[Mapping[str, Any], bool]:

@@ -44,6 +44,15 @@ def test_a_body_says_all_that_clients_read():
     assert "usage" not in json.loads(body_of(NAMED, Said("stop", "Hello."), None))
 
 
+@pytest.mark.parametrize("reason", ["stop", "tool_calls", "function_call"])
+@pytest.mark.parametrize("text", [None, "", 'é "\n\ud800\u2028'])
+@pytest.mark.parametrize("usage", [None, USAGE])
+def test_a_body_is_written_as_json_writes_it(reason, text, usage):
+    calls = () if reason == "stop" else (CALL, CUSTOM) if reason == "tool_calls" else (CALL,)
+    body = body_of(NAMED, Said(reason, text, text, calls), usage)
+    assert body == json.dumps(json.loads(body), separators=(",", ":")).encode()
+
+
 def test_calls_of_both_kinds_and_the_legacy_one():
     message = json.loads(body_of(NAMED, Said("tool_calls", None, None, (CALL, CUSTOM)), None))["choices"][0]["message"]
     assert message["content"] is None
