@@ -9,12 +9,12 @@ import types
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
 from enum import StrEnum
-from functools import cache, partial
+from functools import cache
 from operator import attrgetter
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from agentcore.commands import CallModel, Command, Observation
-from agentcore.criteria.outcome import ContinuationOutcome
+from agentcore.criteria.outcome import ContinuationEvaluation, ContinuationOutcome
 from agentcore.errors import RecordingError
 from agentcore.events import Event
 from agentcore.machine.advance import Transition
@@ -52,7 +52,7 @@ def _writer(cls: type) -> Writer:
     if issubclass(cls, str | int | float):
         return lambda value: value
     if is_dataclass(cls):
-        return partial(_object, _fields(cls))
+        return _object_writer(cls)
     if issubclass(cls, Mapping):
         return _mapping
     return sorted if issubclass(cls, frozenset) else _list
@@ -68,14 +68,26 @@ def _list(value: Any) -> list[Any]:
     return [item if item.__class__ in _PLAIN else _writer(item.__class__)(item) for item in value]
 
 
-def _object(named: tuple[tuple[str, Any], ...], value: Any) -> Json:
-    written = {}
-    for name, empty in named:
-        item = getattr(value, name)
-        cls = item.__class__
-        if not (cls is empty.__class__ and item == empty):
-            written[name] = item if cls in _PLAIN else _writer(cls)(item)
-    return written
+def _object_writer(cls: type) -> Writer:
+    """Makes an object of a dataclass, written out field by field, as `dataclasses` does: a loop takes twice as long."""
+    lines = "".join(_WRITTEN.format(name=name, asked=_asked(empty)) for name, empty in _fields(cls))
+    written: dict[str, Any] = {"plain": _PLAIN, "writer": _writer}
+    exec(f"def write(value):\n    written = {{}}{lines}\n    return written", written)  # noqa: S102
+    write: Writer = written["write"]
+    return write
+
+
+_WRITTEN = """
+    item = value.{name}
+    if {asked}:
+        written["{name}"] = item if item.__class__ in plain else writer(item.__class__)(item)"""
+
+
+def _asked(empty: Any) -> str:
+    """Whether a field is written: always, or unless it is empty as it is by default."""
+    if empty is MISSING:
+        return "True"
+    return "item is not None" if empty is None else f"item or item.__class__ is not {empty.__class__.__name__}"
 
 
 @cache
@@ -140,21 +152,34 @@ def command_to_json(command: Command) -> Json:
 def transition_to_json(transition: Transition) -> Json:
     """`{from, trigger, to, reason, outcome}`; `outcome` as the spec's `toArray()`, or null."""
     return {
-        "from": transition.source.value,
-        "trigger": transition.trigger.value,
-        "to": transition.target.value,
+        "from": transition.source._value_,
+        "trigger": transition.trigger._value_,
+        "to": transition.target._value_,
         "reason": transition.reason,
         "outcome": None if transition.outcome is None else _outcome(transition.outcome),
     }
 
 
 def _outcome(outcome: ContinuationOutcome) -> Json:
-    """The spec's words, and beside them what a Request wants said to the model, which nothing else records."""
-    written: Json = outcome.to_dict()
-    for evaluation, said in zip(outcome.evaluations, written["evaluations"], strict=True):
-        said["context"] = _mapping(said["context"])
-        if evaluation.message is not None:
-            said["message"] = evaluation.message
+    """The spec's words (`ContinuationOutcome.to_dict`), and what a Request wants said to the model."""
+    return {
+        "decision": outcome.decision._value_,
+        "shouldContinue": outcome.should_continue,
+        "resolvedBy": outcome.resolved_by,
+        "stopReason": outcome.stop_reason._value_,
+        "evaluations": [_evaluation(evaluation) for evaluation in outcome.evaluations],
+    }
+
+
+def _evaluation(evaluation: ContinuationEvaluation) -> Json:
+    written = {
+        "criterion": evaluation.criterion,
+        "decision": evaluation.decision._value_,
+        "reason": evaluation.reason,
+        "context": _mapping(evaluation.context) if evaluation.context else {},
+    }
+    if evaluation.message is not None:  # nothing else records it
+        written["message"] = evaluation.message
     return written
 
 

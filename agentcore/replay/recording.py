@@ -39,9 +39,9 @@ class Record:
         return cls(
             seq,
             event,
-            tuple(serial.transition_to_json(transition) for transition in step.transitions),
+            tuple([serial.transition_to_json(transition) for transition in step.transitions]),
             serial.command_to_json(step.command),
-            tuple(serial.observation_to_json(observation) for observation in step.observed),
+            tuple([serial.observation_to_json(observation) for observation in step.observed]),
             provenance,
         )
 
