@@ -19,9 +19,9 @@ def project(snapshot: Snapshot, *, seq: int, started_at: datetime | None, at: da
     end = snapshot.end
     ended = end is not None
     return {
-        "status": status_of(snapshot).value,
-        "state": snapshot.state.value,
-        "stop_reason": end.stop_reason.value if end else None,
+        "status": status_of(snapshot)._value_,  # `value` is looked up by a descriptor, in ten times as long
+        "state": snapshot.state._value_,
+        "stop_reason": end.stop_reason._value_ if end else None,
         "model_stop_reason": snapshot.model_stop_reason,
         "raw_stop_reason": None if snapshot.raw_stop_reason is None else storable_text(snapshot.raw_stop_reason),
         "terminal_reason": end.terminal_reason if end else None,
@@ -64,15 +64,20 @@ def _asked(snapshot: Snapshot) -> dict[str, Any]:
 
 def failed_by(transitions: Iterable[Mapping[str, Any]]) -> str | None:
     """The type of the last failure that was judged in these transitions; None where none was."""
-    judged = [error_of(transition["outcome"]) for transition in transitions if transition["outcome"] is not None]
-    return next((error["errorType"] for error in reversed(judged) if error), None)
+    failed = None
+    for transition in transitions:
+        if transition["outcome"] is not None:
+            failed = error_of(transition["outcome"]).get("errorType", failed)
+    return failed
 
 
 def error_of(outcome: Mapping[str, Any]) -> Mapping[str, Any]:
     """What the error policy was told of a failure, and what it said; empty where there was nothing to judge."""
-    asked = {evaluation["criterion"]: evaluation for evaluation in outcome["evaluations"]}
-    error: Mapping[str, Any] = asked.get("ErrorPolicyCriterion", {}).get("context", {})
-    return error if error.get("consecutiveFailures") else {}
+    for evaluation in reversed(outcome["evaluations"]):
+        if evaluation["criterion"] == "ErrorPolicyCriterion":
+            error: Mapping[str, Any] = evaluation.get("context", {})
+            return error if error.get("consecutiveFailures") else {}
+    return {}
 
 
 def status_of(snapshot: Snapshot) -> TurnStatus:
