@@ -15,7 +15,7 @@ import structlog
 
 from dashboard.gateway import statements
 from dashboard.gateway.models import GatewayCall
-from dashboard.gateway.rows import Kept, Part, Rows, add_part, as_json
+from dashboard.gateway.rows import Kept, Part, Rows, add_part, listed
 from dashboard.gateway.storing import DatabaseAway, Link, RefusedError, byte_strings
 from dashboard.turns import models
 from dashboard.turns.ids import new_id
@@ -52,11 +52,7 @@ class Group:
         """The rows of all of them."""
         whole = Rows()
         for rows in self.rows.values():
-            for model, columns in rows.tables.items():
-                whole.tables.setdefault(model, []).extend(columns)
-            whole.raws += rows.raws
-            whole.requests += rows.requests
-            whole.ended += rows.ended
+            whole.add_all(rows)
         return whole
 
 
@@ -135,8 +131,8 @@ class Writer:
             ]
             open_ids = _ids(turn_id for turn_id in group.parts if turn_id not in group.ended)
             return [*shared, rows.json(models.Turn), *requests, open_ids, process, calls]
-        ended = as_json(models.Attempt, rows.ended)
-        return [*shared, ended, rows.json(models.Turn), _ids(group.parts), _ids(group.ended), process, calls]
+        owned, ended = _ids(group.parts), _ids(group.ended)
+        return [*shared, listed(rows.ended), rows.json(models.Turn), owned, ended, process, calls]
 
     async def _is_there(self, group: Group) -> bool:
         """Whether it was stored although nobody heard so: one of its rows says it of all."""
@@ -144,10 +140,9 @@ class Writer:
         if group.statement == statements.NEW.name:
             return bool(await self._link.run(statements.HAS_TURN.name, [str(turn_id).encode()]))
         for turn_id, rows in group.rows.items():
-            for name, model, key in _MARKS:
-                if row := next(iter(rows.tables.get(model, ())), None):
-                    values = [str(turn_id).encode(), *(str(row[column]).encode() for column in key)]
-                    return bool(await self._link.run(name, values))
+            if rows.found_by is not None:
+                name, key = rows.found_by
+                return bool(await self._link.run(name, [str(part).encode() for part in (turn_id, *key)]))
         return False  # only what callers were told, which may be said twice
 
     def beat_due(self, now: float, *, open_turns: bool) -> bool:
@@ -167,12 +162,6 @@ class Writer:
             with contextlib.suppress(DatabaseAway, RefusedError):
                 await self._link.run(statements.LEAVE.name, [str(self.process_id).encode()])
         self._link.close()
-
-
-_MARKS = (
-    (statements.HAS_RECORD.name, models.Record, ("seq",)),
-    (statements.HAS_PIECE.name, models.AttemptChunk, ("attempt", "n")),
-)
 
 
 def _ids(turn_ids: Iterable[UUID]) -> bytes:

@@ -1,11 +1,10 @@
-"""What is said of a turn, as rows: lists of columns by table, and the JSON in which Postgres takes them.
+"""What is said of a turn, as rows: by table, each as the JSON in which Postgres takes it.
 
 The columns are those of `dashboard.turns.entries`, so the rows are the ones a driver would have written one by one.
 """
 
 import asyncio
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
@@ -13,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from django.db import models as orm
-from pydantic_core import PydanticSerializationError, to_json
 
 from agentcore.events import Started
 from agentcore.replay import Record
 from agentcore.values import quickly_made
 from dashboard.gateway.models import GatewayCall
-from dashboard.gateway.statements import ENDED, columns_of
+from dashboard.gateway.row_text import row_text
+from dashboard.gateway.statements import ENDED, HAS_PIECE, HAS_RECORD, columns_of
 from dashboard.turns import models
 from dashboard.turns.entries import (
     CHECKPOINT_EVERY,
@@ -33,7 +32,7 @@ from dashboard.turns.entries import (
     record_columns,
     turn_columns,
 )
-from dashboard.turns.fields import ExactJSONField, storable_json, storable_text
+from dashboard.turns.fields import storable_text
 
 if TYPE_CHECKING:
     from dashboard.gateway.routing import Ruling
@@ -111,18 +110,35 @@ class Kept:
 
 @dataclass(slots=True)
 class Rows:
-    """Of many turns: columns by table, in the order in which they were said."""
+    """Of one turn or many: the rows of each table as JSON texts, in the order in which they were said.
 
-    tables: dict[type[orm.Model], list[Columns]] = field(default_factory=dict)
+    A row is made into text at once, while it is at hand: whole groups of rows took three times as long.
+    """
+
+    tables: dict[type[orm.Model], list[bytes]] = field(default_factory=dict)
     raws: list[bytes] = field(default_factory=list)  #: of the pieces
     requests: list[tuple[UUID, bytes]] = field(default_factory=list)
-    ended: list[Columns] = field(default_factory=list)  #: of attempts that were stored while they were open
+    ended: list[bytes] = field(default_factory=list)  #: of attempts that were stored while they were open
+    #: Of one turn: how it is found out whether they are stored: a statement's name, and what it takes beside the turn.
+    found_by: tuple[str, tuple[int, ...]] | None = None
 
     def add(self, model: type[orm.Model], columns: Columns) -> None:
-        self.tables.setdefault(model, []).append(columns)
+        self.tables.setdefault(model, []).append(row_text(model, columns))
+
+    def add_all(self, others: "Rows") -> None:
+        for model, texts in others.tables.items():
+            self.tables.setdefault(model, []).extend(texts)
+        self.raws += others.raws
+        self.requests += others.requests
+        self.ended += others.ended
 
     def json(self, model: type[orm.Model]) -> bytes:
-        return as_json(model, self.tables.get(model, ()))
+        return listed(self.tables.get(model, ()))
+
+
+def listed(texts: Iterable[bytes]) -> bytes:
+    """A list of JSON texts as one."""
+    return b"[%b]" % b",".join(texts)
 
 
 def add_part(rows: Rows, turn_id: UUID, part: Part, kept: Kept) -> None:
@@ -144,6 +160,7 @@ def add_part(rows: Rows, turn_id: UUID, part: Part, kept: Kept) -> None:
         moves += record.transitions
     if part.entries:
         turn |= turn_columns(part.entries[-1], moves)
+        rows.found_by = HAS_RECORD.name, (part.entries[0].seq,)
     for columns in begun.values():
         rows.add(models.Attempt, columns)
     for piece in part.pieces:
@@ -158,7 +175,8 @@ def _add_call(rows: Rows, entry: Entry, kept: Kept, begun: dict[int, Columns]) -
             begun[ended.index] |= columns
         else:
             empty = {name: _defaults(models.Attempt)[name] for name in ENDED}
-            rows.ended.append({**empty, **columns, "turn_id": entry.turn_id, "index": ended.index})
+            whole = {**empty, **columns, "turn_id": entry.turn_id, "index": ended.index}
+            rows.ended.append(row_text(models.Attempt, whole))
     if (call := entry.begun) is not None:
         request, new = difference(call, kept.messages)
         for n, wire in enumerate(new, start=len(kept.messages)):
@@ -172,6 +190,7 @@ def _add_piece(rows: Rows, turn_id: UUID, piece: Piece, kept: Kept) -> None:
     text = storable_text("".join(piece.texts))
     rows.add(models.AttemptChunk, {"turn_id": turn_id, "attempt": piece.attempt, "n": n, "text": text, "at": piece.at})
     rows.raws.append(b"".join(piece.raws))
+    rows.found_by = rows.found_by or (HAS_PIECE.name, (piece.attempt, n))
 
 
 def _add_turn(rows: Rows, turn_id: UUID, part: Part, turn: Columns) -> None:
@@ -233,40 +252,3 @@ def _defaults(model: type[orm.Model]) -> Columns:
     """What columns are that nobody speaks of. What is made anew each time, an id, is not among them."""
     fields = {field.column: field for field in model._meta.concrete_fields}
     return {name: fields[name].get_default() for name in columns_of(model) if not fields[name].primary_key}
-
-
-@cache
-def _json_columns(model: type[orm.Model]) -> frozenset[str]:
-    fields = {str(field.column): field for field in model._meta.concrete_fields}
-    return frozenset(name for name, field in fields.items() if isinstance(field, ExactJSONField))
-
-
-def as_json(model: type[orm.Model], rows: Sequence[Columns]) -> bytes:
-    """The rows as one JSON text that Postgres takes."""
-    try:
-        written = to_json(rows)
-    except PydanticSerializationError:  # a lone surrogate, or a type that it does not know
-        written = b"\\u0000"
-    if b"\\u0000" in written or MARK in written:
-        return json.dumps(_storable(model, rows), default=str).encode()
-    return written
-
-
-#: What `storable_json` marks with; where it is in a text itself, it is marked too.
-MARK = "\ue000".encode()
-
-
-def _storable(model: type[orm.Model], rows: Iterable[Columns]) -> list[Columns]:
-    """The same with what Postgres takes in no text marked in JSON and replaced in text, as the model's fields do it."""
-    exact = _json_columns(model)
-    return [
-        {
-            name: json.loads(storable_json(value))
-            if name in exact and value is not None
-            else storable_text(value)
-            if isinstance(value, str)
-            else value
-            for name, value in row.items()
-        }
-        for row in rows
-    ]
