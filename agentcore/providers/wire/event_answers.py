@@ -116,7 +116,8 @@ class EventDecoder:
     def _finish(self) -> ChatResponse:
         noun = self._answer.noun
         if self._framing is Framing.DOCUMENT:
-            return self._finish_document(b"".join(self._document))
+            document, self._document = b"".join(self._document), []
+            return self._finish_document(document)
         if self._framing is None:
             begun = f"only {self._head!r}" if self._head else "an empty body"
             raise DecodeError(f"The provider answered with {begun}, which is no {noun}. Check the base URL.")

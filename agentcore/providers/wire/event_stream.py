@@ -63,7 +63,8 @@ class EventStreamReader:
         if self._wanted == _PRELUDE.size:
             self._wanted = _read_prelude(self._bytes)
             return
-        message = bytes(self._bytes[: self._wanted])
+        with memoryview(self._bytes) as held:
+            message = bytes(held[: self._wanted])
         del self._bytes[: self._wanted]
         self._wanted = _PRELUDE.size
         messages.append(_read_message(message))
@@ -111,7 +112,7 @@ def _read_prelude(data: bytearray) -> int:
 def _read_message(message: bytes) -> EventStreamMessage:
     _, header_length, _ = _PRELUDE.unpack_from(message)
     end = len(message) - _CRC.size
-    if zlib.crc32(message[:end]) != _CRC.unpack_from(message, end)[0]:
+    if zlib.crc32(memoryview(message)[:end]) != _CRC.unpack_from(message, end)[0]:
         raise ValueError("the checksum of a message is wrong.")
     start = _PRELUDE.size + header_length
     return EventStreamMessage(_read_headers(message[_PRELUDE.size : start]), message[start:end])

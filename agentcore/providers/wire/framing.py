@@ -84,7 +84,9 @@ class EventReader:
         block = b"".join((*self._pieces, data[:end]))
         self._pieces = [data[end:]] if end < len(data) else []
         self._after_cr = data.endswith(b"\r")
-        return self._read(block.splitlines())
+        lines = block.splitlines()
+        del block  # an event can be large, and is cut out of its line next
+        return self._read(lines)
 
     def close(self) -> list[ServerSentEvent]:
         """What was still open when the bytes ended: some servers leave the last empty line out."""
