@@ -26,7 +26,7 @@ class KeepAlive:
         self._timer = self._loop.call_later(max(0.01, SILENCE_SECONDS - silent), self._look)
 
     async def _say(self) -> None:
-        if not self._outgoing.ended:
+        if not (self._outgoing.ended or self._outgoing.within):
             with contextlib.suppress(OSError):
                 await self._outgoing.more(KEEP_ALIVE)
 

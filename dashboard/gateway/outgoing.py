@@ -11,6 +11,7 @@ Send = Callable[[Mapping[str, Any]], Awaitable[None]]
 Headers = Iterable[tuple[str, str]]
 
 JSON, EVENTS = "application/json", "text/event-stream; charset=utf-8"
+MOST_AT_ONCE = 256 * 1024  #: bytes; a server copies what it is given, and waits for its client in between
 _LONGEST = 500  #: characters of a header of ours
 _PLAIN = str.maketrans({"“": '"', "”": '"', "’": "'", "…": "...", "≥": ">=", "→": "->", "\u202f": " ", "\u00a0": " "})
 
@@ -31,6 +32,7 @@ class Outgoing:
     named: tuple[tuple[bytes, bytes], ...] = ()  #: headers that every answer of this call has
     begun: bool = False
     ended: bool = False  #: or about to
+    within: bool = False  #: a large piece, of which a part has been said: nothing else may stand there
     status: int = 0
     last: float = field(default_factory=lambda: asyncio.get_running_loop().time())  #: when something was said
 
@@ -39,7 +41,7 @@ class Outgoing:
         told = [(b"content-type", content_type.encode("latin-1", "replace")), (b"content-length", b"%d" % len(body))]
         self.ended = True
         await self._start(status, [*told, *_encoded(headers)])
-        await self.send({"type": "http.response.body", "body": body})
+        await self._say(body, more=False)
 
     async def fault(self, fault: Fault) -> None:
         """An error in place of an answer."""
@@ -51,12 +53,22 @@ class Outgoing:
             told = [(b"content-type", content_type.encode("latin-1", "replace")), (b"cache-control", b"no-cache")]
             await self._start(200, [*told, (b"x-accel-buffering", b"no")])
         self.last = asyncio.get_running_loop().time()
-        await self.send({"type": "http.response.body", "body": data, "more_body": True})
+        await self._say(data, more=True)
 
     async def close(self) -> None:
         """The end of a stream."""
         self.ended = True
         await self.send({"type": "http.response.body", "body": b""})
+
+    async def _say(self, data: bytes, *, more: bool) -> None:
+        if len(data) > MOST_AT_ONCE:
+            self.within = True
+            rest = (len(data) - 1) // MOST_AT_ONCE * MOST_AT_ONCE
+            for at in range(0, rest, MOST_AT_ONCE):
+                piece = data[at : at + MOST_AT_ONCE]
+                await self.send({"type": "http.response.body", "body": piece, "more_body": True})
+            self.within, data = False, data[rest:]
+        await self.send({"type": "http.response.body", "body": data, "more_body": more})
 
     async def _start(self, status: int, headers: list[tuple[bytes, bytes]]) -> None:
         self.begun, self.status = True, status

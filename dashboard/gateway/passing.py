@@ -69,9 +69,9 @@ class Passing:
         # Expressions are slow on what they do not match, which nearly everything is.
         found = (self._last.search(data) or _DONE.search(data)) if any(hint in data for hint in _HINTS) else None
         if found is not None:
-            self._ending = True
-            self._kept.insert(0, data[found.start() :])
-            data = data[: found.start()]
+            self._ending, at, found = True, found.start(), None  # which would hold all of it
+            self._kept.insert(0, data[at:])
+            data = data[:at]
         if data:
             self.handed_on = True
             await self._outgoing.more(data, content_type=self.content_type)
@@ -98,8 +98,9 @@ class Passing:
         """What was kept is told by `rest`, once the turn is stored."""
 
     def rest(self) -> bytes:
-        """What has not been handed on."""
-        return b"".join(self._kept)
+        """What has not been handed on, which is kept no longer."""
+        kept, self._kept = self._kept, []
+        return b"".join(kept)
 
 
 def whole_lines(rest: bytes) -> bytes:
