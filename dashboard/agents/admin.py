@@ -7,18 +7,21 @@ import json
 from typing import Any
 
 from django.contrib import admin, messages
+from django.core.exceptions import ValidationError
 from django.db.models import Model
 from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
 
 from dashboard.accounts.models import User
 from dashboard.agents import selectors, versioning
 from dashboard.agents.auditing import on_behalf
 from dashboard.agents.forms import AgentForm, ConnectionForm
 from dashboard.agents.limit_fields import LIMIT_FIELDS, RETENTION_FIELDS
-from dashboard.agents.models import Agent, Connection, Policy, PolicyVersion
+from dashboard.agents.models import Agent, Connection, Policy, PolicyActivation, PolicyVersion
 from dashboard.agents.policies import fitting_warnings, policy_warnings
 from dashboard.agents.policy_forms import PolicyForm, said_by
 from dashboard.agents.policy_validation import HANDLING_KEYS
+from dashboard.agents.starting import asked_version
 from dashboard.backtests.words import in_words
 
 KEY_WORDS = {True: "yes", False: "no: set it where Whystop runs, and start again", None: "none is named"}
@@ -127,7 +130,8 @@ class PolicyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         """Who may only look has no form to fill in, so none of its own fields either."""
         if obj is not None and not self.has_change_permission(request, obj):
             more["fields"] = ("name",)
-        return super().get_form(request, obj, change, **more)
+        form = super().get_form(request, obj, change, **more)
+        return type(form.__name__, (form,), {"asked": asked_version(request.GET.get("start"))})
 
     def get_fieldsets(self, request: HttpRequest, obj: Policy | None = None) -> Any:
         return (
@@ -146,20 +150,58 @@ class PolicyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     def has_delete_permission(self, request: HttpRequest, obj: Policy | None = None) -> bool:
         return False
 
+    def message_user(
+        self,
+        request: HttpRequest,
+        message: Any,
+        level: int | str = messages.INFO,
+        extra_tags: str = "",
+        fail_silently: bool = False,
+    ) -> None:
+        """Django's “was changed successfully” is left out: what was done, if anything was, `save_model` says."""
+        if level != messages.SUCCESS:
+            super().message_user(request, message, level, extra_tags, fail_silently)
+
     def save_model(self, request: HttpRequest, obj: Policy, form: PolicyForm, change: bool) -> None:
-        before = selectors.policy_version_latest(policy=obj) if change else None
-        said = form.said()
-        if before and said == said_by(before):
-            messages.info(request, f"Nothing has changed: version {before.version} of “{obj.name}” stands.")
+        try:
+            version = self._saved(request, obj, form)
+        except ValidationError as error:  # what the form found in order is so no more: someone else was quicker
+            for sentence in error.messages:
+                messages.error(request, sentence)
             return
-        by = _person(request)
-        told = {name: form.cleaned_data[name] for name in ("why", "counts", "starts_at")} | {"backtest": form.attached}
-        version = versioning.version_keep(project=obj.project, name=obj.name, said=said, by=by, **told)
         obj.pk = version.policy_id
-        messages.info(request, f"This is version {version.version} of “{obj.name}”, {_evidence(form)}.")
         under = selectors.agents_under(policy=version.policy)
         for warning in [*policy_warnings(version), *fitting_warnings(version, under)]:
             messages.warning(request, warning)
+
+    def _saved(self, request: HttpRequest, obj: Policy, form: PolicyForm) -> PolicyVersion:
+        """The next version; or, where the fields say what they said at the start, that one, which may now count."""
+        start, attached = form.start.version if form.start else None, form.attached
+        when = {name: form.cleaned_data[name] for name in ("counts", "starts_at")}
+        about: dict[str, Any] = {"by": _person(request), "why": form.cleaned_data["why"]}
+        if start and form.said() == said_by(start) and attached in (None, start.backtest):
+            made = versioning.version_stand(version=start, **when, **about)
+            called = f"ersion {start.version} of “{obj.name}”"
+            words = f"V{called} {_counts(made)}." if made else f"Nothing has changed: v{called} {_stands(form)}."
+            messages.info(request, words)
+            return start
+        version = versioning.version_keep(
+            project=obj.project, name=obj.name, said=form.said(), backtest=attached, **when, **about
+        )
+        counts = _counts(version.activations.first())
+        messages.info(request, f"This is version {version.version} of “{obj.name}”, {_evidence(form)}. It {counts}.")
+        return version
+
+
+def _counts(activation: PolicyActivation | None) -> str:
+    if activation is None:
+        return "is a draft, which counts nowhere yet"
+    later = activation.starts_at > timezone.now()
+    return f"counts from {activation.starts_at:%Y-%m-%d %H:%M} UTC on" if later else "counts from now on"
+
+
+def _stands(form: PolicyForm) -> str:
+    return "counts already" if form.start and form.start.counts else "stays as it is"
 
 
 def _evidence(form: PolicyForm) -> str:

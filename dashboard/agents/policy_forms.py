@@ -1,10 +1,12 @@
 """The admin's form of a policy: every limit, rule and criterion a field of its own, every fault in words beside it."""
 
 import json
+from datetime import datetime
 from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.utils import timezone
 
 from agentcore.error_policy import PRESETS, ErrorHandlingDecision
 from agentcore.policy import EnvelopeRules, OnTruncation, RecoveryPath
@@ -18,6 +20,8 @@ from dashboard.agents.models import Policy, PolicyVersion
 from dashboard.agents.policies import TOTALS, envelope_rules_of
 from dashboard.agents.policy_validation import HANDLING_KEYS, MAX_RETRIES, PRESETS_THAT_NEVER_RETRY, RECOVERIES, listed
 from dashboard.agents.services import policy_said, same_words
+from dashboard.agents.starting import asked_version, start_of
+from dashboard.agents.versioning import start_clean
 from dashboard.backtests.models import Backtest
 
 NONE = "none"  #: what is written where a limit shall have no number
@@ -76,7 +80,12 @@ COUNTS = (("now", "from now on"), ("draft", "not yet: keep it as a draft"), ("la
 
 
 class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]
-    """A policy's name and what its next version says. `said()` is what the service takes."""
+    """A policy's name and what its next version says. `said()` is what the service takes.
+
+    It is filled from the version `start` tells of; which one that was comes back with it, as `start`.
+    """
+
+    asked: int | None = None  #: the version that the page's address asks it to start from
 
     max_continuations = limit_field("max_continuations")
     max_total_completion_tokens = limit_field("max_total_completion_tokens")
@@ -163,11 +172,14 @@ class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]
         fields = ("name",)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        instance = kwargs.get("instance")
-        latest = selectors.policy_version_latest(policy=instance)
-        kwargs["initial"] = {**(initial_of(latest) if latest else {}), **(kwargs.get("initial") or {})}
         super().__init__(*args, **kwargs)
         belong_to_default_project(self.instance)
+        asked = asked_version(self.data.get("start")) or self.asked
+        self.start = None if self.instance._state.adding else start_of(self.instance, asked=asked)
+        if self.start is not None:
+            self.initial.update(initial_of(self.start.version))
+            # What does not count begins to only where somebody says so.
+            self.initial["counts"] = "now" if self.start.counts else "draft"
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data
@@ -178,9 +190,18 @@ class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]
                 except ValidationError as error:
                     self.add_error(name, error)
         self._fits(cleaned)
-        if cleaned.get("counts") == "later" and not cleaned.get("starts_at"):
-            self.add_error("starts_at", "Say from when it shall count, or choose another answer above.")
+        if cleaned.get("counts") == "later":
+            self._starts_ahead(cleaned.get("starts_at"))
         return cleaned
+
+    def _starts_ahead(self, starts_at: datetime | None) -> None:
+        if starts_at is None:
+            self.add_error("starts_at", "Say from when it shall count, or choose another answer above.")
+            return
+        try:
+            start_clean(starts_at, timezone.now())
+        except ValidationError as error:
+            self.add_error(None, error)
 
     def _fits(self, cleaned: dict[str, Any]) -> None:
         """A total that one answer of an agent under this policy would use up is surely not meant."""

@@ -95,6 +95,11 @@ def attachment_list(*, project: Project) -> QuerySet[PolicyAttachment]:
     return rows.order_by("model", "provider", "connection__name")
 
 
+def policy_version_standing(*, policy: Policy | None) -> PolicyVersion | None:
+    """What the policy says now; of one that has only drafts, the newest of them. None where it has no version."""
+    return policy_version_active(policy=policy) or policy_version_latest(policy=policy)
+
+
 def policy_version_latest(*, policy: Policy | None) -> PolicyVersion | None:
     """The newest version, a draft too; None where an agent has no policy, or the policy no version."""
     return None if policy is None else policy.versions.order_by("-version").first()

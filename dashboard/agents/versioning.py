@@ -40,10 +40,30 @@ def version_keep(
     about: dict[str, Any] = {"created_by": by, "why": why, "backtest": backtest}
     version = policy_create(project=project, name=name, activate=counts == "now", **about, **said)
     if counts == "later":
-        if starts_at is None:
-            raise ValidationError({"starts_at": "Say from when it shall count."})
-        version_activate(version=version, by=by, why=why, starts_at=starts_at)
+        version_activate(version=version, by=by, why=why, starts_at=_said_start(starts_at))
     return version
+
+
+def _said_start(starts_at: datetime | None) -> datetime:
+    if starts_at is None:
+        raise ValidationError({"starts_at": "Say from when it shall count."})
+    return starts_at
+
+
+def version_stand(
+    *,
+    version: PolicyVersion,
+    by: "User | None" = None,
+    why: str = "",
+    counts: str = "now",
+    starts_at: datetime | None = None,
+) -> PolicyActivation | None:
+    """The same of a version that is there; None where that changes nothing: it counts already, or stays a draft."""
+    if counts == "later":
+        return version_activate(version=version, by=by, why=why, starts_at=_said_start(starts_at))
+    if counts == "draft" or selectors.policy_version_active(policy=version.policy) == version:
+        return None
+    return version_activate(version=version, by=by, why=why)
 
 
 def version_activate(
@@ -56,7 +76,7 @@ def version_activate(
 ) -> PolicyActivation:
     """Have a version count from now on, or from `starts_at`. An earlier version: this is how one rolls back."""
     now = timezone.now()
-    starts = _start_clean(starts_at, now)
+    starts = start_clean(starts_at, now)
     with transaction.atomic():
         Policy.objects.select_for_update().get(pk=version.policy_id)
         if starts_at is None and selectors.policy_version_active(policy=version.policy, at=now) == version:
@@ -71,7 +91,8 @@ def version_activate(
         )
 
 
-def _start_clean(starts_at: datetime | None, now: datetime) -> datetime:
+def start_clean(starts_at: datetime | None, now: datetime) -> datetime:
+    """The moment an activation starts: `now`, or one that lies ahead. Raises `ValidationError` in words."""
     if starts_at is None:
         return now
     if starts_at <= now:

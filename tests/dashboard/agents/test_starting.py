@@ -1,0 +1,165 @@
+"""Which version the form of a policy starts from, what it says of it, and what saving it unchanged does."""
+
+import re
+from datetime import timedelta
+from html import unescape
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from dashboard.agents.models import Policy, PolicyActivation, PolicyVersion
+from dashboard.agents.selectors import policy_version_active
+from dashboard.agents.services import policy_create
+from dashboard.agents.starting import asked_version, start_of
+from dashboard.agents.versioning import version_activate
+from dashboard.backtests.services import backtest_create
+
+pytestmark = pytest.mark.django_db
+
+INLINE = {"versions-TOTAL_FORMS": "0", "versions-INITIAL_FORMS": "0"}
+
+
+@pytest.fixture
+def wide(project) -> Policy:
+    return policy_create(project=project, name="wide", limits={"max_continuations": 1}).policy
+
+
+@pytest.fixture
+def draft(wide) -> PolicyVersion:
+    return policy_create(project=wide.project, name="wide", limits={"max_continuations": 5}, activate=False)
+
+
+def opened(client: Client, policy: Policy, query: str = "") -> tuple[str, dict[str, Any]]:
+    """The page, and what its form would send as it stands."""
+    answer = client.get(reverse("admin:agents_policy_change", args=[policy.pk]) + query)
+    form = answer.context["adminform"].form
+    sent = {field.name: field.value() for field in form if field.value() not in (None, [])}
+    html = unescape(answer.content.decode())
+    hidden = re.search(r'name="start" value="(\d+)"', html)
+    assert hidden, "the form does not say where it started"
+    return re.sub(r"\s+", " ", html), {**sent, "why": "As tried.", "start": hidden[1], **INLINE}
+
+
+def saved(client: Client, policy: Policy, sent: dict[str, Any]) -> list[str]:
+    answer = client.post(reverse("admin:agents_policy_change", args=[policy.pk]), sent, follow=True)
+    errors = answer.context.get("errors")
+    assert not errors, errors
+    return [str(message) for message in answer.context["messages"]]
+
+
+def active(policy: Policy) -> int:
+    version = policy_version_active(policy=policy)
+    assert version is not None
+    return version.version
+
+
+def test_a_draft_that_is_saved_as_it_is_begins_to_count(admin_client: Client, wide: Policy, draft: PolicyVersion):
+    html, sent = opened(admin_client, wide)
+    assert "The fields start from v2, a draft, which counts nowhere; v1 counts now." in html
+    assert (sent["max_continuations"], sent["counts"]) == (5, "draft")
+    assert saved(admin_client, wide, sent) == ["Nothing has changed: version 2 of “wide” stays as it is."]
+    assert active(wide) == 1
+    told = saved(admin_client, wide, {**sent, "counts": "now"})
+    assert told == ["Version 2 of “wide” counts from now on."]
+    made = PolicyActivation.objects.get(version=draft)
+    assert (active(wide), made.why, made.created_by.is_superuser) == (2, "As tried.", True)
+    assert PolicyVersion.objects.count() == 2
+    html, sent = opened(admin_client, wide)
+    assert "The fields start from v2, which counts now." in html
+    assert saved(admin_client, wide, sent) == ["Nothing has changed: version 2 of “wide” counts already."]
+
+
+def test_a_draft_that_is_saved_as_it_is_is_scheduled(admin_client: Client, wide: Policy, draft: PolicyVersion):
+    _, sent = opened(admin_client, wide)
+    moment = timezone.now() + timedelta(hours=2)
+    soon = f"{moment:%Y-%m-%dT%H:%M}"
+    (told,) = saved(admin_client, wide, {**sent, "counts": "later", "starts_at": soon})
+    assert told == f"Version 2 of “wide” counts from {moment:%Y-%m-%d %H:%M} UTC on."
+    html, sent = opened(admin_client, wide)
+    assert sent["start"] == "1"
+    assert f"v2 counts from {moment:%Y-%m-%d %H:%M} UTC on." in html
+    asked, _ = opened(admin_client, wide, "?start=2")
+    assert "The fields start from v2, which does not count yet; v1 counts now." in asked
+
+
+def test_a_moment_that_has_passed_is_answered_at_its_field(admin_client: Client, wide: Policy):
+    _, sent = opened(admin_client, wide)
+    late = {**sent, "max_continuations": "2", "counts": "later", "starts_at": "2020-01-01T12:00"}
+    answer = admin_client.post(reverse("admin:agents_policy_change", args=[wide.pk]), late)
+    assert "Schedule a moment in the future" in answer.content.decode()
+    assert PolicyVersion.objects.count() == 1
+
+
+def test_a_draft_that_was_tried_counts_as_a_version_that_carries_it(
+    admin_client: Client, wide: Policy, draft: PolicyVersion, django_capture_on_commit_callbacks
+):
+    backtest = backtest_create(
+        project=wide.project, policy={"limits": {"max_continuations": 5}}, filter={}, stands_for=wide
+    )
+    _, sent = opened(admin_client, wide)
+    (told,) = saved(admin_client, wide, {**sent, "counts": "now", "backtest": str(backtest.pk)})
+    assert told.startswith("This is version 3 of “wide”, with a backtest that has not begun")
+    assert told.endswith(". It counts from now on.")
+    assert (active(wide), PolicyVersion.objects.get(version=3).backtest) == (3, backtest)
+
+
+def test_what_was_rolled_back_is_not_filled_in_again(admin_client: Client, wide: Policy, draft: PolicyVersion):
+    version_activate(version=draft, why="wider")
+    version_activate(version=wide.versions.get(version=1), why="too dear")
+    html, sent = opened(admin_client, wide)
+    assert "The fields start from v1, which counts now." in html
+    assert (sent["max_continuations"], sent["counts"]) == (1, "now")
+    (told,) = saved(admin_client, wide, {**sent, "max_steps": "7"})
+    assert "version 3" in told
+    third = policy_version_active(policy=wide)
+    assert third is not None
+    assert third.limits == {"max_continuations": 1, "max_steps": 7}
+    asked, sent = opened(admin_client, wide, "?start=2")
+    assert "The fields start from v2, which counts no more; v3 counts now." in asked
+    assert (sent["max_continuations"], sent["counts"]) == (5, "draft")
+
+
+def test_a_draft_that_was_overtaken_is_offered_and_not_filled_in(admin_client: Client, wide: Policy):
+    second = policy_create(project=wide.project, name="wide", limits={"max_continuations": 3})
+    policy_create(project=wide.project, name="wide", limits={"max_continuations": 9}, activate=False)
+    version_activate(version=wide.versions.get(version=1), why="back")
+    html, sent = opened(admin_client, wide)
+    assert sent["max_continuations"] == 1
+    assert '<a href="?start=3">Start from v3, a newer draft</a>' in html
+    assert second.version == 2
+    asked, sent = opened(admin_client, wide, "?start=3")
+    assert sent["max_continuations"] == 9
+    assert '<a href="?start=1">Start from v1, which counts</a>' in asked
+
+
+def test_a_form_starts_where_it_did_though_another_version_came_in_between(
+    admin_client: Client, wide: Policy, draft: PolicyVersion
+):
+    _, sent = opened(admin_client, wide)
+    policy_create(project=wide.project, name="wide", limits={"max_continuations": 7})
+    assert saved(admin_client, wide, {**sent, "counts": "now"}) == ["Version 2 of “wide” counts from now on."]
+
+
+def test_of_a_policy_of_drafts_the_newest_is_filled_in(project):
+    for continuations in (1, 2):
+        policy = policy_create(
+            project=project, name="new", limits={"max_continuations": continuations}, activate=False
+        ).policy
+    start = start_of(policy)
+    assert start is not None
+    assert start.words == "The fields start from v2, a draft, which counts nowhere; nothing of this policy counts yet."
+    assert start.offered == ()
+    assert start_of(Policy.objects.create(project=project, name="empty")) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "number"), [("2", 2), ("", None), (None, None), ("-2", None), ("²", None), ("9" * 9, None), ("x", None)]
+)
+def test_only_a_number_names_a_version(text: str | None, number: int | None, wide: Policy):
+    assert asked_version(text) == number
+    found = start_of(wide, asked=number)
+    assert found is not None
+    assert found.version.version == 1
