@@ -1,4 +1,4 @@
-"""What is tried: a policy's latest words, or the defaults, with some limits in their place. And on which turns."""
+"""What is tried: what a policy says now, or the defaults, with some limits in their place. And on which turns."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -13,7 +13,7 @@ from agentcore.reasons import TurnStatus
 from dashboard.agents.limit_fields import LIMIT_FIELDS
 from dashboard.agents.models import Policy, Project
 from dashboard.agents.policies import POLICY_FIELDS
-from dashboard.agents.selectors import policy_get, policy_list, policy_version_latest
+from dashboard.agents.selectors import policy_get, policy_list, policy_version_standing, policy_versions_active
 from dashboard.backtests.selectors import turns_where, words_of_turns
 from dashboard.backtests.services import MOST_TOKENS
 from dashboard.turns.filters import TimelineFilters
@@ -21,6 +21,7 @@ from dashboard.turns.models import UNFINISHED
 
 DEFAULTS, ANY, ITS_OWN = "", "", ":own"
 DAYS = (1, 7, 30, 90)
+DRAFTS_ONLY = " (its newest draft: nothing of it counts yet)"
 #: Limits that stand on the page; a policy says the others.
 OFFERED = ("max_continuations", "max_total_completion_tokens")
 
@@ -34,7 +35,9 @@ class DraftForm(forms.Form):
     def __init__(self, project: Project, data: Mapping[str, Any] | None) -> None:
         super().__init__(data, auto_id="draft_%s")
         self.project = project
-        names = [(policy.name, policy.name) for policy in policy_list(project=project)]
+        policies = list(policy_list(project=project))
+        counting = policy_versions_active(policy.pk for policy in policies)
+        names = [(policy.name, policy.name + ("" if policy.pk in counting else DRAFTS_ONLY)) for policy in policies]
         choice = self.fields["policy"]
         assert isinstance(choice, forms.ChoiceField), "declared above"
         choice.choices = [(DEFAULTS, "the default limits"), *names]
@@ -67,7 +70,7 @@ class DraftForm(forms.Form):
             policy = policy_get(project=self.project, name=name)
         except Policy.DoesNotExist as error:
             raise ValidationError("Choose one of the policies; this one is not there any more.") from error
-        version = policy_version_latest(policy=policy)
+        version = policy_version_standing(policy=policy)
         if version is None:
             raise ValidationError(f"“{policy}” says nothing yet; write its first version under Policies.")
         return {field: getattr(version, field) for field in POLICY_FIELDS}

@@ -10,7 +10,8 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from dashboard.accounts.models import User
-from dashboard.agents.selectors import policy_list, project_default
+from dashboard.agents.models import PolicyVersion
+from dashboard.agents.selectors import policy_list, policy_version_active, project_default
 from dashboard.backtests.curve_chart import charts_of
 from dashboard.backtests.lengths import ASKED, ENOUGH, MOST, estimate_of
 from dashboard.backtests.selectors import turns_asked
@@ -78,6 +79,13 @@ def keep(request: HttpRequest) -> HttpResponse:
     except ValidationError as error:
         messages.error(request, " ".join(error.messages))
         return redirect(address)
-    words = f"Kept as a draft: version {version.version} of “{version.policy.name}”. Try it, then have it count."
-    messages.success(request, words)
+    messages.success(request, _kept(version))
     return redirect("policies:version", version.pk)
+
+
+def _kept(version: PolicyVersion) -> str:
+    """What became of the number, and where the other words of the draft come from."""
+    base = policy_version_active(policy=version.policy)
+    rest = f" It says all else as version {base.version} does, which counts." if base else ""
+    said = f"Kept as a draft: version {version.version} of “{version.policy.name}”.{rest}"
+    return f"{said} Try it, then have it count."

@@ -10,7 +10,7 @@ from django.utils import timezone
 from dashboard.accounts.models import User
 from dashboard.agents.models import Policy, PolicyVersion, Project
 from dashboard.agents.policies import POLICY_FIELDS
-from dashboard.agents.selectors import policy_version_latest
+from dashboard.agents.selectors import policy_version_standing
 from dashboard.agents.services import policy_create, policy_said
 from dashboard.backtests.models import Backtest
 
@@ -59,11 +59,11 @@ def limit_keep(
     *, project: Project, name: str, tokens: int, why: str = "", created_by: User | None = None
 ) -> PolicyVersion:
     """A draft of a policy of this name whose answers may take so many tokens in all; of one that is there the next
-    version, which says everything else as the last one did."""
+    version, which says everything else as what counts of it does."""
     if not name:
         raise ValidationError("Give the policy a name; the name of one that exists makes its next version.")
-    latest = policy_version_latest(policy=Policy.objects.filter(project=project, name=name).first())
-    said = {field: getattr(latest, field) for field in POLICY_FIELDS} if latest else {}
+    base = policy_version_standing(policy=Policy.objects.filter(project=project, name=name).first())
+    said = {field: getattr(base, field) for field in POLICY_FIELDS} if base else {}
     limits = {**(said.get("limits") or {}), "max_total_completion_tokens": tokens}
     about: dict[str, Any] = {"created_by": created_by, "why": why, "activate": False}
     return policy_create(project=project, name=name, **about, **{**said, "limits": limits})

@@ -9,6 +9,7 @@ from django.test import Client
 from dashboard.agents.models import PolicyVersion
 from dashboard.agents.selectors import policy_version_active, project_default
 from dashboard.agents.services import policy_create
+from dashboard.agents.versioning import version_activate
 from dashboard.backtests.lengths import estimate_of
 from dashboard.backtests.sweep_map import cell_of, map_of, sample_of
 from dashboard.bench.told import copy_turns
@@ -64,6 +65,18 @@ def test_what_suffices_becomes_a_version_that_keeps_the_rest(browser: Client):
     assert active.version == 1
     nameless = browser.post("/backtests/limits/keep", {"name": "", "query": ""})
     assert "Give the policy a name" in str(list(get_messages(nameless.wsgi_request))[-1])
+
+
+def test_what_was_rolled_back_is_no_part_of_the_draft(browser: Client):
+    make_lengths()
+    project = project_default()
+    first = policy_create(project=project, name="chat", limits={"max_continuations": 7})
+    policy_create(project=project, name="chat", limits={"max_continuations": 2, "max_steps": 1})
+    version_activate(version=first, why="too tight")
+    answer = browser.post("/backtests/limits/keep", {"name": "chat", "query": ""})
+    (told,) = get_messages(answer.wsgi_request)
+    assert "version 3 of “chat”. It says all else as version 1 does, which counts." in str(told)
+    assert PolicyVersion.objects.get(version=3).limits == {"max_continuations": 7, "max_total_completion_tokens": 950}
 
 
 def test_the_map_counts_every_turn_in_every_cell_and_leads_to_them(browser: Client):

@@ -3,6 +3,7 @@ from django.test import Client
 
 from dashboard.agents.selectors import project_default
 from dashboard.agents.services import policy_create
+from dashboard.agents.versioning import version_activate
 from dashboard.backtests import working
 from dashboard.backtests.models import Backtest
 from tests.dashboard.driving import Play
@@ -25,6 +26,24 @@ def test_a_policy_is_tried_over_what_the_timeline_shows(browser: Client, play: P
     assert "hx-trigger" not in shown.split('id="backtest"')[1].split(">")[0]
     assert "1 of 1 turns" in shown.replace("</b>", "")
     assert str(turn.id) in page(browser, started["Location"], **{"HX-Request": "true"}) or stored.flipped == 0
+
+
+def test_what_is_tried_of_a_policy_is_what_counts(browser: Client):
+    project = project_default()
+    first = policy_create(project=project, name="wide", limits={"max_continuations": 1})
+    policy_create(project=project, name="wide", limits={"max_continuations": 5})
+    version_activate(version=first, why="too dear")
+    assert "what counts of it" in page(browser, "/backtests/new")
+    browser.post("/backtests/new", {"policy": "wide", "query": ""})
+    policy_create(project=project, name="new", limits={"max_continuations": 2}, activate=False)
+    html = page(browser, "/backtests/new")
+    assert ">wide</option>" in html
+    assert ">new (its newest draft: nothing of it counts yet)</option>" in html
+    browser.post("/backtests/new", {"policy": "new", "query": ""})
+    assert [backtest.policy["limits"] for backtest in Backtest.objects.order_by("id")] == [
+        {"max_continuations": 1},
+        {"max_continuations": 2},
+    ]
 
 
 def test_without_a_policy_the_default_limits_are_tried(browser: Client):
