@@ -1,10 +1,10 @@
 """Reads of projects' connections, policies and agents. What is not there raises the model's `DoesNotExist`."""
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
-from django.db.models import Q, QuerySet
+from django.db.models import Max, Q, QuerySet
 from django.utils import timezone
 
 from dashboard.agents.models import (
@@ -18,6 +18,7 @@ from dashboard.agents.models import (
 )
 
 DEFAULT_PROJECT = "default"
+INSTANT = timedelta(microseconds=1)  #: the least by which the database tells two moments apart
 
 
 def project_default() -> Project:
@@ -82,6 +83,17 @@ def policy_versions_active(policies: Iterable[UUID], *, at: datetime | None = No
     )
     rows = standing.order_by("policy_id", "-starts_at", "-created_at", "-id").distinct("policy_id")
     return {row.policy_id: row.version for row in rows.select_related("version__policy")}
+
+
+def start_now(*, policy_id: UUID) -> datetime:
+    """The moment from which a version counts that is activated now, later than all that has started.
+
+    Only for who holds the policy's row: else another may start in between.
+    """
+    now = timezone.now()
+    started = PolicyActivation.objects.filter(policy=policy_id, withdrawn_at=None, starts_at__lte=now)
+    last = started.aggregate(last=Max("starts_at"))["last"]
+    return now if last is None else max(now, last + INSTANT)
 
 
 def activations_of(policy: Policy) -> QuerySet[PolicyActivation]:

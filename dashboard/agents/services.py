@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Any
 
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, models, transaction
-from django.utils import timezone
 
 from dashboard.agents import policy_validation
 from dashboard.agents.auditing import reason
 from dashboard.agents.criteria import criteria_clean
 from dashboard.agents.models import Agent, Connection, Policy, PolicyActivation, PolicyVersion, Project
+from dashboard.agents.selectors import start_now
 
 if TYPE_CHECKING:
     from dashboard.accounts.models import User
@@ -134,8 +134,8 @@ def policy_create(
     about = {"created_by": created_by, "why": reason(why)}
     version = PolicyVersion.objects.create(policy=policy, version=latest + 1, backtest=backtest, **about, **said)
     if activate:
-        now = timezone.now()
-        PolicyActivation.objects.create(policy=policy, version=version, starts_at=now, **about)
+        starts_at = start_now(policy_id=policy.pk)
+        PolicyActivation.objects.create(policy=policy, version=version, starts_at=starts_at, **about)
     return version
 
 

@@ -75,10 +75,11 @@ def version_activate(
     evidence: Mapping[str, Any] | None = None,
 ) -> PolicyActivation:
     """Have a version count from now on, or from `starts_at`. An earlier version: this is how one rolls back."""
-    now = timezone.now()
-    starts = start_clean(starts_at, now)
     with transaction.atomic():
         Policy.objects.select_for_update().get(pk=version.policy_id)
+        # Only now: who waited for another activation comes after it.
+        now = selectors.start_now(policy_id=version.policy_id)
+        starts = start_clean(starts_at, now)
         if starts_at is None and selectors.policy_version_active(policy=version.policy, at=now) == version:
             raise ValidationError(f"{version} counts already.")
         return PolicyActivation.objects.create(

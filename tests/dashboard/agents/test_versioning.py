@@ -1,5 +1,6 @@
 """Which version counts since when, where a policy counts, and that nobody can rewrite who said so."""
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
@@ -12,9 +13,10 @@ from dashboard.accounts.models import User
 from dashboard.agents import selectors, versioning
 from dashboard.agents.auditing import on_behalf
 from dashboard.agents.layering import standing_for
-from dashboard.agents.models import Agent, Connection, PolicyActivation, PolicyVersion, Project
+from dashboard.agents.models import Agent, Connection, Policy, PolicyActivation, PolicyVersion, Project
 from dashboard.agents.resolving import Level
 from dashboard.agents.services import agent_create, policy_create
+from tests.dashboard.website import until
 
 pytestmark = pytest.mark.django_db
 
@@ -49,6 +51,47 @@ def test_a_draft_counts_once_it_is_activated_and_an_earlier_version_by_rolling_b
 def test_what_counts_already_is_not_activated_again(two):
     with pytest.raises(ValidationError, match="wide v1 counts already"):
         versioning.version_activate(version=two[0])
+
+
+@pytest.mark.django_db(transaction=True)
+def test_who_waited_for_another_activation_comes_after_it(two: tuple[PolicyVersion, PolicyVersion]):
+    """Two people at once: the one who is told last that his version counts is the one whose version does."""
+    first, second = two
+    third = policy_create(project=first.policy.project, name="wide", limits={"max_steps": 3}, activate=False)
+    with ThreadPoolExecutor(1) as other:
+        with transaction.atomic():
+            Policy.objects.select_for_update().get(pk=first.policy_id)
+            told = other.submit(_activated, second)
+            until(_somebody_waits)
+            versioning.version_activate(version=third)
+        told.result(timeout=30)
+    assert counts(first) == second
+    starts = [(row.version.version, row.starts_at) for row in selectors.activations_of(first.policy)]
+    assert [number for number, _ in starts] == [2, 3, 1]
+
+
+def _activated(version: PolicyVersion) -> None:
+    try:
+        versioning.version_activate(version=version)
+    finally:
+        database.close()
+
+
+def _somebody_waits() -> bool:
+    with database.cursor() as cursor:
+        cursor.execute(
+            "SELECT EXISTS (SELECT FROM pg_locks l JOIN pg_stat_activity a USING (pid)"
+            " WHERE NOT l.granted AND a.datname = current_database())"
+        )
+        return cursor.fetchone() == (True,)
+
+
+def test_what_starts_now_starts_after_all_that_has_started(two: tuple[PolicyVersion, PolicyVersion]):
+    first, second = two
+    moment = selectors.activations_of(first.policy)[0].starts_at
+    assert selectors.start_now(policy_id=first.policy_id) > moment
+    PolicyActivation.objects.create(policy=first.policy, version=second, starts_at=moment + timedelta(days=1))
+    assert selectors.start_now(policy_id=first.policy_id) < moment + timedelta(days=1)
 
 
 def test_a_schedule_counts_from_its_moment_and_can_be_withdrawn_before(two, ann):
