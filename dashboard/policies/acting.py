@@ -20,6 +20,7 @@ from dashboard.policies.filing import MAX_FILE, as_file, taken_in
 from dashboard.turns.fields import storable_text
 
 CHANGE = "agents.change_policy"
+MOMENT = "%Y-%m-%dT%H:%M"
 MODELS_PLACE, PROVIDER_PLACE, SITE_PLACE = "model", "provider", "site"
 
 
@@ -39,14 +40,15 @@ def changing(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
     return guarded
 
 
-def _done(request: HttpRequest, act: Callable[[], object], words: str) -> None:
+def _done(request: HttpRequest, act: Callable[[], object], words: str = "") -> None:
+    """Do it, and say so: in these words, or in those that `act` gives back."""
     try:
-        act()
+        found = act()
     except ValidationError as error:
         for sentence in error.messages:
             messages.error(request, sentence)
     else:
-        messages.success(request, words)
+        messages.success(request, words or str(found))
 
 
 def _by(request: HttpRequest) -> User:
@@ -63,11 +65,12 @@ def activate(request: HttpRequest, version_id: UUID) -> HttpResponse:
     version = agents.policy_version_by_id(version_id)
     asked = request.POST.get("starts_at", "")
 
-    def act() -> None:
+    def act() -> str:
         starts_at = _moment(asked) if asked else None
         versioning.version_activate(version=version, by=_by(request), why=_said_why(request), starts_at=starts_at)
+        return f"{version} counts {f'from {starts_at:{MOMENT}} UTC' if starts_at else 'from now on'}."
 
-    _done(request, act, f"{version} counts {f'from {asked} UTC' if asked else 'from now on'}.")
+    _done(request, act)
     return redirect("policies:show", version.policy_id)
 
 
@@ -82,7 +85,10 @@ def _moment(text: str) -> datetime:
         moment = datetime.fromisoformat(text)
     except ValueError as error:
         raise ValidationError(f"“{text[:40]}” is not a moment such as 2026-01-31T12:00.") from error
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    try:
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except OverflowError as error:
+        raise ValidationError(f"“{text[:40]}” is too far away.") from error
 
 
 @changing

@@ -1,5 +1,6 @@
 """What may be done to policies on their pages, and by whom."""
 
+import datetime as dt
 import json
 from datetime import timedelta
 from html import unescape
@@ -61,6 +62,17 @@ def test_a_schedule_is_shown_and_withdrawn(anns: Client, two):
     planned = PolicyActivation.objects.get(why="tonight")
     assert "withdrew the schedule of v1" in acted(anns, "withdraw", planned.pk)
     assert "not a moment such as" in acted(anns, "activate", first.pk, why="x", starts_at="soon")
+
+
+def test_a_moment_elsewhere_is_told_in_utc(anns: Client, two):
+    moment = timezone.now().replace(microsecond=0) + timedelta(hours=9)
+    there = moment.astimezone(dt.timezone(timedelta(hours=2))).isoformat()
+    assert there.endswith("+02:00")
+    html = acted(anns, "activate", two[0].pk, why="tonight", starts_at=there)
+    assert f"wide v1 counts from {moment:%Y-%m-%dT%H:%M} UTC." in html
+    assert PolicyActivation.objects.get(why="tonight").starts_at == moment
+    assert "too far away" in acted(anns, "activate", two[0].pk, why="x", starts_at="0001-01-01T00:00+02:00")
+    assert "moment in the future" in acted(anns, "activate", two[0].pk, why="x", starts_at="0001-01-01T00:00")
 
 
 def test_any_two_versions_are_compared(browser: Client, two):
