@@ -126,6 +126,8 @@ def policy_attach(
         provider_valid(provider)
     place = {"project": project, "connection": connection, "model": model.strip(), "provider": provider}
     with on_behalf(by, why), transaction.atomic():
+        # One at a time, also where nothing is attached yet: there is no row of the place to hold then.
+        Project.objects.select_for_update(no_key=True).get(pk=project.pk)
         attachment = PolicyAttachment.objects.select_for_update().filter(**place).first() or PolicyAttachment(**place)
         attachment.policy = policy
         attachment.full_clean()

@@ -8,7 +8,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from dashboard.agents.auditing import reason
-from dashboard.agents.models import PolicyActivation, PolicyVersion
+from dashboard.agents.models import Policy, PolicyActivation, PolicyVersion
 from dashboard.agents.selectors import policy_version_active
 from dashboard.agents.versioning import version_activate
 from dashboard.policies.models import Shadow
@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from dashboard.accounts.models import User
 
 
+@transaction.atomic
 def shadow_start(*, version: PolicyVersion, by: "User | None" = None, why: str = "") -> Shadow:
     """Judge a version beside what counts, from now on."""
+    Policy.objects.select_for_update().get(pk=version.policy_id)  # what is asked next stays so until it has begun
     if policy_version_active(policy=version.policy) == version:
         raise ValidationError(f"{version} counts already; a shadow is for a version that does not.")
     if Shadow.objects.filter(version=version, ended_at=None).exists():

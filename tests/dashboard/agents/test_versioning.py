@@ -1,6 +1,5 @@
 """Which version counts since when, where a policy counts, and that nobody can rewrite who said so."""
 
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
@@ -16,7 +15,7 @@ from dashboard.agents.layering import standing_for
 from dashboard.agents.models import Agent, Connection, Policy, PolicyActivation, PolicyVersion, Project
 from dashboard.agents.resolving import Level
 from dashboard.agents.services import agent_create, policy_create
-from tests.dashboard.website import until
+from tests.dashboard.racing import at_once
 
 pytestmark = pytest.mark.django_db
 
@@ -58,32 +57,14 @@ def test_who_waited_for_another_activation_comes_after_it(two: tuple[PolicyVersi
     """Two people at once: the one who is told last that his version counts is the one whose version does."""
     first, second = two
     third = policy_create(project=first.policy.project, name="wide", limits={"max_steps": 3}, activate=False)
-    with ThreadPoolExecutor(1) as other:
-        with transaction.atomic():
-            Policy.objects.select_for_update().get(pk=first.policy_id)
-            told = other.submit(_activated, second)
-            until(_somebody_waits)
-            versioning.version_activate(version=third)
-        told.result(timeout=30)
+    at_once(
+        lambda: Policy.objects.select_for_update().get(pk=first.policy_id),
+        lambda: versioning.version_activate(version=second),
+        then=lambda: versioning.version_activate(version=third),
+    )
     assert counts(first) == second
     starts = [(row.version.version, row.starts_at) for row in selectors.activations_of(first.policy)]
     assert [number for number, _ in starts] == [2, 3, 1]
-
-
-def _activated(version: PolicyVersion) -> None:
-    try:
-        versioning.version_activate(version=version)
-    finally:
-        database.close()
-
-
-def _somebody_waits() -> bool:
-    with database.cursor() as cursor:
-        cursor.execute(
-            "SELECT EXISTS (SELECT FROM pg_locks l JOIN pg_stat_activity a USING (pid)"
-            " WHERE NOT l.granted AND a.datname = current_database())"
-        )
-        return cursor.fetchone() == (True,)
 
 
 def test_what_starts_now_starts_after_all_that_has_started(two: tuple[PolicyVersion, PolicyVersion]):
@@ -223,3 +204,14 @@ def test_one_policy_counts_in_a_place_and_places_are_whole(project, connection, 
         versioning.policy_attach(project=project, policy=policy, provider="nobody")
     versioning.policy_detach(attachment=first, by=ann)
     assert not selectors.attachment_list(project=project)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_two_who_attach_at_once_the_later_stands(project: Project, two, ann: User):
+    wide, other = two[0].policy, limits_at(project, "other", max_steps=4).policy
+    made = at_once(
+        lambda: versioning.policy_attach(project=project, policy=wide),
+        lambda: versioning.policy_attach(project=project, policy=other, by=ann, why="better"),
+    )
+    assert [(row.pk, row.policy) for row in selectors.attachment_list(project=project)] == [(made.pk, other)]
+    assert made.changes.latest("pgh_id").pgh_context == {"by": "ann", "why": "better"}

@@ -22,6 +22,7 @@ from dashboard.turns.history import recording_of
 from dashboard.turns.ids import first_id_at
 from tests.dashboard.driving import Play
 from tests.dashboard.pages import page
+from tests.dashboard.racing import at_once
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -173,3 +174,10 @@ def test_what_counts_already_and_what_is_shadowed_already_is_refused(tight: Poli
     services.shadow_stop(shadow=shadow)
     with pytest.raises(ValidationError, match="ended already"):
         services.shadow_stop(shadow=shadow)
+
+
+def test_of_two_who_begin_the_same_shadow_at_once_one_is_told_that_it_runs(tight: PolicyVersion, ann: User):
+    begin = lambda: services.shadow_start(version=tight, by=ann)  # noqa: E731
+    with pytest.raises(ValidationError, match="wide v2 runs in the shadow already"):
+        at_once(begin, begin)
+    assert Shadow.objects.count() == 1
