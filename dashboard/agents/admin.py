@@ -18,9 +18,9 @@ from dashboard.agents.auditing import on_behalf
 from dashboard.agents.forms import AgentForm, ConnectionForm
 from dashboard.agents.limit_fields import LIMIT_FIELDS, RETENTION_FIELDS
 from dashboard.agents.models import Agent, Connection, Policy, PolicyActivation, PolicyVersion
-from dashboard.agents.policies import fitting_warnings, policy_warnings
 from dashboard.agents.policy_forms import PolicyForm, said_by
 from dashboard.agents.policy_validation import HANDLING_KEYS
+from dashboard.agents.reach import version_warnings
 from dashboard.agents.starting import asked_version
 from dashboard.backtests.words import in_words
 
@@ -170,8 +170,7 @@ class PolicyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
                 messages.error(request, sentence)
             return
         obj.pk = version.policy_id
-        under = selectors.agents_under(policy=version.policy)
-        for warning in [*policy_warnings(version), *fitting_warnings(version, under)]:
+        for warning in version_warnings(version):
             messages.warning(request, warning)
 
     def _saved(self, request: HttpRequest, obj: Policy, form: PolicyForm) -> PolicyVersion:

@@ -1,11 +1,12 @@
 """Whose words an agent's next turn runs under, and the policy they make together."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from agentcore.policy import Policy
 from dashboard.agents.models import Agent, PolicyAttachment, PolicyVersion
@@ -32,21 +33,33 @@ class Standing:
 def standing_for(agent: Agent, overrides: Mapping[str, Any], *, at: datetime | None = None) -> Standing:
     """What counts for a turn of this agent that starts now, or started `at` that moment, under clean overrides."""
     model = overrides.get("model") or agent.model
-    places = _places(agent, model)
+    places = list(_places(agent))
     of = {agent.policy_id, *(place.policy_id for place in places)} - {None}
     versions = policy_versions_active((policy for policy in of if policy is not None), at=at)
     own = versions.get(agent.policy_id) if agent.policy_id else None
-    layers = [
-        *([Layer(Level.TURN, overrides)] if said_of(overrides) else []),
-        *([layer_of(own, Level.AGENT, agent.name)] if own else []),
-        *(
-            layer_of(version, _level(place), place.place)
-            for place in places
-            if (version := versions.get(place.policy_id)) is not None
-        ),
-    ]
-    resolved = resolve(layers)
+    near = [Layer(Level.TURN, overrides)] if said_of(overrides) else []
+    resolved = resolve([*near, *layers_of(agent, model, places, versions)])
     return Standing(overridden(draft_policy(resolved.said), overrides), resolved, own)
+
+
+def layers_of(
+    agent: Agent, model: str, places: Iterable[PolicyAttachment], versions: Mapping[UUID, PolicyVersion]
+) -> Iterator[Layer]:
+    """What speaks for an agent that asks this model, nearest first: its own policy, then what is attached there.
+
+    `places`: of its project, at least those at hand there; `versions`: what counts, by policy.
+    """
+    if agent.policy_id is not None and agent.policy_id in versions:
+        yield layer_of(versions[agent.policy_id], Level.AGENT, agent.name)
+    for place in sorted(places, key=lambda place: list(Level).index(_level(place))):
+        if place.policy_id in versions and _counts_for(place, agent, model):
+            yield layer_of(versions[place.policy_id], _level(place), place.place)
+
+
+def _counts_for(place: PolicyAttachment, agent: Agent, model: str) -> bool:
+    if place.connection_id is not None:
+        return (place.connection_id, place.model) == (agent.connection_id, model)
+    return place.provider in ("", agent.connection.provider)
 
 
 def tried(
@@ -86,12 +99,10 @@ def layer_of(version: PolicyVersion, level: Level, of: str) -> Layer:
     return Layer(level, said, of, version.policy.name, version.version, str(version.pk))
 
 
-def _places(agent: Agent, model: str) -> list[PolicyAttachment]:
-    """What is attached where the agent's calls go, nearest first."""
-    connection = agent.connection
-    there = Q(connection=connection, model=model) | Q(connection=None, provider__in=("", connection.provider))
-    rows = PolicyAttachment.objects.filter(there, project=agent.project_id).select_related("connection")
-    return sorted(rows, key=lambda row: list(Level).index(_level(row)))
+def _places(agent: Agent) -> QuerySet[PolicyAttachment]:
+    """What is attached to the agent's connection, or to more than one."""
+    there = Q(connection=agent.connection_id) | Q(connection=None)
+    return PolicyAttachment.objects.filter(there, project=agent.project_id).select_related("connection")
 
 
 def _level(place: PolicyAttachment) -> Level:

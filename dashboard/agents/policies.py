@@ -1,6 +1,6 @@
 """From a stored policy and a turn's overrides to the core's `Policy`."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +9,7 @@ from agentcore.policy import CriterionSpec, EnvelopeRules, Limits, OnTruncation,
 from agentcore.reasons import NormalizedStopReason
 from agentcore.serial import policy_from_json
 from dashboard.agents.criteria import criteria_faults, criterion_of
-from dashboard.agents.models import Agent, PolicyVersion
+from dashboard.agents.models import PolicyVersion
 from dashboard.agents.policy_validation import error_policy_warning
 from dashboard.agents.repairing import repaired
 from dashboard.agents.schemas import violations
@@ -18,10 +18,6 @@ from dashboard.agents.schemas import violations
 POLICY_FIELDS = (
     "limits", "error_policy", "envelope", "tool_calls_on_truncation", "finish_reasons", "criteria", "retention",
 )  # fmt: skip
-
-
-#: Limits that one answer alone must fit into.
-TOTALS = ("max_total_completion_tokens", "max_total_tokens")
 
 
 def policy_for(version: PolicyVersion | None, overrides: Mapping[str, Any]) -> Policy:
@@ -92,36 +88,6 @@ def policy_warnings(version: PolicyVersion) -> list[str]:
     """What a version says that surely is not meant, or that does not work any more, in sentences."""
     warning = error_policy_warning(version.error_policy)
     return [*([warning] if warning else []), *criteria_faults(policy_for(version, {}))]
-
-
-def fitting_warnings(version: PolicyVersion, agents: Iterable[Agent]) -> list[str]:
-    """Where a version does not fit the agents that run under it, which have their connections at hand."""
-    known = list(agents)
-    return [*_total_warnings(version, known), *_ceiling_warnings(version, known)]
-
-
-def _total_warnings(version: PolicyVersion, agents: Sequence[Agent]) -> Iterator[str]:
-    """A total less than one answer: nothing of that is ever continued."""
-    greedy = max(agents, key=lambda agent: agent.max_tokens, default=None)
-    for name in TOTALS:
-        total = version.limits.get(name)
-        if greedy is not None and total is not None and total < greedy.max_tokens:
-            yield (
-                f"{name} is {total:,}, less than one answer of the agent “{greedy.name}”, which may have "
-                f"{greedy.max_tokens:,} tokens; allow at least that, or lower its max_tokens."
-            )
-
-
-def _ceiling_warnings(version: PolicyVersion, agents: Sequence[Agent]) -> Iterator[str]:
-    """A larger budget for a cut envelope above what the connection of an agent gives."""
-    multiplier = policy_for(version, {}).limits.truncation_budget_multiplier
-    for agent in agents:
-        ceiling = agent.connection.ceiling
-        if agent.envelope_schema is not None and ceiling is not None and agent.max_tokens * multiplier > ceiling:
-            yield (
-                f"The agent “{agent.name}” asks for {agent.max_tokens:,} tokens; {multiplier:g} times that is above "
-                f"the {ceiling:,} that “{agent.connection.name}” gives, so the retry of a cut answer stays there."
-            )
 
 
 def _able(policy: Policy) -> Policy:

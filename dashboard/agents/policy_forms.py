@@ -11,14 +11,15 @@ from django.utils import timezone
 from agentcore.error_policy import PRESETS, ErrorHandlingDecision
 from agentcore.policy import EnvelopeRules, OnTruncation, RecoveryPath
 from agentcore.reasons import NormalizedStopReason
-from dashboard.agents import policy_validation, selectors
+from dashboard.agents import policy_validation
 from dashboard.agents.auditing import MAX_WHY
 from dashboard.agents.criteria import criteria_clean
 from dashboard.agents.forms import belong_to_default_project
 from dashboard.agents.limit_fields import LIMIT_FIELDS, RETENTION_FIELDS, default_in_words, spec_key_of
 from dashboard.agents.models import Policy, PolicyVersion
-from dashboard.agents.policies import TOTALS, envelope_rules_of
+from dashboard.agents.policies import envelope_rules_of
 from dashboard.agents.policy_validation import HANDLING_KEYS, MAX_RETRIES, PRESETS_THAT_NEVER_RETRY, RECOVERIES, listed
+from dashboard.agents.reach import TOTALS, totals_too_small, unsaved
 from dashboard.agents.services import policy_said, same_words
 from dashboard.agents.starting import asked_version, start_of
 from dashboard.agents.versioning import start_clean
@@ -207,15 +208,9 @@ class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]
         """A total that one answer of an agent under this policy would use up is surely not meant."""
         if self.instance._state.adding:
             return
-        greedy = selectors.agents_under(policy=self.instance).order_by("-max_tokens").first()
-        for name in TOTALS:
-            total = cleaned.get(name)
-            if greedy is not None and isinstance(total, int) and total < greedy.max_tokens:
-                self.add_error(
-                    name,
-                    f"{total:,} is less than one answer of the agent “{greedy.name}”, which may have "
-                    f"{greedy.max_tokens:,} tokens; allow at least that, or lower its max_tokens.",
-                )
+        totals = {name: cleaned[name] for name in TOTALS if isinstance(cleaned.get(name), int)}
+        for name, words in totals_too_small(unsaved(self.instance, {"limits": totals})).items():
+            self.add_error(name, f"{totals[name]:,} is {words}")
 
     @property
     def faults_said(self) -> list[str]:

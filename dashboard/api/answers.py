@@ -75,6 +75,7 @@ class Activation(BaseModel):
     version: int
     starts_at: datetime
     why: str
+    warnings: list[str] = Field(description="As of the policy: above all, which agents it reaches and does not fit.")
 
 
 class PolicySource(BaseModel):

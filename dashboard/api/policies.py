@@ -2,8 +2,6 @@
 
 # ruff: noqa: ARG001 - every view is given its request
 
-from collections import defaultdict
-from collections.abc import Iterable
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
@@ -17,8 +15,9 @@ from agentcore.policy import Limits, OnTruncation
 from dashboard.accounts.roles import CHANGE_POLICY
 from dashboard.agents import selectors, services, versioning
 from dashboard.agents.limit_fields import RETENTION_FIELDS
-from dashboard.agents.models import Agent, PolicyVersion
-from dashboard.agents.policies import envelope_rules_of, fitting_warnings, policy_warnings
+from dashboard.agents.models import PolicyVersion
+from dashboard.agents.policies import envelope_rules_of
+from dashboard.agents.reach import Ground, version_warnings
 from dashboard.api import answers, bodies
 from dashboard.api.callers import caller, require
 from dashboard.api.named import named
@@ -38,7 +37,7 @@ def policy_create(request: HttpRequest, body: bodies.NewPolicy) -> Status[dict[s
         require(request, CHANGE_POLICY)
     said["backtest"] = _backtest(said.get("backtest"))
     version = services.policy_create(project=project, created_by=caller(request), **said)
-    return Status(201, shown(version, selectors.agents_under(policy=version.policy)))
+    return Status(201, shown(version))
 
 
 def _backtest(wanted: UUID | None) -> Backtest | None:
@@ -58,7 +57,7 @@ def policy_activate(request: HttpRequest, name: str, body: bodies.Activate) -> S
     starts_at = _aware(body.starts_at)
     made = versioning.version_activate(version=version, by=caller(request), why=body.why or "", starts_at=starts_at)
     told = {"policy": policy.name, "version": version.version, "starts_at": made.starts_at, "why": made.why}
-    return Status(201, told)
+    return Status(201, told | {"warnings": version_warnings(version)})
 
 
 def _aware(moment: datetime | None) -> datetime | None:
@@ -87,10 +86,8 @@ def agent_policy_sources(request: HttpRequest, name: str) -> list[dict[str, Any]
 def policy_list(request: HttpRequest) -> list[dict[str, Any]]:
     """The latest version of each, by name."""
     project = selectors.project_default()
-    under: dict[UUID | None, list[Agent]] = defaultdict(list)
-    for agent in selectors.agent_list(project=project).exclude(policy=None):
-        under[agent.policy_id].append(agent)
-    return [shown(version, under[version.policy_id]) for version in selectors.policy_version_list(project=project)]
+    ground = Ground.of(project)
+    return [shown(version, ground) for version in selectors.policy_version_list(project=project)]
 
 
 @router.get("/policies/{name}", response=answers.Policy, summary="Get a policy")
@@ -98,11 +95,11 @@ def policy_get(request: HttpRequest, name: str, version: int | None = None) -> d
     """By name or id; the latest version, or the one asked for."""
     policy = named(selectors.policy_list(project=selectors.project_default()), name)
     found = selectors.policy_version_get(policy=policy, version=version)
-    return shown(found, selectors.agents_under(policy=policy))
+    return shown(found)
 
 
-def shown(version: PolicyVersion, under: Iterable[Agent]) -> dict[str, Any]:
-    """`under`: the agents whose policy it is, with their connections."""
+def shown(version: PolicyVersion, ground: Ground | None = None) -> dict[str, Any]:
+    """`ground`: the project's, where it is at hand."""
     return {
         "id": version.policy_id,
         "name": version.policy.name,
@@ -114,7 +111,7 @@ def shown(version: PolicyVersion, under: Iterable[Agent]) -> dict[str, Any]:
         "finish_reasons": version.finish_reasons,
         "criteria": version.criteria,
         "retention": {**dict.fromkeys(RETENTION_FIELDS), **version.retention},
-        "warnings": [*policy_warnings(version), *fitting_warnings(version, under)],
+        "warnings": version_warnings(version, ground),
         "backtest": version.backtest_id,
         "created_at": version.created_at,
     }

@@ -1,6 +1,6 @@
 """What may be done to policies, by whoever has the right to change them; each act is kept with who and why."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from functools import wraps
 from typing import Any, cast
@@ -15,6 +15,7 @@ from django.views.decorators.http import require_POST, require_safe
 from dashboard.accounts.models import User
 from dashboard.agents import selectors as agents
 from dashboard.agents import versioning
+from dashboard.agents.reach import place_warnings, version_warnings
 from dashboard.policies import selectors, services
 from dashboard.policies.filing import MAX_FILE, as_file, taken_in
 from dashboard.turns.fields import storable_text
@@ -40,8 +41,14 @@ def changing(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
     return guarded
 
 
-def _done(request: HttpRequest, act: Callable[[], object], words: str = "") -> None:
-    """Do it, and say so: in these words, or in those that `act` gives back."""
+def _done(
+    request: HttpRequest,
+    act: Callable[[], object],
+    words: str = "",
+    *,
+    warned: Callable[[], Iterable[str]] = tuple,
+) -> None:
+    """Do it, and say so: in these words, or in those that `act` gives back; then what is to be `warned` of."""
     try:
         found = act()
     except ValidationError as error:
@@ -49,6 +56,8 @@ def _done(request: HttpRequest, act: Callable[[], object], words: str = "") -> N
             messages.error(request, sentence)
     else:
         messages.success(request, words or str(found))
+        for sentence in warned():
+            messages.warning(request, sentence)
 
 
 def _by(request: HttpRequest) -> User:
@@ -70,7 +79,7 @@ def activate(request: HttpRequest, version_id: UUID) -> HttpResponse:
         versioning.version_activate(version=version, by=_by(request), why=_said_why(request), starts_at=starts_at)
         return f"{version} counts {f'from {starts_at:{MOMENT}} UTC' if starts_at else 'from now on'}."
 
-    _done(request, act)
+    _done(request, act, warned=lambda: version_warnings(version))
     return redirect("policies:show", version.policy_id)
 
 
@@ -105,6 +114,7 @@ def attach(request: HttpRequest) -> HttpResponse:
     """Have a policy count for a connection's model, a provider or the site."""
     project = agents.project_default()
     said = {name: storable_text(str(value)) for name, value in request.POST.items()}
+    policy = agents.policy_get(project=project, name=said.get("policy", ""))
 
     def act() -> None:
         place: dict[str, Any] = {}
@@ -116,10 +126,10 @@ def attach(request: HttpRequest) -> HttpResponse:
             place = {"provider": said["provider"]}
         elif said.get("level") != SITE_PLACE:
             raise ValidationError("Say where it shall count: a connection’s model, a provider, or the site.")
-        policy = agents.policy_get(project=project, name=said.get("policy", ""))
         versioning.policy_attach(project=project, policy=policy, by=_by(request), why=_why(request), **place)
 
-    _done(request, act, "It counts there from the next turn on.")
+    words = "It counts there from the next turn on."
+    _done(request, act, words, warned=lambda: place_warnings(policy))
     return redirect("policies:index")
 
 
@@ -158,7 +168,8 @@ def promote(request: HttpRequest, shadow_id: UUID) -> HttpResponse:
     """Have the shadowed draft count, with its tally attached."""
     found = selectors.shadow_get(shadow_id)
     act = lambda: services.shadow_promote(shadow=found, by=_by(request), why=_said_why(request))  # noqa: E731
-    _done(request, act, f"{found.version} counts from now on; the shadow’s tally is kept with it.")
+    words = f"{found.version} counts from now on; the shadow’s tally is kept with it."
+    _done(request, act, words, warned=lambda: version_warnings(found.version))
     return redirect("policies:show", found.version.policy_id)
 
 

@@ -85,5 +85,8 @@ def test_what_a_policy_surely_does_not_mean_is_told_with_it(api: Program, agent_
     Agent.objects.filter(pk=agent.pk).update(policy=api.get("/policies/tight").json()["id"])
     (warning,) = api.get("/policies/tight").json()["warnings"]
     assert "99, less than one answer of the agent “writer”, which may have 100 tokens" in warning
+    assert api.get("/policies").json()[0]["warnings"] == [warning]
     fits = {**said, "limits": {"max_total_completion_tokens": 100}}
     assert api.post("/policies", fits).json()["warnings"] == []
+    back = api.post("/policies/tight/activations", {"version": 1})
+    assert (back.status_code, back.json()["warnings"]) == (201, [warning])

@@ -188,6 +188,19 @@ def test_policies_are_attached_and_taken_off(anns: Client, two, project: Project
     assert "does not count for the whole site any more" in acted(anns, "detach", site.pk)
 
 
+def test_what_does_not_fit_the_agents_it_reaches_is_said_as_it_comes_to_count(anns: Client, two, project: Project):
+    near = connection_create(project=project, name="near", provider="openai", base_url="http://127.0.0.1:9/v1")
+    agent_create(project=project, name="essay", connection=near, model="m", max_tokens=400)
+    small = policy_create(project=project, name="wide", limits={"max_total_tokens": 399})
+    words = "max_total_tokens is 399, less than one answer of the agent “essay”, which may have 400 tokens"
+    assert words in acted(anns, "attach", policy="wide", level="site")
+    assert words not in acted(anns, "activate", two[0].pk, why="back")
+    shadow = Shadow.objects.create(project=project, version=small, started_at=timezone.now())
+    assert words in acted(anns, "promote", shadow.pk, why="again")
+    acted(anns, "activate", two[0].pk, why="back")
+    assert words in acted(anns, "activate", small.pk, why="again")
+
+
 def exported(client: Client) -> dict[str, object]:
     told: dict[str, object] = json.loads(client.get("/policies/file").content)
     return told
