@@ -35,9 +35,10 @@ def keep_changes(model: type[models.Model], *, but: tuple[str, ...] = ()) -> Non
 
 
 @contextmanager
-def on_behalf(by: "User | None", why: str = "") -> Iterator[None]:
-    """What changes within is said to be this person's, for this reason."""
-    with pghistory.context(by=by.get_username() if by is not None else "", why=reason(why)):
+def on_behalf(by: "User | str | None", why: str = "") -> Iterator[None]:
+    """What changes within is said to be this person's, or of what a text names, for this reason."""
+    name = by if isinstance(by, str) else by.get_username() if by is not None else ""
+    with pghistory.context(by=name, why=reason(why)):
         yield
 
 

@@ -5,9 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Model
-
-from dashboard.agents.models import Policy, PolicyAttachment, PolicyVersion, Project
+from dashboard.agents.models import Policy, PolicyAttachment, PolicyVersion
 from dashboard.agents.selectors import activations_of, versions_tried
 from dashboard.backtests.words import counts_in_words, in_words
 from dashboard.policies.diff import diff
@@ -70,45 +68,14 @@ def _attachments(policy: Policy) -> Iterator[Entry]:
     for row in changed.objects.filter(policy=policy).select_related("connection"):
         place = PolicyAttachment(connection=row.connection, model=row.model, provider=row.provider).place
         word = {"made": "attached it to", "changed": "attached it to", "deleted": "took it off"}[row.pgh_label]
-        yield Entry(row.pgh_created_at, _who(row), f"{word} {place}", _why(row))
+        yield Entry(row.pgh_created_at, who(row), f"{word} {place}", why(row))
 
 
-def configuration_trail(project: Project, models: tuple[type[Model], ...]) -> tuple[Entry, ...]:
-    """The same of agents and connections: what each change made of them."""
-    entries: list[Entry] = []
-    for model in models:
-        changed: Any = model._meta.get_field("changes").related_model
-        rows = changed.objects.filter(project=project).order_by("-pgh_id")[:LENGTH]
-        kind = model._meta.verbose_name
-        entries += [Entry(row.pgh_created_at, _who(row), _told(row, str(kind)), _why(row)) for row in rows]
-    return tuple(sorted(entries, key=lambda entry: entry.at, reverse=True)[:LENGTH])
+def who(row: Any) -> str:
+    """Of a change that the database wrote down; empty where it was done here by somebody without a name."""
+    return NOBODY if row.pgh_context is None else str(row.pgh_context.get("by") or "")
 
 
-#: Of a change's columns, those that say nothing of what was changed.
-APART = ("pgh_id", "pgh_created_at", "pgh_label", "pgh_obj", "pgh_context", "id", "project", "name")
-
-
-def _told(row: Any, kind: str) -> str:
-    if row.pgh_label != "changed":
-        return f"{row.pgh_label} the {kind} {row.name}"
-    earlier = type(row).objects.filter(id=row.id, pgh_id__lt=row.pgh_id).order_by("-pgh_id").first()
-    fields = [field for field in row._meta.fields if field.name not in APART]
-    changes = [
-        f"{field.name} {_short(getattr(earlier, field.attname, '?'))} → {_short(getattr(row, field.attname))}"
-        for field in fields
-        if earlier is None or getattr(earlier, field.attname) != getattr(row, field.attname)
-    ]
-    return f"changed the {kind} {row.name}: {'; '.join(changes) or 'its name'}"
-
-
-def _short(value: Any) -> str:
-    text = str(value)
-    return f"{text[:57]}…" if len(text) > 60 else text or "nothing"
-
-
-def _who(row: Any) -> str:
-    return str((row.pgh_context or {}).get("by") or "")
-
-
-def _why(row: Any) -> str:
+def why(row: Any) -> str:
+    """The reason given with a change, if any was."""
     return str((row.pgh_context or {}).get("why") or "")

@@ -24,11 +24,12 @@ from dashboard.backtests.shown import group_shown
 from dashboard.backtests.tallies import Group
 from dashboard.policies import selectors
 from dashboard.policies.acting import CHANGE
+from dashboard.policies.configuration import configuration_trail
 from dashboard.policies.diff import compared
 from dashboard.policies.ledger import Ledger, ledger_of
 from dashboard.policies.models import Shadow
 from dashboard.policies.overview import fates, standing_of, standings, version_policy_id
-from dashboard.policies.trail import configuration_trail, trail_of
+from dashboard.policies.trail import trail_of
 
 #: Periods of the ledger, in days.
 DAYS = (1, 7, 30, 90)

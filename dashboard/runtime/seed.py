@@ -8,9 +8,12 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from dashboard.agents import selectors, services
+from dashboard.agents.auditing import on_behalf
 from dashboard.agents.models import Agent, Connection, Policy, Project
 from dashboard.runtime.errors import StartError
 
+#: Who is said to have made what nobody made.
+FIRST_START, LATER_START = "the first start", "a later start"
 #: Where the simulator is when nobody says otherwise.
 SIMULATOR_URL = "http://127.0.0.1:8322/v1"
 _SIMULATOR = "simulator"
@@ -48,6 +51,12 @@ def seed(*, simulator_url: str | None) -> None:
     agent `openai` too, at OPENAI_BASE_URL and with OPENAI_MODEL where these are set.
     """
     project = selectors.project_default()
+    known = selectors.connection_list(project=project).exists()
+    with on_behalf(LATER_START if known else FIRST_START):
+        _seed(project, simulator_url)
+
+
+def _seed(project: Project, simulator_url: str | None) -> None:
     _policy(project)
     address = simulator_url or SIMULATOR_URL
     simulator = _connection(project, name=_SIMULATOR, base_url=address, ceiling=_SIMULATOR_CEILING)
@@ -75,7 +84,7 @@ def _seed_openai(project: Project) -> None:
 
 def _policy(project: Project) -> None:
     if not Policy.objects.filter(project=project).exists():
-        services.policy_create(project=project, name="default")
+        services.policy_create(project=project, name="default", why="Made by the first start: it says nothing.")
 
 
 def _connection(
