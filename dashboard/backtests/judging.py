@@ -1,9 +1,10 @@
 """One stored turn under a draft: the same, flipped, or undecidable from what its recording holds."""
 
 from dataclasses import dataclass, field, replace
-from typing import Any
 
-from agentcore.errors import CoreError
+import structlog
+from django.core.exceptions import ValidationError
+
 from agentcore.machine.snapshot import Snapshot, Spent
 from agentcore.policy import Policy
 from agentcore.replay import Recording, what_if
@@ -18,9 +19,13 @@ from dashboard.prices.rates import rate_of
 from dashboard.prices.selectors import totals_price
 from dashboard.turns.fields import exact_json
 
+log = structlog.get_logger(__name__)
+
 UNDECIDABLE = Judged("undecidable")
 KEPT = ("system_prompt", "model", "drop_repetitions")  #: a turn's own, under any draft
 KEPT_WORDS = 256  #: different words that turns ran under
+#: What comes of sources that name versions which are not here, or say what no version says: a turn from elsewhere.
+WORDS_LOST = (LookupError, TypeError, ValueError, AttributeError, ValidationError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +46,13 @@ class Draft:
         stands = Stands(Layer(Level.AGENT, backtest.policy, policy=name)) if name else None
         return cls(policy, backtest.max_tokens, not criteria_faults(policy), stands)
 
-    def for_turn(self, told: Told, own: Policy) -> Policy:
-        """What a turn would have run under. Its model, prompt and tokens are its own, and how lost words were merged;
-        of its other overrides it keeps those that stand before a policy."""
+    def for_turn(self, told: Told, own: Policy) -> Policy | None:
+        """What a turn would have run under; None where words that it ran under are not here. Its model, prompt and
+        tokens are its own, and how lost words were merged; of its other overrides it keeps those that stand before a
+        policy."""
         whole = self.policy if self.stands is None else self.stands.within(told)
+        if whole is None:
+            return None
         kept = {name: getattr(own, name) for name in KEPT}
         return replace(whole, **kept, max_tokens=own.max_tokens if self.max_tokens is None else self.max_tokens)
 
@@ -54,34 +62,45 @@ class Stands:
     """A draft in the place of a policy. Most turns ran under the very same words: what was made of them is kept."""
 
     draft: Layer
-    made: dict[tuple[str | None, str | None], Policy] = field(default_factory=dict)
+    made: dict[tuple[str | None, str | None], Policy | None] = field(default_factory=dict)
 
-    def within(self, told: Told) -> Policy:
+    def within(self, told: Told) -> Policy | None:
         words = (told.sources, told.overrides)
         if words not in self.made:
             if len(self.made) >= KEPT_WORDS:
                 self.made.clear()
-            self.made[words] = self._among(exact_json(words[0] or "null"), exact_json(words[1] or "{}"))
+            self.made[words] = self._among(*words)
         return self.made[words]
 
-    def _among(self, stored: Any, overrides: Any) -> Policy:
-        return tried(self.draft, stored, overrides, versions_named(stored))
+    def _among(self, sources: str | None, overrides: str | None) -> Policy | None:
+        stored = exact_json(sources or "null")
+        try:
+            return tried(self.draft, stored, exact_json(overrides or "{}"), versions_named(stored))
+        except WORDS_LOST as error:
+            log.info("words_lost", sources=sources, error=f"{type(error).__name__}: {error}")
+            return None
 
 
-def judge(told: Told, recording: Recording, draft: Draft) -> Judged:
-    """Try the draft on one turn. A history that this core cannot judge decides nothing."""
-    if not draft.sound or not recording.records:
+def judge(told: Told, recording: Recording | None, draft: Draft) -> Judged:
+    """Try the draft on one turn. A history that this core cannot read or judge decides nothing."""
+    if recording is None or not draft.sound or not recording.records:
         return UNDECIDABLE
     policy = draft.for_turn(told, recording.policy)
-    if draft.stands and criteria_faults(policy):
-        return UNDECIDABLE
+    found = None if policy is None else imagined(recording, policy)
+    return UNDECIDABLE if found is None or found.final is None else _decided(told, recording, found.final)
+
+
+def imagined(recording: Recording, policy: Policy, *, trace: bool = False) -> Recording | None:
+    """The turn under another policy, as `what_if`; None where its recording does not tell, or a criterion of the policy
+    cannot be asked. No I/O: whatever the core raises, this one history is to blame."""
+    if criteria_faults(policy):
+        return None
     try:
-        imagined = what_if(recording, policy, trace=False)
-    except CoreError:
-        return UNDECIDABLE
-    if imagined.undecidable or imagined.final is None:
-        return UNDECIDABLE
-    return _decided(told, recording, imagined.final)
+        found = what_if(recording, policy, trace=trace)
+    except Exception as error:
+        log.info("history_undecidable", error=f"{type(error).__name__}: {error}")
+        return None
+    return None if found.undecidable else found
 
 
 def _decided(told: Told, recording: Recording, final: Snapshot) -> Judged:

@@ -1,25 +1,31 @@
 """Stored turns as recordings, in bulk: two queries for a batch, and of each record only what a what-if asks for."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from itertools import groupby
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
+import structlog
 from django.db import connection
 from django.db.models import QuerySet, TextField
 from django.db.models.functions import Cast
 from pydantic_core import from_json
 
 from agentcore import serial
+from agentcore.errors import RecordingError
 from agentcore.machine.snapshot import Snapshot
 from agentcore.policy import Policy
 from agentcore.replay import Record, Recording
 from dashboard.agents.policies import stored_policy
 from dashboard.turns.fields import MARK, exact_json
 from dashboard.turns.models import Turn
+
+log = structlog.get_logger(__name__)
+
+T = TypeVar("T")
 
 BATCH = 250  #: turns
 IDLE = Snapshot()
@@ -86,18 +92,40 @@ def batches(turns: QuerySet[Turn], *, sources: bool = False) -> Iterator[list[To
         last = batch[-1].id
 
 
-def recordings(batch: list[Told]) -> Iterator[tuple[Told, Recording]]:
-    """Each turn with its history. Raises what the core raises for a history that cannot be read."""
-    policies = {told.id: policy_of(told.policy) for told in batch}
-    whole = [turn_id for turn_id, policy in policies.items() if policy.criterion_specs]
-    values: dict[str, Any] = {"ids": list(policies), "whole": whole, "low": batch[0].id, "high": batch[-1].id}
+def recordings(batch: list[Told]) -> Iterator[tuple[Told, Recording | None]]:
+    """Each turn with its history; None for one that cannot be read, which is nothing to the turns beside it."""
+    values: dict[str, Any] = {"ids": [told.id for told in batch], "low": batch[0].id, "high": batch[-1].id}
     with connection.cursor() as cursor:
-        cursor.execute(RECORDS, values)
+        cursor.execute(RECORDS, {**values, "whole": [told.id for told in batch if _asks_criteria(told)]})
         rows = cursor.fetchall()
     histories = {turn_id: list(rows) for turn_id, rows in groupby(rows, key=lambda row: row[0])}
     for told in batch:
-        history = histories.get(told.id, [])
-        yield told, Recording(policies[told.id], _base(told.base), tuple(_record(*row[1:]) for row in history))
+        yield told, _recording(told, histories.get(told.id, []))
+
+
+def _asks_criteria(told: Told) -> bool:
+    """Whether its policy has criteria of its own, whose answers stand in the transitions."""
+    policy = _readable(told, lambda: policy_of(told.policy))
+    return policy is not None and bool(policy.criterion_specs)
+
+
+def _recording(told: Told, history: list[tuple[Any, ...]]) -> Recording | None:
+    def read() -> Recording:
+        if any(row[1] != seq for seq, row in enumerate(history, start=1)):
+            raise RecordingError("there is a gap in its sequence")
+        return Recording(policy_of(told.policy), _base(told.base), tuple(_record(*row[1:]) for row in history))
+
+    return _readable(told, read)
+
+
+def _readable(told: Told, read: Callable[[], T]) -> T | None:
+    """What `read` makes of text that is at hand. Whatever it raises, the text is to blame: an older or a newer core
+    wrote it, or it was damaged."""
+    try:
+        return read()
+    except Exception as error:
+        log.info("history_unreadable", turn=str(told.id), error=f"{type(error).__name__}: {error}")
+        return None
 
 
 @lru_cache(maxsize=256)

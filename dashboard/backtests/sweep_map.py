@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 
-from agentcore.errors import CoreError
 from agentcore.policy import Limits
 from agentcore.reasons import TurnStatus
-from agentcore.replay import Recording, what_if
+from agentcore.replay import Recording
 from dashboard.agents.models import Project
+from dashboard.backtests.judging import imagined
 from dashboard.backtests.reading import Told, batches, recordings
 from dashboard.prices.rates import rate_of
 from dashboard.prices.selectors import totals_price
@@ -98,23 +98,23 @@ class SweepMap:
     turns: int
 
 
-def sample_of(*, project: Project, filters: TimelineFilters) -> list[tuple[Told, Recording]]:
-    """The newest turns with a history, as recordings."""
+def sample_of(*, project: Project, filters: TimelineFilters) -> list[tuple[Told, Recording | None]]:
+    """The newest turns with a history, as recordings; None for a history that cannot be read."""
     turns = turns_matching(project=project, filters=filters).exclude(status__in=UNFINISHED).exclude(last_seq=0)
     ids = list(turns.order_by("-id").values_list("id", flat=True)[:SAMPLE])
     newest = turns.filter(id__in=ids)
     return list(islice((pair for batch in batches(newest) for pair in recordings(batch)), SAMPLE))
 
 
-def map_of(sample: Sequence[tuple[Told, Recording]]) -> SweepMap:
+def map_of(sample: Sequence[tuple[Told, Recording | None]]) -> SweepMap:
     """Every pair of limits; each recording's past is read once."""
     columns = columns_of(sample)
     rows = tuple((n, tuple(cell_of(sample, n, tokens) for tokens in columns)) for n in CONTINUATIONS)
     return SweepMap(columns, rows, len(sample))
 
 
-def columns_of(sample: Sequence[tuple[Told, Recording]]) -> tuple[int, ...]:
-    asked = [recording.policy.max_tokens or _asked_first(recording) for _, recording in sample]
+def columns_of(sample: Sequence[tuple[Told, Recording | None]]) -> tuple[int, ...]:
+    asked = [recording.policy.max_tokens or _asked_first(recording) for _, recording in sample if recording]
     most = max(asked, default=0)
     return tuple(dict.fromkeys(max(1, round(most * share)) for share in SHARES)) if most else ()
 
@@ -124,24 +124,23 @@ def _asked_first(recording: Recording) -> int:
     return setup.max_tokens if setup is not None else 0
 
 
-def cell_of(sample: Sequence[tuple[Told, Recording]], continuations: int, max_tokens: int) -> Cell:
+def cell_of(sample: Sequence[tuple[Told, Recording | None]], continuations: int, max_tokens: int) -> Cell:
     """The token total is lifted with the continuations, so that they and max_tokens are what binds."""
     ended = tuple(_ended(told, recording, continuations, max_tokens) for told, recording in sample)
     return Cell(continuations, max_tokens, ended)
 
 
-def _ended(told: Told, recording: Recording, continuations: int, max_tokens: int) -> Ended:
+def _ended(told: Told, recording: Recording | None, continuations: int, max_tokens: int) -> Ended:
+    if recording is None:
+        return Ended(told, "undecidable", None)
     own = recording.policy
     changed: Limits = replace(
         own.limits, max_continuations=continuations, max_total_completion_tokens=(continuations + 1) * max_tokens
     )
-    try:
-        imagined = what_if(recording, replace(own, limits=changed, max_tokens=max_tokens), trace=False)
-    except CoreError:
-        return Ended(told, "undecidable", None)
-    if imagined.undecidable or imagined.final is None or imagined.final.end is None:
+    found = imagined(recording, replace(own, limits=changed, max_tokens=max_tokens))
+    if found is None or found.final is None or found.final.end is None:
         return Ended(told, "undecidable", None)
     rate = rate_of(provider=told.provider, model=told.model, address=told.address or "", at=told.started_at)
-    price = totals_price(imagined.final.spent, recording.base_snapshot.spent, rate)
-    word = "complete" if imagined.final.end.status is TurnStatus.COMPLETED else "partial"
+    price = totals_price(found.final.spent, recording.base_snapshot.spent, rate)
+    word = "complete" if found.final.end.status is TurnStatus.COMPLETED else "partial"
     return Ended(told, word, None if price is None else float(price.dollars))

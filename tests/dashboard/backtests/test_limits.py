@@ -14,6 +14,8 @@ from dashboard.backtests.lengths import estimate_of
 from dashboard.backtests.sweep_map import cell_of, map_of, sample_of
 from dashboard.bench.told import copy_turns
 from dashboard.turns.filters import TimelineFilters
+from dashboard.turns.models import Turn
+from tests.dashboard.backtests.damaging import base_unknown, event_unknown, policy_unknown
 from tests.dashboard.pages import page
 from tests.dashboard.timeline.populations import make_turn
 
@@ -93,3 +95,15 @@ def test_the_map_counts_every_turn_in_every_cell_and_leads_to_them(browser: Clie
     cell = re.search(r'href="(/backtests/limits/map\?[^"]*continuations=3[^"]*max_tokens=60)"', html)
     turns = page(browser, cell[1].replace("&amp;", "&"))
     assert turns.count("/replay?max_continuations=3&amp;max_tokens=60") == 20
+
+
+@pytest.mark.parametrize("damage", [event_unknown, policy_unknown, base_unknown])
+def test_a_turn_that_cannot_be_read_is_undecided_in_every_cell(browser: Client, damage):
+    assert list(copy_turns(project=project_default(), turns=5)) == [5]
+    for turn in Turn.objects.all()[:2]:
+        damage(turn)
+    sample = sample_of(project=project_default(), filters=TimelineFilters())
+    assert all(cell.counts["undecidable"] >= 2 for _, cells in map_of(sample).rows for cell in cells)
+    html = page(browser, "/backtests/limits/map")
+    cell = re.search(r'href="(/backtests/limits/map[?][^"]*continuations=8[^"]*)"', html)
+    assert "Not in the recording" in page(browser, cell[1].replace("&amp;", "&"))

@@ -8,17 +8,21 @@ from django.core.exceptions import ValidationError
 
 from agentcore.policy import Limits
 from agentcore.replay import what_if
+from dashboard.agents.models import Policy
 from dashboard.agents.selectors import project_default
+from dashboard.agents.services import policy_create
 from dashboard.backtests import working
+from dashboard.backtests.judging import Draft, judge
 from dashboard.backtests.models import Backtest, Part
 from dashboard.backtests.pool import Pool, database_address
-from dashboard.backtests.reading import batches
+from dashboard.backtests.reading import batches, recordings
 from dashboard.backtests.services import backtest_cancel, backtest_create
 from dashboard.bench.mix import Mix
 from dashboard.bench.told import copy_turns, recording_made
 from dashboard.live.offload import in_database
 from dashboard.turns.history import rebuilt_columns, recording_of
 from dashboard.turns.models import Turn
+from tests.dashboard.backtests.damaging import DAMAGES
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -82,6 +86,30 @@ def test_made_turns_are_as_the_machine_would_have_stored_them(turns: list[Turn])
             name: told[name] for name in ("status", "output_text", "attempts")
         }
     assert recording_made(Mix(seed=1)).final is not None
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_a_turn_that_cannot_be_read_decides_nothing_and_harms_no_other(turns: list[Turn], damage):
+    policy = policy_create(project=project_default(), name="own", limits=LIMITS).policy
+    whole = made(stands_for=policy)
+    working.run(whole.id)
+    bad = next(turn for turn in turns[3:] if judged_alone(turn, policy) != "undecidable")
+    damage(bad)
+    backtest = made(stands_for=policy)
+    working.run(backtest.id)
+    for each in (whole, backtest):
+        each.refresh_from_db()
+    assert (backtest.status, backtest.done) == ("done", TURNS)
+    assert backtest.undecidable == whole.undecidable + 1
+    assert judged_alone(bad, policy) == "undecidable"
+    assert [f for f in whole.flipped_turns if f != str(bad.id)] == backtest.flipped_turns
+
+
+def judged_alone(turn: Turn, policy: Policy) -> str:
+    """`same`, `flipped` or `undecidable`."""
+    draft = Draft.of(made(stands_for=policy))
+    ((told, recording),) = recordings(next(batches(Turn.objects.filter(pk=turn.pk), sources=True)))
+    return judge(told, recording, draft).word
 
 
 def test_processes_of_their_own_find_the_same_and_tell_their_memory(turns: list[Turn]):
