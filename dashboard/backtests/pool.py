@@ -10,6 +10,7 @@ import resource
 import signal
 import time
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from multiprocessing import get_context
 from multiprocessing.synchronize import Event
@@ -27,11 +28,12 @@ _worker = 0  #: in a process of the pool: its worker's process id
 @dataclass(frozen=True, slots=True)
 class Done:
     """What one process did: turns judged, the seconds of processor time they took, and the most memory it has ever
-    had, in bytes."""
+    had, in bytes. `halted`: it was asked to stop, so there may be more to do."""
 
     turns: int
     seconds: float
     memory: int
+    halted: bool
 
 
 @dataclass(slots=True)
@@ -48,13 +50,18 @@ class Pool:
         return self.busy >= self.size
 
     async def work(self, backtest_id: UUID, address: dict[str, Any]) -> Done:
-        """Judge parts of a backtest in a process of its own until none is free."""
+        """Judge parts of a backtest in a process of its own until none is free, or all are asked to stop.
+
+        What goes wrong with one backtest is raised, and is nothing to those beside it.
+        """
         executor = self._started(address)
         self.busy += 1
         try:
             return await asyncio.get_running_loop().run_in_executor(executor, _work, backtest_id)
-        except BaseException:
-            self.end()  # cancelled with the worker, or a process has died: another work begins with others
+        except (asyncio.CancelledError, BrokenProcessPool):
+            # Cancelled with the worker, or a process has died and all with it: another work begins with others.
+            if self._executor is executor:
+                self.end()
             raise
         finally:
             self.busy -= 1
@@ -107,7 +114,8 @@ def _work(backtest_id: UUID) -> Done:
         turns = work(backtest_id, stopped=_stopped)
     finally:
         connection.close()
-    return Done(turns, time.process_time() - began, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return Done(turns, time.process_time() - began, memory, _stopped())
 
 
 def _stopped() -> bool:

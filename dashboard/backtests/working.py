@@ -66,6 +66,8 @@ def work(backtest_id: UUID, stopped: Callable[[], bool] = lambda: False) -> int:
     while not stopped():
         with _a_part(backtest_id) as part:
             if part is None:
+                # Who judged the last part may have died before it said so.
+                _finish_if_whole(backtest_id)
                 return judged
             judged += _judge_part(backtest, part, draft, stopped)
     return judged

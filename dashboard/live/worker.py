@@ -8,6 +8,7 @@ import structlog
 from procrastinate import App
 from procrastinate.contrib.django import app as django_app
 
+from dashboard.backtests.tasks import backtests_requeue
 from dashboard.live.enduring import EnduringWorker
 from dashboard.live.engine import engine
 from dashboard.live.jobs import jobs_done_by, jobs_take_back
@@ -86,16 +87,17 @@ def _worker(app: App, queues: tuple[str, ...]) -> EnduringWorker:
 
 
 class Keeper:
-    """Sees to it that every turn that should be running is."""
+    """Sees to it that every turn and every backtest that should be running is."""
 
     def __init__(self, worker: EnduringWorker) -> None:
         self._worker = worker
         self._missing: set[int] = set()  #: jobs the queue says are ours, and which we are not doing
 
     async def take_back(self) -> None:
-        """Queue again what nobody is doing: of workers that are gone, of this one, and turns without any job."""
+        """Queue again what nobody is doing: of workers that are gone, of this one, and what has no job at all."""
         await self._take_back()
         await in_database(orphans_requeue)
+        await in_database(backtests_requeue)
 
     async def _take_back(self) -> None:
         own = self._worker.worker_id

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import uvicorn
+from django.db import connection as database
 from django.test import Client
 
 from dashboard.accounts.models import User
@@ -49,6 +50,14 @@ def slow_simulator_url() -> Iterator[str]:
     """A simulator that speaks slowly enough to be interrupted."""
     with serving(Simulator(token_ms=10)) as url:
         yield url
+
+
+@pytest.fixture
+def empty_queue(transactional_db: None) -> None:
+    """No jobs and no workers: their tables are not ours, so the suite does not empty them between tests."""
+    with database.cursor() as cursor:
+        cursor.execute("DELETE FROM procrastinate_jobs")
+        cursor.execute("DELETE FROM procrastinate_workers")
 
 
 @pytest.fixture

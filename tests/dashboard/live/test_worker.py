@@ -6,9 +6,11 @@ import pytest
 from procrastinate import App
 from procrastinate.testing import InMemoryConnector
 
+from dashboard.agents.selectors import project_default
+from dashboard.backtests.models import Backtest
 from dashboard.live.enduring import EnduringWorker
 from dashboard.live.worker import GONE_SECONDS, Keeper
-from tests.dashboard.live.test_jobs import taken, worker
+from tests.dashboard.live.test_jobs import sql, taken, worker
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("empty_queue")]
 
@@ -46,3 +48,13 @@ def test_a_job_that_a_worker_was_given_and_never_heard_of_is_queued_again_at_the
     by = worker()
     job, _ = taken(by)
     assert looks(job, by, doing=False) == [True, False]
+
+
+def test_a_backtest_that_nobody_works_at_is_queued_again_at_the_first_look():
+    backtest = Backtest.objects.create(project=project_default(), policy={})
+    by = worker()
+    taken(by)
+    looks(0, by, doing=False)
+    assert sql("SELECT args->>'backtest_id' FROM procrastinate_jobs WHERE task_name = 'run_backtest'") == [
+        (str(backtest.pk),)
+    ]
