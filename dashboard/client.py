@@ -247,9 +247,13 @@ class Whystop:
     def agents(self) -> list[Json]:
         return list(self._server.call("GET", "/agents"))
 
-    def backtest(self, policy: Json, *, seconds: float = 600, **filters: Any) -> Json:
-        """What a policy would have made of stored turns, once all are judged. Raises `TimeoutError` after `seconds`."""
-        made = self._server.call("POST", "/backtests", {"policy": policy, "filter": filters})
+    def backtest(self, policy: Json, *, stands_for: str | None = None, seconds: float = 600, **filters: Any) -> Json:
+        """What a policy would have made of stored turns, once all are judged. Raises `TimeoutError` after `seconds`.
+
+        `stands_for`: the name of the policy whose place it takes among the words of each turn; else it stands alone.
+        """
+        asked = {"policy": policy, "stands_for": stands_for, "filter": filters}
+        made = self._server.call("POST", "/backtests", asked)
         found, until = made, time.monotonic() + seconds
         while found.get("status", "queued") in ("queued", "running"):
             if time.monotonic() > until:

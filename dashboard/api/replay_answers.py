@@ -78,3 +78,4 @@ class Backtest(BaseModel):
     flips: Objects = Field(description="`{turn, ended, ends, how, tokens, calls}` of each of them.")
     groups: Objects = Field(description="The same counts by `provider` and `model`.")
     max_tokens: int | None
+    stands_for: str | None = Field(description="The policy whose place the draft took; null: it stood alone.")

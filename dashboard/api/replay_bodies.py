@@ -61,6 +61,11 @@ class NewBacktest(Body):
     """A policy to be tried over stored turns by what-if."""
 
     policy: PolicyDraft
+    stands_for: Text | None = Field(
+        default=None,
+        description="A policy's name: the draft takes its place among the words each turn ran under, so that overrides "
+        "and other policies stand as they did. Left out: the draft stands alone, for all of them.",
+    )
     max_tokens: int | None = Field(default=None, description="Of the first call, in place of what each turn had.")
     filter: Object | None = Field(
         default=None, description="As the timeline's.", examples=[{"stop_reason": "retry_limit"}]

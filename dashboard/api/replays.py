@@ -11,7 +11,8 @@ from ninja import Body, Router, Status
 
 from dashboard.accounts.models import User
 from dashboard.accounts.roles import REPLAY
-from dashboard.agents.selectors import project_default
+from dashboard.agents.models import Policy
+from dashboard.agents.selectors import policy_get, project_default
 from dashboard.agents.services import POLICY_CLEANERS
 from dashboard.api import bodies, replay_answers, replay_bodies
 from dashboard.api.callers import caller, require
@@ -96,9 +97,19 @@ def backtest_create(request: HttpRequest, body: replay_bodies.NewBacktest) -> St
         policy=_draft(body.policy.given()),
         filter=_filter(body.filter or {}),
         max_tokens=body.max_tokens,
+        stands_for=_policy(body.stands_for),
         created_by=caller(request),
     )
     return Status(201, {"id": made.id})
+
+
+def _policy(name: str | None) -> Policy | None:
+    if name is None:
+        return None
+    try:
+        return policy_get(project=project_default(), name=name)
+    except Policy.DoesNotExist as error:
+        raise ValidationError({"stands_for": f"There is no policy “{name}”; leave it out, or name one."}) from error
 
 
 def _draft(given: dict[str, Any]) -> dict[str, Any]:

@@ -55,6 +55,11 @@ class DraftForm(forms.Form):
         return [(self[name], kept.get(name, "as the policy says")) for name in ("max_tokens", *OFFERED)]
 
     @property
+    def stands_for(self) -> Policy | None:
+        """Whose place the draft takes among the words of each turn; None: the default limits stand for all of them."""
+        return policy_list(project=self.project).filter(name=self.cleaned_data["policy"] or None).first()
+
+    @property
     def draft(self) -> dict[str, Any]:
         """What the policy says, by `POLICY_FIELDS`. Raises `ValidationError` in words."""
         said = self._words(self.cleaned_data["policy"])

@@ -45,7 +45,8 @@ def backtest_list(*, project: Project) -> QuerySet[Backtest]:
 
 def backtest_shown(backtest: Backtest) -> dict[str, Any]:
     """As the API tells it."""
-    return {key: getattr(backtest, key) for key in KEYS}
+    stands_for = backtest.stands_for.name if backtest.stands_for else None
+    return {**{key: getattr(backtest, key) for key in KEYS}, "stands_for": stands_for}
 
 
 def words_of_turns(*, project: Project) -> dict[str, list[str]]:

@@ -45,6 +45,7 @@ def start(request: HttpRequest) -> HttpResponse:
                 policy=form.draft,
                 filter=filters.as_dict(),
                 max_tokens=form.cleaned_data["max_tokens"],
+                stands_for=form.stands_for,
                 created_by=cast("User", request.user),
             )
         except ValidationError as error:

@@ -8,6 +8,7 @@ from dashboard.simulator.texts import ESSAY
 from dashboard.turns.models import Record, Turn
 from tests.dashboard.api.conftest import Program
 from tests.dashboard.api.test_turns import RECORD, TURN
+from tests.dashboard.backtests.layered import play_layered
 from tests.dashboard.driving import Play, drive
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -155,6 +156,19 @@ def test_a_backtest_runs_over_the_turns_its_filter_finds(api: Program, play: Pla
     }
     assert {name: result[name] for name in expected} == expected
     assert (result["flips"], result["max_tokens"], len(result["groups"])) == ([], None, 1)
+
+
+def test_a_draft_takes_the_place_of_the_policy_it_stands_for_or_stands_alone(api: Program, play: Play):
+    play_layered(play)
+    answers = {}
+    for stands_for in ("own", None):
+        body = {"policy": {"limits": {"max_steps": 9}}, "stands_for": stands_for}
+        path = f"/backtests/{api.post('/backtests', body).json()['id']}"
+        working.run(Backtest.objects.latest("id").id)
+        found = api.get(path).json()
+        answers[found["stands_for"]] = (found["same"], found["undecidable"])
+    assert answers == {"own": (1, 0), None: (0, 1)}
+    assert "no policy “theirs”" in api.problem("/backtests", {"policy": {}, "stands_for": "theirs"})["stands_for"]
 
 
 def test_a_wrong_backtest_is_refused_by_field(api: Program):

@@ -6,6 +6,7 @@ from dashboard.agents.services import policy_create
 from dashboard.agents.versioning import version_activate
 from dashboard.backtests import working
 from dashboard.backtests.models import Backtest
+from tests.dashboard.backtests.layered import play_layered
 from tests.dashboard.driving import Play
 from tests.dashboard.pages import page
 
@@ -44,6 +45,19 @@ def test_what_is_tried_of_a_policy_is_what_counts(browser: Client):
         {"max_continuations": 1},
         {"max_continuations": 2},
     ]
+
+
+def test_the_page_and_the_form_of_a_policy_answer_the_same(browser: Client, admin_client: Client, play: Play):
+    own = play_layered(play)
+    browser.post("/backtests/new", {"policy": "own", "query": ""})
+    words = {"recovery": ["markdown-fence", "brace-walker"], "max_steps": "9", "over-agent": "", "over-since": ""}
+    admin_client.post(f"/backtests/draft?policy={own.pk}", words)
+    asked, panel = Backtest.objects.order_by("id")
+    for backtest in (asked, panel):
+        working.run(backtest.pk)
+        backtest.refresh_from_db()
+    assert (asked.same, asked.flipped, asked.undecidable) == (panel.same, panel.flipped, panel.undecidable) == (1, 0, 0)
+    assert "in the place of “own” among the words" in page(browser, f"/backtests/{asked.pk}")
 
 
 def test_without_a_policy_the_default_limits_are_tried(browser: Client):
