@@ -23,7 +23,8 @@ class Shadow(models.Model):
     started_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True, blank=True)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL)
-    seen_to = models.UUIDField(default=UUID(int=0))  #: every turn up to this id has been judged, or is none of ours
+    #: every turn up to this id has been judged, or has its place kept, or is none of ours
+    seen_to = models.UUIDField(default=UUID(int=0))
 
     class Meta:
         ordering: ClassVar = ["-id"]
@@ -38,7 +39,12 @@ class Shadow(models.Model):
 
 
 class ShadowVerdict(models.Model):
-    """What one turn would have been. `before` and `after`: how it ended and would have, in terminal reasons."""
+    """What one turn would have been. `before` and `after`: how it ended and would have, in terminal reasons.
+
+    With the word `NOT_ENDED` it only keeps the place of a turn that others went past, held or long; that is no verdict.
+    """
+
+    NOT_ENDED: ClassVar = ""
 
     class Word(models.TextChoices):
         SAME = "same"

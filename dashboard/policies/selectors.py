@@ -4,15 +4,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from uuid import UUID
 
-from django.db.models import Count, Q, QuerySet, Sum
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Sum
 
+from agentcore.reasons import TurnStatus
 from dashboard.agents.models import Policy
 from dashboard.backtests.words import counts_in_words
 from dashboard.policies.models import Shadow, ShadowVerdict
-from dashboard.turns.models import Turn
+from dashboard.turns.ids import first_id_at
+from dashboard.turns.models import UNFINISHED, Turn
 
 LISTED = 200  #: turns of a line of the ledger
 TOLD = ("word", "before", "after", "calls_delta", "tokens_delta", "parted_at")
+MOST_WAITING = 1_000  #: turns that are counted; where more wait, nobody asks how many
+#: Ended by a person or lost: no policy had the last word.
+APART = (TurnStatus.CANCELLED.value, TurnStatus.INTERRUPTED.value)
 SHOWN = 20  #: flipped turns that are listed
 
 
@@ -28,6 +33,7 @@ class Tally:
     gone_on: int = 0  #: of the flipped
     sooner: int = 0  #: of the flipped
     another_way: int = 0  #: of the same: decided otherwise on the way
+    waiting: int = 0  #: ended and not judged yet; `MOST_WAITING` stands for more too
 
     @property
     def judged(self) -> int:
@@ -53,7 +59,27 @@ def tally_of(shadow: Shadow) -> Tally:
     sums = {f"{name}_sum": Sum(f"{name}_delta", default=0) for name in ("tokens", "calls")}
     found = shadow.verdicts.aggregate(**counts, **sums)
     deltas = {"tokens_delta": found.pop("tokens_sum"), "calls_delta": found.pop("calls_sum")}
-    return Tally(**found, **deltas)
+    waiting = 0 if shadow.ended_at else sum(turns[:MOST_WAITING].count() for turns in turns_unjudged(shadow))
+    return Tally(**found, **deltas, waiting=min(waiting, MOST_WAITING))
+
+
+def turns_under(shadow: Shadow) -> QuerySet[Turn]:
+    """Turns that ran under the shadowed policy since it began, as far as the sweep has not gone past them."""
+    return Turn.objects.filter(
+        project=shadow.project_id,
+        id__gte=max(shadow.seen_to, first_id_at(shadow.started_at)),
+        created_at__gte=shadow.started_at,
+        policy_sources__layers__contains=[{"policy": shadow.version.policy.name}],
+    )
+
+
+def turns_unjudged(shadow: Shadow) -> tuple[QuerySet[Turn], QuerySet[Turn]]:
+    """Those that have ended and have no verdict yet, oldest first: the ones whose place was kept, and all others."""
+    kept = shadow.verdicts.filter(word=ShadowVerdict.NOT_ENDED).values("turn")
+    known = ShadowVerdict.objects.filter(shadow=shadow, turn=OuterRef("pk"))
+    ended = ~Q(status__in=(*UNFINISHED, *APART))
+    late = Turn.objects.filter(ended, id__in=kept).order_by("id")
+    return late, turns_under(shadow).filter(ended, ~Exists(known)).order_by("id")
 
 
 def shadows_of(policy: Policy) -> QuerySet[Shadow]:

@@ -4,33 +4,33 @@ The worker sweeps every few seconds. A turn is judged from its own recording, as
 have asked for more than was recorded, the verdict is `undecidable`, and nothing is guessed.
 """
 
+import time
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from uuid import UUID
 
 import structlog
 from django.db import transaction
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Q
 from django.utils import timezone
 
 from agentcore.policy import Policy
-from agentcore.reasons import TurnStatus
 from agentcore.replay import Record, Recording, what_if
 from dashboard.agents.criteria import criteria_faults
 from dashboard.agents.layering import layer_of, tried, versions_named
 from dashboard.agents.models import PolicyVersion
 from dashboard.agents.resolving import Level
 from dashboard.policies.models import Shadow, ShadowVerdict
+from dashboard.policies.selectors import APART, turns_under, turns_unjudged
 from dashboard.turns.history import recording_of
 from dashboard.turns.ids import first_id_at
 from dashboard.turns.models import UNFINISHED, Turn
 
 log = structlog.get_logger(__name__)
 
-SWEEP_SECONDS = 5.0
-BATCH = 50  #: turns of one shadow in one sweep
-#: Ended by a person or lost: no policy had the last word.
-APART = (TurnStatus.CANCELLED.value, TurnStatus.INTERRUPTED.value)
+SWEEP_SECONDS = 5.0  #: between two sweeps; and how long one lasts at most, so that the worker has as much for the rest
+BATCH = 50  #: turns of one transaction
 #: A turn's id may be a little older than its row: clocks of several machines differ.
 SKEW = timedelta(minutes=1)
 
@@ -38,43 +38,50 @@ Word = ShadowVerdict.Word
 
 
 def sweep() -> int:
-    """Judge what has ended since, for every shadow that runs; returns how many turns were judged."""
-    return sum(_sweep(shadow_id) for shadow_id in Shadow.objects.filter(ended_at=None).values_list("id", flat=True))
+    """Judge what has ended since, for every shadow that runs, until nothing is left or the time is over; returns how
+    many turns were judged."""
+    until, judged = time.monotonic() + SWEEP_SECONDS, 0
+    behind = list(Shadow.objects.filter(ended_at=None).values_list("id", flat=True))
+    while behind:
+        done = {shadow_id: _sweep(shadow_id) for shadow_id in behind}
+        judged += sum(done.values())
+        behind = [shadow_id for shadow_id in behind if done[shadow_id] >= BATCH and time.monotonic() < until]
+    return judged
 
 
 def _sweep(shadow_id: UUID) -> int:
-    """One worker at a time: the shadow's row is the lock."""
+    """One batch; fewer than `BATCH` are the last. One worker at a time: the shadow's row is the lock."""
     with transaction.atomic():
         rows = Shadow.objects.select_for_update(skip_locked=True, of=("self",)).select_related("version__policy")
         shadow = rows.filter(id=shadow_id, ended_at=None).first()
         if shadow is None:
             return 0
-        now = timezone.now()
-        turns = list(_waiting(shadow)[:BATCH])
-        verdicts = [verdict_of(shadow, turn) for turn in turns]
-        ShadowVerdict.objects.bulk_create(verdicts, ignore_conflicts=True)
-        if len(turns) < BATCH:
-            shadow.seen_to = min([first_id_at(now - SKEW), *_oldest_unfinished(shadow)])
-            shadow.save(update_fields=["seen_to"])
-    return len(turns)
+        horizon = first_id_at(timezone.now() - SKEW)
+        # First, for what ends in between is then found by its place.
+        _keep_places(shadow, horizon)
+        late, others = turns_unjudged(shadow)
+        passed_by = list(late[:BATCH])
+        turns = list(others[: BATCH - len(passed_by)])
+        _judge(shadow, passed_by + turns)
+        judged = len(passed_by) + len(turns)
+        # A whole batch: more may wait, and nothing is known past the last of it.
+        seen_to = horizon if judged < BATCH else min(horizon, turns[-1].id) if turns else shadow.seen_to
+        shadow.seen_to = max(shadow.seen_to, seen_to)
+        shadow.save(update_fields=["seen_to"])
+    return judged
 
 
-def _waiting(shadow: Shadow) -> QuerySet[Turn]:
-    """Turns that ran under the shadowed policy, have ended and have no verdict yet, oldest first."""
-    judged = ShadowVerdict.objects.filter(shadow=shadow, turn=OuterRef("pk"))
-    since = max(shadow.seen_to, first_id_at(shadow.started_at))
-    of_policy = Turn.objects.filter(
-        project=shadow.project_id,
-        id__gte=since,
-        created_at__gte=shadow.started_at,
-        policy_sources__layers__contains=[{"policy": shadow.version.policy.name}],
-    )
-    return of_policy.exclude(status__in=(*UNFINISHED, *APART)).filter(~Exists(judged)).order_by("id")
+def _keep_places(shadow: Shadow, horizon: UUID) -> None:
+    """Of turns that have not ended, so that a held one holds up none that come after it."""
+    late = turns_under(shadow).filter(status__in=UNFINISHED, id__lt=horizon)
+    places = [ShadowVerdict(shadow=shadow, turn=turn, word=ShadowVerdict.NOT_ENDED) for turn in late.only("id")]
+    ShadowVerdict.objects.bulk_create(places, ignore_conflicts=True)
 
 
-def _oldest_unfinished(shadow: Shadow) -> list[UUID]:
-    running = Turn.objects.filter(status__in=UNFINISHED, id__gte=first_id_at(shadow.started_at))
-    return list(running.order_by("id").values_list("id", flat=True)[:1])
+def _judge(shadow: Shadow, turns: Sequence[Turn]) -> None:
+    places = shadow.verdicts.filter(word=ShadowVerdict.NOT_ENDED)
+    places.filter(Q(turn__in=turns) | Q(turn__status__in=APART)).delete()
+    ShadowVerdict.objects.bulk_create([verdict_of(shadow, turn) for turn in turns], ignore_conflicts=True)
 
 
 def verdict_of(shadow: Shadow, turn: Turn) -> ShadowVerdict:

@@ -60,7 +60,9 @@ def _evidence(evidence: dict[str, Any] | None) -> str:
 def shadow_in_words(evidence: Mapping[str, Any]) -> str:
     """What a shadow had counted when its draft was promoted."""
     judged = evidence.get("judged", 0)
-    return f"a shadow over {judged:,} turn{'' if judged == 1 else 's'} ({counts_in_words(evidence)})"
+    waiting = evidence.get("waiting", 0)
+    late = f"; {waiting:,} more had not been judged yet" if waiting else ""
+    return f"a shadow over {judged:,} turn{'' if judged == 1 else 's'} ({counts_in_words(evidence)}{late})"
 
 
 def _attachments(policy: Policy) -> Iterator[Entry]:

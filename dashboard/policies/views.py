@@ -136,6 +136,7 @@ def _shadow(shadow: Shadow) -> dict[str, Any]:
     counts = {name: getattr(tally, name) for name in ("same", "flipped", "undecidable", "gone_on", "sooner")}
     limits = {name: value for name, value in shadow.version.limits.items() if value is not None}
     shown = {"whole": group_shown(Group("", "", **counts)), "debugger": urlencode(limits)}
+    shown["most_waiting"] = selectors.MOST_WAITING
     return {"shadow": shadow, "tally": tally, "flips": flips, **shown}
 
 

@@ -1,5 +1,6 @@
 """A draft judged beside what counts, over turns that really ran; none of them notices."""
 
+from dataclasses import asdict
 from datetime import timedelta
 from html import unescape
 
@@ -16,10 +17,12 @@ from dashboard.agents.selectors import policy_version_active
 from dashboard.agents.services import policy_create
 from dashboard.policies import services, shadowing
 from dashboard.policies.models import Shadow, ShadowVerdict
-from dashboard.policies.selectors import tally_of
+from dashboard.policies.selectors import tally_of, turns_under
+from dashboard.policies.trail import shadow_in_words
 from dashboard.timeline.services import turns_erase
 from dashboard.turns.history import recording_of
 from dashboard.turns.ids import first_id_at
+from dashboard.turns.models import Turn
 from tests.dashboard.driving import Play
 from tests.dashboard.pages import page
 from tests.dashboard.racing import at_once
@@ -130,12 +133,51 @@ def test_what_is_judged_is_not_read_again_and_what_runs_is_waited_for(play: Play
     type(turn).objects.filter(pk=turn.pk).update(status="running")
     assert shadowing.sweep() == 0
     shadow.refresh_from_db()
-    assert shadow.seen_to == turn.id
+    assert shadow.seen_to > turn.id
+    assert (tally_of(shadow).judged, tally_of(shadow).waiting) == (0, 0)
     type(turn).objects.filter(pk=turn.pk).update(status="completed")
+    assert tally_of(shadow).waiting == 1
     assert shadowing.sweep() == 1
     assert shadowing.sweep() == 0
+    assert (tally_of(shadow).judged, tally_of(shadow).waiting) == (1, 0)
     shadow.refresh_from_db()
     assert turn.id < shadow.seen_to <= first_id_at(timezone.now() + timedelta(seconds=1))
+
+
+def test_a_held_turn_holds_up_no_other_and_one_that_a_person_ended_is_let_be(play: Play, shadow: Shadow, monkeypatch):
+    policy = shadow.version.policy
+    held, dropped = (play("sim-essay", name=name, max_tokens=150, policy=policy) for name in "ab")
+    monkeypatch.setattr(shadowing, "SKEW", timedelta(0))
+    Turn.objects.update(status="held")
+    shadowing.sweep()
+    later = play("sim-essay", name="c", max_tokens=150, policy=policy)
+    assert shadowing.sweep() == 1
+    shadow.refresh_from_db()
+    assert shadow.seen_to > later.id
+    assert not turns_under(shadow).filter(id__lte=later.id).exists()
+    Turn.objects.filter(pk=dropped.pk).update(status="cancelled")
+    Turn.objects.filter(pk=held.pk).update(status="completed")
+    assert shadowing.sweep() == 1
+    assert verdicts(shadow) == {str(held.id): "flipped", str(later.id): "flipped"}
+
+
+def test_however_many_have_ended_one_sweep_judges_them_all_unless_its_time_is_over(
+    play: Play, shadow: Shadow, anns: Client, monkeypatch
+):
+    monkeypatch.setattr(shadowing, "BATCH", 2)
+    monkeypatch.setattr(shadowing, "SKEW", timedelta(0))
+    for name in "abcde":
+        play("sim-essay", name=name, max_tokens=150, policy=shadow.version.policy)
+    assert "5 wait to be judged" in page(anns, f"/policies/{shadow.version.policy_id}")
+    with monkeypatch.context() as hurried:
+        hurried.setattr(shadowing, "SWEEP_SECONDS", 0.0)
+        assert shadowing.sweep() == 2
+    tally = tally_of(shadow)
+    assert (tally.judged, tally.waiting) == (2, 3)
+    assert shadow_in_words({**asdict(tally), "judged": 2}).endswith("; 3 more had not been judged yet)")
+    assert shadowing.sweep() == 3
+    assert tally_of(shadow).waiting == 0
+    assert "wait to be judged" not in page(anns, f"/policies/{shadow.version.policy_id}")
 
 
 def test_a_verdict_goes_with_its_turn(play: Play, shadow: Shadow, project: Project, ann: User):
