@@ -16,6 +16,7 @@ from dashboard.agents.policies import POLICY_FIELDS
 from dashboard.agents.selectors import policy_get, policy_list, policy_version_standing, policy_versions_active
 from dashboard.backtests.selectors import turns_where, words_of_turns
 from dashboard.backtests.services import MOST_TOKENS
+from dashboard.backtests.sweep_map import CONTINUATIONS
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.models import UNFINISHED
 
@@ -119,6 +120,23 @@ class OverForm(forms.Form):
         if days := chosen.pop("since", ""):
             chosen["since"] = (timezone.now() - timedelta(days=int(days))).isoformat(timespec="minutes")
         return TimelineFilters.parse({**own, **chosen})[0].as_dict()
+
+
+class CellForm(forms.Form):
+    """A cell of the map of two limits. `newest`: the last turn of the sample that the map was made of."""
+
+    continuations = forms.TypedChoiceField(
+        choices=[(str(count), count) for count in CONTINUATIONS],
+        coerce=int,
+        error_messages={"invalid_choice": f"Choose one of {', '.join(map(str, CONTINUATIONS))}."},
+    )
+    max_tokens = forms.IntegerField(min_value=1, max_value=MOST_TOKENS)
+    newest = forms.UUIDField(required=False)
+
+    @property
+    def faults(self) -> list[str]:
+        """What is wrong, each sentence behind the name of its field."""
+        return [f"{name}: {words}" for name, errors in self.errors.items() for words in errors]
 
 
 def _same(words: list[str]) -> list[tuple[str, str]]:

@@ -1,6 +1,6 @@
 """The smallest limit that suffices: the estimate, the map of two limits, and what was found as a policy."""
 
-from typing import cast
+from typing import Any, cast
 
 from django.contrib import messages
 from django.core.exceptions import ValidationError
@@ -13,10 +13,11 @@ from dashboard.accounts.models import User
 from dashboard.agents.models import PolicyVersion
 from dashboard.agents.selectors import policy_list, policy_version_active, project_default
 from dashboard.backtests.curve_chart import charts_of
+from dashboard.backtests.forms import CellForm
 from dashboard.backtests.lengths import ASKED, ENOUGH, MOST, estimate_of
 from dashboard.backtests.selectors import turns_asked
 from dashboard.backtests.services import limit_keep
-from dashboard.backtests.sweep_map import CONTINUATIONS, cell_of, columns_of, map_of, sample_of
+from dashboard.backtests.sweep_map import cell_of, map_of, sample_of
 from dashboard.timeline.chips import chips_of
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.listing import query_of
@@ -42,24 +43,25 @@ def limits(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def sweep_map(request: HttpRequest) -> HttpResponse:
-    """The map alone, a fragment; with `?continuations=&max_tokens=` the turns of that cell."""
-    filters, _ = TimelineFilters.parse(request.GET)
-    sample = sample_of(project=project_default(), filters=filters)
-    context = {"query": query_of(filters)}
-    if asked := _cell(request.GET, columns_of(sample)):
-        cell = cell_of(sample, *asked)
-        asked_for = turns_asked([each.told.id for each in cell.ended])
-        return render(request, "backtests/cell.html", {**context, "cell": cell, "asked": asked_for})
-    return render(request, "backtests/_map.html", {**context, "map": map_of(sample)})
+    """The map, alone where htmx asks for it; with `?continuations=&max_tokens=` the turns of that cell.
 
-
-def _cell(query: QueryDict, columns: tuple[int, ...]) -> tuple[int, int] | None:
-    """The pair of limits asked for; None where it is none of the map's."""
-    said = {name: query.get(name, "") for name in ("continuations", "max_tokens")}
-    if not all(text.isascii() and text.isdigit() and len(text) < 9 for text in said.values()):
-        return None
-    continuations, max_tokens = (int(text) for text in said.values())
-    return (continuations, max_tokens) if continuations in CONTINUATIONS and max_tokens in columns else None
+    A cell's address names the newest turn of its sample, so that it tells of the same turns when more have come.
+    """
+    filters, errors = TimelineFilters.parse(request.GET)
+    cell = CellForm(request.GET) if {"continuations", "max_tokens"} & request.GET.keys() else None
+    faults = [*errors.values(), *(cell.faults if cell else ())]
+    context: dict[str, Any] = {"query": query_of(filters), "errors": faults}
+    if faults:
+        return render(request, "backtests/map.html", context, status=400)
+    if cell is None:
+        part = bool(request.headers.get("HX-Request"))
+        found = map_of(sample_of(project=project_default(), filters=filters))
+        return render(request, "backtests/_map.html" if part else "backtests/map.html", {**context, "map": found})
+    said = cell.cleaned_data
+    sample = sample_of(project=project_default(), filters=filters, newest=said["newest"])
+    shown = cell_of(sample, said["continuations"], said["max_tokens"])
+    asked = turns_asked([each.told.id for each in shown.ended])
+    return render(request, "backtests/cell.html", {**context, "cell": shown, "asked": asked})
 
 
 @require_POST

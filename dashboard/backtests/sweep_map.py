@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
+from uuid import UUID
 
 from agentcore.policy import Limits
 from agentcore.reasons import TurnStatus
@@ -91,26 +92,31 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class SweepMap:
-    """Rows by continuations, columns by max_tokens."""
+    """Rows by continuations, columns by max_tokens. `newest`: the last of its turns; None where there is none."""
 
     columns: tuple[int, ...]
     rows: tuple[tuple[int, tuple[Cell, ...]], ...]
     turns: int
+    newest: UUID | None
 
 
-def sample_of(*, project: Project, filters: TimelineFilters) -> list[tuple[Told, Recording | None]]:
-    """The newest turns with a history, as recordings; None for a history that cannot be read."""
+def sample_of(
+    *, project: Project, filters: TimelineFilters, newest: UUID | None = None
+) -> list[tuple[Told, Recording | None]]:
+    """The newest turns with a history, up to `newest`, as recordings; None for a history that cannot be read."""
     turns = turns_matching(project=project, filters=filters).exclude(status__in=UNFINISHED).exclude(last_seq=0)
+    if newest is not None:
+        turns = turns.filter(id__lte=newest)
     ids = list(turns.order_by("-id").values_list("id", flat=True)[:SAMPLE])
-    newest = turns.filter(id__in=ids)
-    return list(islice((pair for batch in batches(newest) for pair in recordings(batch)), SAMPLE))
+    chosen = turns.filter(id__in=ids)
+    return list(islice((pair for batch in batches(chosen) for pair in recordings(batch)), SAMPLE))
 
 
 def map_of(sample: Sequence[tuple[Told, Recording | None]]) -> SweepMap:
     """Every pair of limits; each recording's past is read once."""
     columns = columns_of(sample)
     rows = tuple((n, tuple(cell_of(sample, n, tokens) for tokens in columns)) for n in CONTINUATIONS)
-    return SweepMap(columns, rows, len(sample))
+    return SweepMap(columns, rows, len(sample), sample[-1][0].id if sample else None)
 
 
 def columns_of(sample: Sequence[tuple[Told, Recording | None]]) -> tuple[int, ...]:

@@ -1,6 +1,7 @@
 """The smallest limit that suffices, as its page says it; a map of two limits; a version made of it."""
 
 import re
+from html import unescape
 
 import pytest
 from django.contrib.messages import get_messages
@@ -95,6 +96,47 @@ def test_the_map_counts_every_turn_in_every_cell_and_leads_to_them(browser: Clie
     cell = re.search(r'href="(/backtests/limits/map\?[^"]*continuations=3[^"]*max_tokens=60)"', html)
     turns = page(browser, cell[1].replace("&amp;", "&"))
     assert turns.count("/replay?max_continuations=3&amp;max_tokens=60") == 20
+
+
+def test_the_address_of_a_cell_tells_of_the_same_turns_when_others_have_come(browser: Client):
+    list(copy_turns(project=project_default(), turns=5))
+    html = page(browser, "/backtests/limits/map")
+    address = re.search(r'href="(/backtests/limits/map[?][^"]*continuations=3[^"]*)"', html)[1].replace("&amp;", "&")
+    before = page(browser, address)
+    newest = Turn.objects.latest("id")
+    make_turn(agent_name="later", max_tokens=7_000, last_seq=1, status="completed")
+    assert Turn.objects.latest("id") != newest
+    assert page(browser, address).split("<main")[1] == before.split("<main")[1]
+    assert "6 turns" in bare(page(browser, "/backtests/limits/map"))
+
+
+def bare(html: str) -> str:
+    return re.sub("<[^>]+>", "", html)
+
+
+def test_any_limit_may_be_asked_for_and_what_cannot_be_read_is_said(browser: Client):
+    list(copy_turns(project=project_default(), turns=3))
+    asked = page(browser, "/backtests/limits/map?continuations=3&max_tokens=7777")
+    assert re.search("3 continuations of 7.777 tokens", bare(asked))
+    for said, words in (
+        ("continuations=4&max_tokens=60", "continuations: Choose one of 0, 1, 2, 3, 5, 8."),
+        ("continuations=3&max_tokens=0", "max_tokens: Ensure this value is greater than or equal to 1."),
+        ("continuations=3", "max_tokens: This field is required."),
+        ("continuations=3&max_tokens=60&newest=x", "newest: Enter a valid UUID."),
+        ("continuations=3&max_tokens=60&status=odd", "status"),
+        ("since=whenever", "since"),
+    ):
+        answer = browser.get(f"/backtests/limits/map?{said}")
+        html = unescape(answer.content.decode())
+        assert answer.status_code == 400
+        assert words in html.split('role="alert">')[1]
+        assert html.startswith("<!doctype html>")
+
+
+def test_the_map_is_a_page_of_its_own_and_a_part_for_the_page_of_limits(browser: Client):
+    assert "<h1" in page(browser, "/backtests/limits/map")
+    part = browser.get("/backtests/limits/map", headers={"HX-Request": "true"}).content.decode()
+    assert part.lstrip().startswith('<div id="map"')
 
 
 @pytest.mark.parametrize("damage", [event_unknown, policy_unknown, base_unknown])
