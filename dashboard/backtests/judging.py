@@ -126,8 +126,6 @@ def _how(calls: int, tokens: int) -> str:
 
 def _dollars(told: Told, spent: Spent, before: Spent) -> float | None:
     """What it would have cost more, each time as if it were one call; None where no price is known."""
-    if (spent.input_tokens, spent.output_tokens) == (told.input_tokens, told.output_tokens):
-        return 0.0
     rate = rate_of(provider=told.provider, model=told.model, address=told.address or "", at=told.started_at)
     was = replace(spent, input_tokens=told.input_tokens, output_tokens=told.output_tokens)
     then, now = totals_price(spent, before, rate), totals_price(was, before, rate)

@@ -21,7 +21,7 @@ OUTCOMES = {
     "gone_on": ("would have gone on", "tool", "play"),
     "sooner": ("would have stopped sooner", "limit", "wall"),
     "otherwise": ("would have ended for another reason", "cut", "half"),
-    "undecidable": ("not in the recording", "odd", "question"),
+    "undecidable": ("undecidable", "odd", "question"),
 }
 HOWS = {name: words for name, (words, _, _) in OUTCOMES.items()}
 
@@ -70,8 +70,12 @@ class GroupShown:
         return signed(self.group.dollars, dollars_in_words)
 
     @property
+    def decided(self) -> int:
+        return self.group.turns - self.group.undecidable
+
+    @property
     def priced(self) -> bool:
-        return self.group.unpriced < self.group.turns - self.group.undecidable
+        return self.group.unpriced < self.decided
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ SHARES = (0.25, 0.5, 1.0, 2.0, 4.0)
 
 
 #: What became of a turn, in words.
-SORTS = {"partial": "Cut short, or stopped", "undecidable": "Not in the recording", "complete": "Complete"}
+SORTS = {"partial": "Cut short, or stopped", "undecidable": "Undecidable", "complete": "Complete"}
 
 
 @dataclass(frozen=True, slots=True)

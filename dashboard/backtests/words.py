@@ -16,7 +16,7 @@ HOW_FAR = {
 
 
 def in_words(backtest: Backtest) -> str:
-    """`a backtest over 84 turns: 71 the same, 6 would have gone on, 7 not in the recording (8.3 %)`."""
+    """`a backtest over 84 turns: 71 the same, 6 would have gone on, 7 undecidable (8.3 %)`."""
     begun = HOW_FAR.get(Backtest.Status(backtest.status), "a backtest")
     turns = f"{backtest.done:,} turn{'' if backtest.done == 1 else 's'}"
     if backtest.done:
@@ -43,7 +43,7 @@ def counts_in_words(counts: Mapping[str, Any]) -> str:
     }
     share = f" ({percent(undecidable, same + flipped + undecidable)})" if undecidable else ""
     told = [f"{count:,} {words}" for words, count in said.items() if count]
-    return ", ".join([*told, f"{undecidable:,} not in the recording{share}"])
+    return ", ".join([*told, f"{undecidable:,} undecidable{share}"])
 
 
 def difference_in_words(*, calls: int, tokens: int) -> str:

@@ -13,7 +13,7 @@ from django.utils import timezone
 from dashboard.gateway.limits import LIMITS, Spent
 from dashboard.gateway.models import GatewayKey
 from dashboard.gateway.selectors import spent_of
-from dashboard.prices.templatetags.prices import dollars_in_words
+from dashboard.prices.templatetags.prices import dollars_in_words, money
 from dashboard.turns.templatetags.shown import THIN, number
 
 HOT = 0.8  #: of a budget: nearly spent
@@ -62,9 +62,7 @@ class KeyShown:
         metered = {meter.name for meter in self.meters}
         told = zip((name for name, _ in SPANS), (self.today, self.month, self.total), strict=True)
         return [
-            (name, f"{number(spent.tokens)}{THIN}tokens, {dollars_in_words(spent.dollars)}")
-            for name, spent in told
-            if name not in metered
+            (name, f"{number(spent.tokens)}{THIN}tokens, {_cost(spent)}") for name, spent in told if name not in metered
         ]
 
     @property
@@ -77,8 +75,8 @@ class KeyShown:
             if tokens is not None:
                 yield Meter(name, number(spent.tokens), f"{number(tokens)}{THIN}tokens", spent.tokens, tokens)
             if dollars is not None:
-                used, limit = dollars_in_words(spent.dollars), dollars_in_words(dollars)
-                yield Meter(name, used, limit, float(spent.dollars), float(dollars))
+                limit = dollars_in_words(dollars)
+                yield Meter(name, _cost(spent), limit, float(spent.dollars), float(dollars))
 
     def told(self) -> dict[str, Any]:
         """As the API says it; no secret."""
@@ -98,6 +96,11 @@ class KeyShown:
             "revoked_at": key.revoked_at,
             "last_used_at": key.last_used_at,
         }
+
+
+def _cost(spent: Spent) -> str:
+    """In dollars, of the calls whose price is known. Tokens that cost nothing at all are tokens without a price."""
+    return money(None) if spent.tokens and not spent.dollars else dollars_in_words(spent.dollars)
 
 
 def _number(value: Decimal | int | None) -> float | int | None:

@@ -38,7 +38,7 @@ class Band:
 
     @property
     def label(self) -> str:
-        return "not in the recording" if self.word == UNKNOWN else look_of(self.word).label
+        return UNKNOWN if self.word == UNKNOWN else look_of(self.word).label
 
     @property
     def reason(self) -> str:

@@ -62,7 +62,7 @@ class Side:
     def leading(self) -> Leading:
         """The verdict, parted after its first words."""
         if self.undecidable:
-            return Leading("Not known.", f" {UNDECIDABLE}")
+            return Leading("Undecidable.", f" {UNDECIDABLE}")
         return leading(str(self.row["verdict"]), self.reason)
 
     @property

@@ -110,7 +110,7 @@ class Sweep:
         unknown = next((point for point in self.points if point.undecidable), None)
         if unknown is None:
             return f"{knows}."
-        return f"{knows}. From {unknown.value:,} on some of it is not in the recording: re-run live to know."
+        return f"{knows}. From {unknown.value:,} on some values are undecidable: re-run live to know."
 
 
 def turn_sweep(*, turn: Turn, name: str, values: range, overrides: Mapping[str, Any]) -> Sweep:

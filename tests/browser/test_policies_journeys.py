@@ -55,7 +55,7 @@ def raise_a_limit_in_the_admin_with_a_backtest_attached(page: Page) -> None:
     expect(panel.get_by_label("Agent")).to_have_value(":own")
     panel.get_by_role("button", name="Run the backtest").click()
     expect(panel.locator("#backtest")).to_contain_text("done 84 of 84 turns", timeout=LONG)
-    expect(panel.locator(".outcomes")).to_contain_text("not in the recording 5")
+    expect(panel.locator(".outcomes")).to_contain_text("undecidable 5")
     expect(panel.locator("#groups")).to_contain_text("gpt-4o-mini")
     expect(page.get_by_label("Why")).to_have_value("Answers were cut.")
     assert page.evaluate("window.same"), "the page was loaded anew"
@@ -66,7 +66,7 @@ def raise_a_limit_in_the_admin_with_a_backtest_attached(page: Page) -> None:
     page.get_by_label("Continuations").fill("4")
     page.get_by_role("button", name="Save", exact=True).click()
     expect(page.locator(".messagelist")).to_contain_text(
-        f"This is version 3 of “{POLICY}”, with a backtest over 84 turns: 79 the same, 5 not in the recording (6.0 %)."
+        f"This is version 3 of “{POLICY}”, with a backtest over 84 turns: 79 the same, 5 undecidable (6.0 %)."
     )
     opened(page)
     expect(page.locator("#v3")).to_contain_text("Saved with a backtest over 84 turns: 79 the same")
@@ -125,7 +125,7 @@ def test_a_limit_is_raised_on_evidence_found_out_rolled_back_and_tried_in_the_sh
 def test_a_cell_of_the_map_leads_to_its_turns_by_keys_alone(page: Page, last_week: None):
     page.goto(f"/backtests/limits?agent={AGENT}&model={MODEL}")
     expect(page.locator("#estimate")).to_contain_text("95 % complete at")
-    cell = page.get_by_role("link", name=re.compile("71 % complete, 0 % not in the recording: 1 continuations"))
+    cell = page.get_by_role("link", name=re.compile("71 % complete, 0 % undecidable: 1 continuations"))
     expect(cell).to_be_visible(timeout=LONG)
     cell.focus()
     page.keyboard.press("Enter")

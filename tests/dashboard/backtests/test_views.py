@@ -6,6 +6,7 @@ from dashboard.agents.services import policy_create
 from dashboard.agents.versioning import version_activate
 from dashboard.backtests import working
 from dashboard.backtests.models import Backtest
+from dashboard.turns.models import Turn
 from tests.dashboard.backtests.layered import play_layered
 from tests.dashboard.driving import Play
 from tests.dashboard.pages import page
@@ -71,3 +72,21 @@ def test_a_policy_that_is_gone_is_refused_in_words(browser: Client):
 
 def test_a_backtest_that_is_not_there_is_a_404(browser: Client):
     assert browser.get("/backtests/01890000-0000-7000-8000-000000000000").status_code == 404
+
+
+@pytest.mark.parametrize("priced", [False, True])
+def test_totals_say_that_they_are_differences_and_whether_a_price_is_known(browser: Client, play: Play, priced: bool):
+    turn = play("sim-essay", max_tokens=60)
+    if priced:
+        Turn.objects.filter(pk=turn.pk).update(provider="openai", model="gpt-4o")
+    browser.post("/backtests/new", {"policy": "", "query": ""})
+    stored = Backtest.objects.get()
+    working.run(stored.pk)
+    stored.refresh_from_db()
+    assert (stored.same, stored.tokens_delta, stored.unpriced) == (1, 0, int(not priced))
+    shown = page(browser, f"/backtests/{stored.pk}")
+    assert "Against what was recorded:" in shown
+    assert "Against what was recorded:" in page(browser, "/backtests/")
+    assert all(f">± {head}</th>" in shown for head in ("Calls", "Tokens out", "Price", "Time"))
+    assert ("≈ $0.00" in shown) is priced
+    assert ("price not known" in shown) is not priced

@@ -70,6 +70,17 @@ def test_a_page_shows_what_was_spent_and_what_is_left(makers_browser: Client, ke
     assert "60 calls a minute" in shown
 
 
+def test_tokens_without_a_price_are_not_said_to_cost_nothing(makers_browser: Client, key_of: KeyOf):
+    key, _ = key_of(dollars_per_day=Decimal(5))
+    assert "this month 0 tokens, $0.00" in text_of(makers_browser.get("/gateway/keys"))
+    KeySpending.objects.create(key=key, day=timezone.now().date(), calls=3, tokens=1_810, dollars=Decimal(0))
+    shown = text_of(makers_browser.get("/gateway/keys"))
+    assert "Spent today price not known / $5.00" in shown
+    assert "in total 1 810 tokens, price not known" in shown
+    assert "$0.00" not in shown
+    assert "of the calls whose price is known" in shown
+
+
 def test_revoking_is_asked_twice_and_done_once(makers_browser: Client, key_of: KeyOf):
     key, _ = key_of()
     assert "This cannot be undone" in text_of(makers_browser.get("/gateway/keys"))

@@ -28,10 +28,10 @@ def test_with_numbers_it_is_told_as_it_would_have_been(play: Play):
     assert lines[-1] == "Completed in 1 call."
 
 
-def test_what_the_recording_does_not_hold_is_called_unknown(play: Play):
+def test_what_the_recording_does_not_hold_is_called_undecidable(play: Play):
     turn = play("sim-essay", overrides={"max_tokens": 60})
     lines = told(str(turn.id), "--max-tokens", "400").splitlines()
-    assert lines[-2].startswith(" unknown  The recording ends here")
+    assert lines[-2].startswith("undecidable  The recording ends here")
     assert lines[-1].startswith("Undecidable")
 
 

@@ -14,6 +14,7 @@ from agentcore.replay import Provenance
 from agentcore.serial import event_to_json
 from dashboard.live.narration import lines_of
 from dashboard.prices.templatetags.prices import money
+from dashboard.replay.comparing import UNDECIDABLE
 from dashboard.replay.services import turn_verify, turn_what_if
 from dashboard.replay.sweeping import turn_sweep
 from dashboard.turns import selectors
@@ -82,9 +83,7 @@ class Command(BaseCommand):
             raise CommandError(" ".join(error.messages)) from error
         for record in imagined.recording.records:
             if isinstance(record.event, Interrupted) and record.provenance is Provenance.DERIVED:
-                self.stdout.write(
-                    " unknown  The recording ends here; what the model would have said next is not known."
-                )
+                self.stdout.write(f"undecidable  {UNDECIDABLE}")
                 break
             told = {"event": event_to_json(record.event), "transitions": record.transitions, "command": record.command}
             for line in lines_of(told):
