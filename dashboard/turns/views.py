@@ -53,10 +53,11 @@ def turn_context(turn: Turn, *, step: int | None = None, attempts: int | None = 
 @require_safe
 @gzip_page
 def transcript(request: HttpRequest, turn_id: UUID) -> HttpResponse:
-    """The whole of a long transcript, which the page has a part of; a fragment."""
+    """The whole of a long transcript, which the turn's page has a part of; to htmx the transcript alone."""
     turn = turn_or_404(turn_id)
     page = turn_shown(turn, step=_number(request.GET.get("step")))
-    return render(request, "turns/_answer.html", {"page": page, "turn": turn, "window": page.everything})
+    context = {"page": page, "turn": turn, "window": page.everything}
+    return render(request, "turns/_answer.html" if _by_htmx(request) else "turns/transcript.html", context)
 
 
 @require_safe
@@ -67,6 +68,10 @@ def attempts(request: HttpRequest, turn_id: UUID) -> HttpResponse:
     return render(request, "turns/_attempts.html", {"turn": turn, "attempts": page})
 
 
+def _by_htmx(request: HttpRequest) -> bool:
+    return bool(request.headers.get("HX-Request"))
+
+
 def _number(text: str | None) -> int | None:
     return int(text) if text and text.isascii() and text.isdigit() and len(text) < 8 else None
 
@@ -74,7 +79,7 @@ def _number(text: str | None) -> int | None:
 @require_safe
 @gzip_page
 def attempt_raw(request: HttpRequest, turn_id: UUID, index: int) -> HttpResponse:
-    """What was sent and what came back, byte for byte; a fragment of the turn's page."""
+    """What was sent and what came back, byte for byte: a page of its own, and to htmx a part of the turn's."""
     turn, attempt = turn_or_404(turn_id), _attempt_or_404(turn_id, index)
     sent, came = history.request_body_of(attempt), history.raw_response_of(attempt)
     pieces = history.pieces_of(attempt)
@@ -90,7 +95,7 @@ def attempt_raw(request: HttpRequest, turn_id: UUID, index: int) -> HttpResponse
         "pieces": pieces[:MAX_PIECES],
         "more_pieces": max(0, len(pieces) - MAX_PIECES),
     }
-    return render(request, "turns/_raw.html", context)
+    return render(request, "turns/_raw.html" if _by_htmx(request) else "turns/raw.html", context)
 
 
 @require_safe

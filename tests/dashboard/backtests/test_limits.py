@@ -17,7 +17,7 @@ from dashboard.bench.told import copy_turns
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.models import Turn
 from tests.dashboard.backtests.damaging import base_unknown, event_unknown, policy_unknown
-from tests.dashboard.pages import page
+from tests.dashboard.pages import HTMX, page
 from tests.dashboard.timeline.populations import make_turn
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -33,7 +33,7 @@ def make_lengths() -> None:
 def test_the_page_says_median_and_where_nearly_all_are_whole(browser: Client):
     make_lengths()
     html = page(browser, "/backtests/limits")
-    assert "Median 500, 95 % complete at 950 tokens (nothing undecided)" in html
+    assert "Median 500 tokens, 95 % complete at 950 tokens (nothing undecided)" in html
     assert html.count('class="curve') == 2
 
 
@@ -92,7 +92,9 @@ def test_the_map_counts_every_turn_in_every_cell_and_leads_to_them(browser: Clie
     assert as_recorded.counts["complete"] == completed
     fewest, most = found.rows[0][1][0], found.rows[-1][1][-1]
     assert fewest.counts["complete"] <= as_recorded.counts["complete"] <= most.counts["complete"]
-    html = browser.get("/backtests/limits/map").content.decode()
+    html = page(browser, "/backtests/limits/map", **HTMX)
+    assert "<html" not in html
+    assert html.strip() in page(browser, "/backtests/limits/map")
     cell = re.search(r'href="(/backtests/limits/map\?[^"]*continuations=3[^"]*max_tokens=60)"', html)
     turns = page(browser, cell[1].replace("&amp;", "&"))
     assert turns.count("/replay?max_continuations=3&amp;max_tokens=60") == 20

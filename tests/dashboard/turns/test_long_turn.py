@@ -14,7 +14,7 @@ from dashboard.turns.attempts_page import LENGTH, attempts_page
 from dashboard.turns.history import raw_response_of, rebuilt_columns
 from dashboard.turns.models import Attempt, AttemptChunk, Turn
 from dashboard.turns.shown import turn_shown
-from tests.dashboard.pages import page
+from tests.dashboard.pages import HTMX, page
 
 pytestmark = pytest.mark.django_db
 
@@ -47,7 +47,10 @@ def test_its_page_is_small_and_asks_the_database_little(browser: Client, long_tu
 
 
 def test_all_of_its_transcript_comes_by_one_request(browser: Client, long_turn: Turn):
-    html = browser.get(f"/turns/{long_turn.id}/transcript").content.decode()
+    address = f"/turns/{long_turn.id}/transcript"
+    html = page(browser, address, **HTMX)
+    assert "<html" not in html
+    assert "<title>The whole answer of" in page(browser, address)
     assert "data-rest" not in html
     assert html.count('class="piece"') == 487  # all but those that failed
     last = Attempt.objects.get(turn_id=long_turn.id, index=500)

@@ -11,7 +11,7 @@ from dashboard.live.services import turn_start
 from dashboard.turns.history import raw_response_of
 from dashboard.turns.models import Attempt, Turn
 from tests.dashboard.driving import AgentOf, Play, drive
-from tests.dashboard.pages import page
+from tests.dashboard.pages import HTMX, page
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -156,6 +156,17 @@ def test_the_raw_request_and_response_are_there_byte_for_byte(browser: Client, c
     download = browser.get(f"/turns/{cut.id}/attempts/2/bytes")
     assert download.content == raw_response_of(attempt)
     assert download["Content-Disposition"].startswith("attachment")
+
+
+def test_the_link_to_what_was_sent_opens_a_page_and_htmx_gets_its_part(browser: Client, cut: Turn):
+    address = f"/turns/{cut.id}/attempts/2/raw"
+    whole, part = page(browser, address), page(browser, address, **HTMX)
+    assert "<title>Attempt 2 of" in whole
+    assert 'css/turn.css"' in whole
+    assert 'js/copying.js"' in whole
+    assert f'href="/turns/{cut.id}#attempts"' in whole
+    assert "<html" not in part
+    assert part.strip() in whole
 
 
 def test_an_attempt_that_is_not_there_is_a_404(browser: Client, cut: Turn):
