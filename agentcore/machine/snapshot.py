@@ -154,7 +154,12 @@ class Snapshot:
     def completion_budget(self) -> int:
         """Tokens that all completions of the turn may use together."""
         configured = self.limits.max_total_completion_tokens
-        return 4 * self.asked.max_tokens if configured is None else configured
+        return self.completion_default if configured is None else configured
+
+    @property
+    def completion_default(self) -> int:
+        """What `completion_budget` is where no limit says it."""
+        return 4 * self.asked.max_tokens
 
     @property
     def completion_left(self) -> int:

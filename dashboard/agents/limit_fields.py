@@ -54,7 +54,7 @@ LIMIT_FIELDS: Mapping[str, LimitField] = {
     "max_tool_repair_attempts": LimitField(
         "Tool repairs", "attempts", 0, 100, "How often a broken tool call may be asked for again."
     ),
-    "max_steps": LimitField("Steps", "iterations", 1, 10_000, "Iterations of think, act, observe."),
+    "max_steps": LimitField("Iterations", "iterations", 1, 10_000, "Iterations of think, act, observe."),
     "max_total_tokens": LimitField(
         "Total tokens",
         "tokens",
@@ -73,7 +73,7 @@ LIMIT_FIELDS: Mapping[str, LimitField] = {
         unset="no limit",
     ),
     "schema_rounds": LimitField(
-        "Schema rounds", "retries", 0, 100, "How often an invalid envelope is asked for again."
+        "Envelope retries", "retries", 0, 100, "How often an invalid envelope is asked for again."
     ),
     "truncation_budget_multiplier": LimitField(
         "Truncation budget multiplier",

@@ -46,14 +46,14 @@ class DraftForm(forms.Form):
         for name in OFFERED:
             known = LIMIT_FIELDS[name]
             self.fields[name] = forms.IntegerField(
-                label=name, required=False, min_value=int(known.minimum), max_value=int(known.maximum)
+                label=known.label, required=False, min_value=int(known.minimum), max_value=int(known.maximum)
             )
 
     @property
-    def numbers(self) -> list[tuple[forms.BoundField, str]]:
-        """The fields that are numbers, with what stands where they are left empty."""
-        kept = {"max_tokens": "as each turn had it"}
-        return [(self[name], kept.get(name, "as the policy says")) for name in ("max_tokens", *OFFERED)]
+    def numbers(self) -> list[tuple[forms.BoundField, str, str]]:
+        """The fields that are numbers, with their unit, and what stands where they are left empty."""
+        limits = [(self[name], LIMIT_FIELDS[name].unit, "as the policy says") for name in OFFERED]
+        return [(self["max_tokens"], "tokens per call", "as each turn had it"), *limits]
 
     @property
     def stands_for(self) -> Policy | None:

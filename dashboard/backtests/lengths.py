@@ -54,7 +54,7 @@ class Estimate:
 
 
 def _median(tokens: int | None) -> str:
-    return "Median not known" if tokens is None else f"Median {number(tokens)}"
+    return "Median not known" if tokens is None else f"Median {number(tokens)} token{'' if tokens == 1 else 's'}"
 
 
 def _percent(share: float) -> str:

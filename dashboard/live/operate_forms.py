@@ -6,12 +6,13 @@ from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.utils.html import format_html
 
 from agentcore.error_policy import PRESETS
 from agentcore.machine.pending import pending_calls
 from agentcore.machine.snapshot import Snapshot
 from agentcore.messages import Role, ToolCall
-from dashboard.agents.limit_fields import LIMIT_FIELDS
+from dashboard.agents.limit_fields import LIMIT_FIELDS, number_in_words
 from dashboard.agents.policy_validation import limit_clean
 from dashboard.agents.validation import max_tokens_within
 from dashboard.live.changes import ANSWERING
@@ -53,6 +54,7 @@ class OperateForm(forms.Form):
     max_tokens = forms.IntegerField(
         label="max_tokens",
         required=False,
+        help_text="Of one call, in tokens.",
         widget=forms.NumberInput(attrs={"inputmode": "numeric", "step": 1}),
     )
     model = forms.CharField(label="Model", required=False, max_length=200)
@@ -71,8 +73,11 @@ class OperateForm(forms.Form):
         self.calls = pending_calls(snapshot)
         for name, limit in LIMIT_FIELDS.items():
             mode = "numeric" if limit.whole else "decimal"
-            widget = forms.TextInput(attrs={"inputmode": mode, "placeholder": limit.unset or ""})
-            self.fields[f"limit_{name}"] = forms.CharField(label=limit.label, required=False, widget=widget)
+            attrs = {"inputmode": mode, "placeholder": _otherwise(name, snapshot)}
+            hint = format_html('<span class="mono">{}</span>, in {}', name, limit.unit)
+            self.fields[f"limit_{name}"] = forms.CharField(
+                label=limit.label, required=False, help_text=hint, widget=forms.TextInput(attrs=attrs)
+            )
         for place in _rewritable(snapshot):
             role = snapshot.messages[place - 1].role
             self.fields[f"message_{place}"] = area(f"{place} · {role}", rows=2)
@@ -176,6 +181,14 @@ class OperateForm(forms.Form):
             field = names.get(name, name)
             for message in messages:
                 self.add_error(field if field in self.fields else None, message)
+
+
+def _otherwise(name: str, snapshot: Snapshot) -> str:
+    """What holds where a limit is left empty; the empty text where it must say something."""
+    if name == "max_total_completion_tokens":
+        return f"default: {number_in_words(snapshot.completion_default)} tokens"
+    unset = LIMIT_FIELDS[name].unset
+    return f"default: {unset}" if unset else ""
 
 
 def _initial(turn: Turn, snapshot: Snapshot) -> dict[str, Any]:

@@ -9,12 +9,6 @@ from dashboard.turns.models import Turn
 Number = int | float
 #: Those that stand open on the page; the others are behind "all limits".
 FIRST = ("max_tokens", "max_continuations", "max_total_completion_tokens", "max_total_output_chars")
-LABELS = {
-    "max_tokens": "max tokens",
-    "max_continuations": "continuations",
-    "max_total_completion_tokens": "total completion tokens",
-    "max_total_output_chars": "output characters",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +37,7 @@ class Dial:
 def dials_of(turn: Turn, policy: Policy) -> tuple[Dial, ...]:
     """max_tokens and every limit; sliders reach well beyond what was recorded, and numbers typed in may go further."""
     used = max(int(turn.output_tokens), turn.max_tokens)
-    first = Dial("max_tokens", LABELS["max_tokens"], "tokens per call", turn.max_tokens, 1, 4 * used)
+    first = Dial("max_tokens", "max_tokens", "tokens per call", turn.max_tokens, 1, 4 * used)
     return (first, *(_limit_dial(name, policy, turn, used) for name in LIMIT_FIELDS))
 
 
@@ -61,8 +55,7 @@ def _limit_dial(name: str, policy: Policy, turn: Turn, used: int) -> Dial:
         "truncation_budget_multiplier": known.maximum,
     }
     least = known.minimum if not known.whole else int(known.minimum)
-    label = LABELS.get(name, known.label.lower())
     unset = "" if recorded is not None and known.unset is None else (known.unset or "").replace("the first ", "")
     slides_to = min(known.maximum, max(reaches[name], 2 * (recorded or 0) if recorded and recorded < 1_000 else 0))
     unit = known.unit if name == "truncation_budget_multiplier" else f"{known.unit} per turn"
-    return Dial(name, label, unit, recorded, least, slides_to, unset, known.whole)
+    return Dial(name, known.label.lower(), unit, recorded, least, slides_to, unset, known.whole)

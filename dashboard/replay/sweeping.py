@@ -15,6 +15,7 @@ from agentcore.policy import Policy
 from agentcore.reasons import TurnStatus
 from agentcore.replay import Recording, what_if
 from dashboard.agents.criteria import criteria_faults
+from dashboard.agents.limit_fields import LIMIT_FIELDS
 from dashboard.agents.policies import overridden
 from dashboard.agents.policy_validation import limit_clean, listed
 from dashboard.live.services import overrides_clean
@@ -94,6 +95,10 @@ class Sweep:
         return f"{self.least.value:,} is {smallest} {self.name} that completes"
 
     @property
+    def unit(self) -> str:
+        return unit_of(self.name)
+
+    @property
     def asks(self) -> int | None:
         """The value to re-run with where the recording knows none that completes: the largest it cannot tell of."""
         unknown = [point.value for point in self.points if point.undecidable]
@@ -110,7 +115,7 @@ class Sweep:
         unknown = next((point for point in self.points if point.undecidable), None)
         if unknown is None:
             return f"{knows}."
-        return f"{knows}. From {unknown.value:,} on some values are undecidable: re-run live to know."
+        return f"{knows}. From {unknown.value:,} {self.unit} on some values are undecidable: re-run live to know."
 
 
 def turn_sweep(*, turn: Turn, name: str, values: range, overrides: Mapping[str, Any]) -> Sweep:
@@ -147,6 +152,11 @@ def _swept(name: str, values: range) -> None:
 
 def _at(name: str, value: int) -> dict[str, Any]:
     return {"max_tokens": value} if name == "max_tokens" else {"limits": {name: value}}
+
+
+def unit_of(name: str) -> str:
+    """What a limit that can be swept counts."""
+    return "tokens" if name == "max_tokens" else LIMIT_FIELDS[name].unit
 
 
 def _value(point: Point) -> int:

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from agentcore.machine.budgets import Budget, budgets_of
 from agentcore.machine.snapshot import Snapshot
 
+#: Where the core's name is not the word of pages; it stays, for breakpoints on budgets have recorded it.
+SAID = {"steps": "iterations"}
 HOT = 0.75  #: of a limit, from where a meter warns
 
 
@@ -43,4 +45,4 @@ def meters_of(snapshot: Snapshot) -> tuple[Meter, ...]:
 def _meter(budget: Budget) -> Meter:
     if budget.name == "seconds":
         return Meter(budget.name, round(budget.used, 1), budget.limit, unit="s")
-    return Meter(budget.name, budget.used, budget.limit, estimated=budget.estimated)
+    return Meter(SAID.get(budget.name, budget.name), budget.used, budget.limit, estimated=budget.estimated)

@@ -19,7 +19,7 @@ def test_the_newest_answer_stays_even_where_an_older_one_comes_later(page: Page,
         route.continue_()
 
     page.route("**/replay?*", late)
-    field = page.get_by_label("max tokens", exact=True)
+    field = page.get_by_label("max_tokens", exact=True)
     field.fill("30")
     page.wait_for_timeout(120)
     field.fill("45")
@@ -33,7 +33,7 @@ def test_a_number_typed_before_the_page_has_all_its_scripts_is_asked_for_too(pag
     held: list[Route] = []
     page.route("**/htmx-*.js", lambda route: held.append(route))
     page.goto(f"{cut_turn}/replay", wait_until="commit")
-    page.get_by_label("max tokens", exact=True).fill("45")
+    page.get_by_label("max_tokens", exact=True).fill("45")
     for route in held:
         route.continue_()
     expect(page.locator("#what-if .figures dd").first).to_have_text("45")
@@ -57,10 +57,10 @@ def test_dials_are_turned_by_keys_alone_and_say_where_they_stand(page: Page, cut
 
 def test_a_number_that_cannot_be_is_answered_beside_its_field_while_it_is_typed(page: Page, cut_turn: str):
     page.goto(f"{cut_turn}/replay?max_continuations=2")
-    page.get_by_label("max tokens", exact=True).fill("0")
+    page.get_by_label("max_tokens", exact=True).fill("0")
     expect(page.locator("#budget_max_tokens_errors")).to_have_text("max_tokens must be at least 1.")
     expect(page.get_by_label("continuations", exact=True)).to_have_value("2")
-    page.get_by_label("max tokens", exact=True).fill("50")
+    page.get_by_label("max_tokens", exact=True).fill("50")
     expect(page.locator("#budget_max_tokens_errors")).to_be_empty()
 
 

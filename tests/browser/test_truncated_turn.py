@@ -24,7 +24,7 @@ def cut_off_and_tried_again(page: Page, tmp_path: Path) -> None:
     page.screenshot(path=tmp_path / "turn.png")
 
     page.get_by_role("link", name="What if…").click()
-    page.get_by_label("max tokens", exact=True).fill("400")
+    page.get_by_label("max_tokens", exact=True).fill("400")
     expect(page.locator("#what-if")).to_contain_text("what the model would have said next is unknown")
     page.screenshot(path=tmp_path / "what-if.png")
     page.get_by_role("button", name="Re-run live").click()
@@ -39,7 +39,7 @@ def continued_and_found_to_need_one_call(page: Page, tmp_path: Path) -> None:
     page.goto(ended(page))
     expect(page.locator(".verdict")).to_contain_text("Completed after 2 continuations")
     page.get_by_role("link", name="What if…").click()
-    page.get_by_label("max tokens", exact=True).fill("400")
+    page.get_by_label("max_tokens", exact=True).fill("400")
     expect(page.locator("#what-if")).to_contain_text("same words as recorded")
     expect(page.locator("#what-if .parting")).to_contain_text("First divergence")
     page.get_by_role("button", name="Re-run live").click()

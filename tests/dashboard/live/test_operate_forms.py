@@ -4,6 +4,7 @@ import pytest
 from django.test import Client
 
 from agentcore.machine.pending import pending_calls
+from dashboard.agents.limit_fields import LIMIT_FIELDS
 from dashboard.live.models import Signal
 from dashboard.live.operate_forms import OperateForm
 from dashboard.live.services import turn_control, turn_start
@@ -45,6 +46,17 @@ def changes(turn: Turn, **typed: str) -> dict:
     form = filled(turn, **typed)
     assert form.is_valid(), form.errors
     return {name: value for name, value in form.changes().items() if name != "expected_seq"}
+
+
+def test_each_limit_says_its_key_its_unit_and_what_holds_where_it_is_empty(held: Turn):
+    form = OperateForm(held, standing_of(held).snapshot)
+    told = {name: str(form[f"limit_{name}"].help_text) for name in LIMIT_FIELDS}
+    assert told["max_seconds"] == '<span class="mono">max_seconds</span>, in seconds'
+    assert all(LIMIT_FIELDS[name].unit in hint and name in hint for name, hint in told.items())
+    otherwise = {name: form.fields[f"limit_{name}"].widget.attrs["placeholder"] for name in LIMIT_FIELDS}
+    assert otherwise["max_total_completion_tokens"] == f"default: {4 * held.max_tokens:,} tokens"
+    assert otherwise["max_seconds"] == "default: no limit"
+    assert otherwise["max_steps"] == ""
 
 
 def test_what_is_sent_back_as_it_was_changes_nothing(held: Turn):

@@ -64,7 +64,7 @@ def test_what_is_not_in_the_recording_is_not_called_complete(cut: Turn):
     found = turn_sweep(turn=cut, name="max_tokens", values=range(20, 420, 20), overrides={})
     assert found.least is None
     assert "No max_tokens from 20 to 400 completes" in found.words
-    assert "From 80 on some values are undecidable: re-run live to know" in found.words
+    assert "From 80 tokens on some values are undecidable: re-run live to know" in found.words
 
 
 def test_where_not_every_smaller_value_could_be_tried_the_words_say_so(whole: Turn, monkeypatch: pytest.MonkeyPatch):
