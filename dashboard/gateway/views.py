@@ -113,8 +113,11 @@ def _make(form: KeyForm, *, by: User) -> tuple[GatewayKey, str]:
 def _model_of(key: GatewayKey) -> str:
     """Something the key may call, to try it with."""
     named = [entry for entry in key.scope if not entry.endswith("/*")]
-    agents = [agent.name for agent in agent_list(project=key.project)[:1]]
-    return named[0] if named else agents[0] if agents and not key.scope else "connection/model"
+    if named or key.scope:
+        return named[0] if named else "connection/model"
+    # One that answers in words, if there is any; of these the one that was made first.
+    agents = sorted(agent_list(project=key.project), key=lambda agent: (bool(agent.tools), agent.pk))
+    return agents[0].name if agents else "connection/model"
 
 
 def _page(request: HttpRequest, *, status: int = HTTPStatus.OK, **context: object) -> HttpResponse:

@@ -11,6 +11,7 @@ from dashboard.turns.filters import WORDS, TimelineFilters
 from dashboard.turns.finding import find
 from dashboard.turns.listing import query_of
 from dashboard.turns.reach import reach_of
+from dashboard.turns.templatetags.reasons import reason_label
 
 #: By the column, what a range is called and counted in.
 RANGE_WORDS: Mapping[str, tuple[str, str]] = {"tokens": ("Tokens", ""), "duration_ms": ("Took", " ms")}
@@ -71,7 +72,8 @@ def _values(filters: TimelineFilters) -> Iterator[Chip]:
         chosen: tuple[str, ...] = getattr(filters, name)
         for value in chosen:
             left: dict[str, Any] = {name: tuple(other for other in chosen if other != value)}
-            yield Chip(LABELS[name], value, replace(filters, **left))
+            words = reason_label(value) if name == "lint" else value
+            yield Chip(LABELS[name], words, replace(filters, **left))
 
 
 def _ranges(filters: TimelineFilters) -> Iterator[Chip]:

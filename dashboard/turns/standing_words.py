@@ -44,8 +44,9 @@ def _backoff(snapshot: Snapshot) -> str:
 
 
 def _held(snapshot: Snapshot) -> str:
+    """Read after the word `Held`, which stands before every such sentence."""
     before = (snapshot.held_state or "the next state").replace("_", " ")
-    return f"Held before {before}: an operator decides how it goes on."
+    return f"before {before}; an operator decides how it goes on."
 
 
 _WORDS: Mapping[State, Callable[[Snapshot], str]] = {

@@ -110,3 +110,15 @@ def test_a_turn_that_came_through_the_gateway_says_so_on_its_page(browser: Clien
 
 def test_a_call_goes_when_its_turn_is_erased():
     assert GatewayCall in HISTORY
+
+
+def test_a_model_that_is_called_as_it_was_asked_for_is_named_once(browser: Client):
+    named = [("helper", "m"), ("sim-essay", "sim-essay")]
+    for agent_name, model in named:
+        turn = Turn.objects.create(
+            project=project_default(), agent_name=agent_name, provider="openai", model=model, max_tokens=10
+        )
+        stored(turn)
+    html = browser.get("/gateway/").content.decode()
+    assert "helper<small>m</small>" in html
+    assert 'data-label="Model">sim-essay</td>' in html

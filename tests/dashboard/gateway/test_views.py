@@ -137,3 +137,10 @@ def test_a_deleted_connection_takes_its_aliases_along(agent: Agent, near: Connec
     agent.delete()
     near.delete()
     assert not Alias.objects.exists()
+
+
+def test_the_lines_that_use_a_key_name_an_agent_that_answers_in_words(makers_browser: Client, agent: Agent):
+    agent.pk, agent.name, agent.tools = None, "a-first-by-name", ["calculator"]
+    agent.save(force_insert=True)
+    html = makers_browser.post("/gateway/keys", {"name": "ci", "lifetime": "7"}).content.decode()
+    assert 'create(model="helper"' in html

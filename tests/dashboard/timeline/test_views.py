@@ -8,6 +8,7 @@ from dashboard.turns.models import Turn
 from dashboard.turns.tags import MOST_TAGS
 from tests.dashboard.driving import Play
 from tests.dashboard.pages import page
+from tests.dashboard.timeline.populations import make_turn
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -100,3 +101,16 @@ def test_an_empty_timeline_teaches_how_to_make_a_turn(browser: Client):
     html = page(browser, "/")
     assert "manage.py ask" in html
     assert "POST /api/v1/turns" in html
+
+
+def test_a_sign_of_a_cut_has_the_words_of_its_badge_and_a_stop_reason_its_own_word(browser: Client):
+    make_turn(lint=["output_at_cap"], status="partial", stop_reason="retry_limit", terminal_reason="retry_limit")
+    html = page(browser, "/timeline/facets")
+    signs, ended = (html.split(f'id="facet-{name}"')[1].split("</fieldset>")[0] for name in ("lint", "terminal_reason"))
+    assert "</svg>ended at the cap</span>" in signs
+    assert "</svg>retry_limit</span>" in ended
+    assert "retry limit" in ended  # its title: the same word, spaced
+
+
+def test_the_page_without_turns_and_the_account_lead_to_the_reference_of_the_api(browser: Client):
+    assert all('href="/api/v1/docs"' in page(browser, address) for address in ("/", "/account/"))
