@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.conf import settings
 from ninja import NinjaAPI, Swagger
 from ninja.openapi.schema import OpenAPISchema
 
@@ -20,7 +21,7 @@ from dashboard.api import (
     why,
 )
 from dashboard.api.callers import Caller
-from dashboard.api.openapi import ABOUT, with_events, with_problems
+from dashboard.api.openapi import ABOUT, with_events, with_problems, without_seam
 from dashboard.api.problems import answer_with_problems
 from dashboard.api.reading import StrictParser
 from dashboard.conformance import routes as conformance
@@ -33,6 +34,8 @@ class Api(NinjaAPI):
         schema = super().get_openapi_schema(**kwargs)
         with_problems(schema)
         with_events(schema)
+        if not settings.ENVIRONMENT.test_seam:
+            without_seam(schema)
         return schema
 
     def get_openapi_operation_id(self, operation: Any) -> str:

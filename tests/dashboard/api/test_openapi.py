@@ -2,9 +2,11 @@
 
 import re
 from collections import Counter
+from dataclasses import replace
 from types import ModuleType
 
 import pytest
+from django.conf import settings
 from pydantic import BaseModel
 
 from dashboard.api import answers, bodies, replay_answers, replay_bodies
@@ -48,8 +50,6 @@ CALLS = {
     ("post", "/backtests"): "201",
     ("get", "/backtests/{backtest_id}"): "200",
     ("get", "/capabilities"): "200",
-    ("post", "/simulator/scripts"): "201",
-    ("get", "/simulator/scripts/{name}/calls"): "200",
 }
 
 
@@ -70,6 +70,15 @@ def test_the_schema_has_every_call_of_the_design_and_how_it_is_answered(schema: 
     found = operations(schema)
     assert found.keys() >= CALLS.keys()
     assert all(status in found[call]["responses"] for call, status in CALLS.items())
+
+
+def test_the_test_seam_is_told_of_only_where_it_is_open(api: Program, monkeypatch: pytest.MonkeyPatch):
+    seam = ("post", "/simulator/scripts")
+    assert seam not in operations(api.get("/openapi.json").json())
+    monkeypatch.setattr(settings, "ENVIRONMENT", replace(settings.ENVIRONMENT, test_seam=True))
+    told = operations(api.get("/openapi.json").json())
+    assert "201" in told[seam]["responses"]
+    assert "404" in told["get", "/simulator/scripts/{name}/calls"]["responses"]
 
 
 def test_every_operation_is_described_and_says_its_errors(schema: dict):
@@ -129,5 +138,6 @@ def test_the_page_of_the_schema_loads_from_here_alone(api: Program):
     page = api.get("/docs").content.decode()
     sources = re.findall(r'(?:src|href)="([^"]+)"', page)
     assert sources
-    assert all(source.startswith("/static/") for source in sources)
+    assert all(re.match(r"/static/|/account/$|/$", source) for source in sources)
+    assert sources.count("/static/css/tokens.css") == 1
     assert not re.search(r"<script>|<style|onload=", page)
