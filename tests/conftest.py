@@ -4,12 +4,13 @@ Every session, and with `-n` every worker of one, makes a database of its own in
 """
 
 import contextlib
+import functools
 import os
 import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import hypothesis
@@ -22,7 +23,7 @@ from pytest_django import DjangoDbBlocker
 
 from dashboard.postgres import Share, start
 from dashboard.runtime.database import database_settings
-from tests import emptying
+from tests import emptying, first_start
 from tests.redis_server import Redis
 
 APT = "run `apt-get install chromium redis-server` to have this tested"
@@ -68,6 +69,8 @@ def _only_hands_out(config: pytest.Config) -> bool:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):
+        first_start.forget(os.getpid())
     while _share:
         _share.pop().leave()
         del os.environ["DATABASE_URL"]
@@ -111,6 +114,13 @@ def _no_skip(report):
         report.outcome = "failed"
         report.longrepr = f"{reason} (a failure, for WHYSTOP_REQUIRE_ALL=1)"
     return report
+
+
+@pytest.fixture(scope="session")
+def started_once(request: pytest.FixtureRequest) -> Callable[[Path], None]:
+    """Makes a data folder what it is after a first start."""
+    run = os.getppid() if hasattr(request.config, "workerinput") else os.getpid()
+    return functools.partial(first_start.copied_to, run=run)
 
 
 @pytest.fixture(scope="session")

@@ -18,20 +18,20 @@ PATIENCE = 60  #: seconds; a machine that is busy is not at fault
 class Dialled(WebsocketCommunicator):
     """A socket that is waited for; Channels' own gives up after a second."""
 
-    async def connect(self, timeout: float = PATIENCE) -> tuple[bool, Any]:
-        return await super().connect(timeout)
+    async def connect(self, seconds: float = PATIENCE) -> tuple[bool, Any]:
+        return await super().connect(seconds)
 
-    async def receive_output(self, timeout: float = PATIENCE) -> dict[str, Any]:
-        return await super().receive_output(timeout)
+    async def receive_output(self, seconds: float = PATIENCE) -> dict[str, Any]:
+        return await super().receive_output(seconds)
 
-    async def receive_from(self, timeout: float = PATIENCE) -> str | bytes:
-        return await super().receive_from(timeout)
+    async def receive_from(self, seconds: float = PATIENCE) -> str | bytes:
+        return await super().receive_from(seconds)
 
-    async def disconnect(self, code: int = 1000, timeout: float = PATIENCE) -> None:
-        await super().disconnect(code, timeout)
+    async def disconnect(self, code: int = 1000, seconds: float = PATIENCE) -> None:
+        await super().disconnect(code, seconds)
 
-    async def wait(self, timeout: float = PATIENCE) -> None:
-        await super().wait(timeout)
+    async def wait(self, seconds: float = PATIENCE) -> None:
+        await super().wait(seconds)
 
 
 @asynccontextmanager

@@ -23,6 +23,7 @@ from dashboard.gateway.app import Gateway
 from dashboard.gateway.recording import NotStoredError, Recorder
 from dashboard.gateway.services import key_create
 from dashboard.postgres.postmaster import find_postmaster
+from dashboard.runtime import database
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Turn
 from tests.dashboard.gateway.told_turns import Story, cut, ended, tell
@@ -33,9 +34,11 @@ T = TypeVar("T")
 
 @pytest.fixture(scope="module")
 def store(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[Scratch]:
-    """A cluster of this module's own, for it is stopped."""
-    with django_db_blocker.unblock(), scratch() as store:
-        yield store
+    """A cluster of this module's own, for it is stopped. Who asks for it meanwhile is told after a second, not ten."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(database._POOL, "timeout", 1.0)
+        with django_db_blocker.unblock(), scratch() as store:
+            yield store
 
 
 def stop(store: Scratch) -> None:
@@ -51,7 +54,7 @@ def back(store: Scratch) -> None:
 
 
 async def there(recorder: Recorder) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         while recorder.away:
             await asyncio.sleep(0.05)
 
@@ -185,7 +188,7 @@ def test_policy_decides_what_callers_get_while_nothing_can_be_recorded(store):
         assert (status, headers[b"x-whystop-recorded"]) == (200, b"no")
         assert json.loads(body)["choices"][0]["message"]["content"] == "Yes."
         await asyncio.to_thread(back, store)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             while (await asked(refusing, secret))[0] != 200:
                 await asyncio.sleep(0.1)
         await app.close()

@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 
 from dashboard.postgres.processes import end_all
+from tests import first_start
+from tests.first_start import CHECKOUT
 
-CHECKOUT = Path(__file__).resolve().parents[3]
+PATIENCE = 120  #: seconds; a machine that is busy is not at fault
 
 
 class Up:
@@ -45,7 +47,7 @@ class Up:
         return self.ended()
 
     def ended(self) -> tuple[int, str, str]:
-        output, errors = self.process.communicate(timeout=30)
+        output, errors = self.process.communicate(timeout=PATIENCE)
         return self.process.returncode, output, errors
 
     def kill(self) -> None:
@@ -64,32 +66,15 @@ def data_dir() -> Iterator[Path]:
     shutil.rmtree(outside)
 
 
-@pytest.fixture(scope="session")
-def template() -> Iterator[Path]:
-    """The data folder of a first start, made once, for `copy_store`."""
-    outside = Path(tempfile.mkdtemp(prefix="why-"))
-    outside.chmod(0o755)
-    first = Up(_environment(outside / "store"))
-    first.line()
-    first.stop()
-    yield outside / "store"
-    shutil.rmtree(outside)
-
-
-def copy_store(template: Path, data_dir: Path) -> None:
-    subprocess.run(["cp", "-a", f"{template}/.", data_dir], check=True)
+@pytest.fixture
+def started_before(data_dir: Path, started_once: Callable[[Path], None]) -> None:
+    """The first start is behind us: most of what is asked here is asked of every start."""
+    started_once(data_dir)
 
 
 @pytest.fixture
 def environment(data_dir: Path) -> dict[str, str]:
-    return _environment(data_dir)
-
-
-def _environment(data_dir: Path) -> dict[str, str]:
-    """For a program of its own: nothing of the suite's, any port, an embedded database in `data_dir`."""
-    ours = ("DATABASE_URL", "REDIS_URL", "WHYSTOP_", "OPENAI_", "DJANGO_", "PG")
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
-    return {**kept, "WHYSTOP_DATA_DIR": str(data_dir), "WHYSTOP_PORT": "0"}
+    return first_start.environment(data_dir)
 
 
 @pytest.fixture

@@ -6,16 +6,15 @@ from pathlib import Path
 from dashboard.postgres.places import find_home
 from dashboard.postgres.postmaster import find_postmaster
 
-from .conftest import Up, copy_store
+from .conftest import Up
 from .test_killed import ENDED, TOKEN, Api, wait_for
 
 Start = Callable[..., Up]
 
 
 def test_a_web_process_drives_no_turn_and_a_worker_drives_those_that_waited(
-    up: Start, template: Path, data_dir: Path, simulator_url: str
+    up: Start, started_before: None, data_dir: Path, simulator_url: str
 ):
-    copy_store(template, data_dir)
     web = up("web", WHYSTOP_BOOTSTRAP_TOKEN=TOKEN)
     api = Api(web.address())
     api("connections", {"name": "practice", "provider": "openai", "base_url": simulator_url})

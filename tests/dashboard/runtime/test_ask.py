@@ -10,22 +10,26 @@ import pytest
 
 from dashboard.simulator.texts import ESSAY
 
-from .conftest import CHECKOUT
+from .conftest import CHECKOUT, PATIENCE
 
 
 @pytest.fixture
-def ask(environment: dict[str, str]):
+def ask(environment: dict[str, str], started_before: None):
+    return asking(environment)
+
+
+def asking(environment: dict[str, str]):
     environment = {**environment, "WHYSTOP_SIM_TOKEN_MS": "0"}
 
     def run(*words: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "manage.py", "ask", *words]
-        return subprocess.run(command, cwd=CHECKOUT, env=environment, capture_output=True, text=True, timeout=60)
+        return subprocess.run(command, cwd=CHECKOUT, env=environment, capture_output=True, text=True, timeout=PATIENCE)
 
     return run
 
 
-def test_a_turn_is_told_line_by_line_with_its_whole_text_and_its_verdict(ask):
-    done = ask("Why do agents stop?", "--max-tokens", "150")
+def test_a_turn_is_told_line_by_line_with_its_whole_text_and_its_verdict_though_nothing_was_ever_started(environment):
+    done = asking(environment)("Why do agents stop?", "--max-tokens", "150")
     assert (done.returncode, done.stderr) == (0, "")
     assert "[THINK] Call 1 of sim-essay: initial, 150 tokens" in done.stdout
     assert "[LLM] Response stop_reason: max_tokens (provider said “length”)" in done.stdout
@@ -67,13 +71,13 @@ def test_what_cannot_be_asked_is_said_in_a_sentence(ask, words, sentence):
     assert "Traceback" not in done.stderr
 
 
-def test_ctrl_c_cancels_the_turn_and_keeps_what_was_said(environment):
+def test_ctrl_c_cancels_the_turn_and_keeps_what_was_said(environment, started_before):
     command = [sys.executable, "manage.py", "ask", "Go on.", "--agent", "sim-endless"]
     with subprocess.Popen(command, cwd=CHECKOUT, env=environment, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline().startswith("[THINK]")
         time.sleep(0.5)
         process.send_signal(signal.SIGINT)
-        told = process.communicate(timeout=30)[0]
+        told = process.communicate(timeout=PATIENCE)[0]
     assert process.returncode == 1
     assert "[NOTICE] This turn was cancelled by the terminal." in told

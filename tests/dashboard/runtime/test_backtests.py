@@ -3,21 +3,19 @@
 import json
 import urllib.request
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dashboard.postgres.processes import wait_until
 
-from .conftest import Up, copy_store
+from .conftest import PATIENCE, Up
 
 TOKEN = "a-token-of-sixteen-or-more"
 
 
 @pytest.fixture
-def api(up: Callable[..., Up], data_dir: Path, template: Path) -> Callable[..., Any]:
-    copy_store(template, data_dir)
+def api(up: Callable[..., Up], started_before: None) -> Callable[..., Any]:
     running = up(WHYSTOP_BOOTSTRAP_TOKEN=TOKEN)
     address = running.address()
 
@@ -25,7 +23,7 @@ def api(up: Callable[..., Up], data_dir: Path, template: Path) -> Callable[..., 
         headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
         sent = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(f"{address}/api/v1{path}", sent, headers)
-        with urllib.request.urlopen(request, timeout=30) as answer:
+        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
             return json.load(answer)
 
     call.running = running
@@ -34,9 +32,9 @@ def api(up: Callable[..., Up], data_dir: Path, template: Path) -> Callable[..., 
 
 def test_a_queued_backtest_is_judged_and_the_end_of_up_is_clean(api: Callable[..., Any]):
     turn = api("/turns", {"agent": "sim-essay", "input": "Why?"})
-    assert wait_until(lambda: api(f"/turns/{turn['id']}")["finished_at"] is not None, seconds=60)
+    assert wait_until(lambda: api(f"/turns/{turn['id']}")["finished_at"] is not None, seconds=PATIENCE)
     made = api("/backtests", {"policy": {"limits": {"max_continuations": 0}}, "filter": {"agent": "sim-essay"}})
-    assert wait_until(lambda: api(f"/backtests/{made['id']}")["status"] == "done", seconds=120)
+    assert wait_until(lambda: api(f"/backtests/{made['id']}")["status"] == "done", seconds=PATIENCE)
     told = api(f"/backtests/{made['id']}")
     assert (told["total"], told["flipped"], told["flipped_turns"]) == (1, 1, [turn["id"]])
     assert told["flips"][0]["how"] == "sooner"

@@ -8,14 +8,13 @@ import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 
 from dashboard.client import Draft, End, Message, Record, Whystop
 from dashboard.simulator.texts import ESSAY
 
-from .conftest import CHECKOUT, Up, copy_store
+from .conftest import CHECKOUT, PATIENCE, Up
 
 Start = Callable[..., Up]
 TOKEN = "a-token-of-sixteen-or-more"
@@ -23,9 +22,7 @@ DOCS = CHECKOUT / "docs" / "client-api.md"
 
 
 @pytest.fixture
-def start(up: Start, template: Path, data_dir: Path) -> Callable[..., tuple[Up, str]]:
-    copy_store(template, data_dir)
-
+def start(up: Start, started_before: None) -> Callable[..., tuple[Up, str]]:
     def started(**more: str) -> tuple[Up, str]:
         server = up(WHYSTOP_BOOTSTRAP_TOKEN=TOKEN, **more)
         return server, server.address()
@@ -37,7 +34,7 @@ def run(address: str, *words: str, **more: object) -> subprocess.CompletedProces
     environment = {**os.environ, "WHYSTOP_URL": address, "WHYSTOP_TOKEN": TOKEN}
     command = [sys.executable, *words]
     return subprocess.run(
-        command, cwd=CHECKOUT, env=environment, capture_output=True, text=True, timeout=60, check=False, **more
+        command, cwd=CHECKOUT, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False, **more
     )
 
 
@@ -66,7 +63,7 @@ def test_a_watch_goes_on_through_kill_9_and_a_new_start(start):
     port = address.rpartition(":")[2]
     turn = Whystop(address, TOKEN).start("sim-essay", "kill me", max_tokens=150)
     told: list[Message] = []
-    for message in turn.watch(seconds=120):
+    for message in turn.watch(seconds=PATIENCE):
         told.append(message)
         if isinstance(message, Draft) and message.attempt == 2 and server is not None:
             server.kill()
@@ -88,8 +85,8 @@ def test_streams_end_by_themselves_when_the_server_stops(start):
     """To the last chunk: one that the server had to cut would be left without it."""
     server, address = start()
     turn = Whystop(address, TOKEN).start("sim-essay", "hello", max_tokens=60, breakpoints=[{"state": "evaluate_stop"}])
-    assert turn.wait(seconds=60).status == "held"
-    connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=30)
+    assert turn.wait(seconds=PATIENCE).status == "held"
+    connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=PATIENCE)
     connection.request("GET", f"/api/v1/turns/{turn.id}/events", headers={"Authorization": f"Bearer {TOKEN}"})
     with closing(connection), connection.getresponse() as stream:
         assert stream.readline() == b"retry: 1000\n"
@@ -146,7 +143,7 @@ def _ctrl_c_leaves_the_turn_running(cli: Cli) -> None:
         while "[HELD]" not in watching.stdout.readline():
             pass
         watching.send_signal(signal.SIGINT)
-        _, said = watching.communicate(timeout=20)
+        _, said = watching.communicate(timeout=PATIENCE)
     assert (watching.returncode, said.strip()) == (
         130,
         f"The turn goes on. Watch it with: whystop watch {turn}; end it with: whystop cancel {turn}",

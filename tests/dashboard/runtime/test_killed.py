@@ -6,16 +6,18 @@ import signal
 import time
 import urllib.request
 from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from dashboard.client import Draft, Whystop
 from dashboard.postgres.places import find_home
 from dashboard.postgres.postmaster import find_postmaster
 from dashboard.simulator.texts import ESSAY
 
-from .conftest import Up
+from .conftest import PATIENCE, Up
 
 Start = Callable[..., Up]
 TOKEN = "a-token-of-sixteen-or-more"
@@ -32,28 +34,29 @@ class Api:
         data = None if body is None else json.dumps(body).encode()
         headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
         request = urllib.request.Request(f"{self.address}/api/v1/{path}", data=data, headers=headers)
-        with urllib.request.urlopen(request, timeout=10) as answer:
+        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
             return json.load(answer)
 
 
-def wait_for(look: Callable[[], bool], seconds: float = 30) -> None:
+def wait_for(look: Callable[[], bool], seconds: float = PATIENCE) -> None:
     deadline = time.monotonic() + seconds
     while not look():
         assert time.monotonic() < deadline, "it did not happen in time"
         time.sleep(0.05)
 
 
-def start(up: Start) -> tuple[Up, Api]:
-    server = up(WHYSTOP_BOOTSTRAP_TOKEN=TOKEN, WHYSTOP_SIM_TOKEN_MS="15")
+def start(up: Start, *, token_ms: int) -> tuple[Up, Api]:
+    server = up(WHYSTOP_BOOTSTRAP_TOKEN=TOKEN, WHYSTOP_SIM_TOKEN_MS=str(token_ms))
     return server, Api(server.address())
 
 
 def in_the_middle_of_a_continuation(api: Api) -> tuple[str, dict[str, Any]]:
-    """A turn whose second call has been streaming for a while."""
-    turn = api("turns", {"agent": "sim-essay", "input": "kill me", "overrides": {"max_tokens": 150}})
-    wait_for(lambda: len(api(f"turns/{turn['id']}/attempts")) == 2)
-    time.sleep(0.8)
-    return turn["id"], api(f"turns/{turn['id']}")
+    """A turn whose second call streams, for seconds more, and has said something already."""
+    turn = Whystop(api.address, TOKEN).start("sim-essay", "kill me", max_tokens=150)
+    drafts = (message for message in turn.watch(seconds=PATIENCE) if isinstance(message, Draft))
+    stored = (draft for draft in drafts if draft.attempt == 2)
+    assert len(list(islice(stored, 3))) == 3
+    return turn.id, api(f"turns/{turn.id}")
 
 
 def killed(server: Up, data_dir: Path) -> None:
@@ -71,15 +74,16 @@ def stopped(server: Up, data_dir: Path) -> None:
     assert server.stop(signal.SIGTERM)[0] == 0
 
 
+@pytest.mark.usefixtures("started_before")
 @pytest.mark.parametrize("end", [killed, killed_with_its_database, stopped])
 def test_a_turn_whose_server_ends_in_mid_stream_is_taken_up_again_and_verifies(
     up: Start, data_dir: Path, end: Callable[[Up, Path], None]
 ):
-    server, api = start(up)
+    server, api = start(up, token_ms=30)
     turn_id, before = in_the_middle_of_a_continuation(api)
     end(server, data_dir)
 
-    _, api = start(up)
+    _, api = start(up, token_ms=0)
     wait_for(lambda: api(f"turns/{turn_id}")["status"] in ENDED)
 
     turn = api(f"turns/{turn_id}")

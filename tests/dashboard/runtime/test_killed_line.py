@@ -3,12 +3,15 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from .conftest import Up
 from .test_killed import ENDED, killed_with_its_database, start, wait_for
 
 
+@pytest.mark.usefixtures("started_before")
 def test_a_line_outlives_its_server_and_its_database(up: Callable[..., Up], data_dir: Path):
-    server, api = start(up)
+    server, api = start(up, token_ms=30)
     talk = api("conversations", {"agent": "sim-essay"})["id"]
     asked = {"agent": "sim-essay", "conversation": talk}
     sent = [api("turns", {**asked, "input": text})["id"] for text in ("One?", "Two?")]
@@ -16,8 +19,8 @@ def test_a_line_outlives_its_server_and_its_database(up: Callable[..., Up], data
     assert api(f"turns/{sent[1]}")["status"] == "queued"
     killed_with_its_database(server, data_dir)
 
-    _, api = start(up)
-    wait_for(lambda: all(api(f"turns/{turn}")["status"] in ENDED for turn in sent), seconds=60)
+    _, api = start(up, token_ms=0)
+    wait_for(lambda: all(api(f"turns/{turn}")["status"] in ENDED for turn in sent))
     first, second = (api(f"turns/{turn}") for turn in sent)
     assert (first["status"], second["status"]) == ("completed", "completed")
     assert second["started_at"] > first["finished_at"]

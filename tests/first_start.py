@@ -1,0 +1,58 @@
+"""The data folder of a first start of `manage.py up`, made once in a run of the tests, and copied by who needs one.
+
+To make the database and all its tables takes six seconds of a processor, which the workers of a run share too.
+"""
+
+import fcntl
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+CHECKOUT = Path(__file__).resolve().parents[1]
+OURS = ("DATABASE_URL", "REDIS_URL", "WHYSTOP_", "OPENAI_", "DJANGO_", "PG")
+_PLACE = "why-first-{run}"
+
+
+def environment(store: Path) -> dict[str, str]:
+    """For a program of its own: nothing of the suite's, any port, an embedded database in `store`."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
+    return {**kept, "WHYSTOP_DATA_DIR": str(store), "WHYSTOP_PORT": "0"}
+
+
+def copied_to(store: Path, *, run: int) -> None:
+    """Makes `store` what it is after a first start; `run`: the process that has started all workers of this run."""
+    subprocess.run(["cp", "-a", f"{_made(run)}/.", store], check=True)
+
+
+def forget(run: int) -> None:
+    """Nobody of this run copies any more; nor do those of runs that were killed."""
+    for place in Path(tempfile.gettempdir()).glob(_PLACE.format(run="*")):
+        found = re.search(r"\d+$", place.name)
+        if found and (int(found[0]) == run or not Path("/proc", found[0]).exists()):
+            shutil.rmtree(place, ignore_errors=True)
+
+
+def _made(run: int) -> Path:
+    place = Path(tempfile.gettempdir(), _PLACE.format(run=run))
+    place.mkdir(exist_ok=True)
+    place.chmod(0o755)  # the server may be another user's
+    with (place / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (place / "made").exists():
+            _start(environment(place / "store"))
+            (place / "made").touch()
+    return place / "store"
+
+
+def _start(given: Mapping[str, str]) -> None:
+    command = [sys.executable, "manage.py", "up"]
+    with subprocess.Popen(command, cwd=CHECKOUT, env=given, stdout=subprocess.PIPE, text=True) as up:
+        assert up.stdout is not None
+        assert up.stdout.readline(), "`manage.py up` said nothing"
+        up.terminate()
+    assert up.returncode == 0
