@@ -82,9 +82,14 @@ class Cell:
 
     @property
     def dollars(self) -> float | None:
-        """What the decided turns would have cost together; None where no price is known."""
+        """What the `priced` turns would have cost together; None where there is none."""
         known = [each.dollars for each in self.ended if each.dollars is not None]
         return sum(known) if known else None
+
+    @property
+    def priced(self) -> int:
+        """How many turns can be decided and have a known price; cells of other numbers are sums of other turns."""
+        return sum(each.dollars is not None for each in self.ended)
 
     def _percent(self, word: str) -> str:
         return f"{100 * self.counts[word] / max(1, len(self.ended)):.0f} %"

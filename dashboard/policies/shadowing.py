@@ -16,11 +16,11 @@ from django.db.models import Q
 from django.utils import timezone
 
 from agentcore.policy import Policy
-from agentcore.replay import Record, Recording, what_if
-from dashboard.agents.criteria import criteria_faults
+from agentcore.replay import Record, Recording
 from dashboard.agents.layering import layer_of, tried, versions_named
 from dashboard.agents.models import PolicyVersion
 from dashboard.agents.resolving import Level
+from dashboard.backtests.judging import imagined as imagined_under
 from dashboard.policies.models import Shadow, ShadowVerdict
 from dashboard.policies.selectors import APART, turns_under, turns_unjudged
 from dashboard.turns.history import recording_of
@@ -89,7 +89,7 @@ def verdict_of(shadow: Shadow, turn: Turn) -> ShadowVerdict:
     before = turn.terminal_reason or turn.status
     try:
         recording = recording_of(turn)
-        imagined = _imagined(recording, policy_in_shadow(turn, shadow.version, recording.policy))
+        imagined = imagined_under(recording, policy_in_shadow(turn, shadow.version, recording.policy), trace=True)
     except Exception as error:
         # A recording that cannot be judged again must not hold up all that come after it.
         log.warning("shadow_undecidable", turn=str(turn.id), error=str(error))
@@ -108,14 +108,6 @@ def verdict_of(shadow: Shadow, turn: Turn) -> ShadowVerdict:
         calls_delta=spent.attempts - turn.attempts,
         parted_at=parted_at(recording, imagined),
     )
-
-
-def _imagined(recording: Recording, policy: Policy) -> Recording | None:
-    """The turn under the draft; None where its recording does not tell."""
-    if criteria_faults(policy):
-        return None
-    imagined = what_if(recording, policy)
-    return None if imagined.undecidable else imagined
 
 
 def parted_at(recording: Recording, imagined: Recording) -> int | None:

@@ -12,11 +12,14 @@ from dashboard.agents.selectors import policy_version_active, project_default
 from dashboard.agents.services import policy_create
 from dashboard.agents.versioning import version_activate
 from dashboard.backtests.lengths import estimate_of
+from dashboard.backtests.reading import policy_of
 from dashboard.backtests.sweep_map import cell_of, map_of, sample_of
 from dashboard.bench.told import copy_turns
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.models import Turn
 from tests.dashboard.backtests.damaging import base_unknown, event_unknown, policy_unknown
+from tests.dashboard.driving import Play
+from tests.dashboard.own_criteria import NAME
 from tests.dashboard.pages import HTMX, page
 from tests.dashboard.timeline.populations import make_turn
 
@@ -133,6 +136,31 @@ def test_any_limit_may_be_asked_for_and_what_cannot_be_read_is_said(browser: Cli
         assert answer.status_code == 400
         assert words in html.split('role="alert">')[1]
         assert html.startswith("<!doctype html>")
+
+
+def test_a_criterion_that_no_longer_loads_leaves_its_turn_undecided(settings, play: Play):
+    settings.CRITERIA_MODULES = (NAME,)
+    patient = policy_create(project=project_default(), name="own", criteria=[{"path": f"{NAME}.Patience"}]).policy
+    play("sim-essay", max_tokens=150, policy=patient)
+    found = []
+    for settings.CRITERIA_MODULES in ((NAME,), ()):
+        policy_of.cache_clear()
+        sample = sample_of(project=project_default(), filters=TimelineFilters())
+        found.append(cell_of(sample, 0, 150).counts)
+    policy_of.cache_clear()
+    assert [counts["undecidable"] for counts in found] == [0, 1]
+
+
+def test_a_cell_says_of_how_many_turns_its_price_is(browser: Client):
+    list(copy_turns(project=project_default(), turns=6))
+    Turn.objects.filter(pk__in=list(Turn.objects.values_list("pk", flat=True)[:2])).update(model="nobodys")
+    sample = sample_of(project=project_default(), filters=TimelineFilters())
+    cells = [cell for _, row in map_of(sample).rows for cell in row]
+    assert all(cell.priced <= 6 - max(2, cell.counts["undecidable"]) for cell in cells)
+    assert max(cell.priced for cell in cells) == 4
+    html = page(browser, "/backtests/limits/map")
+    assert bare(html).count(" of 4") >= sum(cell.priced == 4 for cell in cells)
+    assert 'for 4 turns"' in html
 
 
 def test_the_map_is_a_page_of_its_own_and_a_part_for_the_page_of_limits(browser: Client):
