@@ -12,10 +12,10 @@ from agentcore.messages import Delta
 from dashboard.gateway.outgoing import EVENTS, JSON, Headers, Outgoing
 from dashboard.live.reading import REDIRECTS, Ending, Reading
 
-#: Without one of these, no line can be the end.
-_HINTS = (b"[DONE]", b'"finish_reason":"', b'"finish_reason": "')
 _DONE = re.compile(rb"^data: ?\[DONE\]", re.MULTILINE)
 _FINISH = re.compile(rb'^data:[^\n]*"finish_reason": ?"[^"]', re.MULTILINE)
+#: What a line holds that an expression finds. Expressions are slow on what they do not match, which nearly all is.
+_HINTS = {_DONE: (b"[DONE]",), _FINISH: (b'"finish_reason":"', b'"finish_reason": "')}
 _OURS = frozenset({401, 403, *REDIRECTS})
 #: Headers of the upstream that clients read; those of the connection itself are ours.
 _HANDED_ON = ("retry-after", "retry-after-ms", "x-should-retry", "x-request-id")
@@ -38,6 +38,20 @@ def is_handed_on(reading: Reading, ending: Ending | None) -> bool:
         return True
     response = ending.response if ending is not None and ending.error is None else None
     return response is not None and not response.incomplete_stream
+
+
+def _first_line(data: bytes, line: re.Pattern[bytes]) -> int:
+    """Where the first line begins that the expression matches; below 0 where none does."""
+    first = -1
+    for hint in _HINTS[line]:
+        at = data.find(hint, 0, first if first >= 0 else len(data))
+        while at >= 0:
+            begins = data.rfind(b"\n", 0, at) + 1
+            if line.match(data, begins):
+                first = begins
+                break
+            at = data.find(hint, at + 1, first if first >= 0 else len(data))
+    return first
 
 
 class Passing:
@@ -66,12 +80,12 @@ class Passing:
             return
         data = b"".join((*self._kept, part[:lines]))
         self._kept = [part[lines:]]
-        # Expressions are slow on what they do not match, which nearly everything is.
-        found = (self._last.search(data) or _DONE.search(data)) if any(hint in data for hint in _HINTS) else None
-        if found is not None:
-            self._ending, at, found = True, found.start(), None  # which would hold all of it
-            self._kept.insert(0, data[at:])
-            data = data[:at]
+        end = _first_line(data, self._last)
+        end = _first_line(data, _DONE) if end < 0 else end
+        if end >= 0:
+            self._ending = True
+            self._kept.insert(0, data[end:])
+            data = data[:end]
         if data:
             self.handed_on = True
             await self._outgoing.more(data, content_type=self.content_type)
