@@ -30,6 +30,11 @@ async function askToSignIn() {
   if (answer?.type === "opaqueredirect") location.reload();
 }
 
+/* The text that streams belongs to an answer that the page may have replaced meanwhile, by one that says as much. */
+document.addEventListener("htmx:wsBeforeMessage", (event) => {
+  if (event.detail.message.startsWith('<span id="draft"') && !document.getElementById("draft")) event.preventDefault();
+});
+
 /* A machine that slept, or changed its network, may hold sockets that are dead without knowing: they are opened anew. */
 const open = new Map();
 const TICK = 15_000;

@@ -1,6 +1,5 @@
 """A real chromium before a real `manage.py up`, signed in by the link it prints."""
 
-import os
 import re
 import shutil
 import subprocess
@@ -11,13 +10,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect, sync_playwright
 
 from dashboard.postgres.processes import end_all
+from tests import first_start
 from tests.browser.journeys import ask, ended
 from tests.browser.places import other_turn  # noqa: F401 - a fixture for all of them
+from tests.first_start import CHECKOUT
 
-CHECKOUT = Path(__file__).resolve().parents[2]
 ARGUMENTS = [
     "--headless",
     "--no-sandbox",
@@ -31,17 +31,17 @@ ARGUMENTS = [
 DESK = {"width": 1280, "height": 900}
 PHONE = {"width": 390, "height": 844}
 NewPage = Callable[..., Page]
-expect.set_options(timeout=15_000)  # a machine that is busy is not at fault
+PATIENCE = 60_000  #: ms; a machine that is busy is not at fault
+expect.set_options(timeout=PATIENCE)
 
 
 @contextmanager
-def surroundings() -> Iterator[dict[str, str]]:
+def surroundings(started_once: Callable[[Path], None]) -> Iterator[dict[str, str]]:
     """What the programs of an installation of its own are started with."""
     outside = Path(tempfile.mkdtemp(prefix="why-"))
     outside.chmod(0o755)
-    ours = ("DATABASE_URL", "REDIS_URL", "WHYSTOP_", "OPENAI_", "DJANGO_", "PG")
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
-    yield {**kept, "WHYSTOP_DATA_DIR": str(outside / "store"), "WHYSTOP_PORT": "0"}
+    started_once(outside / "store")
+    yield first_start.environment(outside / "store")
     for data in outside.rglob("data"):
         end_all(data)
     shutil.rmtree(outside)
@@ -49,7 +49,7 @@ def surroundings() -> Iterator[dict[str, str]]:
 
 @contextmanager
 def installation(environment: dict[str, str]) -> Iterator[str]:
-    """The sign-in link of an installation of its own, made from nothing."""
+    """The sign-in link of an installation of its own."""
     command = [sys.executable, "manage.py", "up"]
     with subprocess.Popen(command, cwd=CHECKOUT, env=environment, stdout=subprocess.PIPE, text=True) as up:
         assert up.stdout is not None
@@ -57,13 +57,13 @@ def installation(environment: dict[str, str]) -> Iterator[str]:
         assert found, "`manage.py up` printed no link"
         yield found[0]
         up.terminate()
-        up.wait(30)
+        up.wait(PATIENCE / 1000)
 
 
 @pytest.fixture(scope="package")
-def environment() -> Iterator[dict[str, str]]:
+def environment(started_once: Callable[[Path], None]) -> Iterator[dict[str, str]]:
     """That of the installation which this package's tests share."""
-    with surroundings() as given:
+    with surroundings(started_once) as given:
         yield given
 
 
@@ -77,10 +77,20 @@ def link(environment: dict[str, str]) -> Iterator[str]:
 @pytest.fixture(scope="package")
 def chrome(chromium: str) -> Iterator[Browser]:
     """Closed with this package: while it is open its event loop runs in the thread of all tests."""
-    with sync_playwright() as playwright:
+    with sync_playwright() as playwright, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Locator, "click", patient_click)
         browser = playwright.chromium.launch(executable_path=chromium, args=ARGUMENTS)
         yield browser
         browser.close()
+
+
+_click = Locator.click
+
+
+def patient_click(locator: Locator, **how: object) -> None:
+    """A click that leads to another page is over when that page has its scripts, as `goto` is."""
+    _click(locator, **how)
+    locator.page.wait_for_load_state()
 
 
 @pytest.fixture(scope="package")
@@ -124,6 +134,7 @@ def new_page(chrome: Browser, signed_in: dict[str, object], link: str) -> Iterat
         options.setdefault("viewport", DESK)
         base = link.split("/sign-in", maxsplit=1)[0]
         context = chrome.new_context(base_url=base, storage_state=signed_in, **options)
+        context.set_default_timeout(PATIENCE)
         contexts.append(context)
         page = context.new_page()
         said = [] if missing else complaints

@@ -1,10 +1,12 @@
 """What people do, in steps that tests are made of."""
 
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 from playwright.sync_api import Page, expect
 
-LONG = 20_000  #: ms, for a turn to end
+LONG = 60_000  #: ms, for a turn to end
 DROP = """([text, name]) => {
   const files = new DataTransfer();
   files.items.add(new File([text], name, { type: "application/json" }));
@@ -28,6 +30,28 @@ def go_on(page: Page, agent: str, prompt: str) -> None:
     page.get_by_label(f"Say something to {agent}").fill(prompt)
     page.get_by_role("button", name="Send").click()
     expect(page.get_by_label(f"Say something to {agent}")).to_have_value("")
+
+
+def until(page: Page, holds: Callable[[], object], what: str) -> None:
+    """Wait for what `expect` has no words for; `what` is said if it never comes."""
+    deadline = time.monotonic() + LONG / 1000
+    while not holds():
+        assert time.monotonic() < deadline, what
+        page.wait_for_timeout(50)
+
+
+def resting(page: Page, selector: str) -> object:
+    """Where an element lies once nothing moves it any more."""
+    boxes = [page.locator(selector).bounding_box()]
+    while len(boxes) < 2 or boxes[-1] is None or boxes[-1] != boxes[-2]:
+        page.wait_for_timeout(200)
+        boxes.append(page.locator(selector).bounding_box())
+    return boxes[-1]
+
+
+def alike(one: Page, other: Page) -> None:
+    """Two pages of a conversation say the same, once both have heard everything."""
+    until(one, lambda: said(one) == said(other), "they say different things to the end")
 
 
 def said(page: Page) -> str:

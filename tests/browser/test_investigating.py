@@ -3,7 +3,7 @@
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -23,9 +23,9 @@ def yesterday(link: str, environment: dict[str, str]) -> None:
 
 
 @pytest.fixture
-def elsewhere(chrome: Browser) -> Iterator[Page]:
+def elsewhere(chrome: Browser, started_once: Callable[[Path], None]) -> Iterator[Page]:
     """The timeline of an installation that knows nothing of this one."""
-    with surroundings() as given, installation(given) as link:
+    with surroundings(started_once) as given, installation(given) as link:
         base = link.split("/sign-in", maxsplit=1)[0]
         context = chrome.new_context(base_url=base, storage_state=cookies_of(chrome, link))
         page = context.new_page()

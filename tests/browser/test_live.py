@@ -5,7 +5,7 @@ from tests.browser.journeys import LONG, ask, ended
 
 
 def test_a_reload_in_the_middle_misses_nothing(page: Page, new_page: NewPage):
-    ask(page, "sim-endless", "Go on for long.", max_tokens=120)
+    ask(page, "sim-endless", "Go on for long.", max_tokens=150)
     expect(page.locator("#draft")).to_contain_text(" ", timeout=LONG)
     page.reload()
     address = ended(page)
@@ -13,7 +13,7 @@ def test_a_reload_in_the_middle_misses_nothing(page: Page, new_page: NewPage):
     fresh.goto(address)
     page.get_by_text("Calls of the model").click()
     for part in ("#turn-head h1", ".verdict", "#turn-head .facts", "#machine", "#answer", "#attempts"):
-        assert page.locator(part).inner_text() == fresh.locator(part).inner_text()
+        expect(page.locator(part)).to_have_text(fresh.locator(part).inner_text(), use_inner_text=True)
 
 
 def test_cancel_ends_the_turn_and_keeps_the_text(page: Page):

@@ -7,7 +7,7 @@ from uuid import uuid4
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import NewPage
-from tests.browser.journeys import LONG, ask, ended, scrolls_sideways
+from tests.browser.journeys import LONG, ask, ended, resting, scrolls_sideways
 
 
 def api(page: Page, path: str, body: dict[str, Any]) -> dict[str, Any]:
@@ -138,20 +138,11 @@ def test_a_refusal_names_who_refused(page: Page):
     expect(page.locator("#answer .act")).to_contain_text("operator: refuse")
 
 
-def resting(page: Page, selector: str) -> object:
-    """Where an element lies once nothing moves it any more."""
-    boxes = [page.locator(selector).bounding_box()]
-    while len(boxes) < 2 or boxes[-1] is None or boxes[-1] != boxes[-2]:
-        page.wait_for_timeout(200)
-        boxes.append(page.locator(selector).bounding_box())
-    return boxes[-1]
-
-
 def test_what_is_wrong_is_said_at_its_field_and_what_was_typed_stays(page: Page):
     calling(page)
     before = resting(page, "#machine")
     drawer(page)
-    assert page.locator("#machine").bounding_box() == before
+    assert resting(page, "#machine") == before
     page.get_by_label("Continuations", exact=True).fill("-1")
     page.get_by_label("System prompt").fill("Be brief.")
     page.get_by_label("Arguments").first.fill("{nothing}")

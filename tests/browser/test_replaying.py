@@ -1,28 +1,24 @@
 """What people do with a recorded turn: turn its dials, sweep a limit, run it again in other words."""
 
 import re
-import time
 from pathlib import Path
 
 from playwright.sync_api import Page, Route, expect
 
 from tests.browser.conftest import PHONE, NewPage
-from tests.browser.journeys import LONG, ask, ended, scrolls_sideways
+from tests.browser.journeys import LONG, ask, ended, scrolls_sideways, until
 
 
 def test_the_newest_answer_stays_even_where_an_older_one_comes_later(page: Page, cut_turn: str):
     page.goto(f"{cut_turn}/replay")
-
-    def late(route: Route) -> None:
-        if "max_tokens=30" in route.request.url:
-            time.sleep(0.7)
-        route.continue_()
-
-    page.route("**/replay?*", late)
+    held: list[Route] = []
+    page.route("**/replay?*max_tokens=30*", lambda route: held.append(route))
     field = page.get_by_label("max_tokens", exact=True)
     field.fill("30")
-    page.wait_for_timeout(120)
+    until(page, lambda: held, "nothing was asked")
     field.fill("45")
+    page.wait_for_timeout(300)  # time enough to ask for it
+    held.pop().continue_()
     expect(page.locator("#what-if .figures dd").first).to_have_text("45")
     page.wait_for_timeout(1_000)
     expect(page.locator("#what-if .figures dd").first).to_have_text("45")
@@ -34,6 +30,7 @@ def test_a_number_typed_before_the_page_has_all_its_scripts_is_asked_for_too(pag
     page.route("**/htmx-*.js", lambda route: held.append(route))
     page.goto(f"{cut_turn}/replay", wait_until="commit")
     page.get_by_label("max_tokens", exact=True).fill("45")
+    until(page, lambda: held, "the script was not asked for")
     for route in held:
         route.continue_()
     expect(page.locator("#what-if .figures dd").first).to_have_text("45")

@@ -184,6 +184,7 @@ def test_a_request_can_be_copied_as_a_command(page: Page, turn: str):
     page.locator("#attempt-2 summary").first.click()
     page.get_by_text("The same request as a command").click()
     page.get_by_role("button", name="Copy as curl").click()
+    expect(page.locator("#step-status")).to_have_text("Copied")
     copied = page.evaluate("navigator.clipboard.readText()")
     assert copied == page.locator("#curl-2").text_content()
     assert copied.startswith("curl ")

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import CHECKOUT, PHONE, NewPage
-from tests.browser.journeys import LONG, ask, ended, scrolls_sideways
+from tests.browser.journeys import LONG, ask, ended, resting, scrolls_sideways, until
 
 #: Turns of two models in yesterday's hours, every third one cut off.
 MADE = """
@@ -50,19 +50,23 @@ def facet(page: Page, name: str, value: str) -> Locator:
     return page.locator(f"#facet-{name}").get_by_label(value, exact=False)
 
 
-def prompts(page: Page) -> list[str]:
-    return page.locator("#rows .c-prompt a").all_inner_texts()
+def listed(page: Page, numbers: range) -> None:
+    """Wait for the list to be of these of yesterday's turns."""
+    expect(page.locator("#rows .c-prompt a")).to_have_text([f"Yesterday {n}." for n in numbers], timeout=LONG)
 
 
 def test_find_the_truncated_turns_of_one_model_yesterday(page: Page, new_page: NewPage, yesterday: None):
     page.goto("/?agent=made")
+    counted(page, "48 turns")
     page.get_by_role("link", name="yesterday", exact=True).click()
+    expect(page).to_have_url(re.compile("since="))
+    expect(page.locator(".chip")).to_have_count(3)  # of two filters, and one to clear them
     counted(page, "48 turns")
     facet(page, "model", "alpha").check()
     counted(page, "24 turns")
     facet(page, "model_stop_reason", "max_tokens").check()
     counted(page, "8 turns")
-    assert prompts(page) == [f"Yesterday {n}." for n in range(0, 48, 6)]
+    listed(page, range(0, 48, 6))
     box = page.locator("#brush").bounding_box()
     assert box
     page.mouse.move(box["x"] + box["width"] * 0.01, box["y"] + 40)
@@ -71,12 +75,11 @@ def test_find_the_truncated_turns_of_one_model_yesterday(page: Page, new_page: N
     expect(page.locator("#chosen")).to_contain_text("4 turns")
     page.mouse.up()
     counted(page, "4 turns")
-    found = prompts(page)
-    assert found == [f"Yesterday {n}." for n in range(24, 48, 6)]
+    listed(page, range(24, 48, 6))
     shared = new_page()
     shared.goto(page.url)
     counted(shared, "4 turns")
-    assert prompts(shared) == found
+    listed(shared, range(24, 48, 6))
     expect(shared.locator(".chip")).to_have_count(5)
 
 
@@ -162,9 +165,9 @@ def test_all_that_match_are_erased_after_a_question_that_names_the_count(page: P
 
 def test_the_list_is_held_still_and_let_go(page: Page, new_page: NewPage):
     page.goto("/?agent=sim-essay")
+    connected(page)
     page.get_by_role("button", name="Pause").click()
     expect(page.get_by_role("button", name="Pause")).to_have_attribute("aria-pressed", "true")
-    page.wait_for_timeout(1000)
     other = new_page()
     ask(other, "sim-essay", "While you wait.", max_tokens=60)
     expect(page.locator("#new-turns")).to_have_text("1 new turn", timeout=LONG)
@@ -179,14 +182,15 @@ def test_the_list_is_held_still_and_let_go(page: Page, new_page: NewPage):
 def test_rows_that_come_do_not_move_what_one_reads(page: Page, new_page: NewPage, yesterday: None):
     page.goto("/")
     expect(page.locator("#chart .total")).to_have_text(re.compile(r"\d+ turns"), timeout=LONG)
+    connected(page)
     page.mouse.wheel(0, 1800)
-    page.wait_for_timeout(800)
-    read = page.locator("#rows tr").nth(30)
-    row_id, before = read.get_attribute("id"), read.bounding_box()
+    until(page, lambda: page.evaluate("scrollY") > 500, "it does not scroll")
+    row_id = page.locator("#rows tr").nth(30).get_attribute("id")
+    before = resting(page, f"#{row_id}")
     other = new_page()
     ask(other, "sim-essay", "Far above.", max_tokens=60)
     expect(page.locator("#new-turns")).to_contain_text("new turn", timeout=LONG)
-    assert page.locator(f"#{row_id}").bounding_box() == before
+    assert resting(page, f"#{row_id}") == before
 
 
 def test_the_keyboard_alone_walks_chooses_and_opens(page: Page, yesterday: None):
@@ -235,4 +239,4 @@ def test_without_scripts_the_filters_are_a_plain_form(new_page: NewPage, yesterd
     page.get_by_label("partial").check()
     page.locator("input[name='agent']").fill("made")
     page.get_by_role("button", name="Find").first.click()
-    assert prompts(page) == [f"Yesterday {n}." for n in range(0, 48, 3)]
+    listed(page, range(0, 48, 3))

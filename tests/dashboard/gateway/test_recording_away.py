@@ -23,7 +23,6 @@ from dashboard.gateway.app import Gateway
 from dashboard.gateway.recording import NotStoredError, Recorder
 from dashboard.gateway.services import key_create
 from dashboard.postgres.postmaster import find_postmaster
-from dashboard.runtime import database
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Turn
 from tests.dashboard.gateway.told_turns import Story, cut, ended, tell
@@ -34,11 +33,9 @@ T = TypeVar("T")
 
 @pytest.fixture(scope="module")
 def store(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[Scratch]:
-    """A cluster of this module's own, for it is stopped. Who asks for it meanwhile is told after a second, not ten."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(database._POOL, "timeout", 1.0)
-        with django_db_blocker.unblock(), scratch() as store:
-            yield store
+    """A cluster of this module's own, for it is stopped."""
+    with django_db_blocker.unblock(), scratch() as store:
+        yield store
 
 
 def stop(store: Scratch) -> None:
@@ -168,7 +165,7 @@ async def asked(gateway: Gateway, secret: str, model: str = "stopped/m") -> tupl
     return said[0]["status"], dict(said[0]["headers"]), said[1]["body"]
 
 
-def test_policy_decides_what_callers_get_while_nothing_can_be_recorded(store):
+def test_policy_decides_what_callers_get_while_nothing_can_be_recorded(store, monkeypatch):
     one_time_code_create()
     project, by = project_default(), User.objects.get(username=OPERATOR)
     secret = key_create(project=project, by=by, name="stopped")[1]
@@ -177,6 +174,7 @@ def test_policy_decides_what_callers_get_while_nothing_can_be_recorded(store):
         refusing, passing = Gateway(None), Gateway(None, passes_unstored=True)
         assert (await asked(refusing, secret))[0] == 200
         assert (await asked(passing, secret, "narrow/m"))[0] == 200
+        monkeypatch.setattr(connections["default"].pool, "timeout", 1.0)  # of those who find out, in place of ten
         await asyncio.to_thread(stop, store)
         for _ in range(2):  # the first one finds out, the second knows
             status, _, body = await asked(refusing, secret)
