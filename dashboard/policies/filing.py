@@ -1,8 +1,8 @@
 """Policies as one file, out and in: `{whystop_policies: 1, policies: […], attachments: […]}`.
 
-Each policy has its `name`, the number of the version that is `active` (or null) and its `versions`: `{version, why,
-made_at, by}` and what it says; limits may also be named by the spec's own keys. Taking in changes nothing that is
-there: a policy whose active words differ gets its next version.
+Each policy has its `name`, the number of the version that is `active` (or null), of those that counted once (`past`),
+what is to count later (`schedule`: `{version, starts_at, why}`) and its `versions`: `{version, why, made_at, by}` and
+what it says; limits may also be named by the spec's own keys. How it is taken in: `intake`.
 """
 
 from collections.abc import Mapping
@@ -10,23 +10,21 @@ from typing import TYPE_CHECKING, Any
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
+from django.utils import timezone
 from pydantic_core import from_json
 
 from dashboard.agents.models import Connection, Policy, PolicyVersion, Project
 from dashboard.agents.policies import POLICY_FIELDS
-from dashboard.agents.policy_validation import listed
-from dashboard.agents.selectors import attachment_list, policy_list, policy_version_active
-from dashboard.agents.services import policy_create, policy_said
-from dashboard.agents.versioning import policy_attach, version_activate
-from dashboard.policies.settings import said_by_version
+from dashboard.agents.reach import place_warnings
+from dashboard.agents.selectors import activations_of, attachment_list, policy_list
+from dashboard.agents.versioning import policy_attach
+from dashboard.policies.intake import WHY, policy_in
 
 if TYPE_CHECKING:
     from dashboard.accounts.models import User
 
 MAX_FILE = 2_000_000  #: bytes
-MAX_POLICIES, MAX_VERSIONS = 500, 500
-WHY = "Taken in from a file"
-ABOUT = ("version", "why", "made_at", "by")  #: what a version of the file says of itself
+MAX_POLICIES = 500
 
 
 def as_file(project: Project) -> dict[str, Any]:
@@ -48,11 +46,18 @@ def as_file(project: Project) -> dict[str, Any]:
 
 
 def _policy_told(policy: Policy) -> dict[str, Any]:
-    active = policy_version_active(policy=policy)
+    now, rows = timezone.now(), [row for row in activations_of(policy) if row.withdrawn_at is None]
+    counted = [row.version.version for row in rows if row.starts_at <= now]
     versions = sorted(policy.versions.all(), key=lambda version: version.version)
     return {
         "name": policy.name,
-        "active": active.version if active else None,
+        "active": counted[0] if counted else None,
+        "past": sorted(set(counted) - {*counted[:1]}),
+        "schedule": [
+            {"version": row.version.version, "starts_at": row.starts_at.isoformat(), "why": row.why}
+            for row in reversed(rows)
+            if row.starts_at > now
+        ],
         "versions": [_version_told(version) for version in versions],
     }
 
@@ -72,7 +77,7 @@ def taken_in(body: bytes, *, project: Project, by: "User | None") -> list[str]:
     """Take a file in, all of it or nothing; what was done, in sentences. Raises `ValidationError`."""
     file = _read(body)
     with transaction.atomic():
-        told = [sentence for policy in file["policies"] for sentence in _policy_in(policy, project, by)]
+        told = [sentence for policy in file["policies"] for sentence in policy_in(policy, project, by)]
         told += [sentence for place in file["attachments"] if (sentence := _place_in(place, project, by))]
     return told or ["Everything in the file was here already."]
 
@@ -95,60 +100,6 @@ def _read(body: bytes) -> dict[str, Any]:
     return {"policies": policies, "attachments": places}
 
 
-def _policy_in(told: Mapping[str, Any], project: Project, by: "User | None") -> list[str]:
-    name, versions = told.get("name"), told.get("versions")
-    fits = isinstance(name, str) and isinstance(versions, list) and 0 < len(versions) <= MAX_VERSIONS
-    if not fits or not all(isinstance(version, dict) for version in versions or ()):
-        raise ValidationError("Each policy needs a name and a list of versions.")
-    active = _active(versions or [], told.get("active"), str(name))
-    here = Policy.objects.filter(project=project, name=name).first()
-    if here is None:
-        return _new(str(name), versions or [], active, project, by)
-    now = policy_version_active(policy=here)
-    words = _words(active, str(name)) if active else None
-    if words is None or (now is not None and said_by_version(PolicyVersion(**words)) == said_by_version(now)):
-        return []
-    version = policy_create(project=project, name=str(name), created_by=by, why=WHY, **words)
-    return [f"“{name}” differs; the file’s words are its version {version.version}, which counts now."]
-
-
-def _active(versions: list[dict[str, Any]], number: Any, name: str) -> dict[str, Any] | None:
-    """The version that counted where the file was made; None where there were only drafts."""
-    if number is None:
-        return None
-    found = next((version for version in versions if version.get("version") == number), None)
-    if found is None:
-        raise ValidationError(f"“{name}”: version {number!r} is said to be active, but it is not in the file.")
-    return found
-
-
-def _new(
-    name: str, versions: list[dict[str, Any]], active: dict[str, Any] | None, project: Project, by: "User | None"
-) -> list[str]:
-    for told in versions:
-        why = told.get("why") if isinstance(told.get("why"), str) else ""
-        words = _words(told, name)
-        version = policy_create(
-            project=project, name=name, created_by=by, why=f"{WHY}. {why}".strip(), activate=False, **words
-        )
-        if told is active:
-            version_activate(version=version, by=by, why=WHY)
-    return [f"“{name}” is new here, with {len(versions)} version{'s' if len(versions) > 1 else ''}."]
-
-
-def _words(told: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """What a version of the file says, clean. Raises `ValidationError` that names the policy."""
-    if unknown := [field for field in told if field not in (*ABOUT, *POLICY_FIELDS)]:
-        raise ValidationError(
-            f"“{name}”: there is no field “{unknown[0]}”; a version has {listed((*ABOUT, *POLICY_FIELDS))}."
-        )
-    given = {field: told[field] for field in POLICY_FIELDS if told.get(field)}
-    try:
-        return policy_said(**given)
-    except ValidationError as error:
-        raise ValidationError([f"“{name}”: {sentence}" for sentence in error.messages]) from error
-
-
 def _place_in(told: Mapping[str, Any], project: Project, by: "User | None") -> str:
     policy = Policy.objects.filter(project=project, name=str(told.get("policy"))).first()
     if policy is None:
@@ -163,4 +114,5 @@ def _place_in(told: Mapping[str, Any], project: Project, by: "User | None") -> s
     there = attachment_list(project=project).filter(connection=connection, **place).first()
     if there is not None and there.policy == policy:
         return ""
-    return f"Attached: {policy_attach(project=project, policy=policy, connection=connection, by=by, why=WHY, **place)}."
+    made = policy_attach(project=project, policy=policy, connection=connection, by=by, why=WHY, **place)
+    return " ".join([f"Attached: {made}.", *place_warnings(policy)])
