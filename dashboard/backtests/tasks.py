@@ -3,6 +3,7 @@
 from uuid import UUID
 
 from django.db import connection
+from django.utils import timezone
 from procrastinate import JobContext, RetryStrategy
 from procrastinate.contrib.django import app
 
@@ -78,4 +79,5 @@ async def _gave_up(context: JobContext, backtest_id: str) -> None:
 
 def _failed(backtest_id: UUID) -> None:
     unfinished = (Backtest.Status.QUEUED, Backtest.Status.RUNNING)
-    Backtest.objects.filter(id=backtest_id, status__in=unfinished).update(status=Backtest.Status.FAILED)
+    queued_or_running = Backtest.objects.filter(id=backtest_id, status__in=unfinished)
+    queued_or_running.update(status=Backtest.Status.FAILED, finished_at=timezone.now())

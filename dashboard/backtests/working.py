@@ -6,7 +6,6 @@ found is stored when it is whole, so nothing is counted twice however often work
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from itertools import islice
 from typing import Any
 from uuid import UUID
 
@@ -23,6 +22,7 @@ from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.selectors import turns_matching
 
 PART = 1_000  #: turns; a second's work or less
+AT_ONCE = 20  #: parts that are planned by one query
 #: The first number of a part's advisory lock, arbitrary and only ours; the second is the part's id.
 LOCK = 726_043
 
@@ -34,23 +34,33 @@ def turns_of(backtest: Backtest) -> QuerySet[Turn]:
 
 
 def plan(backtest_id: UUID) -> None:
-    """Cut it into parts, once: planned again it stays as it is."""
-    with transaction.atomic():
-        backtest = Backtest.objects.select_for_update().get(id=backtest_id)
-        if backtest.status != Backtest.Status.QUEUED:
+    """Cut it into parts, once: planned again it stays as it is. While turns are looked for nothing is locked: how many
+    there are so far can be seen, and it can be cancelled."""
+    backtest = Backtest.objects.select_related("project").get(id=backtest_id)
+    if backtest.status != Backtest.Status.QUEUED:
+        return
+    queued = Backtest.objects.filter(id=backtest_id, status=Backtest.Status.QUEUED)
+    parts: list[Part] = []
+    total = 0
+    for ids in _looked_for(turns_of(backtest)):
+        cuts = [ids[start : start + PART] for start in range(0, len(ids), PART)]
+        parts += [Part(backtest=backtest, low=cut[0], high=cut[-1], total=len(cut)) for cut in cuts]
+        total += len(ids)
+        if not queued.update(total=total):
             return
-        ids = turns_of(backtest).values_list("id", flat=True).order_by("id").iterator(chunk_size=5_000)
-        total = 0
-        for part in _cut(ids):
-            Part.objects.create(backtest=backtest, low=part[0], high=part[-1], total=len(part))
-            total += len(part)
-        Backtest.objects.filter(id=backtest_id).update(status=Backtest.Status.RUNNING, total=total)
+    with transaction.atomic():
+        if not queued.update(status=Backtest.Status.RUNNING, total=total):
+            return
+        Part.objects.bulk_create(parts)
     _finish_if_whole(backtest_id)
 
 
-def _cut(ids: Iterator[UUID]) -> Iterator[list[UUID]]:
-    while part := list(islice(ids, PART)):
-        yield part
+def _looked_for(turns: QuerySet[Turn]) -> Iterator[list[UUID]]:
+    """Their ids in order, those of `AT_ONCE` parts at a time."""
+    asked, last = turns.order_by("id").values_list("id", flat=True), UUID(int=0)
+    while ids := list(asked.filter(id__gt=last)[: AT_ONCE * PART]):
+        yield ids
+        last = ids[-1]
 
 
 def run(backtest_id: UUID) -> None:
@@ -108,13 +118,15 @@ def _is_over(backtest_id: UUID) -> bool:
 
 
 def _store(part: Part, tally: Tally) -> None:
-    """Add what a part found to what was found before."""
+    """Add what a part found to what was found before. Turns may have ended, been tagged or been erased since the part
+    was planned: what was judged is what there was, and the total follows."""
     with transaction.atomic():
         backtest = Backtest.objects.select_for_update().get(id=part.backtest_id)
         if not Part.objects.filter(pk=part.pk, judged=False).update(judged=True):
             return
         whole = added_up([{"groups": backtest.groups, "flips": backtest.flips}, tally.as_json()])
-        Backtest.objects.filter(id=backtest.id).update(**_columns(whole))
+        total = backtest.total + tally.total().turns - part.total
+        Backtest.objects.filter(id=backtest.id).update(**_columns(whole), total=total)
     _finish_if_whole(part.backtest_id)
 
 

@@ -6,7 +6,7 @@ from dashboard.agents.selectors import project_default
 from dashboard.backtests import working
 from dashboard.backtests.models import Backtest
 from dashboard.backtests.services import backtest_create
-from dashboard.backtests.tasks import backtests_requeue
+from dashboard.backtests.tasks import _failed, backtests_requeue
 from dashboard.bench.told import copy_turns
 from tests.dashboard.backtests.test_pool import jobs
 from tests.dashboard.live.test_jobs import sql
@@ -36,6 +36,12 @@ def test_what_is_over_is_left_alone(backtest: Backtest, status: str):
     sql("UPDATE procrastinate_jobs SET status = 'aborted' RETURNING id")
     Backtest.objects.update(status=status)
     assert backtests_requeue() == 0
+
+
+def test_a_backtest_that_is_given_up_says_when(backtest: Backtest):
+    _failed(backtest.pk)
+    backtest.refresh_from_db()
+    assert (backtest.status, backtest.finished_at is not None) == ("failed", True)
 
 
 def test_a_backtest_whose_last_part_was_judged_by_one_who_died_is_done_all_the_same(backtest: Backtest):

@@ -1,10 +1,14 @@
 """A backtest finds what `what_if` finds turn by turn, however it is cut, shared out, stopped and begun again."""
 
 import asyncio
+import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
+import psycopg
 import pytest
 from django.core.exceptions import ValidationError
+from django.db import connection, transaction
 
 from agentcore.policy import Limits
 from agentcore.replay import what_if
@@ -23,6 +27,7 @@ from dashboard.live.offload import in_database
 from dashboard.turns.history import rebuilt_columns, recording_of
 from dashboard.turns.models import Turn
 from tests.dashboard.backtests.damaging import DAMAGES
+from tests.dashboard.backtests.test_pool import waits_for_a_row
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -165,6 +170,43 @@ def test_a_backtest_over_nothing_is_done_at_once():
     working.run(backtest.id)
     backtest.refresh_from_db()
     assert (backtest.status, backtest.total) == ("done", 0)
+
+
+def test_turns_that_come_to_count_or_go_once_it_is_planned_are_part_of_its_total(turns: list[Turn]):
+    Turn.objects.filter(pk__in=[turn.pk for turn in turns[3:9]]).update(status="running")
+    backtest = made()
+    working.plan(backtest.id)
+    backtest.refresh_from_db()
+    assert backtest.total == TURNS - 6
+    for turn in turns[3:9]:
+        turn.save(update_fields=["status"])
+    Turn.objects.filter(pk=turns[50].pk).update(status="running")
+    working.run(backtest.id)
+    backtest.refresh_from_db()
+    assert (backtest.status, backtest.done, backtest.total) == ("done", TURNS - 1, TURNS - 1)
+
+
+def test_what_is_being_planned_can_be_cancelled(turns: list[Turn]):
+    backtest = made()
+    with psycopg.connect(**database_address()) as other, ThreadPoolExecutor(1) as planner:
+        other.execute("LOCK TABLE turns_turn IN ACCESS EXCLUSIVE MODE")
+        planned = planner.submit(planned_apart, backtest)
+        while not (planned.done() or waits_for_a_row()):
+            time.sleep(0.02)
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SET LOCAL lock_timeout = '5s'")
+            assert backtest_cancel(backtest=backtest)
+        other.rollback()
+        planned.result()
+    backtest.refresh_from_db()
+    assert (backtest.status, Part.objects.count()) == ("cancelled", 0)
+
+
+def planned_apart(backtest: Backtest) -> None:
+    try:
+        working.plan(backtest.id)
+    finally:
+        connection.close()
 
 
 def test_a_max_tokens_that_no_call_could_have_is_refused():
