@@ -92,7 +92,11 @@ def turn_get(request: HttpRequest, turn_id: UUID) -> dict[str, Any]:
     return {**presenting.turn_shown(turn), "waiting": waiting_words(turn_id) if turn.state in CALLS else None}
 
 
-@router.get("/turns/{turn_id}/attempts", response=list[answers.Attempt], summary="List a turn's calls of the model")
+@router.get(
+    "/turns/{turn_id}/attempts",
+    response=list[answers.Attempt],
+    summary="List a turn's attempts, the calls of the model",
+)
 def turn_attempts(request: HttpRequest, turn_id: UUID) -> list[dict[str, Any]]:
     """Each as it was sent and answered, in order."""
     turn = selectors.turn_get(turn_id)

@@ -90,7 +90,7 @@ class FlipShown:
 
     @property
     def difference(self) -> str:
-        """`2 calls fewer, 126 tokens fewer`; empty where it is none."""
+        """`2 attempts fewer, 126 tokens fewer`; empty where it is none."""
         return difference_in_words(calls=self.flip.calls, tokens=self.flip.tokens)
 
 

@@ -47,9 +47,9 @@ def counts_in_words(counts: Mapping[str, Any]) -> str:
 
 
 def difference_in_words(*, calls: int, tokens: int) -> str:
-    """`2 calls fewer, 126 tokens fewer`; empty where it is none."""
+    """`2 attempts fewer, 126 tokens fewer`; empty where it is none."""
     told = []
-    for count, unit in ((calls, "call"), (tokens, "token")):
+    for count, unit in ((calls, "attempt"), (tokens, "token")):
         if count:
             told.append(f"{abs(count):,} {unit}{'' if abs(count) == 1 else 's'} {'more' if count > 0 else 'fewer'}")
     return ", ".join(told)

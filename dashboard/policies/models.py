@@ -69,7 +69,7 @@ class ShadowVerdict(models.Model):
 
     @property
     def difference(self) -> str:
-        """`2 calls fewer, 126 tokens fewer`; empty where it is none."""
+        """`2 attempts fewer, 126 tokens fewer`; empty where it is none."""
         return difference_in_words(calls=self.calls_delta, tokens=self.tokens_delta)
 
     def __str__(self) -> str:

@@ -11,7 +11,7 @@ def test_a_reload_in_the_middle_misses_nothing(page: Page, new_page: NewPage):
     address = ended(page)
     fresh = new_page()
     fresh.goto(address)
-    page.get_by_text("Calls of the model").click()
+    page.locator("details.calls > summary").click()
     for part in ("#turn-head h1", ".verdict", "#turn-head .facts", "#machine", "#answer", "#attempts"):
         expect(page.locator(part)).to_have_text(fresh.locator(part).inner_text(), use_inner_text=True)
 

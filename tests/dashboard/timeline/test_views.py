@@ -104,11 +104,18 @@ def test_an_empty_timeline_teaches_how_to_make_a_turn(browser: Client):
 
 
 def test_a_sign_of_a_cut_has_the_words_of_its_badge_and_a_stop_reason_its_own_word(browser: Client):
-    make_turn(lint=["output_at_cap"], status="partial", stop_reason="retry_limit", terminal_reason="retry_limit")
+    make_turn(
+        agent_name="my_agent",
+        lint=["output_at_cap"],
+        status="partial",
+        stop_reason="retry_limit",
+        terminal_reason="retry_limit",
+    )
     html = page(browser, "/timeline/facets")
     signs, ended = (html.split(f'id="facet-{name}"')[1].split("</fieldset>")[0] for name in ("lint", "terminal_reason"))
     assert "</svg>ended at the cap</span>" in signs
     assert "</svg>retry_limit</span>" in ended
+    assert '<span class="clip" title="my_agent">my_agent</span>' in html
     assert "retry limit" in ended  # its title: the same word, spaced
 
 

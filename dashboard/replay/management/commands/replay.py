@@ -69,10 +69,10 @@ class Command(BaseCommand):
             found = turn_sweep(turn=turn, name=name, values=values, overrides=overrides)
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from error
-        self.stdout.write(f"{name:>20}  {'ends':<20} {'calls':>5} {'tokens out':>10}  price")
+        self.stdout.write(f"{name:>20}  {'ends':<20} {'attempts':>8} {'tokens out':>10}  price")
         for point in found.points:
             tokens = f"{point.tokens:,}{'+' if point.undecidable else ''}"
-            row = f"{point.value:>20,}  {point.word:<20} {point.calls:>5} {tokens:>10}  {money(point.price)}"
+            row = f"{point.value:>20,}  {point.word:<20} {point.calls:>8} {tokens:>10}  {money(point.price)}"
             self.stdout.write(f"{row}{'  <- the smallest that completes' if point is found.least else ''}")
         self.stdout.write(found.words)
 
