@@ -182,7 +182,8 @@ class PolicyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
             made = versioning.version_stand(version=start, **when, **about)
             called = f"ersion {start.version} of “{obj.name}”"
             words = f"V{called} {_counts(made)}." if made else f"Nothing has changed: v{called} {_stands(form)}."
-            messages.info(request, words)
+            left = f" The backtest that ran is not kept with it: it {form.unattached}." if form.unattached else ""
+            messages.info(request, words + left)
             return start
         version = versioning.version_keep(
             project=obj.project, name=obj.name, said=form.said(), backtest=attached, **when, **about
@@ -207,8 +208,7 @@ def _evidence(form: PolicyForm) -> str:
     """What it was tried on before it was kept, or that it was not."""
     if form.attached:
         return f"with {in_words(form.attached)}"
-    other = form.cleaned_data.get("backtest")
-    return "without a backtest: the one that ran tried other words" if other else "without a backtest"
+    return f"without a backtest: the one that ran {form.unattached}" if form.unattached else "without a backtest"
 
 
 @admin.register(PolicyVersion)

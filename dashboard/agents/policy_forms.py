@@ -14,13 +14,14 @@ from agentcore.reasons import NormalizedStopReason
 from dashboard.agents import policy_validation
 from dashboard.agents.auditing import MAX_WHY
 from dashboard.agents.criteria import criteria_clean
+from dashboard.agents.evidence import evidence_fault
 from dashboard.agents.forms import belong_to_default_project
 from dashboard.agents.limit_fields import LIMIT_FIELDS, RETENTION_FIELDS, default_in_words, spec_key_of
 from dashboard.agents.models import Policy, PolicyVersion
 from dashboard.agents.policies import envelope_rules_of
 from dashboard.agents.policy_validation import HANDLING_KEYS, MAX_RETRIES, PRESETS_THAT_NEVER_RETRY, RECOVERIES, listed
 from dashboard.agents.reach import TOTALS, totals_too_small, unsaved
-from dashboard.agents.services import policy_said, same_words
+from dashboard.agents.services import policy_said
 from dashboard.agents.starting import asked_version, start_of
 from dashboard.agents.versioning import start_clean
 from dashboard.backtests.models import Backtest
@@ -223,9 +224,15 @@ class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]
 
     @property
     def attached(self) -> Backtest | None:
-        """The backtest that goes with the version: one that tried these very words."""
+        """The backtest that goes with the version: one that speaks for it."""
         chosen: Backtest | None = self.cleaned_data.get("backtest")
-        return chosen if chosen and same_words(chosen.policy, policy_said(**self.said())) else None
+        return None if self.unattached else chosen
+
+    @property
+    def unattached(self) -> str:
+        """Why the backtest that ran does not go with the version; empty where it does, or none ran."""
+        chosen: Backtest | None = self.cleaned_data.get("backtest")
+        return evidence_fault(chosen, policy_said(**self.said()), self.instance) if chosen else ""
 
     def said(self) -> dict[str, Any]:
         """What the form says beside the name, as `policy_create` takes it; an empty field is left out."""

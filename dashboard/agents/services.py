@@ -9,6 +9,7 @@ from django.db import IntegrityError, models, transaction
 from dashboard.agents import policy_validation
 from dashboard.agents.auditing import reason
 from dashboard.agents.criteria import criteria_clean
+from dashboard.agents.evidence import evidence_fault
 from dashboard.agents.models import Agent, Connection, Policy, PolicyActivation, PolicyVersion, Project
 from dashboard.agents.selectors import start_now
 
@@ -118,7 +119,7 @@ def policy_create(
 
     `envelope`: `{recovery: [path]}`; `finish_reasons`: normalized stop reasons; `criteria`: `{path, kwargs?}` each;
     `retention`: `{keep_raw_days?}`.
-    It counts at once, unless `activate` is false: then it is a draft. `backtest`: one that tried these very words.
+    It counts at once, unless `activate` is false: then it is a draft. `backtest`: one that speaks for it (`evidence`).
     """
     said = policy_said(
         limits={} if limits is None else limits,
@@ -129,8 +130,9 @@ def policy_create(
         criteria=_as_list(criteria),
         retention={} if retention is None else retention,
     )
-    _tried_these(backtest, said)
     policy, latest = _policy_locked(project, name)
+    if backtest is not None and (fault := evidence_fault(backtest, said, policy)):
+        raise ValidationError({"backtest": f"The backtest {fault}; run it again, or save without one."})
     about = {"created_by": created_by, "why": reason(why)}
     version = PolicyVersion.objects.create(policy=policy, version=latest + 1, backtest=backtest, **about, **said)
     if activate:
@@ -146,19 +148,6 @@ def _policy_locked(project: Project, name: str) -> tuple[Policy, int]:
         policy = Policy(project=project, name=name)
         _save(policy)
     return policy, policy.versions.aggregate(latest=models.Max("version"))["latest"] or 0
-
-
-def _tried_these(backtest: "Backtest | None", said: Mapping[str, Any]) -> None:
-    """A tally speaks for the words it was found with, and for no others."""
-    if backtest is not None and not same_words(backtest.policy, said):
-        raise ValidationError(
-            {"backtest": "The backtest tried other words than these; run it again, or save without one."}
-        )
-
-
-def same_words(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether two clean bodies of a policy say the same; what is left out, null or empty says nothing."""
-    return {name: value for name, value in one.items() if value} == {n: value for n, value in other.items() if value}
 
 
 def _as_list(given: Any) -> Any:

@@ -18,10 +18,12 @@ HOW_FAR = {
 def in_words(backtest: Backtest) -> str:
     """`a backtest over 84 turns: 71 the same, 6 would have gone on, 7 undecidable (8.3 %)`."""
     begun = HOW_FAR.get(Backtest.Status(backtest.status), "a backtest")
-    turns = f"{backtest.done:,} turn{'' if backtest.done == 1 else 's'}"
+    of = f" of {backtest.total:,}" if backtest.done < backtest.total else ""
+    turns = f"{backtest.done:,}{of} turn{'' if max(backtest.done, backtest.total) == 1 else 's'}"
+    capped = "" if backtest.max_tokens is None else f", with a max_tokens of {backtest.max_tokens:,}"
     if backtest.done:
-        return f"{begun} over {turns}: {tally_in_words(backtest)}"
-    return f"{begun} over {turns}: it found none" if backtest.status == Backtest.Status.DONE else begun
+        return f"{begun} over {turns}{capped}: {tally_in_words(backtest)}"
+    return f"{begun} over {turns}{capped}: it found none" if backtest.status == Backtest.Status.DONE else begun + capped
 
 
 def tally_in_words(backtest: Backtest) -> str:

@@ -94,7 +94,7 @@ def test_a_moment_that_has_passed_is_answered_at_its_field(admin_client: Client,
 
 
 def test_a_draft_that_was_tried_counts_as_a_version_that_carries_it(
-    admin_client: Client, wide: Policy, draft: PolicyVersion, django_capture_on_commit_callbacks
+    admin_client: Client, wide: Policy, draft: PolicyVersion
 ):
     backtest = backtest_create(
         project=wide.project, policy={"limits": {"max_continuations": 5}}, filter={}, stands_for=wide
@@ -104,6 +104,16 @@ def test_a_draft_that_was_tried_counts_as_a_version_that_carries_it(
     assert told.startswith("This is version 3 of “wide”, with a backtest that has not begun")
     assert told.endswith(". It counts from now on.")
     assert (active(wide), PolicyVersion.objects.get(version=3).backtest) == (3, backtest)
+
+
+def test_a_backtest_that_does_not_speak_for_a_draft_is_said_to_be_left_out(
+    admin_client: Client, wide: Policy, draft: PolicyVersion
+):
+    other = backtest_create(project=wide.project, policy={"limits": {"max_continuations": 4}}, filter={})
+    _, sent = opened(admin_client, wide)
+    assert saved(admin_client, wide, {**sent, "counts": "now", "backtest": str(other.pk)}) == [
+        "Version 2 of “wide” counts from now on. The backtest that ran is not kept with it: it tried other words."
+    ]
 
 
 def test_what_was_rolled_back_is_not_filled_in_again(admin_client: Client, wide: Policy, draft: PolicyVersion):

@@ -4,6 +4,7 @@ import re
 from html import unescape
 
 import pytest
+from django.core.exceptions import ValidationError
 from django.test import Client
 from django.urls import reverse
 
@@ -14,11 +15,14 @@ from dashboard.agents.services import policy_create
 from dashboard.agents.versioning import policy_attach
 from dashboard.backtests import working
 from dashboard.backtests.models import Backtest
+from dashboard.backtests.services import backtest_create
+from dashboard.backtests.words import in_words
 from tests.dashboard.driving import Play
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 SAID = {"recovery": ["markdown-fence", "brace-walker"], "max_continuations": "1"}
+LIMITS = {"limits": {"max_continuations": 1}}
 SAVED = {"why": "fewer", "counts": "draft", "versions-TOTAL_FORMS": "0", "versions-INITIAL_FORMS": "0"}
 OVER = {"over-agent": "", "over-since": "30"}
 ITS_OWN = {"over-agent": ":own"}
@@ -94,6 +98,42 @@ def test_other_words_carry_nothing_and_it_is_said(admin_client: Client, wide: Po
     )
     activating = unescape(admin_client.get(f"/policies/{wide.pk}").content.decode())
     assert "No backtest is attached: nobody has tried" in activating
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"status": "cancelled", "done": 7, "total": 700}, "was cancelled after 7 of 700 turns"),
+        ({"status": "failed", "done": 0, "total": 700}, "failed after 0 of 700 turns"),
+        ({"stands_for": "other"}, "tried them in the place of another policy, “other”"),
+    ],
+)
+def test_what_does_not_speak_for_the_words_is_not_attached_and_it_is_said(
+    admin_client: Client, wide: Policy, changes: dict[str, object], words: str
+):
+    panel(admin_client, wide)
+    backtest = Backtest.objects.get()
+    if "stands_for" in changes:
+        changes = {"stands_for": policy_create(project=project_default(), name="other").policy}
+    Backtest.objects.update(**changes)
+    address = reverse("admin:agents_policy_change", args=[wide.pk])
+    saved = {**SAID, **SAVED, "backtest": str(backtest.pk)}
+    page = unescape(admin_client.post(address, saved, follow=True).content.decode())
+    assert f"of “wide”, without a backtest: the one that ran {words}. It is a draft" in page
+    assert PolicyVersion.objects.get(policy=wide, version=2).backtest is None
+    with pytest.raises(ValidationError, match=re.escape(f"The backtest {words}; run it again")):
+        policy_create(project=project_default(), name="wide", backtest=Backtest.objects.get(), **LIMITS)
+    assert wide.versions.count() == 2
+
+
+def test_a_policy_that_is_new_carries_no_backtest_of_another(wide: Policy):
+    backtest = backtest_create(project=project_default(), policy=LIMITS, filter={}, stands_for=wide)
+    with pytest.raises(ValidationError, match="in the place of another policy, “wide”"):
+        policy_create(project=project_default(), name="new", backtest=backtest, **LIMITS)
+    assert not Policy.objects.filter(name="new").exists()
+    alone = backtest_create(project=project_default(), policy=LIMITS, filter={}, max_tokens=900)
+    made = policy_create(project=project_default(), name="new", backtest=alone, **LIMITS)
+    assert in_words(made.backtest).endswith("has not begun, with a max_tokens of 900")
 
 
 def test_a_form_that_comes_back_to_be_corrected_keeps_what_ran(admin_client: Client, wide: Policy):

@@ -24,6 +24,15 @@ GROUPS = [{"gone_on": 2, "sooner": 0}, {"gone_on": 4, "sooner": 1}]
             "a backtest that is still running, so far over 5 turns: 5 the same",
         ),
         (Backtest(status="cancelled"), "a backtest that was cancelled"),
+        (
+            Backtest(status="cancelled", done=7, total=700, same=7),
+            "a backtest that was cancelled over 7 of 700 turns: 7 the same",
+        ),
+        (
+            Backtest(status="done", done=84, total=84, same=84, max_tokens=1500),
+            "a backtest over 84 turns, with a max_tokens of 1,500: 84 the same",
+        ),
+        (Backtest(status="queued", max_tokens=9), "a backtest that has not begun, with a max_tokens of 9"),
     ],
 )
 def test_a_backtest_is_told_in_a_sentence(made: Backtest, words: str):
