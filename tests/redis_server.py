@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 import time
 
-PATIENCE = 10.0  #: seconds
+PATIENCE = 60.0  #: seconds
 
 
 class Redis:

@@ -54,7 +54,7 @@ class Host:
             method=method,
         )
         try:
-            with urllib.request.urlopen(request, timeout=30) as answer:
+            with urllib.request.urlopen(request, timeout=120) as answer:
                 return json.loads(answer.read() or b"null")
         except urllib.error.HTTPError as error:
             with error:

@@ -24,6 +24,6 @@ async def caller(secret: str) -> Caller:
 
 async def becomes(secret: str, wanted: Callable[[Caller | Refusal], bool]) -> None:
     """Wait until the door answers so."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not wanted(await who(secret)):
             await asyncio.sleep(0.01)

@@ -170,7 +170,7 @@ async def has_pieces(story: Story) -> bool:
 
 
 async def until(look) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not await look():
             await asyncio.sleep(0.01)
 

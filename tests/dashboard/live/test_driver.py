@@ -32,7 +32,7 @@ from dashboard.turns.history import (
     request_body_of,
     sha256_of,
 )
-from dashboard.turns.models import Attempt, Outcome, Record, Turn, TurnMessage
+from dashboard.turns.models import Attempt, AttemptChunk, Outcome, Record, Turn, TurnMessage
 from dashboard.turns.recorder import LostTurnError
 from tests.dashboard.driving import AgentOf, Play, drive
 
@@ -277,9 +277,10 @@ async def abandon_when_it_speaks(turn: Turn) -> None:
     async with Transport() as transport:
         driver = Driver(turn.id, transport, Inbox())
         task = asyncio.create_task(driver.drive())
-        while driver.performer.exchange is None or driver.performer.exchange.reading.first_token is None:
-            await asyncio.sleep(0.02)
-        await asyncio.sleep(0.4)
+        said = AttemptChunk.objects.filter(turn_id=turn.id).exclude(text="")
+        async with asyncio.timeout(60):
+            while not await in_database(said.exists):
+                await asyncio.sleep(0.02)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 

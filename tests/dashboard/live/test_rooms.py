@@ -93,7 +93,7 @@ class Page:
 
 
 async def until(true: object) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not true():
             await asyncio.sleep(0.005)
 

@@ -39,12 +39,12 @@ class Holder:
         return self.process.stdout.readline().strip()
 
     def leave(self) -> int:
-        self.process.communicate(timeout=30)
+        self.process.communicate(timeout=120)
         return self.process.returncode
 
     def kill(self) -> None:
         self.process.kill()
-        self.process.communicate(timeout=30)
+        self.process.communicate(timeout=120)
 
 
 def _open_folder() -> Path:

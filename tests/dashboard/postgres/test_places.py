@@ -101,7 +101,7 @@ def test_a_killed_initdb_is_made_again(folder: Path, home: Home, hold: Callable[
 
 def wait_for_a_half_cluster(home: Home) -> None:
     known = set(home.folder.glob("unfinished-*"))
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while not any(any(path.iterdir()) for path in set(home.folder.glob("unfinished-*")) - known):
         assert time.monotonic() < deadline
         time.sleep(0.005)

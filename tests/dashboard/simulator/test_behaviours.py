@@ -151,7 +151,7 @@ def test_a_rate_limit_comes_first_and_then_the_answer(server: Client, stream: bo
 
 def test_a_caller_who_does_not_count_is_served_by_the_clock(server: Client) -> None:
     seen: set[int] = set()
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while len(seen) < 2 and time.monotonic() < deadline:
         seen.add(server.ask("sim-flaky").status)
         time.sleep(0.1)

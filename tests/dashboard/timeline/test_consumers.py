@@ -59,6 +59,8 @@ async def follow(socket: Dialled, page: Shown, *, until: str) -> None:
 
 async def say(socket: Dialled, tail: str) -> None:
     await socket.send_to(text_data=json.dumps({"tail": tail}))
+    while not socket.input_queue.empty():
+        await asyncio.sleep(0.01)
 
 
 @pytest.mark.parametrize("address", ["/", "/?agent=sim-essay", "/?status=queued&status=partial"])

@@ -22,7 +22,7 @@ def command(*args: str, **more: Any) -> McpServer:
 
 def pid_in(file: Path) -> int:
     """The process that wrote its id there, once it has."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while not (file.exists() and file.read_text()):
         assert time.monotonic() < deadline
         time.sleep(0.02)
@@ -31,7 +31,7 @@ def pid_in(file: Path) -> int:
 
 def gone(pid: int) -> bool:
     """Whether the process ends soon."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         try:
             os.kill(pid, 0)
