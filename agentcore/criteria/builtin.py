@@ -6,11 +6,12 @@ same whenever it is asked. So `decide` is asked at once, and `explain`, which pu
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from agentcore.criteria.outcome import ContinuationDecision, ContinuationEvaluation
 from agentcore.criteria.retries import EnvelopeCriterion, TruncationCriterion
-from agentcore.error_policy import ErrorContext, ErrorHandlingDecision
+from agentcore.error_policy import ErrorContext, ErrorHandlingDecision, ErrorPolicy
 from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import State
 from agentcore.reasons import NormalizedStopReason, StopReason
@@ -29,9 +30,14 @@ class StepsLimit:
         return FORBID if state.wants_next_iteration and state.iteration >= state.limits.max_steps else ALLOW
 
     def explain(self, state: Snapshot) -> ContinuationEvaluation:
-        limit, used = state.limits.max_steps, state.iteration
-        reason = f"{used} of {limit} iterations"
-        return _answer(self, self.decide(state), reason, StopReason.STEPS_LIMIT, used=used, limit=limit)
+        return _steps(self.decide(state), state.iteration, state.limits.max_steps)
+
+
+@lru_cache(maxsize=256, typed=True)
+def _steps(decision: ContinuationDecision, used: int, limit: int) -> ContinuationEvaluation:
+    """The same for most turns: they are one iteration under one limit."""
+    reason = f"{used} of {limit} iterations"
+    return _answer(StepsLimit(), decision, reason, StopReason.STEPS_LIMIT, used=used, limit=limit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +85,12 @@ class FinishReasonCheck:
         reason = state.response.stop_reason if state.response else None
         if self.decide(state) is FORBID:
             return _answer(self, FORBID, f"{reason} is a final reason here", StopReason.FINISH_REASON, reason=reason)
-        return _answer(self, ALLOW, f"{reason or 'no reason'} is not a final reason", reason=reason)
+        return _not_final(reason)
+
+
+@lru_cache(maxsize=32, typed=True)
+def _not_final(reason: NormalizedStopReason | None) -> ContinuationEvaluation:
+    return _answer(FinishReasonCheck(), ALLOW, f"{reason or 'no reason'} is not a final reason", reason=reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +105,10 @@ class ErrorPolicyCriterion:
         return FORBID if self._handling(state)[0] is ErrorHandlingDecision.STOP else ALLOW
 
     def explain(self, state: Snapshot) -> ContinuationEvaluation:
+        policy = state.error_policy
+        return _no_error(policy, policy.max_retries) if state.failure is None else self._judged(state)
+
+    def _judged(self, state: Snapshot) -> ContinuationEvaluation:
         context, policy = state.error_context(), state.error_policy
         handling, hopeless = self._handling(state)
         ran_out = not hopeless and policy.configured(context.type) is ErrorHandlingDecision.RETRY
@@ -127,6 +142,12 @@ class ErrorPolicyCriterion:
         return None
 
 
+@lru_cache(maxsize=64, typed=True)
+def _no_error(policy: ErrorPolicy, _max_retries: int) -> ContinuationEvaluation:
+    """The same for all turns under one policy, for as long as nothing fails. 3 and 3.0 are told as they are."""
+    return ErrorPolicyCriterion()._judged(Snapshot(error_policy=policy))
+
+
 def _error_reason(context: ErrorContext, handling: ErrorHandlingDecision, max_retries: int) -> str:
     """The sentences of the spec's `buildReason`."""
     if context.consecutive_failures == 0:
@@ -154,7 +175,10 @@ class ToolCallPresenceCheck:
         decision = self.decide(state)
         if decision is REQUEST:
             return _answer(self, decision, f"{len(state.calls)} tool calls", calls=[c.name for c in state.calls])
-        return _answer(self, decision, "no tool calls" if decision is STOP else "no answer to look at")
+        return _NO_CALLS if decision is STOP else _answer(self, decision, "no answer to look at")
+
+
+_NO_CALLS = _answer(ToolCallPresenceCheck(), STOP, "no tool calls")
 
 
 @dataclass(frozen=True, slots=True)

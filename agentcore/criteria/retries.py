@@ -74,7 +74,10 @@ class TruncationCriterion:
         if state.cut_at_cap:
             reason = f"the text was cut at {state.limits.max_total_output_chars} characters"
             return _answer(self, FORBID, reason, StopReason.GUARD, bound="output_cap")
-        return _answer(self, ALLOW, "no continuation is being judged")
+        return _NO_CONTINUATION
+
+
+_NO_CONTINUATION = _answer(TruncationCriterion(), ALLOW, "no continuation is being judged")
 
 
 def _continuation_bound(state: Snapshot) -> tuple[str, StopReason, str] | None:
@@ -113,7 +116,7 @@ class EnvelopeCriterion:
     def explain(self, state: Snapshot) -> ContinuationEvaluation:
         reading = state.reading
         if state.state is not State.EVALUATE_ENVELOPE or reading is None:
-            return _answer(self, ALLOW, "no envelope is being judged")
+            return _NO_ENVELOPE
         used, limit = state.spent.envelope_retries, state.limits.schema_rounds
         context: dict[str, Any] = {"used": used, "limit": limit, "fault": reading.fault}
         if reading.fault is None:
@@ -124,6 +127,9 @@ class EnvelopeCriterion:
             stop = StopReason.ERROR if reading.fault is EnvelopeFault.UNKNOWN else StopReason.RETRY_LIMIT
             return _answer(self, FORBID, hopeless or reason, stop, **context)
         return _answer(self, REQUEST, f"{reading.summary}; {reason}", **context)
+
+
+_NO_ENVELOPE = _answer(EnvelopeCriterion(), ALLOW, "no envelope is being judged")
 
 
 def rounds_used(used: int, limit: int) -> str:

@@ -1,6 +1,10 @@
 """The criteria every turn is judged by, one by one (design §3.5)."""
 
 from agentcore import ContinuationDecision, ContinuationEvaluation, NormalizedStopReason, StopReason
+from agentcore.criteria.builtin import ErrorPolicyCriterion, StepsLimit
+from agentcore.error_policy import ErrorPolicy
+from agentcore.machine.snapshot import Snapshot
+from agentcore.policy import Limits
 from tests.agentcore.playbook import (
     Playbook,
     call,
@@ -34,6 +38,14 @@ def test_every_outcome_holds_every_criterions_evaluation_with_a_reason():
     for outcome in outcomes(story):
         assert [e.criterion for e in outcome.evaluations] == NAMES
         assert all(e.reason for e in outcome.evaluations)
+
+
+def test_a_number_is_told_as_it_is_written_also_where_one_like_it_was_told_before():
+    """What was said of 20 is kept; 20.0 equals it."""
+    for most, retries in ((20, 3), (20.0, 3.0), (20, 3)):
+        state = Snapshot(limits=Limits(max_steps=most), error_policy=ErrorPolicy(max_retries=retries), iteration=1)
+        assert StepsLimit().explain(state).reason == f"1 of {most} iterations"
+        assert repr(ErrorPolicyCriterion().explain(state).context["maxRetries"]) == repr(retries)
 
 
 def test_custom_criteria_come_after_the_built_in_ones_and_may_only_decide():
