@@ -68,6 +68,8 @@ class Setup:
 
     def asking(self, *, max_tokens: int | None, model: str | None, system_prompt: str | None) -> "Setup":
         """The same with these in place of its own; None leaves what there is, and so does an empty model."""
+        if max_tokens is None and not model and system_prompt is None:
+            return self
         return replace(
             self,
             max_tokens=self.max_tokens if max_tokens is None else max_tokens,

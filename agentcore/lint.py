@@ -48,7 +48,7 @@ class Sign:
 
 def lint(response: ChatResponse, max_tokens: int, before: str = "") -> tuple[str, ...]:
     """The codes of `signs`."""
-    return tuple(sign.code for sign in signs(response, max_tokens, before))
+    return tuple([sign.code for sign in _signs(response, max_tokens, before)])
 
 
 def signs(response: ChatResponse, max_tokens: int, before: str = "") -> tuple[Sign, ...]:
@@ -99,8 +99,11 @@ def _word(response: ChatResponse) -> str:
 
 def _at_cap(response: ChatResponse, cap: int) -> bool:
     """Whether all output tokens were used, with reasoning or, where a server does not count that, without."""
-    reasoning = response.usage.reasoning_tokens if response.usage else 0
-    return cap > 0 and any(cap <= used <= cap * _BEYOND + 1 for used in (_used(response), _used(response) - reasoning))
+    usage = response.usage
+    if usage is None or cap <= 0:
+        return False
+    least_used, most = usage.output_tokens - usage.reasoning_tokens, cap * _BEYOND + 1
+    return cap <= usage.output_tokens <= most or cap <= least_used <= most
 
 
 def _near_cap(response: ChatResponse, cap: int) -> bool:
@@ -120,7 +123,7 @@ def _unclosed(response: ChatResponse, cap: int, before: str) -> Iterator[Sign]:
     if response.tool_calls or response.broken_tool_calls or _met_stop_sequence(response) or not response.text.strip():
         return
     text = merge_continuation(before, response.text).text if before else response.text
-    for code, find, what in _SHAPES if _near_cap(response, cap) else _SHAPES[:2]:
+    for code, find, what in _SHAPES if _near_cap(response, cap) else _SURE:
         at = find(text)
         if at is not None:
             shown = text.rstrip()[-_SHOWN:]
@@ -138,14 +141,15 @@ _SHAPES: tuple[tuple[str, Callable[[str], int | None], str], ...] = (
     ("unclosed_bracket", unclosed.bracket_at, "A bracket opens"),
     ("unclosed_sentence", unclosed.sentence_at, "A sentence begins"),
 )
+_SURE = _SHAPES[:2]  #: believed wherever the answer ends
 
 
 def _met_stop_sequence(response: ChatResponse) -> bool:
     """Whether the caller's own stop string ended the answer: then it ends wherever that stood."""
-    return _folded(response) == "stop_sequence" or any(
-        seen.source == "stop_reason" and seen.raw and seen.normalized is Reason.UNKNOWN
-        for seen in response.reason_trail
-    )
+    for seen in response.reason_trail:
+        if seen.source == "stop_reason" and seen.raw and seen.normalized is Reason.UNKNOWN:
+            return True
+    return _folded(response) == "stop_sequence"
 
 
 def _reasoning_ate(response: ChatResponse, cap: int) -> bool:

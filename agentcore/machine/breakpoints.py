@@ -31,7 +31,7 @@ def hold_here(snapshot: Snapshot, trigger: Trigger, policy: Policy) -> Holding |
         return approval
     if snapshot.hold_requested:
         return Holding("an operator asked to hold")
-    if snapshot.run_to == snapshot.state.value:
+    if snapshot.run_to == snapshot.state:
         return Holding(f"an operator asked to run to {snapshot.run_to}")
     for breakpoint_ in snapshot.breakpoints:
         if _matches(breakpoint_, snapshot, trigger):

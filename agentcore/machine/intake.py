@@ -79,7 +79,7 @@ def _started(snapshot: Snapshot, event: Started, policy: Policy) -> Intake:
         breakpoints=event.breakpoints,
         iteration=1,
         call=Call(AttemptKind.INITIAL, State.REQUEST, setup.max_tokens),
-        call_ids=frozenset(call.id for message in event.messages for call in message.tool_calls),
+        call_ids=frozenset([call.id for message in event.messages for call in message.tool_calls]),
     )
     return Trigger.STARTED, started, "a user asked", ()
 
@@ -90,7 +90,7 @@ def _responded(snapshot: Snapshot, event: ModelResponded) -> Intake:
     assert call is not None, "an answer was called for"
     told = ("operator_answered",) if response.answered_by else ()
     found = (*lint(response, call.max_tokens, snapshot.answer.text), *told)
-    signs = tuple(code for code in found if code not in snapshot.flagged)
+    signs = tuple([code for code in found if code not in snapshot.flagged])
     counted = count_attempt(
         snapshot,
         response,

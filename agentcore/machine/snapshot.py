@@ -139,8 +139,9 @@ class Snapshot:
     @property
     def output_text(self) -> str:
         """The merged text of the last iteration that has any."""
-        texts = (answer.text for answer in (self.answer, *reversed(self.earlier)))
-        return next((text for text in texts if text), "")
+        if self.answer.text or not self.earlier:
+            return self.answer.text
+        return next((answer.text for answer in reversed(self.earlier) if answer.text), "")
 
     @property
     def just_added(self) -> str:

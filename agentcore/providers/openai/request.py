@@ -47,8 +47,8 @@ def _optional(request: ChatRequest) -> Iterator[tuple[str, Any]]:
 
 def _is_gone_on_with(request: ChatRequest, way: str) -> bool:
     """Whether the model is to go on writing the last message, and this server wants to be told in this way."""
-    added = by_hint_message(request)
-    return bool(added and added[-1][0] == "assistant" and request.extra.get(way))
+    added = by_hint_message(request) if request.extra.get(way) else []
+    return bool(added and added[-1][0] == "assistant")
 
 
 def _setting(extra: Mapping[str, Any], name: str, default: str) -> str:
