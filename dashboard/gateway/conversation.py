@@ -46,14 +46,15 @@ class Conversation:
         role = ROLES.get(given["role"]) if isinstance(given["role"], str) else None
         if role is None:
             return wrong_value(f"{at}.role", given["role"], tuple(ROLES))
-        text = self._text(given.get("content"), f"{at}.content")
+        content = given.get("content")
+        text = content if isinstance(content, str) else self._text(content, f"{at}.content")
         if isinstance(text, Fault):
             return text
         if role is Role.TOOL:
             return self._result(given, text, at)
         if role is Role.ASSISTANT:
             return self._said(given, text, at)
-        if given.get("content") is None:
+        if content is None:
             return wrong_type(f"{at}.content", "one of a string or array of objects", None)
         self.messages.append(Message(role, text, echo=_echo(given, text, role)))
         return None
@@ -74,8 +75,8 @@ class Conversation:
         return Fault(400, message, param="messages")
 
     def _text(self, content: Any, at: str) -> str | Fault:
-        if content is None or isinstance(content, str):
-            return content or ""
+        if content is None:
+            return ""
         if not isinstance(content, list):
             return wrong_type(at, "one of a string or array of objects", content)
         texts = []
@@ -150,7 +151,7 @@ def read_messages(given: Any) -> Conversation | Fault:
 
 def _echo(given: Mapping[str, Any], text: str, role: Role) -> dict[str, Any] | None:
     """The message itself, where role, text and calls do not say all of it."""
-    if given.keys() <= _PLAIN and given["role"] == role.value and given.get("content") == text:
+    if given.keys() <= _PLAIN and given["role"] == role and given.get("content") == text:
         return None
     if role is Role.TOOL and given.keys() <= {*_PLAIN, "tool_call_id"} and given.get("content") == text:
         return None

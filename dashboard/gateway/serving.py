@@ -64,7 +64,7 @@ class Call:
     _gone: bool = False  #: the client has hung up
 
     def __post_init__(self) -> None:
-        self.outgoing.named = (*self.outgoing.named, (b"x-whystop-turn", str(self.begun.id).encode()))
+        self.outgoing.named = (*self.outgoing.named, (b"x-whystop-turn", self.begun.started.setup.turn_id.encode()))
         self.teller = self._teller()
         self.drive = Drive(self.begun, self.house, self.teller, self.received, self.passes_unstored)
 
