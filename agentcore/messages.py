@@ -179,6 +179,6 @@ class ChatResponse:
     def __post_init__(self) -> None:
         settle(self, tool_calls=tuple, broken_tool_calls=tuple, reason_trail=tuple, diagnostics=tuple)
         settle(self, stop_reason=NormalizedStopReason)
-        for name in ("text", "reasoning_content"):  # None in the spec's struct
-            if getattr(self, name) is None:
-                object.__setattr__(self, name, "")
+        if self.text is None or self.reasoning_content is None:  # as in the spec's struct
+            object.__setattr__(self, "text", self.text or "")
+            object.__setattr__(self, "reasoning_content", self.reasoning_content or "")

@@ -65,7 +65,8 @@ class EventDecoder:
         """`messages`: the answer may come in AWS's binary messages too; `texts`: reads the events that say a text."""
         self._answer = answer
         self._texts = texts
-        self._messages = EventStreamReader() if messages else None
+        self._may_be_messages = messages
+        self._messages: EventStreamReader | None = None
         self._framing: Framing | None = None
         self._failure: DecodeError | None = None
         self._response: ChatResponse | None = None
@@ -107,7 +108,7 @@ class EventDecoder:
     def _settle_framing(self, data: bytes) -> bytes:
         self._head = leading(self._head + data)
         try:
-            self._framing = sniff(self._head, messages=self._messages is not None)
+            self._framing = sniff(self._head, messages=self._may_be_messages)
         except DecodeError as error:
             self._failure = error
             raise
@@ -188,7 +189,7 @@ class EventDecoder:
         return deltas
 
     def _take_messages(self, data: bytes) -> list[Delta]:
-        assert self._messages is not None, "sniffed only where a dialect has them"
+        self._messages = self._messages or EventStreamReader()
         try:
             messages = self._messages.feed(data)
         except DecodeError as error:

@@ -13,8 +13,8 @@ import jiter
 from agentcore.messages import Delta
 from agentcore.providers.wire.json_text import read_json
 
-_LITERAL = re.compile(rb'\s*"((?:[^"\\]|\\.)*)"')
-_REST = re.compile(rb'(?:[^"\\]|\\.)*')  #: of a string, after its opening quote
+_LITERAL = re.compile(rb'\s*"((?:[^"\\]++|\\.)*+)"')
+_REST = re.compile(rb'(?:[^"\\]++|\\.)*+')  #: of a string, after its opening quote
 _BACKSLASH = ord("\\")
 _PROBE = "whystop"
 #: Shapes are learnt on credit: learning one costs as much as reading some events by it saves.
