@@ -1,11 +1,13 @@
 """What a database needs before it can be worked with: its tables, and the first rows."""
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import psycopg
 from django.core.management import call_command
 from django.db import DatabaseError, InterfaceError, connection
+from django.db.backends.utils import CursorWrapper
 from django.db.migrations.exceptions import MigrationSchemaMissing
 from django.db.migrations.executor import MigrationExecutor
 from psycopg import errors
@@ -18,6 +20,7 @@ from dashboard.turns import partitions
 
 #: Two processes that start at once migrate one after the other; the number is arbitrary and only ours.
 _LOCK = 7_260_431_119
+_AGAIN_SECONDS = 0.2
 
 
 def prepare(environment: Environment, *, simulator_url: str | None) -> None:
@@ -47,13 +50,20 @@ def _admit(token: str) -> None:
 @contextmanager
 def _one_at_a_time() -> Iterator[None]:
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_lock(%s)", [_LOCK])
+        # Asked for again and again: who waited within a statement would be waited for by an index made concurrently.
+        while not _locked(cursor):
+            time.sleep(_AGAIN_SECONDS)
         try:
             yield
         finally:
             # A lost connection has lost its locks too.
             if connection.is_usable():
                 cursor.execute("SELECT pg_advisory_unlock(%s)", [_LOCK])
+
+
+def _locked(cursor: CursorWrapper) -> bool:
+    cursor.execute("SELECT pg_try_advisory_lock(%s)", [_LOCK])
+    return bool(cursor.fetchone() == (True,))
 
 
 @contextmanager

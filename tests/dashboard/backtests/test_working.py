@@ -188,7 +188,7 @@ def test_turns_that_come_to_count_or_go_once_it_is_planned_are_part_of_its_total
 
 def test_what_is_being_planned_can_be_cancelled(turns: list[Turn]):
     backtest = made()
-    with psycopg.connect(**database_address()) as other, ThreadPoolExecutor(1) as planner:
+    with ThreadPoolExecutor(1) as planner, psycopg.connect(**database_address()) as other:
         other.execute("LOCK TABLE turns_turn IN ACCESS EXCLUSIVE MODE")
         planned = planner.submit(planned_apart, backtest)
         while not (planned.done() or waits_for_a_row()):

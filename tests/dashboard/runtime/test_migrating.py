@@ -3,6 +3,8 @@
 import os
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,8 @@ from dashboard.postgres import running_postgres
 CHECKOUT = Path(__file__).parents[3]
 BEFORE = ("turns", "0002_append_only")
 BEFORE_DRAFTS = ("agents", "0005_connection_prefill")
+BEFORE_RESOURCES = ("turns", "0006_policy_sources")
+WITH_RAW = ("turns", "0008_raw_retention")
 VERSIONS = """
 WITH policy AS (
     INSERT INTO agents_policy (id, project_id, name, created_at)
@@ -27,10 +31,25 @@ COUNTED = """
 SELECT version.version, activation.starts_at = version.created_at FROM agents_policyactivation activation
   JOIN agents_policyversion version ON version.id = activation.version_id ORDER BY activation.starts_at
 """
-EMPTY: dict[str, Any] = {"text": "", "jsonb": "{}", "boolean": False, "uuid": "01a1ffc1-cd32-7036-aacf-1384ab66cefb"}
+EMPTY: dict[str, Any] = {
+    "text": "",
+    "jsonb": "{}",
+    "ARRAY": "{}",
+    "boolean": False,
+    "uuid": "01a1ffc1-cd32-7036-aacf-1384ab66cefb",
+}
 NEEDED = """
 SELECT column_name, data_type FROM information_schema.columns
 WHERE table_name = 'turns_turn' AND is_nullable = 'NO' AND column_default IS NULL AND is_generated = 'NEVER'
+"""
+
+
+WAITS = "SELECT 1 FROM pg_locks WHERE NOT granted AND relation = 'turns_outcome'::regclass"
+#: What holds for all turns, and whether the database knows that it does.
+WHOLE = """
+SELECT conname, convalidated FROM pg_constraint WHERE conname = 'turns_turn_keep_raw_days_check'
+UNION ALL SELECT relname, indisvalid FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid
+ WHERE relname = 'turns_turn_raw_due' ORDER BY 1
 """
 
 
@@ -61,6 +80,43 @@ def test_turns_that_are_here_already_are_found_and_counted(data_dir: Path):
             counted = connection.execute("SELECT sum(count) FROM timeline_change").fetchone()
     assert found == [(True, True)]
     assert counted == (1,)
+
+
+def test_turns_are_read_and_written_while_what_they_ran_out_of_is_being_found_out(data_dir: Path):
+    with running_postgres(data_dir, on_message=lambda message: None) as url:
+        migrate(url, *BEFORE_RESOURCES)
+        with psycopg.connect(url) as connection:
+            keep_a_turn(connection)
+        with ThreadPoolExecutor(1) as by, psycopg.connect(url) as holding:
+            holding.execute("LOCK TABLE turns_outcome IN ACCESS EXCLUSIVE MODE")
+            migrating = by.submit(migrate, url)
+            with psycopg.connect(url, autocommit=True) as live:
+                while not (migrating.done() or live.execute(WAITS).fetchone()):
+                    time.sleep(0.05)
+                live.execute("SET lock_timeout = '5s'")
+                written = live.execute("UPDATE turns_turn SET verdict = 'meanwhile' RETURNING resource").fetchall()
+            holding.rollback()
+            migrating.result()
+        with psycopg.connect(url) as connection:
+            found = connection.execute("SELECT resource, cohort IS NOT NULL, verdict FROM turns_turn").fetchall()
+            assert all(whole for _, whole in connection.execute(WHOLE))
+    assert (written, found) == ([(None,)], [(None, True, "meanwhile")])
+
+
+def test_a_migration_that_was_ended_at_its_last_moment_is_begun_again_and_can_be_undone(data_dir: Path):
+    with running_postgres(data_dir, on_message=lambda message: None) as url:
+        migrate(url, *WITH_RAW)
+        with psycopg.connect(url) as connection:
+            connection.execute("DELETE FROM django_migrations WHERE app = 'turns' AND name ~ '^000[78]'")
+        migrate(url, *WITH_RAW)
+        with psycopg.connect(url) as connection:
+            assert connection.execute(WHOLE).fetchall() == [
+                ("turns_turn_keep_raw_days_check", True),
+                ("turns_turn_raw_due", True),
+            ]
+        migrate(url, *BEFORE_RESOURCES)
+        with psycopg.connect(url) as connection:
+            assert connection.execute(WHOLE).fetchall() == []
 
 
 def test_versions_that_are_here_already_count_from_when_they_were_made(data_dir: Path):
