@@ -68,7 +68,7 @@ def test_find_the_smallest_limit_that_completes_and_see_it_confirmed(page: Page,
     page.get_by_role("link", name="Sweep").click()
     expect(page.locator("#sweep")).to_contain_text("is the smallest max_tokens that completes")
     page.screenshot(path=tmp_path / "sweep.png", full_page=True)
-    page.get_by_label("limit").select_option("max_continuations")
+    page.get_by_label("limit", exact=True).select_option("max_continuations")
     expect(page.locator("#sweep")).to_contain_text("is the smallest max_continuations that completes")
     page.get_by_role("link", name=re.compile("What if max_continuations were")).click()
     expect(page.locator("#what-if")).to_contain_text("same words as recorded")
