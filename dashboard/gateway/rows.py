@@ -18,7 +18,7 @@ from agentcore.replay import Record
 from agentcore.values import quickly_made
 from dashboard.gateway.models import GatewayCall
 from dashboard.gateway.row_text import row_text
-from dashboard.gateway.statements import ENDED, HAS_PIECE, HAS_RECORD, columns_of
+from dashboard.gateway.statements import HAS_PIECE, HAS_RECORD, columns_of
 from dashboard.turns import models
 from dashboard.turns.entries import (
     CHECKPOINT_EVERY,
@@ -174,8 +174,7 @@ def _add_call(rows: Rows, entry: Entry, kept: Kept, begun: dict[int, Columns]) -
         if ended.index in begun:
             begun[ended.index] |= columns
         else:
-            empty = {name: _defaults(models.Attempt)[name] for name in ENDED}
-            whole = {**empty, **columns, "turn_id": entry.turn_id, "index": ended.index}
+            whole = {**_defaults(models.Attempt), **columns, "turn_id": entry.turn_id, "index": ended.index}
             rows.ended.append(row_text(models.Attempt, whole))
     if (call := entry.begun) is not None:
         request, new = difference(call, kept.messages)
@@ -195,7 +194,8 @@ def _add_piece(rows: Rows, turn_id: UUID, piece: Piece, kept: Kept) -> None:
 
 def _add_turn(rows: Rows, turn_id: UUID, part: Part, turn: Columns) -> None:
     if turn:
-        rows.add(models.Turn, {"id": turn_id, **turn})
+        turn["id"] = turn_id
+        rows.add(models.Turn, turn)
     told = {} if part.told is None else _told_columns(part.told)
     if (new := part.new) is not None:
         rows.requests.append((turn_id, new.body))
@@ -249,6 +249,7 @@ def _told_columns(told: Told) -> Columns:
 
 @cache
 def _defaults(model: type[orm.Model]) -> Columns:
-    """What columns are that nobody speaks of. What is made anew each time, an id, is not among them."""
+    """What columns are that nobody speaks of. Not among them: what is made anew each time, an id, and what is null."""
     fields = {field.column: field for field in model._meta.concrete_fields}
-    return {name: fields[name].get_default() for name in columns_of(model) if not fields[name].primary_key}
+    empty = {name: fields[name].get_default() for name in columns_of(model) if not fields[name].primary_key}
+    return {name: value for name, value in empty.items() if value is not None}
