@@ -96,3 +96,9 @@ def test_the_timeline_shows_the_last_thing_a_person_said():
     assert shown_input(read(USER, *result).messages) == "Hello?"
     assert shown_input(read({"role": "system", "content": "Begin."}).messages) == "Begin."
     assert shown_input([]) == ""
+
+
+@pytest.mark.parametrize("kind", [None, 1, [], {}, ["text"]])
+def test_a_part_whose_type_is_no_word_is_no_text(kind):
+    conversation = read_messages([{"role": "user", "content": [{"type": kind, "text": "Hm."}]}])
+    assert (conversation.messages[0].text, conversation.beyond_text) == ("", "messages[0].content[0]")
