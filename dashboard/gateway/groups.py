@@ -14,6 +14,7 @@ from uuid import UUID
 import structlog
 
 from dashboard.gateway import statements
+from dashboard.gateway.large import parameters
 from dashboard.gateway.models import GatewayCall
 from dashboard.gateway.rows import Kept, Part, Rows, add_part, listed
 from dashboard.gateway.storing import DatabaseAway, Link, RefusedError, byte_strings
@@ -71,10 +72,11 @@ class Writer:
         return bool(self._groups)
 
     def take(self, given: Iterable[Given]) -> None:
-        """What is to be written next."""
+        """What is to be written next. A turn with large texts is a group of its own, whose marks are its alone."""
         groups = {name: Group(name) for name in (statements.NEW.name, statements.MORE.name)}
+        apart: list[Group] = []
         for turn_id, part, kept, is_stored, has_ended in given:
-            group = groups[statements.MORE.name if is_stored else statements.NEW.name]
+            group = groups[name := statements.MORE.name if is_stored else statements.NEW.name]
             rows = Rows()
             try:
                 add_part(rows, turn_id, part, kept)
@@ -83,10 +85,12 @@ class Writer:
                 log.exception("gateway_turn_without_rows", turn=str(turn_id))
                 self.broken[turn_id] = (part, f"{type(error).__name__}: {error}")
                 continue
+            if rows.large:
+                apart.append(group := Group(name))
             group.rows[turn_id], group.parts[turn_id] = rows, part
             if has_ended:
                 group.ended.add(turn_id)
-        self._groups.extend(group for group in groups.values() if group.parts)
+        self._groups.extend(group for group in (*groups.values(), *apart) if group.parts)
 
     def next(self) -> Group | None:
         return self._groups[0] if self._groups else None
@@ -124,15 +128,16 @@ class Writer:
         shared = [rows.json(model) for model in statements.PLAIN]
         shared += [rows.json(models.AttemptChunk), byte_strings(rows.raws)]
         process, calls = str(self.process_id).encode(), rows.json(GatewayCall)
+        large = parameters(rows.large)
         if group.statement == statements.NEW.name:
             requests = [
                 _ids(turn_id for turn_id, _ in rows.requests),
                 byte_strings([body for _, body in rows.requests]),
             ]
             open_ids = _ids(turn_id for turn_id in group.parts if turn_id not in group.ended)
-            return [*shared, rows.json(models.Turn), *requests, open_ids, process, calls]
+            return [*shared, rows.json(models.Turn), *requests, open_ids, process, calls, *large]
         owned, ended = _ids(group.parts), _ids(group.ended)
-        return [*shared, listed(rows.ended), rows.json(models.Turn), owned, ended, process, calls]
+        return [*shared, listed(rows.ended), rows.json(models.Turn), owned, ended, process, calls, *large]
 
     async def _is_there(self, group: Group) -> bool:
         """Whether it was stored although nobody heard so: one of its rows says it of all."""

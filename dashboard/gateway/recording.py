@@ -37,6 +37,7 @@ RETRY_SECONDS = 0.25
 GROUP_TURNS = 256
 GROUP_BYTES = 4_000_000
 MOST_BYTES = 64_000_000  #: that are kept for a database that is slow or away; beyond, new turns are not recorded
+TURN_BYTES = 512 * 1024  #: said of one turn, which are written without delay; of as much again its caller waits
 STEP_BYTES = 4_000  #: what a step is reckoned with
 
 
@@ -75,7 +76,7 @@ class Recorder:
         track.has_ended = isinstance(entry.step.command, Finish)
         if track.refused:
             return
-        self._part(track, STEP_BYTES).entries.append(entry)
+        self._part(track, STEP_BYTES + _answered(entry)).entries.append(entry)
         track.seq = entry.seq
 
     def piece(self, turn_id: UUID, attempt: int, n: int, raw: bytes, text: str, at: datetime) -> None:  # noqa: ARG002
@@ -87,8 +88,11 @@ class Recorder:
         if not pieces or pieces[-1].attempt != attempt:
             pieces.append(Piece(attempt, at, [], []))
         pieces[-1].raws.append(raw)
-        pieces[-1].texts.append(text)
+        if text:
+            pieces[-1].texts.append(text)
         pieces[-1].at = at
+        if track.part is not None and track.part.size > TURN_BYTES:
+            self._hurry(track)
 
     def told(self, turn_id: UUID, told: Told) -> None:
         """What the caller was told in the end."""
@@ -132,10 +136,10 @@ class Recorder:
             self._disowned.append(turn_id)
             self._start()
 
-    async def room(self) -> None:
+    async def room(self, turn_id: UUID) -> None:
         """For who has much to say. Returns at once unless the database is behind; `NotStoredError` if it stays so."""
-        until = time.monotonic() + PATIENCE_SECONDS
-        while self._bytes > MOST_BYTES // 2:
+        until, track = time.monotonic() + PATIENCE_SECONDS, self._tracks.get(turn_id)
+        while self._bytes > MOST_BYTES // 2 or (track is not None and not self.away and track.size > 3 * TURN_BYTES):
             if time.monotonic() > until:
                 raise NotStoredError("The database is too slow for what is to be stored.")
             await asyncio.sleep(TICK_SECONDS)
@@ -287,3 +291,8 @@ class Recorder:
             self._tracks.pop(track.id, None)
         elif track.is_stored:
             self._disowned.append(track.id)
+
+
+def _answered(entry: Entry) -> int:
+    """Characters of the answer that a step tells of."""
+    return 0 if entry.ended is None else len(entry.ended.columns.get("text") or "")

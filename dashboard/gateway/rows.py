@@ -4,7 +4,7 @@ The columns are those of `dashboard.turns.entries`, so the rows are the ones a d
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
@@ -16,6 +16,7 @@ from django.db import models as orm
 from agentcore.events import Started
 from agentcore.replay import Record
 from agentcore.values import quickly_made
+from dashboard.gateway.large import LARGE, NONE, literals_of, taken_out
 from dashboard.gateway.models import GatewayCall
 from dashboard.gateway.row_text import row_text
 from dashboard.gateway.statements import HAS_PIECE, HAS_RECORD, columns_of
@@ -119,11 +120,17 @@ class Rows:
     raws: list[bytes] = field(default_factory=list)  #: of the pieces
     requests: list[tuple[UUID, bytes]] = field(default_factory=list)
     ended: list[bytes] = field(default_factory=list)  #: of attempts that were stored while they were open
+    large: tuple[bytes, ...] = NONE  #: of one turn: the texts of which marks stand in its rows
     #: Of one turn: how it is found out whether they are stored: a statement's name, and what it takes beside the turn.
     found_by: tuple[str, tuple[int, ...]] | None = None
 
     def add(self, model: type[orm.Model], columns: Columns) -> None:
-        self.tables.setdefault(model, []).append(row_text(model, columns))
+        self.tables.setdefault(model, []).append(self.text(model, columns))
+
+    def text(self, model: type[orm.Model], columns: Columns) -> bytes:
+        """A row, with marks for what is large."""
+        written = row_text(model, columns)
+        return taken_out(written, self.large) if self.large else written
 
     def add_all(self, others: "Rows") -> None:
         for model, texts in others.tables.items():
@@ -131,6 +138,7 @@ class Rows:
         self.raws += others.raws
         self.requests += others.requests
         self.ended += others.ended
+        self.large += others.large
 
     def json(self, model: type[orm.Model]) -> bytes:
         return listed(self.tables.get(model, ()))
@@ -146,6 +154,8 @@ def add_part(rows: Rows, turn_id: UUID, part: Part, kept: Kept) -> None:
     begun: dict[int, Columns] = {}
     turn: Columns = {}
     moves: list[Mapping[str, Any]] = []
+    if part.size > LARGE:
+        rows.large = literals_of(_answers(part))
     for entry in part.entries:
         record = Record.of(entry.seq, entry.event, entry.step)
         columns = record_columns(entry, record)
@@ -168,6 +178,14 @@ def add_part(rows: Rows, turn_id: UUID, part: Part, kept: Kept) -> None:
     _add_turn(rows, turn_id, part, turn)
 
 
+def _answers(part: Part) -> Iterator[str]:
+    """The texts of answers in it, which stand in many rows."""
+    for entry in reversed(part.entries):
+        yield entry.step.snapshot.output_text
+        if entry.ended is not None:
+            yield entry.ended.columns.get("text") or ""
+
+
 def _add_call(rows: Rows, entry: Entry, kept: Kept, begun: dict[int, Columns]) -> None:
     if (ended := entry.ended) is not None:
         columns = ended_columns(ended)
@@ -175,7 +193,7 @@ def _add_call(rows: Rows, entry: Entry, kept: Kept, begun: dict[int, Columns]) -
             begun[ended.index] |= columns
         else:
             whole = {**_defaults(models.Attempt), **columns, "turn_id": entry.turn_id, "index": ended.index}
-            rows.ended.append(row_text(models.Attempt, whole))
+            rows.ended.append(rows.text(models.Attempt, whole))
     if (call := entry.begun) is not None:
         request, new = difference(call, kept.messages)
         for n, wire in enumerate(new, start=len(kept.messages)):

@@ -2,6 +2,7 @@
 """The two statements by which turns are stored, many in one go: new ones, and more of turns that are there.
 
 Each is one statement, so one transaction. Rows come as JSON, a list for each table, and as `bytea[]` what is bytes.
+Of a text that is large and stands in many rows, a mark stands there (`large`), and it comes beside them, once.
 What is said of a turn that is there counts only while this process owns it; the ids of those the second one returns.
 """
 
@@ -9,12 +10,14 @@ from collections.abc import Iterable
 
 from django.db import models as orm
 
+from dashboard.gateway.large import MARKS
 from dashboard.gateway.models import GatewayCall
 from dashboard.gateway.storing import Statement
 from dashboard.turns.models import Attempt, AttemptChunk, Checkpoint, Outcome, Record, Turn, TurnMessage
 
 #: The database fills these itself.
 _FILLED = frozenset({"search", "tokens", "cohort"})
+_FIRST_LARGE = 14  #: parameter that is a large text
 #: Rows that come with nothing else, in the order of the parameters.
 PLAIN: tuple[type[orm.Model], ...] = (Record, Outcome, Attempt, TurnMessage, Checkpoint)
 #: Of an attempt, what its end fills; of a turn, what its steps do; of a call, what its caller was told.
@@ -47,7 +50,15 @@ def _set(columns: Iterable[str]) -> str:
 
 
 def _rows(model: type[orm.Model], number: int, alias: str = "given") -> str:
-    return f"json_populate_recordset(null::{model._meta.db_table}, ${number}::json) {alias}"
+    return f"json_populate_recordset(null::{model._meta.db_table}, {_whole(number)}) {alias}"
+
+
+def _whole(number: int) -> str:
+    """A parameter as JSON, with its large texts in the places of their marks."""
+    text = f"${number}::text"
+    for n, mark in enumerate(MARKS, start=_FIRST_LARGE):
+        text = f"replace({text}, '{mark}', coalesce(${n}::text, ''))"
+    return f"(CASE WHEN ${_FIRST_LARGE}::text IS NULL THEN ${number}::text ELSE {text} END)::json"
 
 
 def _inserted(model: type[orm.Model], number: int, owned: str) -> str:
@@ -63,7 +74,7 @@ def _pieces(rows: int, raws: int, owned: str) -> str:
     return (
         f"pieces_in AS (INSERT INTO {AttemptChunk._meta.db_table} (turn_id, attempt, n, text, at, raw) "
         "SELECT given.turn_id, given.attempt, given.n, given.text, given.at, given.raw FROM ROWS FROM ("
-        f"json_to_recordset(${rows}::json) AS (turn_id uuid, attempt int, n int, text text, at timestamptz), "
+        f"json_to_recordset({_whole(rows)}) AS (turn_id uuid, attempt int, n int, text text, at timestamptz), "
         f"unnest(${raws}::bytea[])) given (turn_id, attempt, n, text, at, raw){owned})"
     )
 

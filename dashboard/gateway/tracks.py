@@ -38,6 +38,11 @@ class Track:
         """Whether there is a row of it that is to change."""
         return self.is_stored and not self.has_ended
 
+    @property
+    def size(self) -> int:
+        """Bytes that are not stored yet, about."""
+        return sum(part.size for part in (self.part, self.writing) if part is not None)
+
 
 def tell(part: Part, why: str = "") -> None:
     """Who waits for this part hears that it is stored, or `why` it never will be."""

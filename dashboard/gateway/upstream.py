@@ -72,4 +72,4 @@ class Upstream:
         if self._size > MUCH_BYTES:
             self._size = 0
             with contextlib.suppress(NotStoredError):  # what is done about that is decided at the end
-                await self.recorder.room()
+                await self.recorder.room(self.turn_id)

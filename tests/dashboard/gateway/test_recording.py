@@ -10,6 +10,7 @@ from django.db import connection, transaction
 from agentcore import serial, verify
 from dashboard.agents.selectors import project_default
 from dashboard.gateway import groups
+from dashboard.gateway.large import LARGE, MARKS
 from dashboard.gateway.models import GatewayCall
 from dashboard.gateway.recording import Recorder
 from dashboard.live.models import OwnedTurn, Process
@@ -35,6 +36,9 @@ STORIES = {
     "what no text may hold": [cut(f"first {ODD}"), ended(ODD)],
     "given up": [cut(f"part {n}, ") for n in range(4)],
     "nothing said": [ended("")],
+    "much": [cut("x" * (LARGE + 1)), ended('“quoted” "\\\n' * LARGE)],
+    "much that no text may hold": [ended(f"{ODD} " * (LARGE // len(ODD)))],
+    "much that holds a large text's mark": [ended(f"{MARKS[0]} {MARKS[1]} " * (LARGE // 40))],
 }
 
 
