@@ -1,4 +1,4 @@
-"""Large texts of a turn's rows, which are sent beside them and once: an answer stands in four rows, and in its piece."""
+"""Large texts of a turn's rows, which are sent beside them and once: an answer stands in four rows and in its piece."""
 
 import secrets
 from collections.abc import Iterable
