@@ -12,6 +12,7 @@ WHOLE = WORD + STOP + DONE
 GOOD = body({"content": "whole"})
 SSE, JSON = head(), head("application/json")
 PAGE = b"<!doctype html><html><body>Sign in to the network</body></html>"
+FAMILY = "of “most” — 👩‍👩‍👧"  #: characters of two to four bytes
 DEEP = b"[" * 5000 + b"]" * 5000
 
 
@@ -29,6 +30,11 @@ WELL: Mapping[str, Steps] = {
     "no [DONE]": [SSE + WORD + STOP],
     "the reason with the last word": [SSE + event({"content": "whole"}, "stop") + DONE],
     "a reset after the reason": [SSE + WORD + STOP, CUT],
+    "an event after [DONE]": [SSE + WHOLE + data({"choices": []})],
+    "empty reasons before it": [SSE + event({"role": "assistant"}, "") + event({"content": "whole"}, "") + STOP + DONE],
+    "no closing event, and its length": [
+        head("text/event-stream", f"Content-Length: {len(WORD + STOP)}") + WORD + STOP,
+    ],
     "garbage after [DONE]": [SSE + WHOLE + b"data: {not json}\n\n\xff\xfe<html>"],
     "a second finish": [SSE + WORD + STOP + STOP + DONE],
     "usage beside the finish": [
@@ -192,6 +198,10 @@ MEANT: Mapping[str, tuple[Steps, str]] = {
             + DONE
         ],
         "stop: 😀",
+    ),
+    "characters cut anywhere": (
+        [SSE, *one_by_one(event({"content": "@"}, "stop").replace(b"@", FAMILY.encode()))],
+        f"stop: {FAMILY}",
     ),
     "a broken call": ([SSE + call('{"expression": ')], "error 502 tool_repair_failed"),
 }

@@ -18,9 +18,13 @@ Steps = Sequence[Any]
 
 @dataclass(slots=True)
 class RawProvider:
-    """`streams` and `bodies`: what a request for a stream, or for a whole answer, gets; by model."""
+    """`streams` and `bodies`: what a request for a stream, or for a whole answer, gets; by model.
+
+    `always`: what any request gets, also one of a dialect that names its model elsewhere.
+    """
 
     url: str
+    always: Steps | None = None
     streams: dict[str, Steps] = field(default_factory=dict)
     bodies: dict[str, Steps] = field(default_factory=dict)
 
@@ -28,7 +32,7 @@ class RawProvider:
         with suppress(OSError, asyncio.IncompleteReadError):
             request = await _request(reader)
             answers = self.streams if request.get("stream") else self.bodies
-            for step in answers[request["model"]]:
+            for step in answers[request["model"]] if self.always is None else self.always:
                 if step is CUT:
                     await writer.drain()
                     await asyncio.sleep(0.02)  # else what was written is lost with the connection
