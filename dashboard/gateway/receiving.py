@@ -17,7 +17,10 @@ _TOO_SLOW = Fault(408, f"The request's body did not come within {MOST_SECONDS:.0
 
 async def read_body(headers: Iterable[tuple[bytes, bytes]], receive: Receive) -> bytes | Fault | None:
     """The body; None where the client has gone before it was whole."""
-    length = next((value for name, value in headers if name == b"content-length"), b"")
+    told = dict(headers)
+    length, coding = told.get(b"content-length", b""), told.get(b"content-encoding", b"identity")
+    if coding.lower() != b"identity":
+        return _packed(coding)
     if length.isdigit() and int(length[:12]) > MOST_BYTES:
         return _TOO_LARGE
     try:
@@ -25,6 +28,12 @@ async def read_body(headers: Iterable[tuple[bytes, bytes]], receive: Receive) ->
             return await _gather(receive)
     except TimeoutError:
         return _TOO_SLOW
+
+
+def _packed(coding: bytes) -> Fault:
+    named = coding[:40].decode("latin-1")
+    message = f"The request's body is encoded as '{named}', which is not unpacked here: send the JSON as it is."
+    return Fault(415, message, INVALID, "unsupported_content_encoding")
 
 
 async def _gather(receive: Receive) -> bytes | Fault | None:

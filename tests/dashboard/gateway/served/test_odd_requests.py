@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from agentcore.providers import PROVIDERS
 from tests.dashboard.gateway.served.conftest import AgentAt
 from tests.dashboard.gateway.served.gate import Answer, Gate
 
@@ -88,6 +89,7 @@ FIELDS = st.sampled_from(
         "user",
     ]
 )
+MODELS = st.sampled_from([f"sim-odd-{dialect.replace('_', '-')}" for dialect in PROVIDERS])
 MESSAGES = st.lists(
     st.fixed_dictionaries(
         {"role": st.sampled_from(["system", "user", "assistant", "tool", "function", "developer", "x"])},
@@ -110,6 +112,13 @@ def agent(agent_at: AgentAt) -> None:
     agent_at("sim-odd")
 
 
+@pytest.fixture
+def agents(agent_at: AgentAt) -> None:
+    """One in each dialect."""
+    for dialect in PROVIDERS:
+        agent_at("sim-odd", dialect)
+
+
 @pytest.mark.usefixtures("agent")
 def test_what_is_no_request_is_a_bad_one(gate: Gate, subtests: pytest.Subtests):
     for name, body in NO_REQUESTS.items():
@@ -127,19 +136,19 @@ def test_what_is_odd_and_allowed_is_answered(gate: Gate, subtests: pytest.Subtes
             assert (answer.status, is_told(answer)) == (200, True)
 
 
-@pytest.mark.usefixtures("agent")
-@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(field=FIELDS, value=ANYTHING, stream=st.booleans())
-def test_a_field_of_any_value_is_answered_or_refused(gate: Gate, field: str, value: Any, stream: bool):
-    body = {**GOOD, "stream": stream, field: value}
+@pytest.mark.usefixtures("agents")
+@settings(max_examples=120, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(model=MODELS, field=FIELDS, value=ANYTHING, stream=st.booleans())
+def test_a_field_of_any_value_is_answered_or_refused(gate: Gate, model: str, field: str, value: Any, stream: bool):
+    body = {**GOOD, "model": model, "stream": stream, field: value}
     assert is_told(gate.post(json.dumps(body).encode()))
 
 
-@pytest.mark.usefixtures("agent")
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(MESSAGES)
-def test_messages_of_any_kind_are_answered_or_refused(gate: Gate, messages: list[Any]):
-    assert is_told(gate.post(json.dumps({**GOOD, "messages": messages}).encode()))
+@pytest.mark.usefixtures("agents")
+@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(MODELS, MESSAGES)
+def test_messages_of_any_kind_are_answered_or_refused(gate: Gate, model: str, messages: list[Any]):
+    assert is_told(gate.post(json.dumps({**GOOD, "model": model, "messages": messages}).encode()))
 
 
 @pytest.mark.usefixtures("agent")
