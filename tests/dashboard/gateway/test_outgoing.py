@@ -1,10 +1,12 @@
-"""Headers hold a sentence whatever is in it."""
+"""Headers hold a sentence whatever is in it; large pieces go out in parts."""
+
+import asyncio
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashboard.gateway.outgoing import header_words
+from dashboard.gateway.outgoing import MOST_AT_ONCE, Outgoing, header_words
 
 
 @given(st.text())
@@ -25,3 +27,37 @@ def test_any_sentence_is_printable_ascii_on_one_line(words):
 )
 def test_what_headers_cannot_say_is_said_plainly(words, told):
     assert header_words(words) == told
+
+
+@pytest.mark.parametrize("size", [0, 1, MOST_AT_ONCE, MOST_AT_ONCE + 1, 3 * MOST_AT_ONCE])
+def test_large_pieces_go_out_in_parts_and_nothing_stands_between_them(size):
+    data, sent, within = bytes(range(256)) * (size // 256) + b"x" * (size % 256), [], []
+
+    async def told() -> None:
+        async def send(message):
+            sent.append(message)
+            within.append(outgoing.within)
+
+        outgoing = Outgoing(send)
+        await outgoing.more(data)
+        await outgoing.close()
+
+    asyncio.run(told())
+    pieces = sent[1:-1]
+    assert b"".join(message["body"] for message in pieces) == data
+    assert all(len(message["body"]) <= MOST_AT_ONCE and message["more_body"] for message in pieces)
+    assert within == [False, *[True] * (len(pieces) - 1), False, False], "a keep-alive waits for the last part"
+
+
+def test_a_whole_answer_in_parts_ends_with_the_last():
+    sent = []
+
+    async def send(message):
+        sent.append(message)
+
+    async def told() -> None:
+        await Outgoing(send).whole(200, b"x" * (2 * MOST_AT_ONCE + 1))
+
+    asyncio.run(told())
+    assert [message["more_body"] for message in sent[1:]] == [True, True, False]
+    assert sum(len(message["body"]) for message in sent[1:]) == 2 * MOST_AT_ONCE + 1
