@@ -84,7 +84,9 @@ class Conversation:
             if not isinstance(part, dict):
                 return wrong_type(f"{at}[{n}]", "an object", part)
             kind = part.get("type")
-            said = part.get(kind) if isinstance(kind, str) and kind in _TEXTS else None
+            if isinstance(kind, list | dict):
+                return wrong_type(f"{at}[{n}].type", "a string", kind)
+            said = part.get(kind) if kind in _TEXTS else None
             if isinstance(said, str):
                 texts.append(said)
             elif self.beyond_text is None:
