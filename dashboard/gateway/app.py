@@ -21,7 +21,7 @@ from dashboard.gateway.faults import Fault
 from dashboard.gateway.keys import Caller, Refusal
 from dashboard.gateway.listing import models_of
 from dashboard.gateway.outgoing import Outgoing, Send
-from dashboard.gateway.receiving import Receive, departure, read_body
+from dashboard.gateway.receiving import Receive, read_body
 from dashboard.gateway.recording import Recorder
 from dashboard.gateway.routing import Routes
 from dashboard.gateway.schemas import schema_fault
@@ -100,7 +100,7 @@ class Gateway:
         assert task is not None, "requests are tasks"
         opened.calls.add(task)
         try:
-            await call.serve(departure(receive))
+            await call.serve(receive)
         finally:
             opened.calls.discard(task)
 

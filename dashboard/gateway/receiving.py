@@ -8,6 +8,7 @@ from dashboard.gateway.faults import INVALID, Fault
 
 MOST_BYTES = 16 * 1024 * 1024
 MOST_SECONDS = 60.0  #: that a body may take to come
+WATCHED_FROM = 0.02  #: seconds after a call has begun
 
 Receive = Callable[[], Awaitable[Mapping[str, Any]]]
 
@@ -51,7 +52,28 @@ async def _gather(receive: Receive) -> bytes | Fault | None:
             return b"".join(pieces)
 
 
-async def departure(receive: Receive) -> None:
-    """Returns when the client has gone."""
-    while (await receive())["type"] != "http.disconnect":
-        pass
+class Watch:
+    """Calls `gone` once the client has gone; until it is stopped.
+
+    It begins a moment late, with a timer: most calls that are quick are answered by then, and a task costs them more.
+    """
+
+    def __init__(self, receive: Receive, gone: Callable[[], None]) -> None:
+        self._receive = receive
+        self._gone = gone
+        self._loop = asyncio.get_running_loop()
+        self._task: asyncio.Task[None] | None = None
+        self._timer = self._loop.call_later(WATCHED_FROM, self._begin)
+
+    def stop(self) -> None:
+        self._timer.cancel()
+        if self._task is not None:
+            self._task.cancel()
+
+    def _begin(self) -> None:
+        self._task = self._loop.create_task(self._look())
+
+    async def _look(self) -> None:
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+        self._gone()

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Coroutine, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,6 +19,7 @@ from dashboard.gateway.keeping_alive import KeepAlive
 from dashboard.gateway.outgoing import JSON, Headers, Outgoing, header_words
 from dashboard.gateway.passing import Passing, handed_on, is_handed_on, whole_lines, with_comment
 from dashboard.gateway.reasons import Said
+from dashboard.gateway.receiving import Receive, Watch
 from dashboard.gateway.recording import NotStoredError, Told, UnstorableError
 from dashboard.gateway.streaming import Quiet, Translating
 from dashboard.metrics.calls import CallSeen, count_call
@@ -83,11 +84,11 @@ class Call:
         created = int(self.begun.new_turn.created_at.timestamp())
         return Named(f"chatcmpl-{self.begun.id.hex}", created, self.begun.asked.model)
 
-    async def serve(self, gone: Coroutine[Any, Any, None]) -> None:
+    async def serve(self, receive: Receive) -> None:
         """Drive the turn and tell the client, who may hang up at any moment."""
         working = asyncio.current_task()
         assert working is not None, "served in a task"
-        watching = asyncio.create_task(self._watch(gone, working))
+        watch = Watch(receive, lambda: self._left(working))
         keeping = KeepAlive(self.outgoing) if self.begun.asked.stream else None
         try:
             await self.drive.run()
@@ -107,13 +108,12 @@ class Call:
             self.house.recorder.forget(self.begun.id)  # its history cannot be trusted: it will be ended as lost
             raise
         finally:
-            watching.cancel()
+            watch.stop()
             if keeping is not None:
                 keeping.stop()
 
-    async def _watch(self, gone: Coroutine[Any, Any, None], working: "asyncio.Task[Any]") -> None:
-        """Ends the call when its client has gone. That the answer is at its end looks the same, and is nothing."""
-        await gone
+    def _left(self, working: "asyncio.Task[Any]") -> None:
+        """Ends the call, for its client has gone. That the answer is at its end looks the same, and is nothing."""
         if not self.outgoing.ended:
             self._gone = True
             working.cancel()
