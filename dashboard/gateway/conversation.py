@@ -97,6 +97,8 @@ class Conversation:
         call_id = given.get("tool_call_id")
         if given["role"] == "function":
             named = given.get("name")
+            if not isinstance(named, str):
+                return missing(f"{at}.name")
             call_id = next((key for key, name in reversed(self._open.items()) if name == named), None)
             if call_id is None:  # its call was left out of the history: a result all the same
                 self.messages.append(Message(Role.USER, text, echo={**given}))

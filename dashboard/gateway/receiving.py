@@ -69,6 +69,8 @@ class Watch:
         self._timer.cancel()
         if self._task is not None:
             self._task.cancel()
+        # What the timer and the task know holds the call and its answer: let go of now, not at the next collection.
+        del self._timer, self._task, self._gone
 
     def _begin(self) -> None:
         self._task = self._loop.create_task(self._look())

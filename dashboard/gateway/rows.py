@@ -16,7 +16,7 @@ from django.db import models as orm
 from agentcore.events import Started
 from agentcore.replay import Record
 from agentcore.values import quickly_made
-from dashboard.gateway.large import LARGE, NONE, literals_of, taken_out
+from dashboard.gateway.large import LARGE, Marked, marked, taken_out
 from dashboard.gateway.models import GatewayCall
 from dashboard.gateway.row_text import row_text
 from dashboard.gateway.statements import HAS_PIECE, HAS_RECORD, columns_of
@@ -120,7 +120,7 @@ class Rows:
     raws: list[bytes] = field(default_factory=list)  #: of the pieces
     requests: list[tuple[UUID, bytes]] = field(default_factory=list)
     ended: list[bytes] = field(default_factory=list)  #: of attempts that were stored while they were open
-    large: tuple[bytes, ...] = NONE  #: of one turn: the texts of which marks stand in its rows
+    large: Marked = field(default_factory=dict)  #: of one turn: the texts of which marks stand in its rows
     #: Of one turn: how it is found out whether they are stored: a statement's name, and what it takes beside the turn.
     found_by: tuple[str, tuple[int, ...]] | None = None
 
@@ -129,8 +129,7 @@ class Rows:
 
     def text(self, model: type[orm.Model], columns: Columns) -> bytes:
         """A row, with marks for what is large."""
-        written = row_text(model, columns)
-        return taken_out(written, self.large) if self.large else written
+        return row_text(model, taken_out(columns, self.large) if self.large else columns)
 
     def add_all(self, others: "Rows") -> None:
         for model, texts in others.tables.items():
@@ -138,7 +137,7 @@ class Rows:
         self.raws += others.raws
         self.requests += others.requests
         self.ended += others.ended
-        self.large += others.large
+        self.large = others.large or self.large
 
     def json(self, model: type[orm.Model]) -> bytes:
         return listed(self.tables.get(model, ()))
@@ -155,7 +154,7 @@ def add_part(rows: Rows, turn_id: UUID, part: Part, kept: Kept) -> None:
     turn: Columns = {}
     moves: list[Mapping[str, Any]] = []
     if part.size > LARGE:
-        rows.large = literals_of(_answers(part))
+        rows.large = marked(_answers(part))
     for entry in part.entries:
         record = Record.of(entry.seq, entry.event, entry.step)
         columns = record_columns(entry, record)

@@ -57,7 +57,7 @@ def _whole(number: int) -> str:
     """A parameter as JSON, with its large texts in the places of their marks."""
     text = f"${number}::text"
     for n, mark in enumerate(MARKS, start=_FIRST_LARGE):
-        text = f"replace({text}, '{mark}', coalesce(${n}::text, ''))"
+        text = f"replace({text}, '\"{mark}\"', coalesce(${n}::text, ''))"
     return f"(CASE WHEN ${_FIRST_LARGE}::text IS NULL THEN ${number}::text ELSE {text} END)::json"
 
 

@@ -14,7 +14,8 @@ import pytest
 
 from agentcore.providers import PROVIDERS
 from dashboard.postgres.processes import end_all
-from tests.dashboard.runtime.conftest import Up, _environment
+from tests.dashboard.runtime.conftest import Up
+from tests.first_start import environment
 
 from .host import TOKEN, Host, Played
 
@@ -35,7 +36,7 @@ def host() -> Iterator[Host]:
     folder = Path(tempfile.mkdtemp(prefix="why-"))
     folder.chmod(0o755)
     more = {"WHYSTOP_TEST_SEAM": "1", "WHYSTOP_BOOTSTRAP_TOKEN": TOKEN, "WHYSTOP_SIM_TOKEN_MS": "0"}
-    up = Up({**_environment(folder / "store"), **more})
+    up = Up({**environment(folder / "store"), **more})
     try:
         yield Host(up.address())
         assert up.stop()[0] == 0

@@ -38,7 +38,7 @@ STORIES = {
     "nothing said": [ended("")],
     "much": [cut("x" * (LARGE + 1)), ended('“quoted” "\\\n' * LARGE)],
     "much that no text may hold": [ended(f"{ODD} " * (LARGE // len(ODD)))],
-    "much that holds a large text's mark": [ended(f"{MARKS[0]} {MARKS[1]} " * (LARGE // 40))],
+    "much that holds a large text's mark": [ended(f'"{MARKS[0]}" "{MARKS[1]}" ' * (LARGE // 40))],
 }
 
 

@@ -15,11 +15,12 @@ from dashboard.runtime.environment import CHECKOUT
 from tests.dashboard.gateway.served.gate import Gate
 from tests.dashboard.gateway.served.raw_provider import DONE, RawProvider, body, event, head
 from tests.dashboard.live.test_slots_of_processes import address_of_the_test_database
+from tests.dashboard.website import until
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read from /proc")
 
 LARGE = 10 * 2**20  #: bytes
-TIMES = 8  #: of an answer's bytes: these, its text, and both on the way to the database; measured: 4.1 to 5.4
+TIMES = 8  #: of an answer's bytes: these, its text, and both on the way to the database; measured: 4.1 to 6.3
 OPEN, ANSWER = 12, 2**20  #: streams at a time, and the bytes of text in each
 TIMES_OPEN = 7  #: of the bytes of all that are open; measured: 1.8 to 3.6
 
@@ -75,7 +76,8 @@ def test_large_answers_take_a_multiple_of_what_they_are_and_no_more_the_next_tim
     idle = most(served, raw, "short")
     assert most(served, raw, "x" * LARGE) - idle < TIMES * LARGE
     assert most(served, raw, "and so on, " * 1000, LARGE // 11_000) - idle < TIMES * LARGE, "nor do pieces take more"
-    assert served.bytes_of("VmRSS") - idle < TIMES * LARGE / 2, "what was taken is given back"
+    most(served, raw, "short")
+    until(lambda: served.bytes_of("VmRSS") - idle < TIMES * LARGE / 2)  # what was taken is given back
 
 
 @pytest.mark.parametrize("mode", ["continue", "observe"])
