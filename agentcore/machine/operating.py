@@ -7,7 +7,7 @@ from agentcore.error_policy import ErrorHandlingDecision, ErrorPolicy
 from agentcore.errors import IllegalEvent
 from agentcore.events import OperatorActed, OperatorAction
 from agentcore.machine.breakpoints import still_low
-from agentcore.machine.pending import refusals, with_changed_call
+from agentcore.machine.pending import refusals, tools_to_approve, with_changed_call
 from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import DECIDING, State
 from agentcore.messages import ChatResponse, Message, TokenUsage
@@ -34,12 +34,19 @@ def operator_changes(snapshot: Snapshot, event: OperatorActed, policy: Policy) -
     _check(snapshot, event)
     changed = _with_numbers(snapshot, event)
     if event.tool_call is not None:
-        changed = with_changed_call(changed, event.tool_call, policy)
+        changed = _approving_still(with_changed_call(changed, event.tool_call, policy), policy)
     if event.answer is not None:
         changed = replace(changed, stand_in=_stand_in(changed, event.answer, event.by))
     if event.action is OperatorAction.REFUSE:
         changed = replace(changed, supplied=(*changed.supplied, *refusals(changed, event.by)))
     return replace(changed, low=still_low(changed)) if changed.low else changed
+
+
+def _approving_still(snapshot: Snapshot, policy: Policy) -> Snapshot:
+    """Arguments that are mended may make a call run that would not have: then it waits for approval as well."""
+    if not snapshot.approving or snapshot.held_state is None:
+        return snapshot
+    return replace(snapshot, approving=tools_to_approve(replace(snapshot, state=snapshot.held_state), policy))
 
 
 def _check(snapshot: Snapshot, event: OperatorActed) -> None:

@@ -193,6 +193,20 @@ def test_who_mends_a_call_in_a_turn_that_was_held_for_something_else_has_not_app
     assert story >> released() << run_tools("calculator")
 
 
+@pytest.mark.parametrize(
+    ("action", "ran"), [(OperatorAction.REFUSE, ()), (OperatorAction.RELEASE, ("clock", "calculator"))]
+)
+def test_a_call_that_is_mended_while_another_waits_waits_as_well(action, ran):
+    approvals = Approvals(("clock", "calculator"), 30.0, Otherwise.REFUSE)
+    story = asked(called(call("clock", "b"), call(wrong="x")), approvals=approvals)
+    assert story.snapshot.approving == ("clock",)
+    story = story >> operator(tool_call=other())
+    assert story.snapshot.approving == ("clock", "calculator")
+    story = story >> operator(action)
+    answered = {result.name for result in story.snapshot.supplied}
+    assert {"clock", "calculator"} - answered == set(ran)
+
+
 def test_changing_something_while_an_approval_is_waited_for_does_not_move_its_deadline():
     story = asked(called(call()))
     assert (story >> operator(max_tokens=7)).command == story.command
