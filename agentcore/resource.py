@@ -53,16 +53,34 @@ def resource_of(snapshot: Snapshot) -> str | None:
         return None
     floor = snapshot.setup.output_floor if snapshot.setup else 1
     reasons = (end.terminal_reason, end.stop_reason.value, snapshot.model_stop_reason)
-    return resource_in(outcome.to_dict(), *reasons, floor=floor)
+    return resource_in(outcome.to_dict(), *reasons, floor=floor, hopeless=no_retry_helps(snapshot))
+
+
+def no_retry_helps(snapshot: Snapshot) -> bool:
+    """Whether the error that ended the turn would not have been retried under any max_retries: it cannot heal, or the
+    provider asks to wait for longer than the policy waits, which the message of the end then says."""
+    error = snapshot.failure.provider if snapshot.failure else None
+    if error is None or not error.retryable:
+        return error is not None
+    told = snapshot.end.error_message if snapshot.end else error.message
+    return error.retry_after is not None and told != error.message
 
 
 def resource_in(
-    outcome: Json, terminal_reason: str, stop_reason: str, model_stop_reason: str | None, *, floor: int = 1
+    outcome: Json,
+    terminal_reason: str,
+    stop_reason: str,
+    model_stop_reason: str | None,
+    *,
+    floor: int = 1,
+    hopeless: bool = False,
 ) -> str | None:
     """The same of a judgement as it is stored (`ContinuationOutcome.to_dict`). `floor`: the smallest output limit the
-    dialect takes, in tokens."""
+    dialect takes, in tokens; `hopeless`: no retry could have helped against its error."""
     said = next((one for one in outcome["evaluations"] if one["criterion"] == outcome["resolvedBy"]), None)
     if terminal_reason in _UNBOUND or said is None or said["decision"] != "forbid":
+        return None
+    if hopeless and said["criterion"] == "ErrorPolicyCriterion":
         return None
     if (by_name := LIMIT_OF.get(said["criterion"])) is not None:
         return by_name

@@ -10,7 +10,7 @@ from agentcore.criteria.outcome import ContinuationDecision
 from agentcore.machine.ending import INCOMPLETE
 from agentcore.machine.snapshot import Snapshot
 from agentcore.reasons import AttemptKind, NormalizedStopReason, StopReason, TurnStatus
-from agentcore.resource import LIMIT_OF
+from agentcore.resource import LIMIT_OF, no_retry_helps
 from agentcore.wording import count, number, times
 
 
@@ -126,7 +126,7 @@ def _forbidden(snapshot: Snapshot, end: Finish) -> str:
 def _error(snapshot: Snapshot, end: Finish) -> str:
     failures = snapshot.spent.total_failures
     ran_out = f" after {count(failures, 'failed call')}" if failures else ""
-    if end.stop_reason is StopReason.RETRY_LIMIT:
+    if end.stop_reason is StopReason.RETRY_LIMIT and not no_retry_helps(snapshot):
         ran_out += f", with max_retries at {number(snapshot.error_policy.max_retries)}"
     kept = " What had arrived is kept." if snapshot.output_text else ""
     return f"Failed{ran_out}: {_closed(end.error_message or str(end.error_code))}{kept}"

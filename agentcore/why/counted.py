@@ -7,7 +7,7 @@ from typing import Any
 
 from agentcore.error_policy import ErrorHandlingDecision
 from agentcore.machine.states import State
-from agentcore.resource import LIMIT_OF
+from agentcore.resource import LIMIT_OF, no_retry_helps
 from agentcore.why.case import Case, Json
 from agentcore.wording import count, number
 
@@ -221,7 +221,7 @@ def _hopeless(case: Case, said: Json) -> bool:
 def _retries(case: Case) -> bool:
     """Whether more failures would have been retried; where the policy of then is not known, that is not claimed."""
     said = case.context("ErrorPolicyCriterion")
-    if case.snapshot is None:
+    if case.snapshot is None or no_retry_helps(case.snapshot):
         return False
     configured = getattr(case.snapshot.error_policy, f"on_{said.get('errorType')}_error", None)
     told = case.said("ErrorPolicyCriterion")

@@ -12,7 +12,7 @@ from typing import Any
 from agentcore.machine.states import State
 from agentcore.replay.folding import Span, fold
 from agentcore.replay.recording import Recording
-from agentcore.resource import resource_in
+from agentcore.resource import no_retry_helps, resource_in
 from agentcore.why.case import Case, case_of
 from agentcore.why.evidence import clauses_of, evaluations_of, inputs_of, model_input, unjudged_inputs
 from agentcore.why.tree import Fact, Kind, Node
@@ -92,9 +92,10 @@ def _model_reasons(spans: tuple[Span, ...]) -> tuple[str | None, str | None]:
 def _resource(case: Case | None, end: Mapping[str, Any], model: str | None) -> str | None:
     if case is None or case.outcome is None:
         return None
-    setup = case.snapshot.setup if case.snapshot else None
-    floor = setup.output_floor if setup else 1
-    return resource_in(case.outcome, end["terminal_reason"], end["stop_reason"], model, floor=floor)
+    known = case.snapshot
+    floor = known.setup.output_floor if known and known.setup else 1
+    reasons = (end["terminal_reason"], end["stop_reason"], model)
+    return resource_in(case.outcome, *reasons, floor=floor, hopeless=known is not None and no_retry_helps(known))
 
 
 def _terminal(recording: Recording, spans: tuple[Span, ...], found: _Found, end: Mapping[str, Any]) -> Node:

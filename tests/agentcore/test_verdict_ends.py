@@ -184,6 +184,11 @@ ENDS = [
         "Failed after 2 failed calls, with max_retries at 2: It broke.",
     ),
     (
+        play(error(), woke_up(), error(retryable=False), error_policy=ErrorPolicy.retry_all(2)),
+        "failed retry_limit provider_error",
+        "Failed after 2 failed calls: It broke.",
+    ),
+    (
         play(blocked("no")),
         "aborted finish_reason safety_blocked",
         "Blocked by the provider. The provider said “content_filter”. Raising limits cannot help.",

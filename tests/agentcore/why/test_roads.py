@@ -7,7 +7,7 @@ from agentcore.machine.advance import advance
 from agentcore.machine.states import TRANSITIONS, State, Trigger
 from agentcore.replay import Span, fold
 from agentcore.values import replace
-from agentcore.why import Road, roads_of, roads_taken_past
+from agentcore.why import Road, derive, roads_of, roads_taken_past
 from agentcore.why.case import Case, cases_of
 from agentcore.why.counted import missing
 from tests.agentcore.machine.stories import SCHEMA, STORIES
@@ -146,6 +146,14 @@ def test_no_limit_is_promised_to_help_where_something_else_forbade_too():
     )
     unhealable = play(error(retryable=False), error_policy=ErrorPolicy.retry_all(9))
     assert "it would have" not in road(unhealable, Trigger.RETRY, State.EVALUATE_ERROR).miss
+
+
+@pytest.mark.parametrize("last", [{"retryable": False}, {"retry_after": 900.0}], ids=["not to be healed", "too long"])
+def test_no_retry_is_promised_of_an_error_that_none_could_heal(last):
+    book = play(error(), woke_up(), error(**last), error_policy=ErrorPolicy.retry_all(2))
+    assert "it would have" not in road(book, Trigger.RETRY, State.EVALUATE_ERROR).miss
+    derivation = derive(book.recording)
+    assert (derivation.resource, derivation.clause) == (None, None)
 
 
 def test_an_estimate_is_said_to_be_one():
