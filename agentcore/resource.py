@@ -18,6 +18,8 @@ LIMIT_OF: Mapping[str, str] = {
     "TokenUsageLimit": "max_total_tokens",
     "ExecutionTimeLimit": "max_seconds",
 }
+IDLE = 2  #: cut answers running that add nothing end the turn
+REPEATED = "two cut answers running that added nothing new"
 #: What can run out: the limits of a policy, the retries of its error policy, and a connection's ceiling for one call.
 RESOURCES = (
     "max_continuations",
@@ -54,6 +56,11 @@ def resource_of(snapshot: Snapshot) -> str | None:
     floor = snapshot.setup.output_floor if snapshot.setup else 1
     reasons = (end.terminal_reason, end.stop_reason.value, snapshot.model_stop_reason)
     return resource_in(outcome.to_dict(), *reasons, floor=floor, hopeless=no_retry_helps(snapshot))
+
+
+def characters_spent(snapshot: Snapshot) -> bool:
+    """Whether no character may come any more; a cap inside a character leaves some unused that nothing fits into."""
+    return snapshot.cut_at_cap or snapshot.spent.output_chars >= snapshot.limits.max_total_output_chars
 
 
 def no_retry_helps(snapshot: Snapshot) -> bool:

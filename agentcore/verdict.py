@@ -7,10 +7,11 @@ from collections.abc import Callable, Mapping
 
 from agentcore.commands import Finish
 from agentcore.criteria.outcome import ContinuationDecision
+from agentcore.criteria.retries import TruncationCriterion
 from agentcore.machine.ending import INCOMPLETE
 from agentcore.machine.snapshot import Snapshot
 from agentcore.reasons import AttemptKind, NormalizedStopReason, StopReason, TurnStatus
-from agentcore.resource import LIMIT_OF, no_retry_helps
+from agentcore.resource import IDLE, LIMIT_OF, REPEATED, characters_spent, no_retry_helps
 from agentcore.wording import count, number, times
 
 
@@ -54,8 +55,6 @@ def _retry_limit(snapshot: Snapshot, _end: Finish) -> str:
     more = [count(limit + 1, "continuation")]
     if _completion_spent(snapshot):
         more.append("a larger token total")
-    if snapshot.spent.output_chars >= snapshot.limits.max_total_output_chars:
-        more.append("a larger max_total_output_chars")
     return (
         f"{how} {times(used + 1)}, then stopped at max_continuations, {number(used)} of {number(limit)}, "
         f"with {_used(snapshot)}. {_would(snapshot, *more)}"
@@ -68,12 +67,20 @@ def _completion_spent(snapshot: Snapshot) -> bool:
 
 def _would(snapshot: Snapshot, *more: str) -> str:
     """What would have let the turn go on, as far as its own judgement says: other criteria may have forbidden too."""
-    forbade = _forbade(snapshot)
+    forbade, continuing = _forbade(snapshot), _judged_by_limits(snapshot)
     stubborn = [name for name in forbade if name not in LIMIT_OF]
+    if continuing and snapshot.idle_answers >= IDLE:
+        stubborn.append(REPEATED)
     if stubborn:
-        return f"{' and '.join(stubborn)} forbade going on too."
-    wanted = dict.fromkeys((*more, *(f"a larger {LIMIT_OF[name]}" for name in forbade)))
+        return _sentence(f"{' and '.join(stubborn)} forbade going on too")
+    chars = ["a larger max_total_output_chars"] if continuing and characters_spent(snapshot) else []
+    wanted = dict.fromkeys((*more, *chars, *(f"a larger {LIMIT_OF[name]}" for name in forbade)))
     return f"With {' and '.join(wanted)} it would have gone on; how far is not in this recording: re-run to know."
+
+
+def _judged_by_limits(snapshot: Snapshot) -> bool:
+    """Whether the limits of a continuation settled it, of which only the first that bound was named."""
+    return snapshot.outcome is None or snapshot.outcome.resolved_by == TruncationCriterion.__name__
 
 
 def _forbade(snapshot: Snapshot) -> list[str]:

@@ -7,12 +7,10 @@ from typing import Any
 
 from agentcore.error_policy import ErrorHandlingDecision
 from agentcore.machine.states import State
-from agentcore.resource import LIMIT_OF, no_retry_helps
+from agentcore.resource import IDLE, LIMIT_OF, REPEATED, no_retry_helps
 from agentcore.why.case import Case, Json
 from agentcore.wording import count, number
 
-IDLE = 2  #: cut answers running that add nothing end the turn
-REPEATED = "two cut answers running that added nothing new"
 _CALLED: Mapping[str, str] = {"ErrorPolicyCriterion": "the error policy"}
 
 #: What a limit counts, in the singular.

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 
 from agentcore.machine.states import State, Trigger
-from agentcore.resource import LIMIT_OF
+from agentcore.resource import IDLE, LIMIT_OF
 from agentcore.why.case import Case
-from agentcore.why.counted import IDLE, amounts_of, missing, nearest
+from agentcore.why.counted import amounts_of, missing, nearest
 from agentcore.why.stand import Stand
 
 Look = Callable[[Case], Stand]

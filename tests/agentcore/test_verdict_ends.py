@@ -243,6 +243,42 @@ def test_each_end_is_told_as_it_is_filed(book: Playbook, filed: str, sentence: s
     assert verdict(book.snapshot) == sentence
 
 
+@pytest.mark.parametrize(
+    "limits", [{"max_continuations": 2}, {"max_total_completion_tokens": 30}, {"max_total_tokens": 50}]
+)
+def test_nothing_is_promised_where_two_answers_running_added_nothing(limits: dict[str, int]):
+    told = verdict(play(truncated("abc"), truncated(""), truncated(""), **limits).snapshot)
+    assert told.endswith("Two cut answers running that added nothing new forbade going on too.")
+    assert "it would have" not in told
+
+
+@pytest.mark.parametrize(
+    ("book", "wanted"),
+    [
+        (
+            play(
+                truncated("abc"),
+                truncated("defgh"),
+                max_continuations=5,
+                max_total_completion_tokens=20,
+                max_total_output_chars=6,
+            ),
+            "a larger token total and a larger max_total_output_chars",
+        ),
+        (
+            play(truncated("abc👩\u200d👩\u200d👧"), max_total_output_chars=5, max_continuations=0),
+            "1 continuation and a larger max_total_output_chars",
+        ),
+        (
+            play(truncated("abcdef"), max_total_output_chars=5, max_total_tokens=5),
+            "a larger max_total_tokens and a larger max_total_output_chars",
+        ),
+    ],
+)
+def test_every_limit_that_bound_is_named(book: Playbook, wanted: str):
+    assert verdict(book.snapshot).endswith(f"With {wanted} {ON}")
+
+
 @pytest.mark.parametrize("tokens", [(60,), (60, 60), (60, 60, 7)])
 def test_the_number_that_is_offered_takes_one_call_by_the_recording_itself(tokens: tuple[int, ...]):
     book = play(*cut(*tokens), ended("end", tokens=9))
