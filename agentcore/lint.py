@@ -6,6 +6,7 @@ its evidence in words; the reason stays as the provider gave it.
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from agentcore import unclosed
 from agentcore.merging import merge_continuation
@@ -33,6 +34,8 @@ _GUESSED = (0.8, 1.6)  #: of the cap, where only the text tells how much was use
 _BYTES = 4  #: of UTF-8 text, about as many as a token
 _SHOWN = 80  #: characters of evidence
 _THINKING = "<think>"
+_STOPS = ("stop", "stop_sequences", "stopSequences")  #: what dialects call the caller's own strings
+_STOPS_IN = ("generationConfig", "inferenceConfig", "options")  #: where some of them keep those
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,23 +49,32 @@ class Sign:
     at: int | None = None
 
 
-def lint(response: ChatResponse, max_tokens: int, before: str = "") -> tuple[str, ...]:
+def lint(response: ChatResponse, max_tokens: int, before: str = "", *, stops: bool = False) -> tuple[str, ...]:
     """The codes of `signs`."""
-    return tuple([sign.code for sign in _signs(response, max_tokens, before)])
+    return tuple([sign.code for sign in _signs(response, max_tokens, before, stops)])
 
 
-def signs(response: ChatResponse, max_tokens: int, before: str = "") -> tuple[Sign, ...]:
-    """What of one answer to a call of `max_tokens` contradicts its reason. `before`: the text that it continues."""
-    return tuple(_signs(response, max_tokens, before))
+def signs(response: ChatResponse, max_tokens: int, before: str = "", *, stops: bool = False) -> tuple[Sign, ...]:
+    """What of one answer to a call of `max_tokens` contradicts its reason. `before`: the text that it continues;
+    `stops`: the caller asked it to end at strings of its own, so where its text ends says nothing."""
+    return tuple(_signs(response, max_tokens, before, stops))
 
 
-def _signs(response: ChatResponse, cap: int, before: str) -> Iterator[Sign]:
+def asks_for_stops(extra: Mapping[str, Any]) -> bool:
+    """Whether a call's fields (`Setup.extra`) name strings to end at, in any dialect's place for them. Most providers
+    then say that the answer ended by itself."""
+    parts = (extra, *(part for name in _STOPS_IN if isinstance(part := extra.get(name), Mapping)))
+    return any(part.get(name) for part in parts for name in _STOPS)
+
+
+def _signs(response: ChatResponse, cap: int, before: str, stops: bool) -> Iterator[Sign]:
     if _claims_an_end(response):
         if _at_cap(response, cap):
             words = f"{_used(response)} of {cap} output tokens were used, and the provider says {_word(response)}."
             yield Sign("output_at_cap", words)
-        yield from _unclosed(response, cap, before)
-    if cap > 0 and _reasoning_ate(response, cap):
+        if not stops:
+            yield from _unclosed(response, cap, before)
+    if cap > 0 and _reasoning_ate(response, cap, stops):
         yield Sign("reasoning_ate_budget", _eaten(response, cap), response.reasoning_content[-_SHOWN:])
     if words := _renamed(response, cap):
         yield Sign("relabelled", words)
@@ -152,7 +164,7 @@ def _met_stop_sequence(response: ChatResponse) -> bool:
     return _folded(response) == "stop_sequence"
 
 
-def _reasoning_ate(response: ChatResponse, cap: int) -> bool:
+def _reasoning_ate(response: ChatResponse, cap: int, stops: bool) -> bool:
     if response.tool_calls or response.broken_tool_calls or response.refusal or response.error is not None:
         return False
     if response.text.strip() and not _only_thinks(response.text):
@@ -162,7 +174,7 @@ def _reasoning_ate(response: ChatResponse, cap: int) -> bool:
         return bool(reasoned or response.text)
     counted = response.usage.reasoning_tokens if response.usage else 0
     seen = bool(response.reasoning_content or response.text or counted)
-    return _claims_an_end(response) and seen and (_near_cap(response, cap) or bool(response.text))
+    return _claims_an_end(response) and seen and (_near_cap(response, cap) or (bool(response.text) and not stops))
 
 
 def _only_thinks(text: str) -> bool:

@@ -17,7 +17,7 @@ from agentcore.events import (
     ToolsReturned,
     WokeUp,
 )
-from agentcore.lint import lint
+from agentcore.lint import asks_for_stops, lint
 from agentcore.machine import ending
 from agentcore.machine.accounting import (
     count_attempt,
@@ -89,7 +89,8 @@ def _responded(snapshot: Snapshot, event: ModelResponded) -> Intake:
     response, call = event.response, snapshot.call
     assert call is not None, "an answer was called for"
     told = ("operator_answered",) if response.answered_by else ()
-    found = (*lint(response, call.max_tokens, snapshot.answer.text), *told)
+    stops = asks_for_stops(snapshot.asked.extra)
+    found = (*lint(response, call.max_tokens, snapshot.answer.text, stops=stops), *told)
     signs = tuple([code for code in found if code not in snapshot.flagged])
     counted = count_attempt(
         snapshot,

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from agentcore.events import ModelResponded
-from agentcore.lint import CODES, Sign, signs
+from agentcore.lint import CODES, Sign, asks_for_stops, signs
 from agentcore.messages import ChatResponse
 from agentcore.replay import Span
 
@@ -41,5 +41,6 @@ def _found(spans: tuple[Span, ...]) -> Iterator[SignShown]:
         if not (isinstance(event, ModelResponded) and span.known and before.call is not None):
             continue
         response: ChatResponse = event.response
-        for sign in signs(response, before.call.max_tokens, before.answer.text):
+        stops = asks_for_stops(before.asked.extra)
+        for sign in signs(response, before.call.max_tokens, before.answer.text, stops=stops):
             yield SignShown(before.spent.attempts, response.raw_stop_reason, sign)

@@ -2,10 +2,11 @@
 
 import pytest
 
-from agentcore.lint import CODES, lint
+from agentcore.lint import CODES, asks_for_stops, lint, signs
 from tests.agentcore.lint.honest import HONEST
 from tests.agentcore.lint.lies import LIES
 from tests.agentcore.lint.turns import Told
+from tests.agentcore.playbook import Playbook, ended, started
 
 
 def test_the_set_is_as_large_as_it_is_said_to_be():
@@ -31,3 +32,30 @@ def test_the_providers_word_stays_as_it_was(told: Told):
     before = told.response
     assert lint(before, told.cap, told.before)
     assert (before.raw_stop_reason, before.stop_reason) == (told.response.raw_stop_reason, told.response.stop_reason)
+
+
+#: Strings of the caller's own to end at, where each dialect keeps them.
+STOPS = [
+    {"stop": ["```"]},
+    {"stop": "}"},
+    {"stop_sequences": ["}"]},
+    {"generationConfig": {"stopSequences": ["}"]}},
+    {"inferenceConfig": {"stopSequences": ["}"]}},
+    {"options": {"stop": ["}"]}},
+]
+
+
+@pytest.mark.parametrize("extra", STOPS, ids=str)
+@pytest.mark.parametrize("text", ['```json\n{"a": 1}\n', '{"a": 1', "<think>so"])
+def test_what_ends_at_the_callers_own_string_may_end_anywhere(extra: dict[str, object], text: str):
+    asked = Playbook(max_tokens=400, extra=extra) >> started() >> ended(text, tokens=9)
+    assert asked.snapshot.flagged == ()
+    unasked = Playbook(max_tokens=400, extra={"stop": [], "options": None}) >> started() >> ended(text, tokens=9)
+    assert unasked.snapshot.flagged != ()
+
+
+def test_a_cap_that_was_used_up_is_a_sign_all_the_same():
+    asked = Playbook(max_tokens=60, extra={"stop": ["}"]}) >> started() >> ended('{"a": 1', tokens=60)
+    assert asked.snapshot.flagged == ("output_at_cap",)
+    assert asks_for_stops(asked.setup.extra)
+    assert [sign.code for sign in signs(asked.snapshot.response, 60, stops=True)] == ["output_at_cap"]
