@@ -41,17 +41,20 @@ _TOKENS = ("max_total_completion_tokens", "max_total_tokens")
 @dataclass(frozen=True, slots=True)
 class Amount:
     """What of one limit was used when it was judged. `about`: the number is our estimate, or may be one. `least`: how
-    much must be left for another call."""
+    much must be left for another call. `full`: something was cut off at it, and nothing fits into what is left."""
 
     limit_name: str  #: as policies name it
     used: float
     limit: float
     about: bool = False
     least: float = 0.0
+    full: bool = False
 
     @property
     def spent(self) -> bool:
         """Whether nothing, or too little, is left."""
+        if self.full:
+            return True
         return self.limit - self.used < self.least if self.least else self.used >= self.limit
 
     @property
@@ -73,7 +76,8 @@ class Amount:
     @property
     def enough(self) -> float:
         """The smallest whole limit under which it would not have been spent."""
-        return floor(self.used + max(1.0, self.least)) if self.least else floor(self.used) + 1
+        used = max(self.used, self.limit) if self.full else self.used
+        return floor(used + max(1.0, self.least)) if self.least else floor(used) + 1
 
     @property
     def more(self) -> str:
@@ -105,22 +109,31 @@ def amounts_of(case: Case) -> Mapping[str, Amount]:
 
 def _amounts(case: Case) -> Iterator[Amount]:
     about = case.snapshot is None or case.snapshot.spent.estimated
+    cut = case.snapshot is not None and case.snapshot.cut_at_cap
     for name, used, limit in (*_of_truncation(case), *_of_others(case)):
         if _is_number(used) and _is_number(limit):
             least = _floor(case) if name == "max_total_completion_tokens" else 0.0
-            yield Amount(name, used, limit, about and name in _TOKENS, least)
+            yield Amount(name, used, limit, about and name in _TOKENS, least, cut and name == "max_total_output_chars")
 
 
 def _of_truncation(case: Case) -> Iterator[tuple[str, Any, Any]]:
     said = case.context("TruncationCriterion")
     if case.source is State.REPAIR_PENDING:
-        yield "max_tool_repair_attempts", said.get("used"), said.get("limit")
+        yield _repairs(case, said)
     if said.get("bound") == "output_cap" and case.snapshot and case.source is not State.CONTINUE_PENDING:
         yield "max_total_output_chars", case.snapshot.spent.output_chars, case.snapshot.limits.max_total_output_chars
     if case.source is State.CONTINUE_PENDING:
         yield "max_continuations", said.get("used"), said.get("limit")
         yield "max_total_completion_tokens", said.get("tokensUsed"), said.get("tokensLimit")
         yield "max_total_output_chars", said.get("charsUsed"), said.get("charsLimit")
+
+
+def _repairs(case: Case, said: Json) -> tuple[str, Any, Any]:
+    """Of tool repairs; where the text was cut at its cap as well, the criterion has told of that alone."""
+    name, known = "max_tool_repair_attempts", case.snapshot
+    if said.get("bound") == "output_cap" and known is not None:
+        return name, known.spent.tool_repairs, known.limits.max_tool_repair_attempts
+    return name, said.get("used"), said.get("limit")
 
 
 def _of_others(case: Case) -> Iterator[tuple[str, Any, Any]]:

@@ -25,6 +25,8 @@ from tests.agentcore.playbook import (
     woke_up,
 )
 
+FAMILY = "abc👩\u200d👩\u200d👧"  #: its last character is five code points, which no cap may part
+
 LIMITED = (
     *STORIES,
     lambda: play(truncated("a"), max_continuations=0, max_total_completion_tokens=5),
@@ -38,6 +40,9 @@ LIMITED = (
     lambda: play(error(), woke_up(), error(), error_policy=ErrorPolicy.retry_all(2)),
     lambda: play(called(call()), tools_returned(tool_failed()), error_policy=ErrorPolicy.retry_all(1)),
     lambda: play(truncated("a"), output_floor=16, max_total_completion_tokens=20),
+    lambda: play(cut_call("a" * 20), max_tool_repair_attempts=0, max_total_output_chars=10),
+    lambda: play(truncated(FAMILY), max_total_output_chars=5, max_continuations=0),
+    lambda: play(truncated(FAMILY), max_total_output_chars=5, max_continuations=3),
 )
 
 
@@ -146,6 +151,23 @@ def test_no_limit_is_promised_to_help_where_something_else_forbade_too():
     )
     unhealable = play(error(retryable=False), error_policy=ErrorPolicy.retry_all(9))
     assert "it would have" not in road(unhealable, Trigger.RETRY, State.EVALUATE_ERROR).miss
+
+
+def test_a_cap_that_cut_within_a_character_is_spent():
+    both = play(truncated(FAMILY), max_total_output_chars=5, max_continuations=0)
+    assert road(both, Trigger.UNDER_LIMITS, State.CONTINUE_PENDING).miss.endswith(
+        "with 1 continuation and a larger max_total_output_chars it would have gone on"
+    )
+    alone = derive(play(truncated(FAMILY), max_total_output_chars=5).recording)
+    assert (alone.resource, alone.clause) == ("max_total_output_chars", "limits.max_total_output_chars")
+
+
+def test_the_character_cap_does_not_hide_that_no_repair_was_left():
+    book = play(cut_call("a" * 20), max_tool_repair_attempts=0, max_total_output_chars=10)
+    assert road(book, Trigger.UNDER_LIMITS, State.REPAIR_PENDING).miss.endswith(
+        "with a larger max_total_output_chars and 1 tool repair it would have gone on"
+    )
+    assert derive(book.recording).clause == "limits.max_total_output_chars"
 
 
 @pytest.mark.parametrize("last", [{"retryable": False}, {"retry_after": 900.0}], ids=["not to be healed", "too long"])
