@@ -133,10 +133,19 @@ def _forbidden(snapshot: Snapshot, end: Finish) -> str:
 def _error(snapshot: Snapshot, end: Finish) -> str:
     failures = snapshot.spent.total_failures
     ran_out = f" after {count(failures, 'failed call')}" if failures else ""
+    ran_out += _beside_retries(snapshot)
     if end.stop_reason is StopReason.RETRY_LIMIT and not no_retry_helps(snapshot):
         ran_out += f", with max_retries at {number(snapshot.error_policy.max_retries)}"
     kept = " What had arrived is kept." if snapshot.output_text else ""
     return f"Failed{ran_out}: {_closed(end.error_message or str(end.error_code))}{kept}"
+
+
+def _beside_retries(snapshot: Snapshot) -> str:
+    """The limit that left no other try, and how much of it was used."""
+    outcome = snapshot.outcome
+    if outcome is None or outcome.resolved_by not in LIMIT_OF:
+        return ""
+    return f", with {LIMIT_OF[outcome.resolved_by]} used up ({outcome.forbidding_reason()})"
 
 
 def _blocked(snapshot: Snapshot, _end: Finish) -> str:

@@ -3,6 +3,7 @@
 import pytest
 
 from agentcore.error_policy import ErrorPolicy
+from agentcore.errors import ErrorType
 from agentcore.policy import Policy
 from agentcore.reasons import NormalizedStopReason
 from agentcore.replay import what_if
@@ -187,6 +188,17 @@ ENDS = [
         play(error(), woke_up(), error(retryable=False), error_policy=ErrorPolicy.retry_all(2)),
         "failed retry_limit provider_error",
         "Failed after 2 failed calls: It broke.",
+    ),
+    (
+        play(error(ErrorType.TIMEOUT), error_policy=ErrorPolicy.retry_all(5), max_seconds=0.5),
+        "failed time_limit provider_error",
+        "Failed after 1 failed call, with max_seconds used up (1.0 of 0.5 s in model and tools): It broke.",
+    ),
+    (
+        play(error(partial="a", tokens=9), error_policy=ErrorPolicy.retry_all(5), max_total_tokens=15),
+        "partial token_limit provider_error",
+        "Failed after 1 failed call, with max_total_tokens used up (19 of 15 tokens): It broke. "
+        "What had arrived is kept.",
     ),
     (
         play(blocked("no")),
