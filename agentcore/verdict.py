@@ -37,7 +37,10 @@ def _completed(snapshot: Snapshot, _end: Finish) -> str:
         if snapshot.iteration > 1 or resumed or "operator_answered" in snapshot.flagged:
             return told  # which call would have needed how much does not follow from a sum
         about = "about " if spent.estimated else ""
-        return f"{told} With max_tokens ≥ {about}{number(spent.output_tokens)} it would have taken one call."
+        least, ceiling = f"max_tokens ≥ {about}{number(spent.output_tokens)}", snapshot.asked.ceiling
+        if ceiling is not None and ceiling < spent.output_tokens:
+            return f"{told} One call would have needed {least}, above the connection's ceiling of {number(ceiling)}."
+        return f"{told} With {least} it would have taken one call."
     if spent.envelope_retries:
         return f"Completed with a valid envelope after {count(spent.envelope_retries + 1, 'call')}."
     if spent.tool_repairs:

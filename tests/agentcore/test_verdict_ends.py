@@ -63,6 +63,17 @@ ENDS = [
         "completed completed completed",
         "Completed after 1 continuation. With max_tokens ≥ about 80 it would have taken one call.",
     ),
+    (
+        play(truncated("abc def", tokens=60), ended(" ghi", tokens=50), ceiling=60),
+        "completed completed completed",
+        "Completed after 1 continuation. One call would have needed max_tokens ≥ 110, above the connection's ceiling "
+        "of 60.",
+    ),
+    (
+        play(truncated("abc def", tokens=60), ended(" ghi", tokens=50), ceiling=110),
+        "completed completed completed",
+        "Completed after 1 continuation. With max_tokens ≥ 110 it would have taken one call.",
+    ),
     (play(ended('{"a":1}'), envelope_schema=SCHEMA), "completed completed completed", "Completed in 1 call."),
     (
         play(ended("{}"), ended('{"a":1}'), envelope_schema=SCHEMA),
