@@ -53,15 +53,24 @@ def _completed(snapshot: Snapshot, _end: Finish) -> str:
 
 def _retry_limit(snapshot: Snapshot, _end: Finish) -> str:
     used, limit = snapshot.spent.continuations, snapshot.limits.max_continuations
-    paused = snapshot.model_stop_reason == NormalizedStopReason.PAUSED
-    how = "Paused by the provider" if paused else "Cut off by max_tokens"
     more = [count(limit + 1, "continuation")]
     if _completion_spent(snapshot):
         more.append("a larger token total")
     return (
-        f"{how} {times(used + 1)}, then stopped at max_continuations, {number(used)} of {number(limit)}, "
+        f"{_broken_off(snapshot)} {times(used + 1)}, then stopped at max_continuations, {number(used)} of {number(limit)}, "
         f"with {_used(snapshot)}. {_would(snapshot, *more)}"
     )
+
+
+def _broken_off(snapshot: Snapshot) -> str:
+    """What ended the answers that were gone on with: a resume follows a pause, a continuation a cut."""
+    kinds = {part.kind for answer in (*snapshot.earlier, snapshot.answer) for part in answer.segments}
+    last_paused = snapshot.model_stop_reason == NormalizedStopReason.PAUSED
+    paused = last_paused or AttemptKind.RESUME in kinds
+    cut = not last_paused or AttemptKind.CONTINUATION in kinds
+    if paused and cut:
+        return "Paused by the provider or cut off by max_tokens"
+    return "Paused by the provider" if paused else "Cut off by max_tokens"
 
 
 def _completion_spent(snapshot: Snapshot) -> bool:

@@ -131,6 +131,18 @@ ENDS = [
         f"tokens used. With 2 continuations {ON}",
     ),
     (
+        play(paused("a"), truncated("b"), truncated("c"), max_continuations=2),
+        "partial retry_limit retry_limit",
+        "Paused by the provider or cut off by max_tokens 3 times, then stopped at max_continuations, 2 of 2, with "
+        f"25 of 240 completion tokens used. With 3 continuations {ON}",
+    ),
+    (
+        play(truncated("a"), truncated("b"), paused("c"), max_continuations=2),
+        "partial retry_limit retry_limit",
+        "Paused by the provider or cut off by max_tokens 3 times, then stopped at max_continuations, 2 of 2, with "
+        f"25 of 240 completion tokens used. With 3 continuations {ON}",
+    ),
+    (
         play(*cut(60, 40), max_total_completion_tokens=100),
         "partial token_limit budget_exhausted",
         "Cut off by max_tokens, then stopped because the token total was spent: 100 of 100 completion tokens used. "
