@@ -1,6 +1,7 @@
 """For every number that stopped turns: who set it so, when, and how many turns it stopped since, at what cost.
 
-A stop is charged to what the policy said when its turn was made, also where it was set otherwise since.
+A stop is charged to what the version said that its turn ran under, also where the policy was set otherwise since, and
+where another version counted already: a turn that is run again takes the words of the first one.
 
 Counted are the newest stops of a period, up to `MOST`; the page says where there were more. Prices are list prices of
 all tokens of a turn as if they were one call: an estimate, and said to be.
@@ -18,7 +19,7 @@ from django.db.models.functions import Length
 from dashboard.agents.models import Policy, PolicyVersion, Project
 from dashboard.agents.selectors import policy_list
 from dashboard.policies.ledger_lines import Line, Said
-from dashboard.policies.settings import History, Setting, ended_at, history_of, in_force
+from dashboard.policies.settings import History, Setting, ended_at, history_of, in_force, set_by
 from dashboard.policies.sources import stored_before
 from dashboard.policies.stops import ASKED, TERMINAL, clause_of
 from dashboard.turns.ids import first_id_at
@@ -49,16 +50,18 @@ def ledger_of(project: Project, *, since: datetime, now: datetime) -> Ledger:
     versions = PolicyVersion.objects.select_related("policy").in_bulk(before)
     stops = 0
     for row in rows[:MOST]:
-        said = _said(row, policies, versions)
-        if said is None:
+        found = _said(row, policies, versions)
+        if found is None:
             continue
         stops += 1
+        said, version_id = found
         history = histories.get(said.policy_id, ()) if said.policy_id else ()
-        setting = in_force(history, row["created_at"]).get(said.field)
+        value = _value(row, said.field)
+        setting = set_by(history, version_id, said.field, value, row["created_at"]) if version_id else None
         said = replace(said, since=setting.at if setting else None)
         if said not in lines:
             ended = ended_at(history, setting) if setting else None
-            lines[said] = Line(said, setting, ended, _value(row, said.field))
+            lines[said] = Line(said, setting, ended, value)
         _add(lines[said], row)
     ordered = sorted(lines.values(), key=lambda line: -line.turns)
     return Ledger(tuple(ordered), stops, len(rows) > MOST, tuple(_silent(histories, lines, now)))
@@ -92,7 +95,8 @@ COLUMNS = (
 
 def _said(
     row: Mapping[str, Any], policies: Mapping[UUID, Policy], versions: Mapping[UUID, PolicyVersion]
-) -> Said | None:
+) -> tuple[Said, UUID | None] | None:
+    """Whose word it was, and by which version; None where no word of a policy ended the turn."""
     clause = clause_of(
         terminal_reason=row["terminal_reason"],
         stop_reason=row["stop_reason"],
@@ -106,10 +110,11 @@ def _said(
     if stored is None:
         stored = stored_before(row["overrides"], versions.get(row["policy_version"]), "")
     if clause not in stored["fields"]:
-        return Said(clause, "default")
+        return Said(clause, "default"), None
     layer = stored["layers"][stored["fields"][clause]]
     policy = next((p for p in policies.values() if p.name == layer["policy"]), None)
-    return Said(clause, layer["level"], layer["policy"], policy.pk if policy else None)
+    version_id = UUID(layer["version_id"]) if layer["version_id"] else None
+    return Said(clause, layer["level"], layer["policy"], policy.pk if policy else None), version_id
 
 
 def _value(row: Mapping[str, Any], clause: str) -> Any:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from dashboard.agents.models import Policy, PolicyActivation, PolicyVersion
 from dashboard.agents.policies import POLICY_FIELDS
@@ -68,13 +69,8 @@ def said_by_version(version: PolicyVersion) -> dict[str, Any]:
     return spoken({name: getattr(version, name) for name in POLICY_FIELDS})
 
 
-#: What a policy spoke of since when, the earliest first.
-History = tuple[tuple[datetime, Mapping[str, Setting]], ...]
-
-
-def settings_of(policy: Policy, *, at: datetime) -> Mapping[str, Setting]:
-    """Each field the policy spoke of at that moment, with who had set it so."""
-    return in_force(history_of(policy, at=at), at)
+#: What a policy spoke of since when, and by which version, the earliest first.
+History = tuple[tuple[datetime, Mapping[str, Setting], UUID], ...]
 
 
 def history_of(policy: Policy, *, at: datetime) -> History:
@@ -92,13 +88,24 @@ def in_force(history: History, at: datetime) -> Mapping[str, Setting]:
     return history[index - 1][1] if index else {}
 
 
+def set_by(history: History, version_id: UUID, field: str, value: Any, at: datetime) -> Setting | None:
+    """Who had set a field as this version says it, where that ran at a moment: it need not have counted any more.
+
+    None where the version says another value than the one that ran, or had not counted until then.
+    """
+    states = (said for since, said, version in reversed(history) if version == version_id and since <= at)
+    setting = next(states, {}).get(field)
+    differs = setting is not None and not isinstance(value, list) and setting.value != value
+    return None if differs else setting
+
+
 def ended_at(history: History, setting: Setting) -> datetime | None:
     """When a field was set otherwise again; None where it still says so."""
     later = [state for state in history if state[0] >= setting.at]
-    return next((since for since, said in later if said.get(setting.field) is not setting), None)
+    return next((since for since, said, _ in later if said.get(setting.field) is not setting), None)
 
 
-def _states(activations: Iterable[PolicyActivation]) -> Iterator[tuple[datetime, Mapping[str, Setting]]]:
+def _states(activations: Iterable[PolicyActivation]) -> Iterator[tuple[datetime, Mapping[str, Setting], UUID]]:
     current: dict[str, Setting] = {}
     for row in activations:
         after = {}
@@ -107,7 +114,7 @@ def _states(activations: Iterable[PolicyActivation]) -> Iterator[tuple[datetime,
             same = had is not None and had.value == value
             after[field] = had if had and same else _set(row, field, value, UNSAID if had is None else had.value)
         current = after
-        yield row.starts_at, current
+        yield row.starts_at, current, row.version_id
 
 
 def _set(row: PolicyActivation, field: str, value: Any, before: Any) -> Setting:

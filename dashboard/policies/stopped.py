@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from dashboard.agents.models import PolicyVersion
-from dashboard.policies.settings import Setting, settings_of
+from dashboard.policies.settings import Setting, history_of, set_by
 from dashboard.policies.sources import Source, sources_of
 from dashboard.policies.stops import ASKED, clause_of
 from dashboard.turns.models import Turn
@@ -49,4 +49,7 @@ def _setting(turn: Turn, source: Source) -> Setting | None:
     if source.version_id is None:
         return None
     version = PolicyVersion.objects.select_related("policy").filter(pk=source.version_id).first()
-    return settings_of(version.policy, at=turn.created_at).get(source.field) if version else None
+    if version is None:
+        return None
+    at = turn.created_at
+    return set_by(history_of(version.policy, at=at), version.pk, source.field, source.value, at)

@@ -12,8 +12,9 @@ from dashboard.agents.services import policy_create
 from dashboard.agents.versioning import policy_attach
 from dashboard.policies.ledger import Ledger, ledger_of
 from dashboard.policies.stopped import stop_of
+from dashboard.replay.rerunning import turn_rerun
 from dashboard.turns.models import Turn
-from tests.dashboard.driving import Play
+from tests.dashboard.driving import Play, drive
 from tests.dashboard.pages import page
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -78,6 +79,33 @@ def test_a_stop_is_charged_to_what_was_said_then_also_when_it_is_said_no_more(
     assert html.count("/replay?") == 1
     assert "<q>Too dear.</q>" in html
     assert page(browser, f"/policies/ledger/turns?{now.query}&days=1").count("/replay?max_continuations=1") == 2
+
+
+def test_a_turn_run_again_is_charged_to_the_version_it_ran_under(
+    play: Play, project: Project, ann: User, browser: Client
+):
+    bob = User.objects.create_user("bob", is_staff=True)
+    narrow = policy_create(project=project, name="wide", limits={"max_continuations": 1}, created_by=ann).policy
+    first = play("sim-essay", max_tokens=60, policy=narrow)
+    policy_create(project=project, name="wide", limits={"max_continuations": 9}, created_by=bob)
+    again = drive(turn_rerun(turn=first, overrides={}))
+    assert again.terminal_reason == "retry_limit"
+    (line,) = the_ledger(project).lines
+    assert (line.turns, line.shown, line.setting.by) == (2, "1 continuation", "ann")
+    stop = stop_of(again)
+    assert (stop.setting.by, stop.setting.value) == ("ann", 1)
+    assert "bob" not in page(browser, f"/policies/ledger/turns?{line.query}&days=1")
+
+
+def test_where_the_turn_ran_under_another_number_than_its_version_says_the_turns_own_is_shown(
+    play: Play, project: Project, ann: User
+):
+    narrow = policy_create(project=project, name="wide", limits={"max_continuations": 1}, created_by=ann).policy
+    turn = play("sim-essay", max_tokens=60, policy=narrow)
+    said = {**turn.policy, "limits": {**turn.policy["limits"], "max_continuations": 0}}
+    Turn.objects.filter(pk=turn.pk).update(policy=said)
+    (line,) = the_ledger(project).lines
+    assert (line.setting, line.shown) == (None, "0 continuations")
 
 
 def test_a_line_that_is_none_is_not_there(browser: Client):
