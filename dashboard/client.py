@@ -38,6 +38,7 @@ from .client_wire import (
     WhystopError,
     deadline_in,
     followed,
+    found_again,
 )
 
 __all__ = [
@@ -144,11 +145,12 @@ class Turn:
 
     def wait(self, *, seconds: float | None = None) -> "Turn":
         """The turn when it has ended, or is held after what was asked of it last. Raises `TimeoutError`."""
+        deadline = deadline_in(seconds)
         for message in self.watch(after=self._hand.acted, seconds=seconds):
             if isinstance(message, End):
                 return message.turn
             if isinstance(message, Record) and message.command["type"] == "hold":
-                now = self.refreshed()
+                now = found_again(self.refreshed, deadline)
                 if now.ended or now.status == "held":
                     return now
         return self.refreshed()
@@ -167,13 +169,11 @@ class Turn:
 
     def act(self, action: str = "release", **changes: Unpack[Changes]) -> "Turn":
         """Any action of the API's control with any change. Raises `Conflict` where it makes no sense."""
-        self._note_where_it_is()
-        return self._as(self._hand.server.call("POST", self._path("/control"), {"action": action, **changes}))
+        return self._asked("/control", {"action": action, **changes})
 
     def cancel(self) -> "Turn":
         """End it; what had arrived is kept."""
-        self._note_where_it_is()
-        return self._as(self._hand.server.call("POST", self._path("/cancel")))
+        return self._asked("/cancel")
 
     def records(self, *, after: int = 0) -> list[Record]:
         shown = self._hand.server.call("GET", self._path("/records"), query={"after": after})
@@ -193,10 +193,12 @@ class Turn:
     def evaluations(self) -> list[Json]:
         return list(self._hand.server.call("GET", self._path("/evaluations")))
 
-    def _note_where_it_is(self) -> None:
-        """So that `wait` tells a hold from before from one after."""
+    def _asked(self, part: str, body: Any = None) -> "Turn":
+        """Where it was is noted, so that `wait` tells a hold from before from one after; not where it is refused."""
         newer = self.records(after=self._hand.acted)
+        shown = self._hand.server.call("POST", self._path(part), body)
         self._hand.acted = newer[-1].seq if newer else self._hand.acted
+        return self._as(shown)
 
     def _path(self, part: str = "") -> str:
         return f"/turns/{quote(self.id, safe='')}{part}"

@@ -3,11 +3,11 @@
 import json
 import random
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, suppress
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from socket import socket
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import SplitResult, urlencode, urlsplit
 
 from .client_values import Json
@@ -16,6 +16,7 @@ SILENCE = 45.0  #: seconds without a word after which a stream is taken for lost
 PATIENCE = 300.0  #: seconds for which a lost stream is looked for
 PAUSES = (0.2, 3.0)  #: seconds between two tries, from and to
 AGAIN = frozenset({429, 500, 502, 503, 504})  #: what a server says that is just starting, stopping or full
+T = TypeVar("T")
 
 
 class WhystopError(Exception):
@@ -159,11 +160,34 @@ def followed(server: Server, path: str, seq: int, deadline: float | None) -> Ite
                 elif kind == "end":
                     yield kind, data
         except (Unreachable, Refused) as error:
-            lost = error.status in AGAIN if isinstance(error, Refused) else True
-            if not (connected and lost) or time.monotonic() - heard > PATIENCE:
+            if not (connected and _is_lost(error)) or time.monotonic() - heard > PATIENCE:
                 raise
-        time.sleep(min(pause * random.uniform(0.5, 1), _left(deadline, PAUSES[1])))  # noqa: S311 - no secret
-        pause = min(2 * pause, PAUSES[1])
+        pause = _pause(pause, deadline)
+
+
+def found_again(ask: Callable[[], T], deadline: float | None = None) -> T:
+    """The answer of a server that was heard a moment ago; asked again for as long as a lost stream is looked for.
+
+    For what may be asked twice. Raises `TimeoutError` at the deadline.
+    """
+    began, pause = time.monotonic(), PAUSES[0]
+    while True:
+        try:
+            return ask()
+        except (Unreachable, Refused) as error:
+            if not _is_lost(error) or time.monotonic() - began > PATIENCE:
+                raise
+        pause = _pause(pause, deadline)
+
+
+def _is_lost(error: Unreachable | Refused) -> bool:
+    return error.status in AGAIN if isinstance(error, Refused) else True
+
+
+def _pause(pause: float, deadline: float | None) -> float:
+    """Wait about so long; how long to wait the next time. Raises `TimeoutError` at the deadline."""
+    time.sleep(min(pause * random.uniform(0.5, 1), _left(deadline, PAUSES[1])))  # noqa: S311 - no secret
+    return min(2 * pause, PAUSES[1])
 
 
 def _new_of(draft: Json, known: tuple[int, int]) -> Json | None:

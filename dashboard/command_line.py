@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 
 from agentcore.policy import Limits
 from dashboard.client import Message, Record, Turn, Whystop, WhystopError
+from dashboard.client_wire import found_again
 from dashboard.command_line_output import AsJson, AsLines, Output, say_that_it_goes_on
 
 OUTCOMES = {
@@ -102,7 +103,8 @@ def _is_held_by(message: Message, turn: Turn) -> bool:
     """Whether it is held by this record, and not by an earlier or a later one."""
     if not isinstance(message, Record) or message.command["type"] != "hold":
         return False
-    return turn.refreshed().status == "held" and not turn.records(after=message.seq)
+    status = found_again(turn.refreshed).status
+    return status == "held" and not found_again(lambda: turn.records(after=message.seq))
 
 
 def _act(whystop: Whystop, asked: Namespace, output: Output) -> int:

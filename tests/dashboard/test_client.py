@@ -120,6 +120,7 @@ def test_a_held_turn_is_stepped_changed_and_released(whystop: Whystop, essay: st
     assert (again.status, again.attempts) == ("held", 2)
     with pytest.raises(Conflict, match="held already"):
         again.hold()
+    assert again.wait(seconds=60).attempts == 2
     ended = turn.release(limits={"max_continuations": 9}, max_tokens=400, breakpoints=[]).wait(seconds=60)
     assert (ended.status, ended.output_text) == ("completed", ESSAY)
     with pytest.raises(Conflict, match="ended already"):

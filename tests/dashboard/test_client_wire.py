@@ -6,13 +6,16 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import fields
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dashboard import client_wire
-from dashboard.client_wire import Refused, Server, Unauthorized, Unreachable, followed
+from dashboard import client, client_wire, command_line
+from dashboard.client import Record, Turn
+from dashboard.client_values import read_as
+from dashboard.client_wire import Refused, Server, Unauthorized, Unreachable, deadline_in, followed, found_again
 
 Answer = Callable[[str], bytes]  #: of a request's head
 
@@ -222,3 +225,51 @@ def test_a_refusal_without_words_has_its_number(status: int, body: bytes):
 def test_what_is_no_address_is_said_to_be_none_before_anything_is_asked(url: str):
     with pytest.raises(ValueError, match=r"must be like http://127\.0\.0\.1:8321, not"):
         Server(url, "token", 1.0)
+
+
+def emptied(kind: type) -> dict[str, None]:
+    """A value of this kind as a server tells it that knows nothing of it."""
+    return {f.name: None for f in fields(kind) if not f.name.startswith("_")}
+
+
+HELD = json.dumps({**emptied(Turn), "id": "x", "status": "held"}).encode()
+HOLD = {**emptied(Record), "seq": 1, "command": {"type": "hold"}}
+
+
+def turn_at(server: Server) -> Turn:
+    shown = json.loads(HELD)
+    return Turn(**shown, _hand=client._Hand(server))
+
+
+def gone(_: str) -> bytes:
+    return b""
+
+
+def starting(_: str) -> bytes:
+    return answered(503)
+
+
+def test_a_wait_for_a_hold_goes_on_through_a_restart_that_comes_with_it():
+    with serving(lambda _: OPENED + event("record", HOLD, 1), gone, starting, lambda _: answered(200, HELD)) as found:
+        server, heads = found
+        assert turn_at(server).wait(seconds=60).status == "held"
+    assert [head.split()[1].rpartition("/")[2] for head in heads] == ["events", "x", "x", "x"]
+
+
+def test_a_command_that_waits_for_a_hold_goes_on_through_a_restart_that_comes_with_it():
+    held, none = (lambda _: answered(200, HELD)), (lambda _: answered(200, b"[]"))
+    with serving(gone, starting, held, gone, none) as (server, heads):
+        assert command_line._is_held_by(read_as(Record, HOLD), turn_at(server))
+    assert len(heads) == 5
+
+
+def test_a_server_that_stays_away_or_says_no_is_not_asked_for_ever(monkeypatch: pytest.MonkeyPatch):
+    with serving(lambda _: answered(404)) as (server, heads), pytest.raises(Refused):
+        found_again(turn_at(server).refreshed)
+    assert len(heads) == 1
+    with serving(gone) as (server, _):
+        with pytest.raises(TimeoutError, match="in the time given"):
+            found_again(turn_at(server).refreshed, deadline_in(0.05))
+        monkeypatch.setattr(client_wire, "PATIENCE", 0.05)
+        with pytest.raises(Unreachable):
+            found_again(turn_at(server).refreshed)
