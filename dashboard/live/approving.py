@@ -1,11 +1,14 @@
 """Approvals nobody gave in time: what is to happen then is asked for in the name of the time limit."""
 
+import structlog
 from django.db import connection
 
 from agentcore.events import Otherwise
 from dashboard.live.controlling import TurnConflict, turn_cancel, turn_control
 from dashboard.turns.history import standing_of
 from dashboard.turns.models import Turn
+
+log = structlog.get_logger(__name__)
 
 TIME_LIMIT = "time limit of the approval"
 ACTIONS = {Otherwise.REFUSE: "refuse", Otherwise.RUN: "release"}
@@ -16,7 +19,19 @@ def approvals_expire() -> int:
     with connection.cursor() as cursor:
         cursor.execute(OVERDUE)
         overdue = dict(cursor.fetchall())
-    return sum(_expire(turn, overdue[turn.id]) for turn in Turn.objects.filter(id__in=overdue))
+    turns = Turn.objects.in_bulk(overdue)
+    return sum(_expire_one(turns[turn_id], seq) for turn_id, seq in overdue.items() if turn_id in turns)
+
+
+def _expire_one(turn: Turn, seq: int) -> bool:
+    try:
+        return _expire(turn, seq)
+    except TurnConflict:
+        pass
+    except Exception:
+        # One that cannot be read keeps no other from what was said to happen.
+        log.exception("approval_not_expired", turn=str(turn.id))
+    return False
 
 
 def _expire(turn: Turn, seq: int) -> bool:
@@ -24,13 +39,10 @@ def _expire(turn: Turn, seq: int) -> bool:
     approvals = snapshot.setup.approvals if snapshot.setup else None
     if approvals is None or not snapshot.approving:
         return False
-    try:
-        if approvals.otherwise is Otherwise.CANCEL:
-            turn_cancel(turn=turn, by=TIME_LIMIT, expected_seq=seq)
-        else:
-            turn_control(turn=turn, by=TIME_LIMIT, action=ACTIONS[approvals.otherwise], expected_seq=seq)
-    except TurnConflict:
-        return False
+    if approvals.otherwise is Otherwise.CANCEL:
+        turn_cancel(turn=turn, by=TIME_LIMIT, expected_seq=seq)
+    else:
+        turn_control(turn=turn, by=TIME_LIMIT, action=ACTIONS[approvals.otherwise], expected_seq=seq)
     return True
 
 
@@ -43,5 +55,6 @@ OVERDUE = """
        AND turn.started_at + (record.command->>'deadline')::float * interval '1 second' <= now()
        AND NOT EXISTS (
              SELECT 1 FROM live_signal signal WHERE signal.turn_id = turn.id AND signal.handled_at IS NULL)
+     ORDER BY turn.started_at + (record.command->>'deadline')::float * interval '1 second', turn.id
      LIMIT 100
 """

@@ -74,6 +74,17 @@ def test_when_the_time_is_over_what_was_said_happens(agent_of: AgentOf, otherwis
     assert verify(recording_of(turn)).verified
 
 
+def test_one_that_cannot_be_read_keeps_no_other_from_what_was_said(agent_of: AgentOf):
+    broken = waiting(agent_of, seconds=600)
+    other = drive(turn_start(agent=broken.agent, input_text="Count."))
+    for turn in (broken, other):
+        overdue(turn)
+    Turn.objects.filter(id=broken.id).update(policy="no policy")
+    assert approvals_expire() == 1
+    drive(other)
+    assert told(other) == ENDS[Otherwise.REFUSE]
+
+
 def test_a_person_who_was_faster_is_left_alone(agent_of: AgentOf):
     turn = waiting(agent_of, seconds=600)
     overdue(turn)
