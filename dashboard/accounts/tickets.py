@@ -77,6 +77,7 @@ class Visitors:
                 del self._shown_out[ticket]
             if not self._shown_out and self._looking is not None:
                 self._looking.cancel()
+                self._looking = None  # it ends later; who comes before that needs another
 
     def _look_after(self) -> None:
         looking = self._looking

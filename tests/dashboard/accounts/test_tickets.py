@@ -62,3 +62,11 @@ async def test_a_database_that_is_away_shows_nobody_out(monkeypatch: pytest.Monk
         await asyncio.wait_for(asked.wait(), 60)
         assert not shown_out.is_set()
         await asyncio.wait_for(shown_out.wait(), 60)
+
+
+async def test_who_comes_just_as_the_last_one_leaves_is_looked_after():
+    visitors = Visitors()
+    with visitors.staying(Ticket(0)) as left:
+        await asyncio.wait_for(left.wait(), 60)
+    with visitors.staying(Ticket(0)) as shown_out:
+        await asyncio.wait_for(shown_out.wait(), 60)
