@@ -19,6 +19,7 @@ from django.db.models.functions import Length
 from dashboard.agents.models import Policy, PolicyVersion, Project
 from dashboard.agents.selectors import policy_list
 from dashboard.policies.ledger_lines import Line, Said
+from dashboard.policies.operating import OPERATOR, Changes, changes_of
 from dashboard.policies.settings import History, Setting, ended_at, history_of, in_force, set_by
 from dashboard.policies.sources import stored_before
 from dashboard.policies.stops import ASKED, TERMINAL, clause_of
@@ -48,15 +49,17 @@ def ledger_of(project: Project, *, since: datetime, now: datetime) -> Ledger:
     histories = {policy_id: history_of(policy, at=now) for policy_id, policy in policies.items()}
     before = {row["policy_version"] for row in rows if row["policy_sources"] is None} - {None}
     versions = PolicyVersion.objects.select_related("policy").in_bulk(before)
+    acted = changes_of(row["id"] for row in rows[:MOST])
     stops = 0
     for row in rows[:MOST]:
-        found = _said(row, policies, versions)
+        found = _said(row, policies, versions, acted)
         if found is None:
             continue
         stops += 1
         said, version_id = found
         history = histories.get(said.policy_id, ()) if said.policy_id else ()
-        value = _value(row, said.field)
+        changed = acted.get((row["id"], said.field))
+        value = changed.value if changed else _value(row, said.field)
         setting = set_by(history, version_id, said.field, value, row["created_at"]) if version_id else None
         said = replace(said, since=setting.at if setting else None)
         if said not in lines:
@@ -94,7 +97,7 @@ COLUMNS = (
 
 
 def _said(
-    row: Mapping[str, Any], policies: Mapping[UUID, Policy], versions: Mapping[UUID, PolicyVersion]
+    row: Mapping[str, Any], policies: Mapping[UUID, Policy], versions: Mapping[UUID, PolicyVersion], acted: Changes
 ) -> tuple[Said, UUID | None] | None:
     """Whose word it was, and by which version; None where no word of a policy ended the turn."""
     clause = clause_of(
@@ -104,8 +107,13 @@ def _said(
         resolved_by=(row["resolved_by"] or "") if row["terminal_reason"] in ASKED else "",
         resource=row["resource"],
     )
-    if clause is None or _value(row, clause) == "retry":
+    if clause is None:
         return None
+    changed = acted.get((row["id"], clause))
+    if (changed.value if changed else _value(row, clause)) == "retry":
+        return None
+    if changed:
+        return Said(clause, OPERATOR), None
     stored = row["policy_sources"]
     if stored is None:
         stored = stored_before(row["overrides"], versions.get(row["policy_version"]), "")

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from dashboard.agents.models import PolicyVersion
+from dashboard.policies.operating import OPERATOR, changes_of
 from dashboard.policies.settings import Setting, history_of, set_by
 from dashboard.policies.sources import Source, sources_of
 from dashboard.policies.stops import ASKED, clause_of
@@ -28,9 +29,11 @@ def stop_of(turn: Turn) -> Stop | None:
         resource=turn.resource,
     )
     source = next((source for source in sources_of(turn) if source.field == field), None)
-    if source is None or not caused(source):
+    if source is None:
         return None
-    return Stop(source, _setting(turn, source))
+    if (changed := changes_of([turn.id]).get((turn.id, source.field))) is not None:
+        source = Source(source.field, changed.value, OPERATOR, changed.by)
+    return Stop(source, _setting(turn, source)) if caused(source) else None
 
 
 def caused(source: Source) -> bool:

@@ -24,7 +24,9 @@ register = template.Library()
 @register.inclusion_tag("policies/_of_turn.html")
 def policy_of_turn(turn: Turn) -> dict[str, Any]:
     """What a turn ran under, and what of it ended the turn."""
-    return {"turn": turn, "sources": sources_of(turn), "stop": stop_of(turn)}
+    stop = stop_of(turn)
+    sources = [stop.source if stop and stop.source.field == each.field else each for each in sources_of(turn)]
+    return {"turn": turn, "sources": sources, "stop": stop}
 
 
 @register.inclusion_tag("policies/_raw_removed.html")

@@ -10,11 +10,13 @@ from dashboard.accounts.models import User
 from dashboard.agents.models import Project
 from dashboard.agents.services import policy_create
 from dashboard.agents.versioning import policy_attach
+from dashboard.live.controlling import turn_control
+from dashboard.live.services import turn_start
 from dashboard.policies.ledger import Ledger, ledger_of
 from dashboard.policies.stopped import stop_of
 from dashboard.replay.rerunning import turn_rerun
 from dashboard.turns.models import Turn
-from tests.dashboard.driving import Play, drive
+from tests.dashboard.driving import AgentOf, Play, drive
 from tests.dashboard.pages import page
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -106,6 +108,24 @@ def test_where_the_turn_ran_under_another_number_than_its_version_says_the_turns
     Turn.objects.filter(pk=turn.pk).update(policy=said)
     (line,) = the_ledger(project).lines
     assert (line.setting, line.shown) == (None, "0 continuations")
+
+
+def test_what_an_operator_set_while_the_turn_ran_is_the_operators(
+    play: Play, project: Project, agent_of: AgentOf, browser: Client
+):
+    wide = policy_create(project=project, name="wide", limits={"max_continuations": 5}).policy
+    agent = agent_of("sim-essay", max_tokens=60, policy=wide)
+    held = drive(turn_start(agent=agent, input_text="Wait for me.", breakpoints=[{"state": "continue_pending"}]))
+    turn_control(turn=held, by="ada", action="release", limits={"max_continuations": 0}, breakpoints=[])
+    turn = drive(held)
+    assert turn.terminal_reason == "retry_limit"
+    stop = stop_of(turn)
+    assert (stop.source.level, stop.source.of, stop.source.value, stop.setting) == ("operator", "ada", 0, None)
+    (line,) = the_ledger(project).lines
+    assert (line.said.level, line.said.policy, line.shown, line.setting) == ("operator", "", "0 continuations", None)
+    assert "an operator, while the turn ran" in page(browser, "/policies/ledger")
+    assert page(browser, f"/policies/ledger/turns?{line.query}&days=1").count(f"/turns/{turn.id}") >= 1
+    assert "<b>an operator, while the turn ran</b> (ada)" in page(browser, f"/turns/{turn.id}")
 
 
 def test_a_line_that_is_none_is_not_there(browser: Client):

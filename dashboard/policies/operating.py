@@ -1,0 +1,33 @@
+"""What operators set otherwise while turns ran: a stop by such a number is theirs, not the policy's."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from dashboard.turns.models import Record
+
+OPERATOR = "operator"  #: the level of a word that an operator said while the turn ran
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """The last an operator made of a field: `value`, and who it was."""
+
+    value: Any
+    by: str
+
+
+#: By turn and the field's name (of `resolving.FIELDS`).
+Changes = Mapping[tuple[UUID, str], Changed]
+
+
+def changes_of(turn_ids: Iterable[UUID]) -> Changes:
+    """Every limit and rule of errors that an operator changed in these turns, as it was left, by one query."""
+    acted = Record.objects.filter(turn_id__in=list(turn_ids), event__type="operator_acted").order_by("turn_id", "seq")
+    return {
+        (turn_id, f"{part}.{name}"): Changed(value, event.get("by", ""))
+        for turn_id, event in acted.values_list("turn_id", "event")
+        for part in ("limits", "error_policy")
+        for name, value in (event.get(part) or {}).items()
+    }
