@@ -57,8 +57,8 @@ def _retry_limit(snapshot: Snapshot, _end: Finish) -> str:
     if _completion_spent(snapshot):
         more.append("a larger token total")
     return (
-        f"{_broken_off(snapshot)} {times(used + 1)}, then stopped at max_continuations, {number(used)} of {number(limit)}, "
-        f"with {_used(snapshot)}. {_would(snapshot, *more)}"
+        f"{_broken_off(snapshot)} {times(used + 1)}, then stopped at max_continuations, "
+        f"{number(used)} of {number(limit)}, with {_used(snapshot)}. {_would(snapshot, *more)}"
     )
 
 
