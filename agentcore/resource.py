@@ -19,6 +19,7 @@ LIMIT_OF: Mapping[str, str] = {
     "ExecutionTimeLimit": "max_seconds",
 }
 IDLE = 2  #: cut answers running that add nothing end the turn
+#: What that is called, in a verdict and a road.
 REPEATED = "two cut answers running that added nothing new"
 #: What can run out: the limits of a policy, the retries of its error policy, and a connection's ceiling for one call.
 RESOURCES = (
