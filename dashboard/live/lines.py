@@ -2,6 +2,9 @@
 
 Who asks stands in line by id. Slots are granted under a lock of the connection, to the first who are heard of: as many
 as calls may be under way, and may begin within a minute. A lease that is not renewed frees its slot.
+
+Whoever changes a line holds its lock before any row of it, and takes the locks of several in order: else two who each
+have a row the other wants would be told apart by Postgres, which throws one of them out.
 """
 
 from collections.abc import Collection
@@ -78,8 +81,8 @@ class Place:
 def slot_ask(*, connection_id: UUID, turn_id: UUID, attempt: int) -> tuple[Place, bool]:
     """Stand in line; True where there is a free slot at once."""
     given: Given = {"connection": connection_id, "turn": turn_id, "attempt": attempt, "kept": KEPT_SECONDS}
+    _hold([connection_id])
     with connection.cursor() as cursor:
-        cursor.execute(_LOCK, given)
         cursor.execute(_FORGET, given)
         cursor.execute(_GIVE_BACK, given)
         cursor.execute(_SUCCEED, given)
@@ -95,6 +98,7 @@ def slot_ask(*, connection_id: UUID, turn_id: UUID, attempt: int) -> tuple[Place
 @transaction.atomic
 def slot_release(place: Place) -> None:
     """Leave the line, or give the slot to the next in it."""
+    _hold([place.connection])
     ours = CallSlot.objects.filter(id=place.id, attempt=place.attempt, released_at=None)
     waiting, _ = ours.filter(granted_at=None).delete()
     if not waiting and ours.update(released_at=Now()):
@@ -109,6 +113,7 @@ def slots_renew(places: Collection[Place]) -> dict[int, bool]:
         "attempts": [place.attempt for place in places],
         "lease": LEASE_SECONDS,
     }
+    _hold({place.connection for place in places})
     with connection.cursor() as cursor:
         cursor.execute(_RENEW, given)
         return dict(cursor.fetchall())
@@ -117,12 +122,20 @@ def slots_renew(places: Collection[Place]) -> dict[int, bool]:
 @transaction.atomic
 def slots_grant(connections: Collection[UUID]) -> None:
     """Grant what has become free: by a lease that ran out, by time, or by an operator who raised a limit."""
-    for connection_id in sorted(connections):
+    _hold(connections)
+    for connection_id in connections:
         _grant(connection_id)
 
 
+def _hold(connections: Collection[UUID]) -> None:
+    """The locks of these lines, until the transaction ends."""
+    with connection.cursor() as cursor:
+        for connection_id in sorted(connections):
+            cursor.execute(_LOCK, {"connection": connection_id})
+
+
 def _grant(connection_id: UUID) -> None:
+    """Under the lock of the connection."""
     given: Given = {"connection": connection_id, "lease": LEASE_SECONDS, "kept": KEPT_SECONDS}
     with connection.cursor() as cursor:
-        cursor.execute(_LOCK, given)
         cursor.execute(_GRANT, given)

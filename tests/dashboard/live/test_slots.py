@@ -25,6 +25,7 @@ from dashboard.live.transport import Transport
 from dashboard.turns.history import recording_of, standing_of
 from dashboard.turns.models import Record, Turn
 from dashboard.turns.recorder import LostTurnError
+from tests.dashboard.racing import at_once
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -130,7 +131,7 @@ def test_calls_per_minute_are_counted_over_any_sixty_seconds(narrow, long_up):
 
 
 def test_never_more_calls_than_allowed_are_under_way_in_all_processes_together(narrow):
-    at_once: list[int] = []
+    under_way_at_once: list[int] = []
 
     async def main() -> None:
         under_way = 0
@@ -138,9 +139,9 @@ def test_never_more_calls_than_allowed_are_under_way_in_all_processes_together(n
         async def call() -> None:
             nonlocal under_way
             under_way += 1
-            at_once.append(under_way)
+            under_way_at_once.append(under_way)
             async with asyncio.timeout(60):  # that two may, is seen however late the second is let in
-                while max(at_once) < 2:
+                while max(under_way_at_once) < 2:
                     await asyncio.sleep(0.01)
             await asyncio.sleep(0.03)
             under_way -= 1
@@ -150,9 +151,16 @@ def test_never_more_calls_than_allowed_are_under_way_in_all_processes_together(n
         await asyncio.gather(*calls)
 
     asyncio.run(main())
-    assert len(at_once) == 18
-    assert max(at_once) == 2
+    assert len(under_way_at_once) == 18
+    assert max(under_way_at_once) == 2
     assert not CallSlot.objects.filter(released_at=None).exists()
+
+
+def test_nobody_who_changes_a_line_is_thrown_out_by_who_changes_it_as_well(narrow):
+    (held, _), _, (waiting, granted) = (ask(narrow) for _ in range(3))
+    assert not granted
+    at_once(lambda: slots_renew([waiting]), lambda: slot_release(held), then=lambda: slots_renew([held]))
+    assert slots_renew([held, waiting]) == {waiting.id: True}, "who waited has the slot that was given back"
 
 
 def test_who_has_lost_a_slot_ends_its_call(narrow):
