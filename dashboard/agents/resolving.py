@@ -5,7 +5,7 @@ to its provider, then to the site; what nobody speaks of has its default. What i
 an empty list of criteria or of final stop reasons says nothing either.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Any
@@ -32,6 +32,7 @@ FIELDS = (*JUDGING_FIELDS, KEEP_RAW_DAYS)
 class Level(StrEnum):
     """Where a word comes from, nearest first."""
 
+    WATCHED = "watched"  #: what nobody may do where a call is only watched
     TURN = "turn"  #: an override of this turn alone
     AGENT = "agent"  #: the policy of its agent
     MODEL = "model"  #: attached to its connection and model
@@ -97,12 +98,15 @@ def resolve(layers: Sequence[Layer]) -> Resolved:
 
 def overridden_sources(stored: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
     """The sources of a turn that is another one under these overrides."""
-    layers = [dict(layer) for layer in stored.get("layers", ())]
     said = spoken(overrides)
-    if not said:
-        return {**stored}
-    if not layers or layers[0]["level"] != Level.TURN:
-        layers.insert(0, Layer(Level.TURN, {}).shown())
+    return overlaid(stored, Level.TURN, said) if said else {**stored}
+
+
+def overlaid(stored: Mapping[str, Any], level: Level, said: Iterable[str]) -> dict[str, Any]:
+    """Stored sources where these fields are this level's word, before all others."""
+    layers = [dict(layer) for layer in stored.get("layers", ())]
+    if not layers or layers[0]["level"] != level:
+        layers.insert(0, Layer(level, {}).shown())
         moved = {field: index + 1 for field, index in stored.get("fields", {}).items()}
     else:
         moved = dict(stored["fields"])

@@ -20,6 +20,7 @@ from agentcore.providers.base import Provider
 from dashboard.agents import selectors
 from dashboard.agents.layering import Standing, standing_for
 from dashboard.agents.models import Agent, Connection, Project
+from dashboard.agents.resolving import ERROR_FIELDS, Level, overlaid
 from dashboard.gateway.callers import Caller, Target
 from dashboard.gateway.faults import Fault
 from dashboard.live.offload import AWAY, in_database
@@ -32,6 +33,22 @@ KEPT_SECONDS = 600.0  #: that it is used while the database is away
 MOST_KEPT = 1000
 DEFAULT_CAP = 16_384  #: tokens of output the machine reckons with where neither caller, agent nor connection says
 ENDLESS_CHARS = 10**9  #: more than any answer has
+
+#: What a call that is only watched runs under, in place of its policy's words.
+WATCHED_LIMITS: Mapping[str, Any] = {
+    "max_continuations": 0,
+    "max_tool_repair_attempts": 0,
+    "schema_rounds": 0,
+    "max_total_output_chars": ENDLESS_CHARS,
+    "max_seconds": None,
+}
+#: All that is so replaced; by no policy's author.
+WATCHED_FIELDS = (
+    *(f"limits.{name}" for name in WATCHED_LIMITS),
+    *(f"error_policy.{name}" for name in ERROR_FIELDS),
+    "finish_reasons",
+    "criteria",
+)
 
 OBSERVE, CONTINUE = "observe", "continue"
 AWAY_FAULT = Fault(
@@ -156,6 +173,8 @@ def _at_connection(project: Project, name: str | None, model: str) -> Agent | No
 
 def _route(agent: Agent) -> Route:
     connection, standing = agent.connection, standing_for(agent, {})
+    sources = standing.resolved.stored()
+    watched = overlaid(sources, Level.WATCHED, WATCHED_FIELDS)
     return Route(
         name=agent.name,
         project_id=agent.project_id,
@@ -164,7 +183,10 @@ def _route(agent: Agent) -> Route:
         provider=get_provider(connection.provider),
         model=agent.model,
         mode=agent.gateway_mode,
-        rulings={CONTINUE: _ruling(standing, standing.policy), OBSERVE: _ruling(standing, observing(standing.policy))},
+        rulings={
+            CONTINUE: _ruling(standing, standing.policy, sources),
+            OBSERVE: _ruling(standing, observing(standing.policy), watched),
+        },
         settings=settings_of(connection),
         system_prompt=agent.system_prompt,
         max_tokens=agent.max_tokens or connection.max_output_tokens,
@@ -172,11 +194,9 @@ def _route(agent: Agent) -> Route:
     )
 
 
-def _ruling(standing: Standing, policy: Policy) -> Ruling:
+def _ruling(standing: Standing, policy: Policy, sources: Mapping[str, Any]) -> Ruling:
     version_id = standing.version.pk if standing.version else None
-    return Ruling(
-        policy, serial.to_json(policy), standing.resolved.stored(), version_id, keep_raw_days=standing.keep_raw_days
-    )
+    return Ruling(policy, serial.to_json(policy), sources, version_id, keep_raw_days=standing.keep_raw_days)
 
 
 def observing(policy: Policy) -> Policy:
@@ -184,8 +204,7 @@ def observing(policy: Policy) -> Policy:
 
     Nor does it take anything away: an answer is not cut, and a call not ended, because of a limit of ours.
     """
-    none = {"max_continuations": 0, "max_tool_repair_attempts": 0, "schema_rounds": 0}
-    limits = replace(policy.limits, **none, max_total_output_chars=ENDLESS_CHARS, max_seconds=None)
+    limits = replace(policy.limits, **WATCHED_LIMITS)
     return replace(
         policy,
         limits=limits,

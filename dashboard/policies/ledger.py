@@ -17,6 +17,7 @@ from django.db.models import OuterRef, Subquery
 from django.db.models.functions import Length
 
 from dashboard.agents.models import Policy, PolicyVersion, Project
+from dashboard.agents.resolving import Level
 from dashboard.agents.selectors import policy_list
 from dashboard.policies.ledger_lines import Line, Said
 from dashboard.policies.operating import OPERATOR, Changes, changes_of
@@ -120,6 +121,8 @@ def _said(
     if clause not in stored["fields"]:
         return Said(clause, "default"), None
     layer = stored["layers"][stored["fields"][clause]]
+    if layer["level"] == Level.WATCHED:
+        return None
     policy = next((p for p in policies.values() if p.name == layer["policy"]), None)
     version_id = UUID(layer["version_id"]) if layer["version_id"] else None
     return Said(clause, layer["level"], layer["policy"], policy.pk if policy else None), version_id

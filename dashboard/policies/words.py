@@ -6,6 +6,7 @@ from typing import Any
 from dashboard.agents.limit_fields import NUMBER_FIELDS, number_in_words, spec_key_of
 
 LEVEL_WORDS = {
+    "watched": "only watched: nothing more was allowed",
     "operator": "an operator, while the turn ran",
     "turn": "this turn’s own override",
     "agent": "the agent’s policy",

@@ -32,7 +32,7 @@ def a_word(field: str, level: Level) -> Any:
         case ("tool_calls_on_truncation", _, _):
             return list(OnTruncation)[number % 2].value
         case ("retention", _, _):
-            return [0, 7, 30, 365, 9][number]
+            return [0, 7, 30, 365, 9, 11][number]
         case ("envelope", _, _):
             return [[], [RecoveryPath.JSONREPAIR.value]][number % 2]
         case ("finish_reasons", _, _):

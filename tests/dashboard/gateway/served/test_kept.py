@@ -2,21 +2,27 @@
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from agentcore import verify, what_if
 from agentcore.policy import Limits
 from agentcore.values import replace
 from dashboard.accounts.models import User
 from dashboard.accounts.services import OPERATOR
+from dashboard.agents.services import policy_create
 from dashboard.gateway.services import key_create
+from dashboard.policies.deriving import derivation_of
+from dashboard.policies.ledger import ledger_of
+from dashboard.policies.stopped import stop_of
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Turn
 from tests.dashboard.gateway.served.conftest import turn_of
 from tests.dashboard.gateway.served.gate import Gate
-from tests.dashboard.gateway.served.upstream import called, said, whole
+from tests.dashboard.gateway.served.upstream import Reply, called, said, whole
 
 TOOLS = [{"type": "function", "function": {"name": "look"}}]
 
@@ -96,3 +102,23 @@ def test_calls_stand_in_line_where_their_connection_is_limited(gate, agent_at, c
         answers = list(clients.map(lambda _: gate.ask(model="helper"), range(4)))
     assert [answer.status for answer in answers] == [200] * 4
     assert Turn.objects.filter(status="completed").count() == 4
+
+
+@pytest.mark.parametrize("answer", ["cut", "failed"])
+def test_what_only_watching_ends_is_charged_to_nobodys_policy(gate, upstream, watched, signed_in, answer):
+    said = {"limits": {"max_continuations": 3}, "error_policy": {"preset": "retry_all"}}
+    watched.policy = policy_create(project=watched.project, name="three", **said).policy
+    watched.save()
+    upstream.says(
+        whole("Half", "length") if answer == "cut" else Reply([b"{}"], status=500, content_type="application/json")
+    )
+    turn = turn_of(gate.ask(model="watched"))
+    stop, why = stop_of(turn), derivation_of(turn)
+    assert stop is not None
+    assert (stop.source.level, stop.source.policy, stop.setting) == ("watched", "", None)
+    assert why is not None
+    assert "only watched" in "\n".join(why.lines)
+    assert "policy three" not in "\n".join(why.lines)
+    now = timezone.now()
+    assert ledger_of(watched.project, since=now - timedelta(days=1), now=now).lines == ()
+    assert "only watched" in signed_in.get(f"/turns/{turn.id}").content.decode()
