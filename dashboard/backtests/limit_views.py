@@ -68,7 +68,10 @@ def sweep_map(request: HttpRequest) -> HttpResponse:
 def keep(request: HttpRequest) -> HttpResponse:
     """The smallest total that suffices, as a draft of the policy of this name."""
     query = QueryDict(request.POST.get("query", ""))
-    filters, _ = TimelineFilters.parse(query)
+    filters, errors = TimelineFilters.parse(query)
+    if errors:
+        messages.error(request, " ".join(["Nothing was kept.", *errors.values()]))
+        return redirect(f"{reverse('backtests:limits')}?{query.urlencode()}")
     project, name = project_default(), str(request.POST.get("name", "")).strip()
     found = estimate_of(project=project, filters=filters)
     address = f"{reverse('backtests:limits')}?{query_of(filters)}"

@@ -73,6 +73,16 @@ def test_what_suffices_becomes_a_version_that_keeps_the_rest(browser: Client):
     assert "Give the policy a name" in str(list(get_messages(nameless.wsgi_request))[-1])
 
 
+def test_a_filter_that_cannot_be_read_keeps_nothing_instead_of_counting_every_turn(browser: Client):
+    make_lengths()
+    answer = browser.post("/backtests/limits/keep", {"name": "chat", "query": "since=yesterdayish"})
+    (told,) = get_messages(answer.wsgi_request)
+    assert str(told).startswith("Nothing was kept.")
+    assert not PolicyVersion.objects.exists()
+    assert answer["location"] == "/backtests/limits?since=yesterdayish"
+    assert browser.get(answer["location"]).status_code == 400
+
+
 def test_what_was_rolled_back_is_no_part_of_the_draft(browser: Client):
     make_lengths()
     project = project_default()
