@@ -84,7 +84,8 @@ COUNTS = (("now", "from now on"), ("draft", "not yet: keep it as a draft"), ("la
 class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]
     """A policy's name and what its next version says. `said()` is what the service takes.
 
-    It is filled from the version `start` tells of; which one that was comes back with it, as `start`.
+    It is filled from the version `start` tells of; which one that was comes back with it, as `start`, and which one
+    counted then, as `counted`.
     """
 
     asked: int | None = None  #: the version that the page's address asks it to start from
@@ -194,7 +195,22 @@ class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]
         self._fits(cleaned)
         if cleaned.get("counts") == "later":
             self._starts_ahead(cleaned.get("starts_at"))
+        self._counts_still()
         return cleaned
+
+    def _counts_still(self) -> None:
+        """Refuses, once, what was written before another version began to count: it would be undone unawares."""
+        counted = asked_version(self.data.get("counted"))
+        now = self.start.active.version if self.start and self.start.active else 0
+        if counted is None or counted == now:
+            return
+        before = f"v{counted}" if counted else "none"
+        self.add_error(
+            "counts",
+            f"While this form was open, {f'v{now}' if now else 'none'} began to count; "
+            f"{before} did when it was opened. "
+            "Your fields are kept as you wrote them. Compare the versions, then save again if they shall replace it.",
+        )
 
     def _starts_ahead(self, starts_at: datetime | None) -> None:
         if starts_at is None:

@@ -40,6 +40,9 @@ def opened(client: Client, policy: Policy, query: str = "") -> tuple[str, dict[s
     html = unescape(answer.content.decode())
     hidden = re.search(r'name="start" value="(\d+)"', html)
     assert hidden, "the form does not say where it started"
+    counted = re.search(r'name="counted" value="(\d+)"', html)
+    assert counted, "the form does not say what counted"
+    sent["counted"] = counted[1]
     return re.sub(r"\s+", " ", html), {**sent, "why": "As tried.", "start": hidden[1], **INLINE}
 
 
@@ -83,6 +86,22 @@ def test_a_draft_that_is_saved_as_it_is_is_scheduled(admin_client: Client, wide:
     assert f"v2 counts from {moment:%Y-%m-%d %H:%M} UTC on." in html
     asked, _ = opened(admin_client, wide, "?start=2")
     assert "The fields start from v2, which does not count yet; v1 counts now." in asked
+
+
+@pytest.mark.parametrize("change", [{}, {"max_seconds": "9"}], ids=["unchanged", "changed"])
+def test_what_began_to_count_while_a_form_was_open_is_not_undone_unawares(
+    admin_client: Client, wide: Policy, change: dict[str, str]
+):
+    _, sent = opened(admin_client, wide)
+    policy_create(project=wide.project, name="wide", limits={"max_continuations": 7})
+    address = reverse("admin:agents_policy_change", args=[wide.pk])
+    refused = admin_client.post(address, {**sent, **change})
+    html = unescape(refused.content.decode())
+    assert "While this form was open, v2 began to count; v1 did when it was opened." in html
+    assert (active(wide), PolicyVersion.objects.count(), PolicyActivation.objects.count()) == (2, 2, 2)
+    assert 'name="counted" value="2"' in html
+    saved(admin_client, wide, {**sent, **change, "counted": "2"})
+    assert active(wide) == (3 if change else 1)
 
 
 def test_a_moment_that_has_passed_is_answered_at_its_field(admin_client: Client, wide: Policy):
@@ -150,7 +169,9 @@ def test_a_form_starts_where_it_did_though_another_version_came_in_between(
 ):
     _, sent = opened(admin_client, wide)
     policy_create(project=wide.project, name="wide", limits={"max_continuations": 7})
-    assert saved(admin_client, wide, {**sent, "counts": "now"}) == ["Version 2 of “wide” counts from now on."]
+    assert saved(admin_client, wide, {**sent, "counts": "now", "counted": "3"}) == [
+        "Version 2 of “wide” counts from now on."
+    ]
 
 
 def test_of_a_policy_of_drafts_the_newest_is_filled_in(project):
