@@ -31,6 +31,7 @@ class TurnShows(NamedTuple):
     pushed: bool = False  #: its parts were pushed, so of the next it needs only those that differ
     line: str | None = None  #: where its call stands in line
     refused: tuple[int, ...] = ()  #: signals it shows as not done
+    status: str | None = None  #: None: it does not say
 
 
 class Pushed(NamedTuple):
@@ -40,6 +41,7 @@ class Pushed(NamedTuple):
     parts: Mapping[str, str]
     draft: int  #: characters of the draft that the answer among them shows
     line: str | None = None  #: where the call stood in line
+    status: str = ""  #: a turn that never began, or cannot go on, ends without a record
 
 
 NOTHING_PUSHED = Pushed(-1, {}, 0)
@@ -83,7 +85,7 @@ class TurnScene(Scene):
             return [], shows
         page = cast("TurnShows | None", shows)
         texts: list[str] = []
-        if page is None or (page.seq, page.line) != (self.turn.last_seq, self.line):
+        if page is None or not self._is_shown(self.turn, page):
             texts, page = self._grown(self.turn, page)
         refused = tuple(signal.id for signal in self.refused)
         if refused and refused != page.refused:
@@ -94,14 +96,20 @@ class TurnScene(Scene):
             texts, page = [*texts, fragment], page._replace(draft=length)
         return texts, page
 
+    def _is_shown(self, turn: Turn, page: TurnShows) -> bool:
+        """Whether a page shows the last record, the place in line, and, where it says so, the status."""
+        return (page.seq, page.line) == (turn.last_seq, self.line) and page.status in (None, turn.status)
+
     def _grown(self, turn: Turn, page: TurnShows | None) -> tuple[list[str], TurnShows]:
-        """There are new records, or the line has moved: the parts that changed by it, or all."""
-        if (self.now.seq, self.now.line) != (turn.last_seq, self.line):
+        """There are new records, another status, or the line has moved: the parts that changed by it, or all."""
+        if _state_of(self.now) != (turn.last_seq, self.line, turn.status):
             self.before, self.now = self.now, self._parts(turn)
-        is_known = page is not None and page.pushed and (page.seq, page.line) == (self.before.seq, self.before.line)
+        is_known = page is not None and page.pushed and _state_of(page) == _state_of(self.before)
         known = self.before.parts if is_known else {}
         changed = "".join(html for name, html in self.now.parts.items() if known.get(name) != html)
-        return [changed], TurnShows(self.now.seq, self.now.draft, pushed=True, line=self.now.line)
+        return [changed], TurnShows(
+            self.now.seq, self.now.draft, pushed=True, line=self.now.line, status=self.now.status
+        )
 
     def _parts(self, turn: Turn) -> Pushed:
         context = {**turn_context(turn), "oob": True}
@@ -109,7 +117,7 @@ class TurnScene(Scene):
         self.snapshot = page.shown.snapshot
         both = {**context, "shown": page.shown}
         parts = {part: render_to_string(f"turns/{part}.html", both) for part in TURN_PARTS}
-        return Pushed(turn.last_seq, parts, page.draft.length if page.draft else 0, self.line)
+        return Pushed(turn.last_seq, parts, page.draft.length if page.draft else 0, self.line, turn.status)
 
     def _draft(self, turn: Turn) -> tuple[int, str]:
         """What has streamed since the last record."""
@@ -121,6 +129,10 @@ class TurnScene(Scene):
             self.pace = PACE * (1 + length // SLOW_DRAFT)
             self.streamed = (length, _draft_fragment(draft) if draft else "")
         return self.streamed
+
+
+def _state_of(shown: TurnShows | Pushed) -> tuple[int, str | None, str | None]:
+    return shown.seq, shown.line, shown.status
 
 
 def _refused_fragment(signals: Sequence[Signal]) -> str:
@@ -140,5 +152,5 @@ def seq_of(given: QueryDict) -> int:
 
 
 def watch_turn(given: QueryDict, /, *, turn_id: UUID) -> tuple[Scene, Hashable]:
-    """A turn's page says with `seq` up to which record it is made."""
-    return TurnScene(turn_id), TurnShows(seq_of(given))
+    """A turn's page says with `seq` up to which record it is made, and with `status` where the turn stood then."""
+    return TurnScene(turn_id), TurnShows(seq_of(given), status=given.get("status"))

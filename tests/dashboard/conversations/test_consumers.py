@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from html import unescape
 
 import pytest
 from channels.db import database_sync_to_async
@@ -88,7 +89,7 @@ class Viewer:
 
     def take_turn(self, html: str) -> None:
         found = re.search(r'ws-connect="([^"]*)"', html)
-        self.turn = found[1] if found else ""
+        self.turn = unescape(found[1]) if found else ""
         for name in [*self.shows]:
             if name in TURN_IDS:
                 del self.shows[name]

@@ -1,6 +1,7 @@
 """Sockets over a real channel layer and database: after the pushes a page is what it would be if opened anew."""
 
 import asyncio
+from collections.abc import Callable
 
 import pytest
 from channels.db import database_sync_to_async
@@ -10,9 +11,10 @@ from django.utils import timezone
 
 from dashboard.accounts.services import one_time_code_create
 from dashboard.agents.models import Connection
+from dashboard.conversations.services import conversation_start
 from dashboard.live.models import Signal
 from dashboard.live.routing import websocket_urlpatterns
-from dashboard.live.services import turn_start
+from dashboard.live.services import turn_cancel, turn_give_up, turn_start
 from dashboard.turns.models import Turn
 from dashboard.turns.selectors import turn_get
 from tests.dashboard.dialling import Dialled, dialled, everything
@@ -68,6 +70,34 @@ async def test_a_page_that_is_up_to_date_is_sent_nothing_and_closed(play: Play):
     turn = await database_sync_to_async(play)("sim-essay")
     async with dialled(f"/ws/turns/{turn.id}/?seq={turn.last_seq}") as socket:
         assert (await socket.receive_output())["type"] == "websocket.close"
+
+
+def withdrawn(turn: Turn) -> None:
+    turn_cancel(turn=turn, by="ada")
+
+
+def given_up(turn: Turn) -> None:
+    turn_give_up(turn_id=turn.id, why="its history cannot be read")
+
+
+@pytest.mark.parametrize("end", [withdrawn, given_up])
+async def test_a_page_shows_an_end_that_no_record_tells_of(in_line: Turn, end: Callable[[Turn], None]):
+    address = f"/ws/turns/{in_line.id}/?seq=0&status=queued"
+    async with dialled(address) as early:
+        assert await early.receive_nothing(timeout=0.5)
+        await database_sync_to_async(end)(in_line)
+        assert by_id([await early.receive_from()]) == await fresh(in_line.id)
+        assert (await early.receive_output())["type"] == "websocket.close"
+    async with dialled(address) as late:
+        assert by_id([await late.receive_from()]) == await fresh(in_line.id)
+
+
+@pytest.fixture
+def in_line(agent_of: AgentOf) -> Turn:
+    """A turn that waits for the one before it."""
+    agent = agent_of("sim-essay")
+    talk = conversation_start(agent=agent)
+    return [turn_start(agent=agent, input_text=text, conversation=talk) for text in ("One?", "Two?")][1]
 
 
 async def test_a_page_that_comes_again_is_sent_everything_for_it_may_show_more_than_its_address_says(play: Play):

@@ -185,5 +185,5 @@ def test_a_queued_turn_has_a_page_that_waits(browser: Client, agent_of: AgentOf)
     turn = turn_start(agent=agent_of("sim-essay"), input_text="Wait.")
     html = page(browser, f"/turns/{turn.id}")
     assert "Waiting for a worker" in html
-    assert f'ws-connect="/ws/turns/{turn.id}/?seq=0"' in html
+    assert f'ws-connect="/ws/turns/{turn.id}/?seq=0&amp;status={turn.status}"' in html
     assert "Cancel" in html
