@@ -7,6 +7,7 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 from django.utils.html import format_html
+from pydantic_core import from_json
 
 from agentcore.error_policy import PRESETS
 from agentcore.machine.pending import pending_calls
@@ -235,9 +236,11 @@ def _json(text: str | None, otherwise: Any) -> Any:
     if not (text or "").strip():
         return otherwise
     try:
-        return json.loads(text or "")
+        value = from_json(text or "", allow_inf_nan=False)
+        json.dumps(value, allow_nan=False)  # 1e999 is read as a number that no JSON can hold
     except ValueError as error:
         raise ValidationError(f"This is not JSON: {error}.") from error
+    return value
 
 
 def _arguments(text: str | None, call: ToolCall) -> dict[str, Any]:
