@@ -39,6 +39,7 @@ class Changes(TypedDict, total=False):
     breakpoints: Sequence[Mapping[str, Any]] | None  #: clean ones, in place of those there are
 
 
+EMPTY = "A message cannot be empty; most models refuse one."
 PARTS = ("tool_result", "tool_call")
 #: What one event holds of them.
 Part = Mapping[str, Mapping[str, Any]]
@@ -80,9 +81,9 @@ def _max_tokens(turn: Turn, wanted: int) -> int:
 
 
 def _request(given: Mapping[str, Any]) -> dict[str, Any]:
-    """What the next request asks with. An empty model or prompt leaves what there is."""
+    """What the next request asks with. An empty model leaves what there is; an empty prompt is none."""
     changed: dict[str, Any] = {}
-    if given.get("system_prompt"):
+    if given.get("system_prompt") is not None:
         changed["system_prompt"] = storable_text(given["system_prompt"])
     if given.get("model"):
         try:
@@ -114,6 +115,8 @@ def _message(given: Mapping[str, Any]) -> dict[str, Any]:
     role, text = given.get("role"), given.get("text", given.get("content"))
     if role not in (Role.USER, Role.ASSISTANT) or not isinstance(text, str):
         raise ValidationError({"request": "Each message needs a role, user or assistant, and a text."})
+    if not text.strip():
+        raise ValidationError({"request": EMPTY})
     written: dict[str, Any] = serial.to_json(Message(Role(role), storable_text(text)))
     return written
 

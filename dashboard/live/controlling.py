@@ -7,6 +7,7 @@ signal waiting, under the lock of the turn's row.
 from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
+from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import QuerySet
 
@@ -17,7 +18,7 @@ from agentcore.machine.states import State
 from agentcore.reasons import TurnStatus
 from agentcore.values import replace
 from dashboard.conversations import line
-from dashboard.live.changes import Changes, Part, operator_changes, parts_clean
+from dashboard.live.changes import EMPTY, Changes, Part, operator_changes, parts_clean
 from dashboard.live.models import Signal
 from dashboard.turns.fields import storable_text
 from dashboard.turns.history import standing_of
@@ -142,6 +143,9 @@ def _require_calls(snapshot: Snapshot, parts: Sequence[Part]) -> None:
 
 def _rewritten(snapshot: Snapshot, texts: Mapping[int, str]) -> list[dict[str, Any]]:
     """The conversation with these texts in it. What a dialect has kept of a changed message says the old ones."""
+    for place, message in enumerate(snapshot.messages, start=1):
+        if place in texts and not (texts[place].strip() or message.tool_calls):
+            raise ValidationError({f"message_{place}": EMPTY})
     return [
         serial.to_json(replace(message, text=storable_text(texts[place]), echo=None) if place in texts else message)
         for place, message in enumerate(snapshot.messages, start=1)

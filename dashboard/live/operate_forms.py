@@ -128,7 +128,7 @@ class OperateForm(forms.Form):
     def changes(self) -> dict[str, Any]:
         """Arguments of `turn_control`."""
         said, changed, judged = self.cleaned_data, set(self.changed_data), self.cleaned
-        request = {name: said[name] for name in ("system_prompt", "model") if name in changed}
+        request = {name: said[name] for name in ("system_prompt", "model") if name in changed & self.data.keys()}
         rewritten = {int(name[8:]): said[name] for name in changed if name.startswith("message_")}
         numbers = range(len(self.calls))
         return {

@@ -126,6 +126,18 @@ def test_a_message_is_rewritten_in_its_place(calling: Turn):
     assert snapshot.messages[1].tool_calls
 
 
+def test_a_system_prompt_is_taken_away(agent_of: AgentOf):
+    agent = agent_of("sim-essay", system_prompt="Be brief.")
+    turn = drive(turn_start(agent=agent, input_text="Go.", breakpoints=[{"state": "evaluate_stop"}]))
+    turn_control(turn=turn, **BY, action="change", request={"system_prompt": None})
+    drive(turn)
+    assert standing_of(turn).snapshot.asked.system_prompt == "Be brief."
+    turn_control(turn=turn, **BY, action="change", request={"system_prompt": ""})
+    drive(turn)
+    assert standing_of(turn).snapshot.asked.system_prompt == ""
+    assert verify(recording_of(turn)).verified
+
+
 def test_a_turn_runs_to_a_state(held: Turn):
     turn_control(turn=held, **BY, action="release", run_to="abort_partial")
     drive(held)
@@ -141,6 +153,8 @@ def test_a_turn_runs_to_a_state(held: Turn):
         ({"answer": {"tool_calls": [{"name": ""}]}}, "needs a tool’s name"),
         ({"tool_call": {"call_id": "a", "arguments": [1]}}, "its arguments as an object"),
         ({"request": {"model": "x" * 300}}, "1 to 200 characters"),
+        ({"request": {"messages": [{"role": "user", "text": " "}]}}, "A message cannot be empty"),
+        ({"rewritten": {1: "\n"}}, "A message cannot be empty"),
         ({"limits": {"max_continuations": -1}}, "max_continuations"),
         ({"max_tokens": 0}, "at least 1 token"),
     ],

@@ -157,6 +157,16 @@ def test_a_change_by_the_page_goes_to_the_turn(browser: Client, held: Turn):
     assert [m.text for m in standing_of(held).snapshot.messages if m.tool_call_id] == ["1", "2"]
 
 
+def test_an_empty_message_is_refused_at_its_field_and_an_empty_prompt_is_none(browser: Client, held: Turn):
+    address = f"/turns/{held.id}/control"
+    sent = {**filled(held, message_1="", system_prompt="").data, "panel": "1", "action": "change"}
+    refused = browser.post(address, sent)
+    assert (refused.status_code, refused.content.decode().count("A message cannot be empty")) == (422, 1)
+    browser.post(address, {**sent, "message_1": filled(held).data["message_1"]}, headers=HTMX)
+    drive(held)
+    assert standing_of(held).snapshot.asked.system_prompt == ""
+
+
 def test_without_htmx_the_form_is_a_page_and_a_refused_one_is_shown_again(browser: Client, held: Turn):
     address = f"/turns/{held.id}/operate"
     assert "Change the turn" in page(browser, address)
