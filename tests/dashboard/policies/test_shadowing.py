@@ -219,7 +219,9 @@ def test_what_counts_already_and_what_is_shadowed_already_is_refused(tight: Poli
 
 
 def test_of_two_who_begin_the_same_shadow_at_once_one_is_told_that_it_runs(tight: PolicyVersion, ann: User):
-    begin = lambda: services.shadow_start(version=tight, by=ann)  # noqa: E731
+    def begin() -> Shadow:
+        return services.shadow_start(version=tight, by=ann)
+
     with pytest.raises(ValidationError, match="wide v2 runs in the shadow already"):
         at_once(begin, begin)
     assert Shadow.objects.count() == 1
