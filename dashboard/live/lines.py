@@ -7,7 +7,7 @@ Whoever changes a line holds its lock before any row of it, and takes the locks 
 have a row the other wants would be told apart by Postgres, which throws one of them out.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -81,7 +81,8 @@ class Place:
 def slot_ask(*, connection_id: UUID, turn_id: UUID, attempt: int) -> tuple[Place, bool]:
     """Stand in line; True where there is a free slot at once."""
     given: Given = {"connection": connection_id, "turn": turn_id, "attempt": attempt, "kept": KEPT_SECONDS}
-    _hold([connection_id])
+    # The slot that is given back may be another connection's: an agent may have changed hands while its turn ran.
+    _hold({connection_id, *_slots_of(turn_id)})
     with connection.cursor() as cursor:
         cursor.execute(_FORGET, given)
         cursor.execute(_GIVE_BACK, given)
@@ -125,6 +126,12 @@ def slots_grant(connections: Collection[UUID]) -> None:
     _hold(connections)
     for connection_id in connections:
         _grant(connection_id)
+
+
+def _slots_of(turn_id: UUID) -> Iterable[UUID]:
+    """The connections it has a slot of: by right one, and none where its last worker gave it back."""
+    slots = CallSlot.objects.filter(turn_id=turn_id, released_at=None).exclude(granted_at=None)
+    return slots.values_list("connection_id", flat=True)
 
 
 def _hold(connections: Collection[UUID]) -> None:

@@ -12,10 +12,11 @@ from agentcore.replay import verify
 from dashboard.agents.models import Connection
 from dashboard.agents.selectors import project_default
 from dashboard.agents.services import connection_create, connection_update
+from dashboard.live import lines
 from dashboard.live import slots as holding
 from dashboard.live.driver import Driver
 from dashboard.live.inbox import Inbox
-from dashboard.live.lines import LEASE_SECONDS, slot_ask, slot_release, slots_grant, slots_renew
+from dashboard.live.lines import KEPT_SECONDS, LEASE_SECONDS, slot_ask, slot_release, slots_grant, slots_renew
 from dashboard.live.models import CallSlot
 from dashboard.live.offload import in_database
 from dashboard.live.selectors import _ordinal, waiting_words
@@ -66,8 +67,6 @@ def aged(seconds: float, **which: object) -> None:
 @pytest.fixture
 def long_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if the server had been up for long."""
-    from dashboard.live import lines
-
     for name in ("_GRANT", "_RENEW"):
         query = getattr(lines, name).replace("pg_postmaster_start_time()", "'-infinity'::timestamptz")
         monkeypatch.setattr(lines, name, query)
@@ -163,6 +162,16 @@ def test_nobody_who_changes_a_line_is_thrown_out_by_who_changes_it_as_well(narro
     assert slots_renew([held, waiting]) == {waiting.id: True}, "who waited has the slot that was given back"
 
 
+def test_turns_that_change_places_in_two_lines_throw_each_other_out_of_neither(narrow, slow):
+    near, far = sorted((narrow, slow), key=lambda one: one.id)
+    goer, comer = uuid4(), uuid4()
+    ask(near, goer), ask(far, comer)
+    aged(KEPT_SECONDS + 1)
+    at_once(lambda: ask(near), lambda: ask(far, goer), then=lambda: ask(near, comer))
+    kept = CallSlot.objects.filter(turn_id__in=(goer, comer), released_at=None).values_list("turn_id", "connection_id")
+    assert set(kept) == {(goer, far.id), (comer, near.id)}
+
+
 def test_who_has_lost_a_slot_ends_its_call(narrow):
     async def main() -> None:
         slots, began = Slots(), asyncio.Event()
@@ -190,8 +199,10 @@ def test_a_connection_without_limits_asks_the_database_nothing(connection, djang
     assert not CallSlot.objects.exists()
 
 
-def full_line(narrow: Connection):
-    """Both slots taken, and one call in line before whoever comes next."""
+@pytest.fixture
+def full_line(narrow: Connection, monkeypatch: pytest.MonkeyPatch):
+    """Both slots taken, and one call in line before whoever comes next; nobody renews them, however long that takes."""
+    monkeypatch.setattr(lines, "LEASE_SECONDS", 3_600.0)
     return [ask(narrow)[0] for _ in range(3)]
 
 
@@ -214,8 +225,7 @@ async def driving(turn: Turn, meanwhile) -> None:
         await asyncio.gather(polling, return_exceptions=True)
 
 
-def test_a_turn_says_where_it_stands_and_what_it_waited_is_not_time_in_the_model(agent_of, narrow, browser):
-    places = full_line(narrow)
+def test_a_turn_says_where_it_stands_and_what_it_waited_is_not_time_in_the_model(agent_of, narrow, full_line, browser):
     agent = agent_of("sim-tools", connection=narrow, tools=["calculator"])
     turn = turn_start(agent=agent, input_text="hello", overrides={"limits": {"max_seconds": 60}})
     seen = []
@@ -225,7 +235,7 @@ def test_a_turn_says_where_it_stands_and_what_it_waited_is_not_time_in_the_model
         seen.append(await in_database(waiting_words, turn.id))
         seen.append((await in_database(browser.get, f"/turns/{turn.id}/")).content.decode())
         await asyncio.sleep(0.5)
-        for place in places:
+        for place in full_line:
             await in_database(slot_release, place)
 
     asyncio.run(driving(turn, meanwhile))
@@ -242,8 +252,7 @@ def test_a_turn_says_where_it_stands_and_what_it_waited_is_not_time_in_the_model
     assert "in line" in browser.get(f"/turns/{turn.id}/").content.decode()
 
 
-def test_a_turn_that_waits_in_line_can_be_cancelled_and_leaves_it(agent_of, narrow):
-    full_line(narrow)
+def test_a_turn_that_waits_in_line_can_be_cancelled_and_leaves_it(agent_of, narrow, full_line):
     turn = turn_start(agent=agent_of("sim-essay", connection=narrow), input_text="hello")
 
     async def meanwhile() -> None:
