@@ -177,8 +177,11 @@ def hand_on(turn_id: UUID) -> None:
 
 
 def mend(conversations: Iterable[UUID]) -> None:
-    """After turns were erased: a conversation without turns goes, the title of any other is what is left to tell."""
-    for conversation in Conversation.objects.filter(pk__in=set(conversations)):
+    """After turns were erased: a conversation without turns goes, the title of any other is what is left to tell.
+
+    All are held first, in order: who erases others of their turns waits, and so does who sends a prompt.
+    """
+    for conversation in Conversation.objects.select_for_update().filter(pk__in=set(conversations)).order_by("pk"):
         first = Turn.objects.filter(conversation=conversation).order_by("position").first()
         if first is None:
             conversation.delete()

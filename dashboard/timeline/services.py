@@ -10,6 +10,7 @@ from uuid import UUID
 
 from django.core.exceptions import ValidationError
 from django.db import connection, transaction
+from django.db.models import Q, QuerySet
 
 from dashboard.accounts.models import User
 from dashboard.agents.models import Project
@@ -104,6 +105,7 @@ def _audit(audit: BulkAction, turn_ids: list[UUID]) -> None:
 
 def _tag(project: Project, ids: Sequence[UUID], add: Sequence[str], remove: Sequence[str]) -> list[UUID]:
     values: dict[str, Any] = {"project": project.pk, "ids": list(ids), "remove": list(remove)}
+    _hold(Turn.objects.filter(project=project, id__in=ids))
     with connection.cursor() as cursor:
         cursor.execute(TAG, {**values, "add": [tag for tag in add if tag not in remove]})
         changed = cursor.fetchall()
@@ -113,8 +115,10 @@ def _tag(project: Project, ids: Sequence[UUID], add: Sequence[str], remove: Sequ
 
 
 def _erase(project: Project, ids: Sequence[UUID]) -> list[UUID]:
-    ended = Turn.objects.filter(project=project, id__in=ids).exclude(status__in=UNFINISHED)
-    found = list(ended.select_for_update().order_by("id").values_list("id", "conversation"))
+    ended = Q(project=project, id__in=ids) & ~Q(status__in=UNFINISHED)
+    # With their forks, which are told that what they began from is gone.
+    held = _hold(Turn.objects.filter(ended | Q(parent__in=ids)))
+    found = list(Turn.objects.filter(ended, id__in=held).values_list("id", "conversation"))
     erased = [turn_id for turn_id, _ in found]
     with erasing():
         for model in HISTORY:
@@ -122,3 +126,11 @@ def _erase(project: Project, ids: Sequence[UUID]) -> list[UUID]:
         Turn.objects.filter(id__in=erased).delete()
     line.mend(conversation for _, conversation in found if conversation is not None)
     return erased
+
+
+def _hold(turns: QuerySet[Turn]) -> list[UUID]:
+    """The ids of these, whose rows nobody else changes until the transaction ends.
+
+    In order: of two who hold many, the second waits at the first they share, and neither has what the other wants.
+    """
+    return list(turns.select_for_update(no_key=True).order_by("id").values_list("id", flat=True))

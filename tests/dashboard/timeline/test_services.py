@@ -1,5 +1,6 @@
 """Tagging and erasing many turns: by whom, which, and nothing else."""
 
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -10,6 +11,7 @@ from django.db import IntegrityError, connection, transaction
 
 from dashboard.accounts.models import User
 from dashboard.agents import selectors as agents
+from dashboard.conversations.models import Conversation
 from dashboard.live.models import Signal
 from dashboard.timeline import rollups, services
 from dashboard.timeline.models import BulkAction
@@ -18,6 +20,7 @@ from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.ids import new_id
 from dashboard.turns.models import Attempt, AttemptChunk, Checkpoint, Outcome, Record, ToolClaim, Turn, TurnMessage
 from tests.dashboard.conftest import Play
+from tests.dashboard.racing import at_once
 from tests.dashboard.timeline.populations import NOW, make_turn
 
 pytestmark = pytest.mark.django_db
@@ -158,6 +161,50 @@ def test_all_that_filters_let_through_is_erased_and_nothing_else(operator: User,
     assert erase(TimelineFilters(status=("failed",)), operator) == 5
     assert list(Turn.objects.all()) == [kept]
     assert [len(action.turn_ids) for action in BulkAction.objects.order_by("id")] == [2, 2, 1]
+
+
+def in_each(talks: Iterable[Conversation], position: int) -> list[Turn]:
+    return [make_turn(status="failed", conversation=talk, position=position) for talk in talks]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_who_erase_turns_of_the_same_conversations_both_do(operator: User):
+    project = agents.project_default()
+    talks = [Conversation.objects.create(project=project, agent_name="a") for _ in range(2)]
+    Conversation.objects.filter(pk=talks[0].pk).update(title="the row it has now is the last of the table")
+    (one, other), both = in_each(talks, 1), in_each(talks, 2)
+    done = at_once(
+        lambda: erase([one.id], operator),
+        lambda: erase([turn.id for turn in both], operator),
+        then=lambda: erase([other.id], operator),
+    )
+    assert done == 2
+    assert not Turn.objects.exists()
+    assert not Conversation.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_who_erase_turns_and_forks_of_them_both_do(operator: User):
+    root, fork, leaf = (make_turn(NOW - timedelta(days=days), status="failed") for days in range(3))
+    Turn.objects.filter(pk=fork.pk).update(parent=root)
+    Turn.objects.filter(pk=leaf.pk).update(parent=fork)
+    done = at_once(
+        lambda: erase([leaf.id], operator), lambda: erase([fork.id], operator), then=lambda: erase([root.id], operator)
+    )
+    assert done == 1
+    assert not Turn.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_who_tag_the_same_turns_both_do(operator: User):
+    low, high = make_turn(), make_turn()
+    tag([low.id], operator, add=["moved"])  # the row it has now is the last of the table
+    at_once(
+        lambda: tag([low.id], operator, add=["one"]),
+        lambda: tag([high.id, low.id], operator, add=["two"]),
+        then=lambda: tag([high.id], operator, add=["one"]),
+    )
+    assert (tags_of(low), tags_of(high)) == (["moved", "one", "two"], ["one", "two"])
 
 
 def test_turns_of_another_project_are_out_of_reach(operator: User):
