@@ -43,6 +43,9 @@ hypothesis.settings.load_profile("judge" if os.environ.get("CI") else "search")
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
+# Nobody has to guess a password here, nor to make guessing slow: 0.25 s for each user that is made.
+settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
 # pytest-django empties tables by TRUNCATE, which history refuses; this lets TRUNCATE through and nothing else.
 os.environ["PGOPTIONS"] = "-c whystop.erasing=truncate"
 
