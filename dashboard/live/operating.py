@@ -63,17 +63,22 @@ class Operating:
 
 
 def operating_of(turn: Turn, snapshot: Snapshot) -> Operating:
-    """`snapshot`: the turn's last; one that has not begun holds where its row says."""
-    begun = snapshot.setup is not None
-    stops = snapshot.breakpoints if begun else tuple(Breakpoint(**stored) for stored in turn.breakpoints)
+    """`snapshot`: the turn's last."""
     return Operating(
         held_at=snapshot.held_state.value if snapshot.held_state else "",
         approval=_approval(turn, snapshot) if snapshot.approving else None,
-        stops=tuple(Stop(number, stop_words(stop)) for number, stop in enumerate(stops)),
+        stops=tuple(Stop(number, stop_words(stop)) for number, stop in enumerate(breakpoints_of(turn, snapshot))),
         answered_by=snapshot.stand_in.answered_by if snapshot.stand_in else "",
         refused=refused_of(turn),
         tools=tuple(turn.agent.tools) if turn.agent else (),
     )
+
+
+def breakpoints_of(turn: Turn, snapshot: Snapshot) -> tuple[Breakpoint, ...]:
+    """Those that count after this snapshot; of a turn that has not begun, those it begins with."""
+    if snapshot.setup is not None:
+        return snapshot.breakpoints
+    return tuple(Breakpoint(**stored) for stored in turn.breakpoints)
 
 
 def refused_of(turn: Turn) -> tuple[Signal, ...]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, cast
+from typing import cast
 from uuid import UUID
 
 from django.contrib import messages
@@ -11,14 +11,13 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
-from agentcore import serial
 from agentcore.reasons import TurnStatus
 from dashboard.accounts.models import User
 from dashboard.agents.policy_validation import listed
+from dashboard.live.breaking import breakpoint_add, breakpoint_drop, breakpoints_clear
 from dashboard.live.forms import breakpoint_asked
 from dashboard.live.operate_forms import OperateForm
 from dashboard.live.services import TurnConflict, turn_cancel, turn_control
-from dashboard.turns.breakpoints import breakpoints_clean
 from dashboard.turns.history import snapshot_at, standing_of
 from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.views import turn_or_404
@@ -93,24 +92,22 @@ def _changed(request: HttpRequest, turn: Turn, action: str) -> HttpResponse:
 
 def _seen(request: HttpRequest) -> int | None:
     """The last record that the page showed whoever acts, where it says so."""
-    said = request.POST.get("expected_seq", "")
+    return _whole(request.POST.get("expected_seq", ""))
+
+
+def _whole(said: str) -> int | None:
     return int(said) if said.isascii() and said.isdigit() and len(said) < 10 else None
 
 
 def _break(request: HttpRequest, turn: Turn, by: str, action: str) -> None:
     """One breakpoint more, one less, or none any more."""
-    known = [serial.to_json(known) for known in standing_of(turn).snapshot.breakpoints] or turn.breakpoints
-    turn_control(turn=turn, by=by, action="change", breakpoints=_breakpoints(request, turn, known, action))
-
-
-def _breakpoints(request: HttpRequest, turn: Turn, known: list[Any], action: str) -> list[Any]:
     if action == "clear":
-        return []
-    if action == "unbreak":
-        number = request.POST.get("number", "")
-        return [stop for place, stop in enumerate(known) if str(place) != number]
-    tools = turn.agent.tools if turn.agent else ()
-    return [*known, *breakpoints_clean([breakpoint_asked(request.POST)], tools=tools)]
+        breakpoints_clear(turn=turn, by=by)
+    elif action == "break":
+        breakpoint_add(turn=turn, by=by, given=breakpoint_asked(request.POST))
+    else:
+        number = _whole(request.POST.get("number", ""))
+        breakpoint_drop(turn=turn, by=by, number=-1 if number is None else number, seen=_seen(request))
 
 
 def _asked(request: HttpRequest, turn: Turn, ask: Callable[[str], None]) -> HttpResponse:

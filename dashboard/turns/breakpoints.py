@@ -37,8 +37,7 @@ def breakpoints_clean(given: Sequence[Mapping[str, Any]], *, tools: Collection[s
     """
     if not isinstance(given, list | tuple) or not all(isinstance(one, Mapping) for one in given):
         raise ValidationError("Breakpoints are a list of objects such as {“state”: “continue_pending”}.")
-    if len(given) > MOST:
-        raise ValidationError(f"There are {len(given)} breakpoints; at most {MOST} are looked at.")
+    require_room(len(given))
     errors: list[str] = []
     clean: list[dict[str, Any]] = []
     for number, breakpoint_ in enumerate(given, start=1):
@@ -50,6 +49,12 @@ def breakpoints_clean(given: Sequence[Mapping[str, Any]], *, tools: Collection[s
     if errors:
         raise ValidationError(errors)
     return clean
+
+
+def require_room(count: int) -> None:
+    """Raises `ValidationError` where a turn would have more breakpoints than are looked at."""
+    if count > MOST:
+        raise ValidationError(f"There are {count} breakpoints; at most {MOST} are looked at.")
 
 
 def _fault(asked: Mapping[str, Any], tools: Collection[str]) -> str | None:
