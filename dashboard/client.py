@@ -128,6 +128,12 @@ class Turn:
         """The last record before what was asked of it last; 0 where nothing was."""
         return self._hand.acted
 
+    @property
+    def not_done(self) -> Sequence[Json]:
+        """What was accepted and came too late: `{action, by, asked_at, why}`, the newest first; only of an answer about
+        this one turn, such as `refreshed()` and `wait()` give."""
+        return list(self.json.get("not_done", ()))
+
     def refreshed(self) -> "Turn":
         """The turn as it is now."""
         return self._as(self._hand.server.call("GET", self._path()))

@@ -138,12 +138,22 @@ class Turn(BaseModel):
     verdict: str = Field(description="Why it stopped, in a sentence; never empty once it has ended.")
 
 
+class NotDone(BaseModel):
+    """What was asked of a turn, and accepted, and came too late: no record tells of it."""
+
+    action: str
+    by: str
+    asked_at: datetime
+    why: str
+
+
 class TurnNow(Turn):
-    """A turn, and where its call stands in line."""
+    """A turn, where its call stands in line, and what was asked of it in vain."""
 
     waiting: str | None = Field(
         description="Such as “waiting for a slot of connection near, 3rd in line”; null where no call waits."
     )
+    not_done: list[NotDone] = Field(description="The last three actions that came too late, the newest first.")
 
 
 class Conversation(BaseModel):

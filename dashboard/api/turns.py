@@ -9,7 +9,6 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest, QueryDict
 from ninja import Query, Router, Status
 
-from agentcore.machine.states import CALLS
 from dashboard.agents.selectors import agent_list, project_default
 from dashboard.api import answers, bodies
 from dashboard.api.callers import caller
@@ -20,7 +19,7 @@ from dashboard.conversations.models import Conversation
 from dashboard.conversations.selectors import conversation_get
 from dashboard.live import services
 from dashboard.live.following import MAX_SEQ
-from dashboard.live.selectors import waiting_words
+from dashboard.live.selectors import turn_now
 from dashboard.turns import presenting, selectors
 from dashboard.turns.breakpoints import breakpoints_clean
 from dashboard.turns.filters import TimelineFilters, unknown_filters
@@ -88,8 +87,7 @@ def _asked(query: QueryDict) -> tuple[TimelineFilters, int]:
 @router.get("/turns/{turn_id}", response=answers.TurnNow, summary="Get a turn")
 def turn_get(request: HttpRequest, turn_id: UUID) -> dict[str, Any]:
     """Where it stands, and why it stopped."""
-    turn = selectors.turn_get(turn_id)
-    return {**presenting.turn_shown(turn), "waiting": waiting_words(turn_id) if turn.state in CALLS else None}
+    return turn_now(selectors.turn_get(turn_id))
 
 
 @router.get(

@@ -21,6 +21,7 @@ from dashboard.agents.policies import stored_policy
 from dashboard.conversations.history import messages_of
 from dashboard.conversations.models import Conversation
 from dashboard.live.announcing import announce_created
+from dashboard.live.inbox import signals_settle
 from dashboard.turns.fields import storable_text
 from dashboard.turns.models import UNFINISHED, Turn
 
@@ -147,6 +148,7 @@ def _end_unbegun(turn: Turn, status: TurnStatus, reason: StopReason, terminal: s
     turn.status, turn.stop_reason, turn.terminal_reason = status.value, reason.value, terminal
     turn.verdict, turn.finished_at = storable_text(words), timezone.now()
     turn.save(update_fields=["status", "stop_reason", "terminal_reason", "verdict", "finished_at"])
+    signals_settle(turn.pk, turn.finished_at)
     transaction.on_commit(lambda: announce_created(turn.pk))
     hand_on(turn.pk)
 

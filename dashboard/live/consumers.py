@@ -10,9 +10,8 @@ from django.template.loader import render_to_string
 from agentcore.machine.snapshot import Snapshot
 from dashboard.live.announcing import turn_group
 from dashboard.live.models import Signal
-from dashboard.live.operating import refused_of
 from dashboard.live.scenes import PACE, Scene
-from dashboard.live.selectors import waiting_words
+from dashboard.live.selectors import refused_of, waiting_words
 from dashboard.turns import history, selectors
 from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.shown import Draft, draft_shown
@@ -107,9 +106,8 @@ class TurnScene(Scene):
         is_known = page is not None and page.pushed and _state_of(page) == _state_of(self.before)
         known = self.before.parts if is_known else {}
         changed = "".join(html for name, html in self.now.parts.items() if known.get(name) != html)
-        return [changed], TurnShows(
-            self.now.seq, self.now.draft, pushed=True, line=self.now.line, status=self.now.status
-        )
+        now, refused = self.now, page.refused if page else ()
+        return [changed], TurnShows(now.seq, now.draft, True, now.line, refused, now.status)
 
     def _parts(self, turn: Turn) -> Pushed:
         context = {**turn_context(turn), "oob": True}
@@ -136,7 +134,7 @@ def _state_of(shown: TurnShows | Pushed) -> tuple[int, str | None, str | None]:
 
 
 def _refused_fragment(signals: Sequence[Signal]) -> str:
-    return render_to_string("live/_operate_refused.html", {"operating": {"refused": signals}, "oob": True})
+    return render_to_string("live/_operate_refused.html", {"refused": signals, "oob": True})
 
 
 def _draft_fragment(draft: Draft) -> str:

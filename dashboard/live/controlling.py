@@ -77,12 +77,12 @@ def _judged_where_it_stands(
 def _locked(turn: Turn, expected_seq: int | None) -> Turn:
     """The turn as it is and stays until the transaction ends: not ended, nor moved on from what was seen."""
     now = Turn.objects.select_for_update().get(id=turn.id)
+    if now.status not in UNFINISHED:
+        raise TurnConflict(_ended(now, expected_seq))
     if expected_seq is not None and (waiting := _waiting(turn).first()) is not None:
         raise TurnConflict(_being_done(waiting))
     if expected_seq is not None and now.last_seq != expected_seq:
         raise TurnConflict(_moved_on(now, expected_seq))
-    if now.status not in UNFINISHED:
-        raise TurnConflict(f"This turn has ended already: it is {now.status}.")
     return now
 
 
@@ -106,13 +106,26 @@ def _moved_on(turn: Turn, seen: int) -> str:
     """Who did what since record `seen`; else only that something happened."""
     if seen > turn.last_seq:
         return f"This turn has no record {seen} yet; its last is {turn.last_seq}."
+    first = _who_was_first(turn, seen)
+    if first is None:
+        return f"The turn has moved on from record {seen}, which you saw, to record {turn.last_seq}; look again."
+    return f"{first}; look again before you act."
+
+
+def _ended(turn: Turn, seen: int | None) -> str:
+    """How, and who did what since record `seen`."""
+    first = _who_was_first(turn, seen) if seen is not None and seen < turn.last_seq else None
+    return f"This turn has ended already: it is {turn.status}." + (f" {first}." if first else "")
+
+
+def _who_was_first(turn: Turn, seen: int) -> str | None:
     since = Record.objects.filter(turn_id=turn.id, seq__gt=seen).order_by("-seq")[:50]
     acted = next((record for record in since if record.event["type"] in BY_PEOPLE), None)
     if acted is None:
-        return f"The turn has moved on from record {seen}, which you saw, to record {turn.last_seq}; look again."
+        return None
     what = acted.event.get("action", "change") if acted.event["type"] == "operator_acted" else "cancel"
     by, when = acted.event.get("by") or "someone", f"{acted.at:%H:%M:%S} UTC"
-    return f"{by} was first: {what} at {when} (record {acted.seq}); look again before you act."
+    return f"{by} was first: {what} at {when} (record {acted.seq})"
 
 
 def _require_place(turn: Turn, action: str, run_to: str | None) -> None:

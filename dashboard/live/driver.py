@@ -29,7 +29,7 @@ from dashboard.conversations import line
 from dashboard.live.announcing import announce_change
 from dashboard.live.calling import milliseconds_between
 from dashboard.live.finding import Loaded, first_event, left_behind, load, waiting_since
-from dashboard.live.inbox import Inbox, signal_handled, signal_put_away
+from dashboard.live.inbox import Inbox, signal_handled, signal_put_away, signals_settle
 from dashboard.live.models import Signal
 from dashboard.live.offload import patiently
 from dashboard.live.performing import Performer
@@ -206,12 +206,15 @@ class Driver:
 def _commit(entry: Entry, signal: Signal | None) -> None:
     try:
         with transaction.atomic():
-            ends = isinstance(entry.step.command, Finish) and line.hold(entry.turn_id)
+            ends = isinstance(entry.step.command, Finish)
+            in_line = ends and line.hold(entry.turn_id)
             record_step(entry)
-            if ends:
+            if in_line:
                 line.hand_on(entry.turn_id)
             if signal is not None:
                 signal_handled(signal, entry.at)
+            if ends:
+                signals_settle(entry.turn_id, entry.at)
     except LostTurnError:
         if not is_recorded(entry):
             raise

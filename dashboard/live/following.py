@@ -18,10 +18,11 @@ from django.core.serializers.json import DjangoJSONEncoder
 
 from dashboard.live.announcing import turn_group
 from dashboard.live.offload import in_database
+from dashboard.live.selectors import turn_now
 from dashboard.live.streams import streams
 from dashboard.turns import selectors
 from dashboard.turns.models import Turn
-from dashboard.turns.presenting import record_shown, turn_shown
+from dashboard.turns.presenting import record_shown
 from dashboard.turns.progress import Place, drafted, progress_of
 
 log = structlog.get_logger(__name__)
@@ -79,7 +80,7 @@ class Follower:
     def _ended(self) -> list[Message]:
         self.over = True
         with suppress(Turn.DoesNotExist):
-            return [Message("end", _json({**turn_shown(selectors.turn_get(self.turn_id)), "waiting": None}))]
+            return [Message("end", _json(turn_now(selectors.turn_get(self.turn_id))))]
         return []
 
 

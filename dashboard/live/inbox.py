@@ -8,6 +8,7 @@ from uuid import UUID
 import structlog
 from django.db import transaction
 
+from agentcore.reasons import TurnStatus
 from dashboard.live.models import Signal
 from dashboard.live.offload import patiently
 from dashboard.turns.models import Turn
@@ -75,6 +76,18 @@ def signal_put_away(signal: Signal, seq: int, at: datetime, refused: str) -> Non
     if not Turn.objects.select_for_update().filter(id=signal.turn_id, last_seq=seq).exists():
         raise LostTurnError(f"Turn {signal.turn_id} has gone on since record {seq}.")
     signal_handled(signal, at, refused)
+
+
+def signals_settle(turn_id: UUID, at: datetime) -> None:
+    """What is still asked of a turn that ends; in the transaction that ends it, once its row says how.
+
+    Nobody does it any more, and that is said; a cancel of a turn that ends as cancelled has come to what it asked for.
+    """
+    status = Turn.objects.values_list("status", flat=True).get(id=turn_id)
+    waiting = Signal.objects.filter(turn_id=turn_id, handled_at=None)
+    if status == TurnStatus.CANCELLED:
+        waiting.filter(action="cancel").update(handled_at=at)
+    waiting.update(handled_at=at, refused=f"The turn had ended before: it is {status}.")
 
 
 def signal_handled(signal: Signal, at: datetime, refused: str = "") -> None:

@@ -32,6 +32,8 @@ class Lines:
 
     def over(self, turn: Json) -> None:
         """The turn, as the API shows it."""
+        for late in turn.get("not_done", ()):
+            self.line(f"[NOT DONE] {late['by']}: {late['action']}. {late['why']}")
         if turn["notice"]:
             self.line(f"[NOTICE] {turn['notice']}")
         self.line(turn["verdict"] or f"The turn is {turn['status']}.")

@@ -9,12 +9,9 @@ from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import DECIDING
 from agentcore.messages import ToolCall
 from agentcore.reasons import NormalizedStopReason
-from dashboard.live.models import Signal
 from dashboard.turns.breakpoints import ENTERING
 from dashboard.turns.models import Turn
 from dashboard.turns.templatetags.shown import words
-
-TOLD = 3  #: refused actions that are shown
 
 #: What becomes of calls that nobody approves, in words.
 OTHERWISE = {"refuse": "then they are refused", "run": "then they run", "cancel": "then the turn is cancelled"}
@@ -45,7 +42,6 @@ class Operating:
     approval: Approval | None
     stops: tuple[Stop, ...]
     answered_by: str  #: who has answered the next call of the model; empty: nobody
-    refused: tuple[Signal, ...]  #: what was asked for and could not be done, the newest first
     tools: tuple[str, ...]  #: that a breakpoint can name
 
     @property
@@ -69,7 +65,6 @@ def operating_of(turn: Turn, snapshot: Snapshot) -> Operating:
         approval=_approval(turn, snapshot) if snapshot.approving else None,
         stops=tuple(Stop(number, stop_words(stop)) for number, stop in enumerate(breakpoints_of(turn, snapshot))),
         answered_by=snapshot.stand_in.answered_by if snapshot.stand_in else "",
-        refused=refused_of(turn),
         tools=tuple(turn.agent.tools) if turn.agent else (),
     )
 
@@ -79,11 +74,6 @@ def breakpoints_of(turn: Turn, snapshot: Snapshot) -> tuple[Breakpoint, ...]:
     if snapshot.setup is not None:
         return snapshot.breakpoints
     return tuple(Breakpoint(**stored) for stored in turn.breakpoints)
-
-
-def refused_of(turn: Turn) -> tuple[Signal, ...]:
-    """What was asked for last and could not be done, the newest first."""
-    return tuple(Signal.objects.filter(turn_id=turn.id).exclude(refused="").order_by("-id")[:TOLD])
 
 
 def _approval(turn: Turn, snapshot: Snapshot) -> Approval:

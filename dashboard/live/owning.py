@@ -15,6 +15,7 @@ from agentcore.machine.advance import advance
 from agentcore.machine.states import TERMINAL
 from dashboard.live.calling import milliseconds_between
 from dashboard.live.finding import left_behind
+from dashboard.live.inbox import signals_settle
 from dashboard.live.models import OwnedTurn
 from dashboard.live.reading import answer_columns
 from dashboard.turns.history import standing_of
@@ -87,4 +88,5 @@ def _record_end(turn: Turn) -> None:
     event = Interrupted(at, call.partial if call else None, lost=WHY)
     step = advance(standing.snapshot, event, standing.policy)
     record_step(Entry(turn.id, standing.seq + 1, now, started, event, step, ended))
+    signals_settle(turn.id, now)
     log.info("lost_turn_ended", turn=str(turn.id))

@@ -1,10 +1,32 @@
-"""Reads of what is under way: who waits in line for a connection."""
+"""Reads of what is under way: who waits in line for a connection, what was asked for and could not be done."""
 
+from typing import Any
 from uuid import UUID
 
-from dashboard.live.models import CallSlot
+from agentcore.machine.states import CALLS
+from dashboard.live.models import CallSlot, Signal
+from dashboard.turns.models import UNFINISHED, Turn
+from dashboard.turns.presenting import turn_shown
+
+TOLD = 3  #: refused actions that are shown
 
 _ENDINGS = {1: "st", 2: "nd", 3: "rd"}
+
+
+def turn_now(turn: Turn) -> dict[str, Any]:
+    """A turn as the API tells one that it is asked for by its id."""
+    refused = [
+        {"action": signal.action, "by": signal.by, "asked_at": signal.created_at, "why": signal.refused}
+        for signal in refused_of(turn)
+    ]
+    calls = turn.status in UNFINISHED and turn.state in CALLS
+    waiting = waiting_words(turn.id) if calls else None
+    return {**turn_shown(turn), "waiting": waiting, "not_done": refused}
+
+
+def refused_of(turn: Turn) -> tuple[Signal, ...]:
+    """What was asked for last and could not be done, the newest first."""
+    return tuple(Signal.objects.filter(turn_id=turn.id).exclude(refused="").order_by("-id")[:TOLD])
 
 
 def waiting_words(turn_id: UUID) -> str | None:

@@ -2,11 +2,13 @@
 
 from uuid import UUID
 
-from django.db import connection
+from django.db import connection, transaction
+from django.utils import timezone
 
 from agentcore.reasons import StopReason, TurnStatus
 from dashboard.live.approving import approvals_expire
 from dashboard.live.controlling import TurnConflict, turn_cancel, turn_control
+from dashboard.live.inbox import signals_settle
 from dashboard.live.overriding import OVERRIDES, overrides_clean
 from dashboard.live.starting import MAX_INPUT_CHARS, settings_of, setup_of, turn_queue, turn_start
 from dashboard.turns.fields import storable_text
@@ -31,10 +33,11 @@ __all__ = [
 ORPHAN_SECONDS = 5
 
 
+@transaction.atomic
 def turn_give_up(*, turn_id: UUID, why: str) -> None:
     """Mark a turn that cannot go on. Its history stays as it is, and what had been said is kept."""
     unfinished = Turn.objects.filter(id=turn_id, status__in=UNFINISHED)
-    unfinished.update(
+    given_up = unfinished.update(
         status=TurnStatus.INTERRUPTED.value,
         stop_reason=StopReason.ERROR.value,
         terminal_reason="interrupted",
@@ -43,6 +46,8 @@ def turn_give_up(*, turn_id: UUID, why: str) -> None:
         notice="This turn was interrupted and could not go on; what had been said is kept.",
         verdict=f"Interrupted: {storable_text(why)}",
     )
+    if given_up:
+        signals_settle(turn_id, timezone.now())
 
 
 def orphans_requeue() -> int:

@@ -10,6 +10,7 @@ from django.views.decorators.http import require_safe
 
 from dashboard.commenting.selectors import remarks_of
 from dashboard.live.operating import operating_of
+from dashboard.live.selectors import refused_of
 from dashboard.turns import history, selectors
 from dashboard.turns.attempts_page import attempts_page
 from dashboard.turns.curl import curl_command
@@ -47,6 +48,7 @@ def turn_context(turn: Turn, *, step: int | None = None, attempts: int | None = 
         "children": list(turn.children.order_by("id")),
         "remarks": remarks_of(turn),
         "operating": operating_of(turn, page.shown.snapshot) if page.unfinished else None,
+        "refused": refused_of(turn),
     }
 
 

@@ -88,6 +88,15 @@ def test_what_streamed_is_not_told_again_by_its_record_and_what_did_not_is():
     assert out.getvalue() == "one two three\n[LLM] Response stop_reason: end_turn (none given)\n"
 
 
+def test_what_came_too_late_is_told_with_the_end():
+    out = io.StringIO()
+    late = {"action": "release", "by": "ada", "asked_at": "", "why": "The turn had ended before: it is cancelled."}
+    Lines(out).over({"status": "cancelled", "notice": "", "verdict": "Cancelled by ben.", "not_done": [late]})
+    assert out.getvalue() == (
+        "[NOT DONE] ada: release. The turn had ended before: it is cancelled.\nCancelled by ben.\n"
+    )
+
+
 @pytest.mark.parametrize("odd", ["\x1b[2J", "\x07", "\r", "\x9b", "\x7f", "\x00"])
 def test_a_model_does_not_steer_the_terminal(odd: str):
     out = io.StringIO()

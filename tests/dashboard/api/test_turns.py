@@ -79,8 +79,8 @@ def test_a_turn_is_started_runs_and_is_read(api: Program, agent_of: AgentOf):
     assert (started["agent"], started["status"], started["verdict"]) == ("writer", "queued", "")
     drive(Turn.objects.get(pk=started["id"]))
     ended = api.get(f"/turns/{started['id']}").json()
-    assert list(ended) == [*TURN, "waiting"]
-    assert ended["waiting"] is None
+    assert list(ended) == [*TURN, "waiting", "not_done"]
+    assert (ended["waiting"], ended["not_done"]) == (None, [])
     assert (ended["status"], ended["stop_reason"], ended["attempts"]) == ("partial", "retry_limit", 4)
     assert ended["notice"]
     assert ended["verdict"]

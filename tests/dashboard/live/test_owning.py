@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from agentcore import verify
 from dashboard.gateway.recording import Recorder
-from dashboard.live.models import OwnedTurn, Process
+from dashboard.live.models import OwnedTurn, Process, Signal
 from dashboard.live.owning import lost_turns_end
 from dashboard.live.services import orphans_requeue
 from dashboard.turns.history import raw_response_of, rebuilt_columns, recording_of
@@ -111,3 +111,12 @@ def test_an_owned_turn_gets_no_job(monkeypatch):
     OwnedTurn.objects.all().delete()
     assert orphans_requeue() == 1
     assert Turn.objects.count() == 1
+
+
+def test_what_was_still_asked_of_a_lost_turn_is_settled():
+    story = Story([ended("never")])
+    long_ago(left_open(story))
+    asked = Signal.objects.create(turn_id=story.id, action="cancel", by="ada")
+    assert lost_turns_end() == 1
+    asked.refresh_from_db()
+    assert (asked.handled_at is None, asked.refused) == (False, "The turn had ended before: it is interrupted.")
