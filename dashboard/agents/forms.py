@@ -12,6 +12,7 @@ from agentcore.events import Otherwise
 from dashboard.agents import selectors
 from dashboard.agents.auditing import MAX_WHY
 from dashboard.agents.models import Agent, Connection, Named
+from dashboard.agents.strict_json import read_fields_strictly
 from dashboard.turns.approvals import approvals_clean
 
 #: What becomes of calls that nobody approves in time.
@@ -97,6 +98,7 @@ class AgentForm(forms.ModelForm):  # type: ignore[type-arg]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        read_fields_strictly(self)
         belong_to_default_project(self.instance)
         if isinstance(field := self.fields.get("tools"), forms.MultipleChoiceField):
             field.choices = _tool_choices(self.instance)

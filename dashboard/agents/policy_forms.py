@@ -23,6 +23,7 @@ from dashboard.agents.policy_validation import HANDLING_KEYS, MAX_RETRIES, PRESE
 from dashboard.agents.reach import TOTALS, totals_too_small, unsaved
 from dashboard.agents.services import policy_said
 from dashboard.agents.starting import asked_version, start_of
+from dashboard.agents.strict_json import StrictDecoder
 from dashboard.agents.versioning import start_clean
 from dashboard.backtests.models import Backtest
 
@@ -141,6 +142,7 @@ class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]
         help_text="Stop reasons of the model after which the agent must not go on.",
     )
     criteria = CriteriaField(
+        decoder=StrictDecoder,
         required=False,
         label="Criteria of your own",
         help_text="A JSON list, asked beside the built-in criteria: "

@@ -7,7 +7,6 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 from django.utils.html import format_html
-from pydantic_core import from_json
 
 from agentcore.error_policy import PRESETS
 from agentcore.machine.pending import pending_calls
@@ -15,6 +14,7 @@ from agentcore.machine.snapshot import Snapshot
 from agentcore.messages import Role, ToolCall
 from dashboard.agents.limit_fields import LIMIT_FIELDS, number_in_words
 from dashboard.agents.policy_validation import limit_clean
+from dashboard.agents.strict_json import read_strictly
 from dashboard.agents.validation import max_tokens_within
 from dashboard.live.changes import ANSWERING
 from dashboard.turns.models import Turn
@@ -236,11 +236,9 @@ def _json(text: str | None, otherwise: Any) -> Any:
     if not (text or "").strip():
         return otherwise
     try:
-        value = from_json(text or "", allow_inf_nan=False)
-        json.dumps(value, allow_nan=False)  # 1e999 is read as a number that no JSON can hold
+        return read_strictly(text or "")
     except ValueError as error:
         raise ValidationError(f"This is not JSON: {error}.") from error
-    return value
 
 
 def _arguments(text: str | None, call: ToolCall) -> dict[str, Any]:

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.utils import timezone
-from pydantic_core import from_json
 
 from dashboard.agents.models import Connection, Policy, PolicyVersion, Project
 from dashboard.agents.policies import POLICY_FIELDS
 from dashboard.agents.reach import place_warnings
 from dashboard.agents.selectors import activations_of, attachment_list, policy_list
+from dashboard.agents.strict_json import read_strictly
 from dashboard.agents.versioning import policy_attach
 from dashboard.policies.intake import WHY, policy_in
 
@@ -84,7 +84,7 @@ def taken_in(body: bytes, *, project: Project, by: "User | None") -> list[str]:
 
 def _read(body: bytes) -> dict[str, Any]:
     try:
-        file = from_json(body, allow_inf_nan=False)
+        file = read_strictly(body)
     except ValueError as error:
         raise ValidationError(f"This is not a JSON file: {error}.") from error
     if b"\\u0000" in body:

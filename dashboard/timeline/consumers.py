@@ -1,6 +1,5 @@
 """The timeline's socket: rows that come, change and go, and how many wait while the page is held still."""
 
-import json
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -9,6 +8,7 @@ from uuid import UUID
 from django.http import QueryDict
 from django.template.loader import render_to_string
 
+from dashboard.agents.strict_json import read_strictly
 from dashboard.live.announcing import TIMELINE_GROUP
 from dashboard.live.scenes import Scene
 from dashboard.turns import listing
@@ -56,7 +56,7 @@ class TimelineScene(Scene):
 
     def heard(self, text: str, shows: Hashable) -> Self | None:
         try:
-            wanted = json.loads(text)["tail"]
+            wanted = read_strictly(text)["tail"]
         except (ValueError, TypeError, KeyError):
             return None
         if wanted == "resume" and self.subject.held_at is not None:

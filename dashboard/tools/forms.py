@@ -6,6 +6,7 @@ from django import forms
 from django.conf import settings
 
 from dashboard.agents.forms import belong_to_default_project
+from dashboard.agents.strict_json import read_fields_strictly
 from dashboard.tools.models import McpServer
 
 STDIO_WORDS = {
@@ -24,6 +25,7 @@ class McpServerForm(forms.ModelForm):  # type: ignore[type-arg]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        read_fields_strictly(self)
         belong_to_default_project(self.instance)
         if "transport" in self.fields:
             self.fields["transport"].help_text = STDIO_WORDS[settings.MCP_STDIO]

@@ -90,6 +90,8 @@ def test_an_agent_is_made_and_a_greedy_one_is_answered_in_words(admin_client, co
     assert "Nothing is fetched" in page(
         admin_client, address, {**good, "envelope_schema": '{"$ref": "https://example.com/s"}'}
     )
+    for unkept in ('{"minimum": NaN}', '{"minimum": 1e999}', '{"const": "\\u0000"}', "[" * 5_000):
+        assert "Enter a valid JSON" in page(admin_client, address, {**good, "envelope_schema": unkept})
     page(admin_client, address, good)
     agent = Agent.objects.get()
     assert (agent.tools, agent.envelope_schema) == (["calculator"], None)
@@ -154,6 +156,7 @@ def test_a_policys_rules_are_ticked_written_and_shown_again(admin_client, projec
     ("field", "value", "words"),
     [
         ("criteria", "[{", "Enter a valid JSON."),
+        ("criteria", '[{"path": 1e999}]', "Enter a valid JSON."),
         ("criteria", '{"path": "x"}', "criteria must be a list"),
         ("criteria", '[{"path": "os.system"}]', "There is no criterion “os.system”"),
         ("recovery", ["guess"], "guess is not one of the available choices"),

@@ -13,7 +13,20 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.mark.parametrize(
-    "body", ["{", "nonsense", '{"name": NaN}', '{"name": "a"} {}', b"\xff\xfe", '{"name": "\\ud800"}', "[" * 100_000]
+    "body",
+    [
+        "{",
+        "nonsense",
+        '{"name": NaN}',
+        '{"name": -Infinity}',
+        '{"name": 1e999}',
+        '{"name": [-1e999]}',
+        '{"name": ' + "1" * 5_000 + "}",
+        '{"name": "a"} {}',
+        b"\xff\xfe",
+        '{"name": "\\ud800"}',
+        "[" * 100_000,
+    ],
 )
 def test_a_body_that_is_not_json_is_400_and_says_so(api: Program, body: str | bytes):
     response = api.post("/connections", body)

@@ -241,6 +241,7 @@ def test_a_file_that_differs_makes_the_next_version(project: Project, two, ann: 
     ("body", "words"),
     [
         ("{", "not a JSON file"),
+        ('{"whystop_policies": 1e999}', "not a JSON file"),
         ("[]", "not a file of policies"),
         ('{"whystop_policies": 1, "policies": 3}', "must be lists"),
         ('{"whystop_policies": 1, "policies": [{"name": "x", "versions": []}]}', "needs a name and a list"),

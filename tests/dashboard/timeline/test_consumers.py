@@ -122,7 +122,7 @@ async def test_an_empty_page_can_be_paused_too(agent_of: AgentOf):
     assert page.rows == {}
 
 
-@pytest.mark.parametrize("text", ["nonsense", "[]", '{"tail": 3}', '{"other": "pause"}', "null"])
+@pytest.mark.parametrize("text", ["nonsense", "[]", "[" * 50_000, '{"tail": 3}', '{"other": "pause"}', "null"])
 async def test_what_no_page_of_ours_says_changes_nothing(queued: Turn, text: str):
     async with dialled("/ws/timeline/") as socket:
         await socket.receive_from()
