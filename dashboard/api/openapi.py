@@ -18,7 +18,7 @@ A turn can be watched in two ways that tell the same. `GET /api/v1/turns/{turn_i
 The socket `/ws/turns/{turn_id}/?format=json&after={seq}`, opened with the same token, sends frames
 `{type: record | draft | end, id?, data}` and takes actions: `{type: "control", ref?, …}` with the body of the control
 call, and `{type: "cancel", ref?}`; it answers `{type: "accepted", ref?, data: the turn}` or
-`{type: "refused", ref?, data: the problem}`.
+`{type: "refused", ref?, data: the problem}`. A frame has at most 2,000,000 characters.
 """
 MEANINGS: Mapping[str, str] = {
     "stop_reason": "Why the agent stopped.",

@@ -18,10 +18,10 @@ from django.core.exceptions import ValidationError
 from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpResponse, QueryDict
 from django.urls import resolve
-from pydantic_core import from_json
 
 from dashboard.accounts import answers, roles
 from dashboard.accounts.tickets import holder_of
+from dashboard.agents.strict_json import read_strictly
 from dashboard.api.problems import problem
 from dashboard.api.reading import MAX_BODY, TOO_LARGE
 from dashboard.api.streaming import key_of, seq_asked
@@ -67,7 +67,13 @@ class TurnSocket(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is un
         if text_data is None or len(text_data) > MAX_BODY:
             await self._refuse(None, problem(413, TOO_LARGE) if text_data else problem(400, NOT_AN_ACTION))
             return
-        asked = _object_of(text_data)
+        try:
+            asked = read_strictly(text_data)
+        except ValueError as error:
+            await self._refuse(None, problem(400, f"The frame is not JSON: {error}."))
+            return
+        if not isinstance(asked, dict):
+            asked = {}
         action, ref = asked.pop("type", None), asked.pop("ref", None)
         if action not in ACTIONS or not (ref is None or (isinstance(ref, str) and len(ref) <= MAX_REF)):
             await self._refuse(None, problem(400, f"{NOT_AN_ACTION} A ref is text of at most {MAX_REF} characters."))
@@ -143,12 +149,3 @@ class TurnSocket(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is un
         """Close codes of ours are 4000 and the status."""
         await self._refuse(None, answer)
         await self.close(code=4000 + answer.status_code)
-
-
-def _object_of(text: str) -> dict[str, Any]:
-    """Empty where it is no JSON object."""
-    try:
-        value = from_json(text, allow_inf_nan=False)
-    except ValueError:
-        return {}
-    return value if isinstance(value, dict) else {}

@@ -18,6 +18,7 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Enter = Callable[..., tuple[Scene, Hashable]]
 
 REFUSED = 4401
+MOST_SAID = 1_000  #: characters; a page has not more to say at once
 
 
 class Entrance:
@@ -67,7 +68,8 @@ class _Visit:
         while (message := await receive())["type"] != "websocket.disconnect":
             # What a page says is about what it shows, so that is to be known first.
             await self._viewer.level.wait()
-            scene = self._room.scene.heard(message.get("text") or "", self._viewer.shows)
+            said = message.get("text") or ""
+            scene = self._room.scene.heard(said, self._viewer.shows) if len(said) <= MOST_SAID else None
             if scene is not None:
                 self._room.leave(self._viewer)
                 self._room = self._joined(scene)

@@ -25,7 +25,9 @@ from dashboard.runtime.gathering import Gathering
 Application = Callable[..., Any]  #: ASGI, as our applications type it each in its own way
 
 _LOG = logging.getLogger(__name__)
-_HEARD = 2**16  #: bytes of one message that a page may say
+#: Bytes of one frame; twice what the API takes in a body, so that one too large is still answered in words.
+_FRAME = 4_000_000
+_FRAMES = 4  #: of one socket that are read before they are looked at
 _GRACE = 1  #: seconds a request under way has left when stopping; a stream would take for ever
 _WORKER_GRACE = 5.0  #: seconds
 #: New objects before the youngest are looked through, and so on: the default, 700, takes a tenth of a busy gateway.
@@ -104,7 +106,8 @@ def config_of(application: Application) -> uvicorn.Config:
         timeout_graceful_shutdown=_GRACE,
         # Compressing again for each viewer takes more than everything else of a push (docs/performance.md).
         ws_per_message_deflate=False,
-        ws_max_size=_HEARD,
+        ws_max_size=_FRAME,
+        ws_max_queue=_FRAMES,
     )
 
 

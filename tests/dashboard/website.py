@@ -15,12 +15,10 @@ TOKEN = "a-token-for-programs-that-watch"
 def website() -> Iterator[str]:
     """Its address while it serves."""
     from dashboard.asgi import application
+    from dashboard.runtime.serving import config_of
 
     with socket.create_server(("127.0.0.1", 0), backlog=512) as listener:
-        config = uvicorn.Config(
-            application, lifespan="off", log_config=None, access_log=False, timeout_graceful_shutdown=1
-        )
-        server = uvicorn.Server(config)
+        server = uvicorn.Server(config_of(application))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
         thread.start()
         until(lambda: server.started)

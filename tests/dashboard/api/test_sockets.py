@@ -12,6 +12,8 @@ from django.contrib.auth.models import Permission
 from django.utils import timezone
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import ClientConnection, connect
 
 from dashboard.accounts.models import ApiToken, User
 from dashboard.accounts.services import api_token_create, bootstrap_token_ensure
@@ -26,7 +28,7 @@ from tests.dashboard.api.conftest import Program
 from tests.dashboard.dialling import Dialled
 from tests.dashboard.driving import AgentOf, Play, drive
 from tests.dashboard.live.test_following import everything
-from tests.dashboard.website import TOKEN
+from tests.dashboard.website import TOKEN, website
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -192,6 +194,48 @@ async def test_bytes_and_frames_too_large_are_refused(held: Turn):
         assert (await socket.ask('"' + "x" * 2_000_001 + '"'))["data"]["status"] == 413
         assert (await socket.ask({"type": "cancel", "ref": "r" * 201}))["data"]["status"] == 400
         assert (await socket.ask({"type": "cancel"}))["type"] == "accepted"
+
+
+@pytest.mark.parametrize(
+    "text", ["nonsense", '{"type": "cancel", "x": NaN}', '{"type": "cancel", "x": 1e999}', "[" * 5_000]
+)
+async def test_a_frame_that_is_no_json_is_refused_as_such(held: Turn, text: str):
+    async with dialled(held.id, f"&after={held.last_seq}") as socket:
+        answer = await socket.ask(text)
+    assert (answer["type"], answer["data"]["status"]) == ("refused", 400)
+    assert answer["data"]["detail"].startswith("The frame is not JSON: ")
+
+
+@pytest.mark.parametrize(("size", "status"), [(1_900_000, None), (2_000_001, 413), (3_900_000, 413)])
+def test_over_a_real_port_a_large_frame_is_taken_and_a_larger_one_answered_in_words(
+    held: Turn, size: int, status: int | None
+):
+    asked = {"type": "control", "action": "change", "request": {"system_prompt": "x" * size}}
+    with website() as address, connected(address, held) as socket:
+        socket.send(json.dumps(asked))
+        large = answered(socket)
+        socket.send(json.dumps({"type": "control", "ref": "next", "action": "change", "max_tokens": 70}))
+        assert (answered(socket)["type"], large["type"]) == ("accepted", "refused" if status else "accepted")
+    assert large["data"].get("status") == status if status else "id" in large["data"]
+
+
+def test_over_a_real_port_a_frame_beyond_everything_closes_the_socket(held: Turn):
+    with website() as address, connected(address, held) as socket:
+        socket.send("x" * 4_000_001)
+        with pytest.raises(ConnectionClosed):
+            answered(socket)
+
+
+def connected(address: str, turn: Turn) -> ClientConnection:
+    path = f"/ws/turns/{turn.id}/?format=json&after={turn.last_seq}"
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    return connect(address.replace("http", "ws") + path, additional_headers=headers, proxy=None)
+
+
+def answered(socket: ClientConnection) -> dict[str, Any]:
+    while (answer := json.loads(socket.recv(timeout=60)))["type"] not in ("accepted", "refused"):
+        pass
+    return answer
 
 
 @pytest.mark.parametrize(
