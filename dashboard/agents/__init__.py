@@ -8,5 +8,5 @@ resolving          which policy's word counts, field by field; pure. `layering` 
 standing           which version counts since when, and where policies are attached; `versioning` writes it
 auditing           who changed what, kept by the database
 limit_fields       unit, range and meaning of each limit
-forms, admin       what a person fills in; `policy_forms` is the form of a policy
+forms, admin       what a person fills in; `policy_forms` is the form of a policy, of `policy_fields`
 """

@@ -26,6 +26,10 @@ class LimitField:
         kind = "a whole number" if self.whole else "a number"
         return f"{kind} of {self.unit} from {self.minimum:g} to {number_in_words(self.maximum)}"
 
+    @property
+    def span_in_words(self) -> str:
+        return f"{self.minimum:g} to {number_in_words(self.maximum)}{'' if self.whole else ', also in between'}"
+
 
 def number_in_words(number: float) -> str:
     """`1000000.0` → `1,000,000`; a fraction keeps its decimals."""

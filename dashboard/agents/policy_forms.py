@@ -1,6 +1,5 @@
 """The admin's form of a policy: every limit, rule and criterion a field of its own, every fault in words beside it."""
 
-import json
 from datetime import datetime
 from typing import Any
 
@@ -8,17 +7,26 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.utils import timezone
 
-from agentcore.error_policy import PRESETS, ErrorHandlingDecision
-from agentcore.policy import EnvelopeRules, OnTruncation, RecoveryPath
+from agentcore.error_policy import PRESETS
+from agentcore.policy import EnvelopeRules, OnTruncation
 from agentcore.reasons import NormalizedStopReason
 from dashboard.agents import policy_validation
 from dashboard.agents.auditing import MAX_WHY
-from dashboard.agents.criteria import criteria_clean
-from dashboard.agents.evidence import evidence_fault
+from dashboard.agents.evidence import evidence_fault, evidence_waits
 from dashboard.agents.forms import belong_to_default_project
-from dashboard.agents.limit_fields import LIMIT_FIELDS, RETENTION_FIELDS, default_in_words, spec_key_of
+from dashboard.agents.limit_fields import LIMIT_FIELDS, RETENTION_FIELDS
 from dashboard.agents.models import Policy, PolicyVersion
 from dashboard.agents.policies import envelope_rules_of
+from dashboard.agents.policy_fields import (
+    NONE,
+    NOT_SAID,
+    RECOVERY_WORDS,
+    CriteriaField,
+    handling_field,
+    keyed,
+    limit_field,
+    unkeyed,
+)
 from dashboard.agents.policy_validation import HANDLING_KEYS, MAX_RETRIES, PRESETS_THAT_NEVER_RETRY, RECOVERIES, listed
 from dashboard.agents.reach import TOTALS, totals_too_small, unsaved
 from dashboard.agents.services import policy_said
@@ -26,56 +34,6 @@ from dashboard.agents.starting import asked_version, start_of
 from dashboard.agents.strict_json import StrictDecoder
 from dashboard.agents.versioning import start_clean
 from dashboard.backtests.models import Backtest
-
-NONE = "none"  #: what is written where a limit shall have no number
-NOT_SAID = ("", "not said here: an attached policy's word, else the default")
-
-
-def limit_field(name: str) -> forms.Field:
-    """A number of a policy to fill in; its help names unit, default, range, and the spec's key where it has one."""
-    limit, key = LIMIT_FIELDS.get(name) or RETENTION_FIELDS[name], spec_key_of(name)
-    also = f" In the spec: {key}." if key else ""
-    none = f" “{NONE}”: {limit.unset}, whatever is said elsewhere." if limit.unset else ""
-    return forms.CharField(
-        required=False,
-        label=limit.label,
-        help_text=f"{limit.meaning} {limit.range_in_words.capitalize()}. Empty: {default_in_words(name)}.{none}{also}",
-        widget=forms.TextInput(attrs={"inputmode": "numeric" if limit.whole else "decimal"}),
-    )
-
-
-def handling_field(key: str) -> forms.ChoiceField:
-    decisions = [(decision.value, decision.value) for decision in ErrorHandlingDecision]
-    return forms.ChoiceField(
-        required=False,
-        label=key.removesuffix("_error").replace("_", " ").capitalize() + " error",
-        choices=[("", "as the preset says, else not said here"), *decisions],
-    )
-
-
-class CriteriaField(forms.JSONField):
-    """A list of criteria as JSON; each is built once, so that a wrong one is answered here, in words."""
-
-    widget = forms.Textarea(attrs={"rows": 8, "spellcheck": "false", "class": "vLargeTextField mono"})
-
-    def bound_data(self, data: Any, initial: Any) -> Any:  # noqa: ARG002 - Django's signature
-        """What a person wrote stays as it was written."""
-        return data
-
-    def prepare_value(self, value: Any) -> Any:
-        return json.dumps(value, indent=2, ensure_ascii=False) if isinstance(value, list) and value else value or ""
-
-    def clean(self, value: Any) -> list[dict[str, Any]]:
-        return criteria_clean(super().clean(value) or [])
-
-
-#: What each recovery does, beside its word.
-RECOVERY_WORDS = {
-    RecoveryPath.MARKDOWN_FENCE: "JSON in a fenced block",
-    RecoveryPath.BRACE_WALKER: "the first whole object in prose",
-    RecoveryPath.JSONREPAIR: "mends what is broken, never an answer that was cut",
-}
-
 
 #: Fields about the version, not of what it says.
 ABOUT = ("name", "why", "counts", "starts_at", "backtest")
@@ -90,6 +48,7 @@ class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]
     """
 
     asked: int | None = None  #: the version that the page's address asks it to start from
+    ran: Backtest | None = None  #: the backtest that came with it, once it is cleaned
 
     max_continuations = limit_field("max_continuations")
     max_total_completion_tokens = limit_field("max_total_completion_tokens")
@@ -108,6 +67,7 @@ class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]
     )
     max_retries = forms.IntegerField(
         required=False,
+        label=keyed("Retries", "max_retries"),
         min_value=0,
         max_value=MAX_RETRIES,
         help_text=f"Consecutive failures at which a retry stops: 0 to {MAX_RETRIES}. Empty: as the preset says "
@@ -197,8 +157,23 @@ class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]
         self._fits(cleaned)
         if cleaned.get("counts") == "later":
             self._starts_ahead(cleaned.get("starts_at"))
-        self._counts_still()
+        if cleaned.get("counts") != "draft":
+            self._counts_still()
+        self.ran = cleaned.get("backtest")
+        if self.ran and not self.errors:
+            self._waits_for(self.ran)
         return cleaned
+
+    def _waits_for(self, backtest: Backtest) -> None:
+        """A version carries for good what it was saved with, so it waits for a backtest that speaks for it."""
+        said = policy_said(**self.said())
+        if evidence_waits(backtest, said, self.instance):
+            far = evidence_fault(backtest, said, self.instance)
+            self.add_error(
+                "backtest",
+                f"The backtest of these words {far}. Save when it is done, so that the version carries it; "
+                "or cancel it, and save without.",
+            )
 
     def _counts_still(self) -> None:
         """Refuses, once, what was written before another version began to count: it would be undone unawares."""
@@ -238,7 +213,7 @@ class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]
         return [f"{self._called(name)}{words}" for name, errors in wrong.items() for words in errors]
 
     def _called(self, name: str) -> str:
-        return f"{self[name].label}: " if name in self.fields else ""
+        return f"{unkeyed(str(self[name].label))}: " if name in self.fields else ""
 
     @property
     def attached(self) -> Backtest | None:

@@ -9,7 +9,7 @@ from django.db import IntegrityError, models, transaction
 from dashboard.agents import policy_validation
 from dashboard.agents.auditing import reason
 from dashboard.agents.criteria import criteria_clean
-from dashboard.agents.evidence import evidence_fault
+from dashboard.agents.evidence import evidence_fault, evidence_waits
 from dashboard.agents.models import Agent, Connection, Policy, PolicyActivation, PolicyVersion, Project
 from dashboard.agents.selectors import start_now
 
@@ -132,7 +132,8 @@ def policy_create(
     )
     policy, latest = _policy_locked(project, name)
     if backtest is not None and (fault := evidence_fault(backtest, said, policy)):
-        raise ValidationError({"backtest": f"The backtest {fault}; run it again, or save without one."})
+        more = "wait for it" if evidence_waits(backtest, said, policy) else "run it again"
+        raise ValidationError({"backtest": f"The backtest {fault}; {more}, or save without one."})
     about = {"created_by": created_by, "why": reason(why)}
     version = PolicyVersion.objects.create(policy=policy, version=latest + 1, backtest=backtest, **about, **said)
     if activate:

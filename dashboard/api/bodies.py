@@ -70,7 +70,9 @@ class NewPolicy(PolicyDraft):
         default=None, description="Whether it counts at once; false: it is a draft. Left out: true."
     )
     backtest: Id | None = Field(
-        default=None, description="A backtest that tried these very words; the version carries it for good."
+        default=None,
+        description="A backtest that is done and tried these very words in the policy's place, or alone where this is "
+        "its first version; the version carries it for good.",
     )
 
 

@@ -14,7 +14,7 @@ from dashboard.agents.limit_fields import LIMIT_FIELDS
 from dashboard.agents.models import Policy, Project
 from dashboard.agents.policies import POLICY_FIELDS
 from dashboard.agents.selectors import policy_get, policy_list, policy_version_standing, policy_versions_active
-from dashboard.backtests.selectors import turns_where, words_of_turns
+from dashboard.backtests.selectors import Where, turns_where, words_of_turns
 from dashboard.backtests.services import MOST_TOKENS
 from dashboard.backtests.sweep_map import CONTINUATIONS
 from dashboard.turns.filters import TimelineFilters
@@ -95,10 +95,10 @@ class OverForm(forms.Form):
     def __init__(self, project: Project, policy: Policy | None, data: Mapping[str, Any] | None = None) -> None:
         super().__init__(data)
         known = words_of_turns(project=project)
-        self.own = turns_where(policy=policy) if policy else {}
-        named = ", ".join(word for words in self.own.values() for word in words)
+        where = turns_where(policy=policy) if policy else Where({})
+        self.own = where.filter
         self.initial = {"agent": ITS_OWN}
-        own = [(ITS_OWN, f"where it counts: {named}")] if named else []
+        own = [(ITS_OWN, f"where it counts: {where.words}")] if where.filter else []
         self._offer("agent", [*own, (ANY, "any agent"), *_same(known["agent"])])
         self._offer("provider", [(ANY, "any provider"), *_same(known["provider"])])
         self._offer("model", [(ANY, "any model"), *_same(known["model"])])

@@ -1,14 +1,16 @@
 """Reads of backtests."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
 from django.db.models import QuerySet
 
-from dashboard.agents.models import Policy, PolicyAttachment, Project
+from dashboard.agents.models import Agent, Policy, PolicyAttachment, Project
 from dashboard.agents.selectors import agents_under
 from dashboard.backtests.models import Backtest
+from dashboard.turns.filters import MAX_VALUES
 from dashboard.turns.models import Cohort, Turn
 
 #: What no sentence about a backtest asks for, and may be large.
@@ -59,15 +61,46 @@ def words_of_turns(*, project: Project) -> dict[str, list[str]]:
     }
 
 
-def turns_where(*, policy: Policy) -> dict[str, list[str]]:
-    """The filter for the turns a policy counts for; empty where that takes more than one, or it counts nowhere."""
+@dataclass(frozen=True, slots=True)
+class Where:
+    """The turns a policy counts for. `filter`: of the timeline; empty where one filter does not find them, or it counts
+    nowhere. `words`: where that is."""
+
+    filter: dict[str, list[str]]
+    words: str = ""
+
+
+def turns_where(*, policy: Policy) -> Where:
+    """What the agents, models or providers that a policy counts for are found by."""
     agents = [agent.name for agent in agents_under(policy=policy)]
-    places = list(PolicyAttachment.objects.filter(policy=policy))
-    kinds = {"agent": agents, "model": [p.model for p in places if p.model]}
-    kinds["provider"] = [place.provider for place in places if place.provider]
-    found = {name: sorted(set(words)) for name, words in kinds.items() if words}
-    everywhere = any(not place.model and not place.provider for place in places)
-    return found if len(found) == 1 and not everywhere else {}
+    places = list(PolicyAttachment.objects.filter(policy=policy).select_related("connection"))
+    at_models = [place for place in places if place.connection is not None]
+    providers = [place.provider for place in places if place.provider]
+    found = [
+        *([Where({"agent": sorted(agents)}, _listed(agents))] if agents else []),
+        *([Where(_at_models(at_models), _listed(place.place for place in at_models))] if at_models else []),
+        *([Where({"provider": sorted(providers)}, _listed(providers))] if providers else []),
+    ]
+    everywhere = len(places) > len(at_models) + len(providers)
+    if len(found) != 1 or everywhere or any(len(words) > MAX_VALUES for words in found[0].filter.values()):
+        return Where({})
+    return found[0]
+
+
+def _at_models(places: Sequence[PolicyAttachment]) -> dict[str, list[str]]:
+    """A model of a connection: asked by an agent there, or through the gateway as `connection/model`. Empty where the
+    filter would find other models of these connections too."""
+    pairs = {(place.connection, place.model) for place in places if place.connection is not None}
+    connections, models = {connection for connection, _ in pairs}, {model for _, model in pairs}
+    if len(pairs) < len(connections) * len(models):
+        return {}
+    asked = [f"{connection.name}/{model}" for connection, model in pairs]
+    there = Agent.objects.filter(connection__in=connections).values_list("name", flat=True)
+    return {"agent": sorted({*there, *asked}), "model": sorted(models)}
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(set(names)))
 
 
 def turns_asked(turn_ids: Iterable[UUID]) -> dict[UUID, str]:

@@ -242,9 +242,9 @@ def test_a_limit_is_found_tried_kept_and_rolled_back(whystop: Whystop, essay: st
     enough = whystop.limits_estimate(agent=essay)
     assert enough["turns"] == 1
     words = {"limits": {"max_continuations": 1}}
-    found = whystop.backtest(words, seconds=60, agent=essay)
-    assert (found["status"], found["total"], found["flipped"]) == ("done", 1, 1)
     whystop.policy_version("curt", limits={"max_continuations": 5})
+    found = whystop.backtest(words, stands_for="curt", seconds=60, agent=essay)
+    assert (found["status"], found["total"], found["flipped"]) == ("done", 1, 1)
     draft = whystop.policy_version("curt", activate=False, backtest=found["id"], **words)
     whystop.activate("curt", draft["version"], why="as tried")
     whystop.activate("curt", 1, why="back")

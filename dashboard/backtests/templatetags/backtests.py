@@ -53,9 +53,14 @@ def said(backtest: Backtest) -> str:
 def backtest_of_form(context: Context) -> dict[str, Any]:
     """The panel in the admin's form of a policy; with what ran before, where the form comes back to be corrected."""
     form, policy = context["adminform"].form, context.get("original")
-    chosen = form.cleaned_data.get("backtest") if form.is_bound and hasattr(form, "cleaned_data") else None
     over = OverForm(project_default(), policy, form.data if form.is_bound else None)
-    return {"policy": policy, "over": over, "shown": shown_of(chosen) if chosen else None, "perms": context["perms"]}
+    return {
+        "policy": policy,
+        "over": over,
+        "faults": form.errors.get("backtest", ()),
+        "shown": shown_of(form.ran) if form.ran else None,
+        "perms": context["perms"],
+    }
 
 
 def _signed(value: float, said: str) -> str:

@@ -8,7 +8,7 @@ from django.test import Client
 from django.urls import reverse
 
 from dashboard.agents import services
-from dashboard.agents.limit_fields import LIMIT_FIELDS
+from dashboard.agents.limit_fields import LIMIT_FIELDS, RETENTION_FIELDS, default_in_words
 from dashboard.agents.models import Agent, Connection, PolicyVersion
 from dashboard.agents.policies import POLICY_FIELDS
 from dashboard.agents.policy_forms import PolicyForm, said_by
@@ -107,7 +107,12 @@ def test_saving_a_policy_adds_a_version_and_leaves_the_old_one(admin_client, pro
     address = reverse("admin:agents_policy_change", args=[version.policy_id])
     form = page(admin_client, address)
     assert 'name="max_continuations" value="9"' in form
-    assert "A whole number of continuations from 0 to 1,000. Empty: 3. In the spec: continuation_max_attempts." in form
+    told = " ".join(re.sub(r"<[^>]+>", " ", form).split())
+    for name, limit in {**LIMIT_FIELDS, **RETENTION_FIELDS}.items():
+        terms = f"Unit {limit.unit} Range {limit.span_in_words} Default {default_in_words(name)}"
+        assert f"{limit.label} {name}" in told
+        assert terms in told
+    assert "Range 0 to 1,000 Default 3 In the spec continuation_max_attempts How often a truncated answer" in told
 
     data = {**POLICY, "max_continuations": "9", "max_seconds": "1.5"}
     assert "version 2 of “wide”" in page(admin_client, address, data)

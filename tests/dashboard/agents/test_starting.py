@@ -15,6 +15,7 @@ from dashboard.agents.selectors import policy_version_active
 from dashboard.agents.services import policy_create
 from dashboard.agents.starting import asked_version, start_of
 from dashboard.agents.versioning import version_activate
+from dashboard.backtests import working
 from dashboard.backtests.services import backtest_create
 
 pytestmark = pytest.mark.django_db
@@ -100,8 +101,10 @@ def test_what_began_to_count_while_a_form_was_open_is_not_undone_unawares(
     assert "While this form was open, v2 began to count; v1 did when it was opened." in html
     assert (active(wide), PolicyVersion.objects.count(), PolicyActivation.objects.count()) == (2, 2, 2)
     assert 'name="counted" value="2"' in html
+    draft = saved(admin_client, wide, {**sent, "max_steps": "8", "counts": "draft"})
+    assert (draft[0][:17], active(wide)) == ("This is version 3", 2), "a draft replaces nothing"
     saved(admin_client, wide, {**sent, **change, "counted": "2"})
-    assert active(wide) == (3 if change else 1)
+    assert active(wide) == (4 if change else 1)
 
 
 def test_a_moment_that_has_passed_is_answered_at_its_field(admin_client: Client, wide: Policy):
@@ -118,9 +121,10 @@ def test_a_draft_that_was_tried_counts_as_a_version_that_carries_it(
     backtest = backtest_create(
         project=wide.project, policy={"limits": {"max_continuations": 5}}, filter={}, stands_for=wide
     )
+    working.run(backtest.pk)
     _, sent = opened(admin_client, wide)
     (told,) = saved(admin_client, wide, {**sent, "counts": "now", "backtest": str(backtest.pk)})
-    assert told.startswith("This is version 3 of “wide”, with a backtest that has not begun")
+    assert told.startswith("This is version 3 of “wide”, with a backtest over 0 turns: it found none")
     assert told.endswith(". It counts from now on.")
     assert (active(wide), PolicyVersion.objects.get(version=3).backtest) == (3, backtest)
 

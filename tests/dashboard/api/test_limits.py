@@ -32,13 +32,16 @@ def test_a_filter_that_is_none_is_refused_by_its_name(api: Program):
 
 def test_a_version_carries_the_backtest_of_its_own_words_and_of_no_others(api: Program):
     backtest = api.post("/backtests", {"policy": LIMITS}).json()["id"]
+    early = api.problem("/policies", {"name": "curt", **LIMITS, "backtest": backtest})
+    assert "has not begun; wait for it" in early["backtest"]
+    working.run(Backtest.objects.get().id)
     made = api.post("/policies", {"name": "curt", **LIMITS, "activate": False, "backtest": backtest, "why": "tried"})
     assert (made.status_code, made.json()["backtest"]) == (201, backtest)
     other = {"name": "curt", "limits": {"max_continuations": 2}, "backtest": backtest}
     assert "tried other words" in api.problem("/policies", other)["backtest"]
     gone = {"name": "curt", **LIMITS, "backtest": "01a1fbc5-27eb-74dc-9e07-332dcdb1f422"}
     assert "There is no backtest" in api.problem("/policies", gone)["backtest"]
-    working.run(Backtest.objects.get().id)
+    assert "alone, not in the place of “curt”" in api.problem("/policies", gone | {"backtest": backtest})["backtest"]
     assert api.get("/policies/curt").json()["backtest"] == backtest
 
 

@@ -73,12 +73,12 @@ def test_a_turns_own_override_and_other_levels_stand_beside_the_draft(admin_clie
 def test_what_is_saved_with_the_very_same_words_carries_it(admin_client: Client, wide: Policy):
     panel(admin_client, wide)
     backtest = Backtest.objects.get()
+    working.run(backtest.pk)
     address = reverse("admin:agents_policy_change", args=[wide.pk])
     page = admin_client.post(address, {**SAID, **SAVED, "backtest": str(backtest.pk)}, follow=True)
     kept = PolicyVersion.objects.get(version=2)
     assert kept.backtest == backtest
-    assert "version 2 of “wide”, with a backtest that has not begun" in unescape(page.content.decode())
-    working.run(backtest.pk)
+    assert "version 2 of “wide”, with a backtest over 0 turns: it found none" in unescape(page.content.decode())
     for told in (f"/policies/{wide.pk}", f"/policies/{wide.pk}/diff"):
         html = unescape(admin_client.get(told).content.decode())
         assert f'Saved with <a href="/backtests/{backtest.pk}">a backtest' in html
@@ -106,6 +106,7 @@ def test_other_words_carry_nothing_and_it_is_said(admin_client: Client, wide: Po
         ({"status": "cancelled", "done": 7, "total": 700}, "was cancelled after 7 of 700 turns"),
         ({"status": "failed", "done": 0, "total": 700}, "failed after 0 of 700 turns"),
         ({"stands_for": "other"}, "tried them in the place of another policy, “other”"),
+        ({"stands_for": None}, "tried them alone, not in the place of “wide”"),
     ],
 )
 def test_what_does_not_speak_for_the_words_is_not_attached_and_it_is_said(
@@ -113,7 +114,7 @@ def test_what_does_not_speak_for_the_words_is_not_attached_and_it_is_said(
 ):
     panel(admin_client, wide)
     backtest = Backtest.objects.get()
-    if "stands_for" in changes:
+    if changes.get("stands_for"):
         changes = {"stands_for": policy_create(project=project_default(), name="other").policy}
     Backtest.objects.update(**changes)
     address = reverse("admin:agents_policy_change", args=[wide.pk])
@@ -132,8 +133,38 @@ def test_a_policy_that_is_new_carries_no_backtest_of_another(wide: Policy):
         policy_create(project=project_default(), name="new", backtest=backtest, **LIMITS)
     assert not Policy.objects.filter(name="new").exists()
     alone = backtest_create(project=project_default(), policy=LIMITS, filter={}, max_tokens=900)
+    working.run(alone.pk)
+    alone.refresh_from_db()
     made = policy_create(project=project_default(), name="new", backtest=alone, **LIMITS)
-    assert in_words(made.backtest).endswith("has not begun, with a max_tokens of 900")
+    assert in_words(made.backtest).endswith("over 0 turns, with a max_tokens of 900: it found none")
+    with pytest.raises(ValidationError, match="tried them alone, not in the place of “new”; run it again"):
+        policy_create(project=project_default(), name="new", backtest=alone, **LIMITS)
+
+
+@pytest.mark.parametrize(
+    ("far", "words"),
+    [
+        ({"status": "queued"}, "has not begun"),
+        ({"status": "running", "done": 7, "total": 700}, "is still running, after 7 of 700 turns"),
+    ],
+)
+def test_a_version_waits_for_the_backtest_of_its_words(
+    admin_client: Client, wide: Policy, far: dict[str, object], words: str
+):
+    panel(admin_client, wide)
+    Backtest.objects.update(**far)
+    backtest = Backtest.objects.get()
+    address = reverse("admin:agents_policy_change", args=[wide.pk])
+    saved = {**SAID, **SAVED, "backtest": str(backtest.pk)}
+    html = unescape(admin_client.post(address, saved).content.decode())
+    assert f"The backtest of these words {words}. Save when it is done" in html
+    assert f'name="backtest" value="{backtest.pk}"' in html
+    with pytest.raises(ValidationError, match=f"The backtest {words}; wait for it, or save without one"):
+        policy_create(project=project_default(), name="wide", backtest=backtest, **LIMITS)
+    assert wide.versions.count() == 1
+    assert "without a backtest: the one that ran tried other words" in unescape(
+        admin_client.post(address, {**saved, "max_continuations": "2"}, follow=True).content.decode()
+    )
 
 
 def test_a_form_that_comes_back_to_be_corrected_keeps_what_ran(admin_client: Client, wide: Policy):

@@ -1,0 +1,81 @@
+"""The fields of a policy's form: each number with its key, unit, range and default beside it."""
+
+import json
+from typing import Any
+
+from django import forms
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from agentcore.error_policy import ErrorHandlingDecision
+from agentcore.policy import RecoveryPath
+from dashboard.agents.criteria import criteria_clean
+from dashboard.agents.limit_fields import LIMIT_FIELDS, RETENTION_FIELDS, default_in_words, spec_key_of
+
+NONE = "none"  #: what is written where a limit shall have no number
+NOT_SAID = ("", "not said here: an attached policy's word, else the default")
+
+#: What each recovery does, beside its word.
+RECOVERY_WORDS = {
+    RecoveryPath.MARKDOWN_FENCE: "JSON in a fenced block",
+    RecoveryPath.BRACE_WALKER: "the first whole object in prose",
+    RecoveryPath.JSONREPAIR: "mends what is broken, never an answer that was cut",
+}
+
+
+def limit_field(name: str) -> forms.Field:
+    """A number of a policy to fill in, with its key, unit, range and default; the spec's key where it has one."""
+    limit, key = LIMIT_FIELDS.get(name) or RETENTION_FIELDS[name], spec_key_of(name)
+    none = f" Write “{NONE}” for {limit.unset}, whatever is said elsewhere." if limit.unset else ""
+    terms = {
+        "Unit": limit.unit,
+        "Range": limit.span_in_words,
+        "Default": default_in_words(name),
+        **({"In the spec": key} if key else {}),
+    }
+    return forms.CharField(
+        required=False,
+        label=keyed(limit.label, name),
+        help_text=format_html("{}{}{}", _terms(terms), limit.meaning, none),
+        widget=forms.TextInput(attrs={"inputmode": "numeric" if limit.whole else "decimal"}),
+    )
+
+
+def handling_field(key: str) -> forms.ChoiceField:
+    decisions = [(decision.value, decision.value) for decision in ErrorHandlingDecision]
+    return forms.ChoiceField(
+        required=False,
+        label=keyed(key.removesuffix("_error").replace("_", " ").capitalize() + " error", key),
+        choices=[("", "as the preset says, else not said here"), *decisions],
+    )
+
+
+def keyed(label: str, key: str) -> SafeString:
+    """A label with the key that programs and files know the field by."""
+    return format_html('{} <code class="key">{}</code>', label, key)
+
+
+def unkeyed(label: str) -> str:
+    """The same without the key."""
+    return label.partition(" <code")[0]
+
+
+def _terms(terms: dict[str, str]) -> SafeString:
+    each = [format_html("<span>{} <b>{}</b></span> ", name, words) for name, words in terms.items()]
+    return format_html('<span class="terms">{}</span>', SafeString("".join(each)))
+
+
+class CriteriaField(forms.JSONField):
+    """A list of criteria as JSON; each is built once, so that a wrong one is answered here, in words."""
+
+    widget = forms.Textarea(attrs={"rows": 8, "spellcheck": "false", "class": "vLargeTextField mono"})
+
+    def bound_data(self, data: Any, initial: Any) -> Any:  # noqa: ARG002 - Django's signature
+        """What a person wrote stays as it was written."""
+        return data
+
+    def prepare_value(self, value: Any) -> Any:
+        return json.dumps(value, indent=2, ensure_ascii=False) if isinstance(value, list) and value else value or ""
+
+    def clean(self, value: Any) -> list[dict[str, Any]]:
+        return criteria_clean(super().clean(value) or [])
