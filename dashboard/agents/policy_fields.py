@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from django import forms
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from agentcore.error_policy import ErrorHandlingDecision
@@ -36,6 +36,7 @@ def limit_field(name: str) -> forms.Field:
     return forms.CharField(
         required=False,
         label=keyed(limit.label, name),
+        label_suffix="",
         help_text=format_html("{}{}{}", _terms(terms), limit.meaning, none),
         widget=forms.TextInput(attrs={"inputmode": "numeric" if limit.whole else "decimal"}),
     )
@@ -46,13 +47,15 @@ def handling_field(key: str) -> forms.ChoiceField:
     return forms.ChoiceField(
         required=False,
         label=keyed(key.removesuffix("_error").replace("_", " ").capitalize() + " error", key),
+        label_suffix="",
         choices=[("", "as the preset says, else not said here"), *decisions],
     )
 
 
 def keyed(label: str, key: str) -> SafeString:
     """A label with the key that programs and files know the field by."""
-    return format_html('{} <code class="key">{}</code>', label, key)
+    breaking = format_html_join(SafeString("_<wbr>"), "{}", ((part,) for part in key.split("_")))
+    return format_html('{} <code class="key">{}</code>', label, breaking)
 
 
 def unkeyed(label: str) -> str:
@@ -61,8 +64,8 @@ def unkeyed(label: str) -> str:
 
 
 def _terms(terms: dict[str, str]) -> SafeString:
-    each = [format_html("<span>{} <b>{}</b></span> ", name, words) for name, words in terms.items()]
-    return format_html('<span class="terms">{}</span>', SafeString("".join(each)))
+    each = format_html_join(" ", "<span>{} <b>{}</b></span>", terms.items())
+    return format_html('<span class="terms">{}</span> ', each)
 
 
 class CriteriaField(forms.JSONField):

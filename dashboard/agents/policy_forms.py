@@ -68,6 +68,7 @@ class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]
     max_retries = forms.IntegerField(
         required=False,
         label=keyed("Retries", "max_retries"),
+        label_suffix="",
         min_value=0,
         max_value=MAX_RETRIES,
         help_text=f"Consecutive failures at which a retry stops: 0 to {MAX_RETRIES}. Empty: as the preset says "
