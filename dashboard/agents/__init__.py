@@ -5,6 +5,7 @@ validation         what a connection and an agent may say, in words; `policy_val
 policies           from a stored policy and overrides to the core's `Policy`, with what the core does not have:
                    `schemas` (JSON Schema), `repairing` (JSON repair), `criteria` (classes of one's own)
 resolving          which policy's word counts, field by field; pure. `layering` asks it for an agent's next turn
+watching           what a call runs under that is only watched; pure
 standing           which version counts since when, and where policies are attached; `versioning` writes it
 auditing           who changed what, kept by the database
 limit_fields       unit, range and meaning of each limit

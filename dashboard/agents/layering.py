@@ -14,6 +14,8 @@ from dashboard.agents.policies import POLICY_FIELDS, draft_policy, overridden
 from dashboard.agents.resolving import KEEP_RAW_DAYS, Layer, Level, Resolved, resolve
 from dashboard.agents.selectors import policy_versions_active
 
+NO_POLICY = (Level.WATCHED, Level.TURN)  #: what is said there is no version's word
+
 
 @dataclass(frozen=True, slots=True)
 class Standing:
@@ -68,9 +70,10 @@ def tried(
     """What a turn would have run under with the draft where a version of its policy stood; all other words stay.
 
     `stored`: the turn's sources; `versions`: by id, those it names. In a turn that ran under another policy, or of
-    which nobody knows, the draft stands at the agent's level.
+    which nobody knows, the draft stands at the agent's level. One that was only watched had these words too; they did
+    not act on it.
     """
-    kept = [layer for layer in (stored or {}).get("layers", ()) if layer["level"] != Level.TURN]
+    kept = [layer for layer in (stored or {}).get("layers", ()) if layer["level"] not in NO_POLICY]
     stood = [Level(layer["level"]) for layer in kept if layer["policy"] == draft.policy] or [Level.AGENT]
     layers = [replace(draft, level=level) for level in stood] + [
         layer_of(versions[layer["version_id"]], Level(layer["level"]), layer["of"])

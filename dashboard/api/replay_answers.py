@@ -76,6 +76,8 @@ class Backtest(BaseModel):
     unpriced: int = Field(description="Decided turns whose price is not known.")
     flipped_turns: list[UUID] = Field(description="The first thousand.")
     flips: Objects = Field(description="`{turn, ended, ends, how, tokens, calls}` of each of them.")
-    groups: Objects = Field(description="The same counts by `provider` and `model`.")
+    groups: Objects = Field(
+        description="The same counts by `provider` and `model`; `watched`: of all, the turns that were only watched."
+    )
     max_tokens: int | None
     stands_for: str | None = Field(description="The policy whose place the draft took; null: it stood alone.")

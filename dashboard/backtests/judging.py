@@ -8,10 +8,12 @@ from django.core.exceptions import ValidationError
 from agentcore.machine.snapshot import Snapshot, Spent
 from agentcore.policy import Policy
 from agentcore.replay import Recording, what_if
+from agentcore.replay.past import Past
 from dashboard.agents.criteria import criteria_faults
 from dashboard.agents.layering import tried, versions_named
 from dashboard.agents.policies import draft_policy
 from dashboard.agents.resolving import Layer, Level
+from dashboard.agents.watching import by_itself, was_watched
 from dashboard.backtests.models import Backtest
 from dashboard.backtests.reading import Told
 from dashboard.backtests.tallies import Judged
@@ -83,39 +85,62 @@ class Stands:
 
 def judge(told: Told, recording: Recording | None, draft: Draft) -> Judged:
     """Try the draft on one turn. A history that this core cannot read or judge decides nothing."""
-    if recording is None or not draft.sound or not recording.records:
+    if recording is None or not recording.records:
         return UNDECIDABLE
-    policy = draft.for_turn(told, recording.policy)
+    watched = was_watched(recording.policy)
+    policy = draft.for_turn(told, recording.policy) if draft.sound else None
     found = None if policy is None else imagined(recording, policy)
-    return UNDECIDABLE if found is None or found.final is None else _decided(told, recording, found.final)
+    if found is None or found.final is None:
+        return replace(UNDECIDABLE, watched=watched)
+    return _decided(told, recording, found.final, watched)
 
 
 def imagined(recording: Recording, policy: Policy, *, trace: bool = False) -> Recording | None:
     """The turn under another policy, as `what_if`; None where its recording does not tell, or a criterion of the policy
-    cannot be asked. No I/O: whatever the core raises, this one history is to blame."""
-    if criteria_faults(policy):
+    cannot be asked. No I/O: whatever the core raises, this one history is to blame.
+
+    Of a watched turn the recording is what its provider said and no more: where that was cut, nobody knows what the
+    policy would have made of it. Of a call for several answers only the first is known.
+    """
+    if criteria_faults(policy) or _several(recording):
         return None
     try:
-        found = what_if(recording, policy, trace=trace)
+        found = what_if(by_itself(recording) if was_watched(recording.policy) else recording, policy, trace=trace)
     except Exception as error:
         log.info("history_undecidable", error=f"{type(error).__name__}: {error}")
         return None
     return None if found.undecidable else found
 
 
-def _decided(told: Told, recording: Recording, final: Snapshot) -> Judged:
+def _several(recording: Recording) -> bool:
+    """Whether the call asked for several answers at once."""
+    setup = getattr(recording.records[0].event, "setup", None) if recording.records else None
+    asked = setup.extra.get("n") if setup is not None else None
+    return isinstance(asked, int) and asked > 1
+
+
+def _decided(told: Told, recording: Recording, final: Snapshot, watched: bool) -> Judged:
     tokens, calls = final.spent.output_tokens - told.output_tokens, final.spent.attempts - told.attempts
     ends = ("running", "") if final.end is None else (final.end.status.value, final.end.terminal_reason)
-    same = ends == (told.status, told.terminal_reason)
+    same = ends[0] == told.status and (_as_heard(recording, final) if watched else ends[1] == told.terminal_reason)
     return Judged(
         "same" if same else "flipped",
         "" if same else _how(calls, tokens),
+        (told.model_stop_reason if watched else told.terminal_reason) or "",
         ends[1] or ends[0],
         tokens,
         calls,
         final.at - recording.records[-1].event.at,
         _dollars(told, final.spent, recording.base_snapshot.spent),
+        watched,
     )
+
+
+def _as_heard(recording: Recording, final: Snapshot) -> bool:
+    """Whether a watched turn's caller would have been told the same. By which of our reasons it ended says nothing:
+    no policy of ours ended it. An answer that came whole is the same in however many calls."""
+    heard = Past.of(recording).after[-1][1]
+    return final.output_text == heard.output_text
 
 
 def _how(calls: int, tokens: int) -> str:

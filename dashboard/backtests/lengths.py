@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from django.db.models import F
+from django.db.models import Exists, F, OuterRef
 
 from agentcore.reasons import NormalizedStopReason
 from dashboard.agents.models import Project
 from dashboard.backtests.survival import Curve, Length, estimate
+from dashboard.gateway.models import GatewayCall
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.models import UNFINISHED
 from dashboard.turns.selectors import turns_matching
@@ -63,7 +64,8 @@ def _percent(share: float) -> str:
 
 
 def estimate_of(*, project: Project, filters: TimelineFilters) -> Estimate:
-    """Of the turns that gave one answer, in one call or continued; a turn with tools gives several and is left out."""
+    """Of the turns that gave one answer, in one call or continued; a turn with tools, or one call for several, gives
+    several and is left out. A call that was only watched counts: how long an answer is depends on no policy."""
     lengths = list(_lengths(project, filters))
     return Estimate(estimate(lengths), len(lengths) == MOST)
 
@@ -71,6 +73,7 @@ def estimate_of(*, project: Project, filters: TimelineFilters) -> Estimate:
 def _lengths(project: Project, filters: TimelineFilters) -> Iterator[Length]:
     turns = turns_matching(project=project, filters=filters).exclude(status__in=UNFINISHED).order_by("-id")
     one_answer = turns.filter(attempts=F("continuations") + 1, output_tokens__gt=0, envelope_retries=0)
-    rows = one_answer.values_list("output_tokens", "model_stop_reason", "lint")[:MOST]
+    several = GatewayCall.objects.filter(turn_id=OuterRef("pk"), n__gt=1)
+    rows = one_answer.exclude(Exists(several)).values_list("output_tokens", "model_stop_reason", "lint")[:MOST]
     for tokens, reason, lint in rows.iterator(chunk_size=5_000):
         yield Length(tokens, reason == NormalizedStopReason.END_TURN and CUT_SIGNS.isdisjoint(lint))

@@ -50,6 +50,7 @@ class Told:
     started_at: datetime | None
     status: str
     terminal_reason: str | None
+    model_stop_reason: str | None
     input_tokens: int
     output_tokens: int
     attempts: int
@@ -67,6 +68,7 @@ COLUMNS = (
     "started_at",
     "status",
     "terminal_reason",
+    "model_stop_reason",
     "input_tokens",
     "output_tokens",
     "attempts",

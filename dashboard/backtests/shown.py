@@ -141,7 +141,8 @@ def _whole(backtest: Backtest, groups: list[Group]) -> Group:
     whole = Group("", "", same=backtest.same, flipped=backtest.flipped, undecidable=backtest.undecidable)
     whole.tokens, whole.calls, whole.seconds = backtest.tokens_delta, backtest.calls_delta, backtest.seconds_delta
     whole.dollars, whole.unpriced = backtest.dollars_delta, backtest.unpriced
-    whole.gone_on, whole.sooner = (sum(getattr(group, name) for group in groups) for name in ("gone_on", "sooner"))
+    for name in ("gone_on", "sooner", "watched"):
+        setattr(whole, name, sum(getattr(group, name) for group in groups))
     return whole
 
 

@@ -10,6 +10,7 @@ from agentcore.policy import Limits
 from agentcore.reasons import TurnStatus
 from agentcore.replay import Recording
 from dashboard.agents.models import Project
+from dashboard.agents.watching import was_watched
 from dashboard.backtests.judging import imagined
 from dashboard.backtests.reading import Told, batches, recordings
 from dashboard.prices.rates import rate_of
@@ -97,12 +98,14 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class SweepMap:
-    """Rows by continuations, columns by max_tokens. `newest`: the last of its turns; None where there is none."""
+    """Rows by continuations, columns by max_tokens. `newest`: the last of its turns; None where there is none.
+    `watched`: how many were only watched."""
 
     columns: tuple[int, ...]
     rows: tuple[tuple[int, tuple[Cell, ...]], ...]
     turns: int
     newest: UUID | None
+    watched: int
 
 
 def sample_of(
@@ -121,7 +124,8 @@ def map_of(sample: Sequence[tuple[Told, Recording | None]]) -> SweepMap:
     """Every pair of limits; each recording's past is read once."""
     columns = columns_of(sample)
     rows = tuple((n, tuple(cell_of(sample, n, tokens) for tokens in columns)) for n in CONTINUATIONS)
-    return SweepMap(columns, rows, len(sample), sample[-1][0].id if sample else None)
+    watched = sum(recording is not None and was_watched(recording.policy) for _, recording in sample)
+    return SweepMap(columns, rows, len(sample), sample[-1][0].id if sample else None, watched)
 
 
 def columns_of(sample: Sequence[tuple[Told, Recording | None]]) -> tuple[int, ...]:

@@ -12,17 +12,19 @@ class Judged:
     """One turn under the draft. `word`: same, flipped or undecidable; `how` a flipped one differs: it would have gone
     on, stopped sooner, or ended for another reason at the same length.
 
-    `ends`: why it would have ended. Differences are zero where it is undecidable; `dollars` is None where no price is
-    known.
+    `ended` and `ends`: why it ended, and why it would have. `watched`: no policy had acted on it; it ended as its
+    provider said. Differences are zero where it is undecidable; `dollars` is None where no price is known.
     """
 
     word: str
     how: str = ""
+    ended: str = ""
     ends: str = ""
     tokens: int = 0
     calls: int = 0
     seconds: float = 0.0
     dollars: float | None = 0.0
+    watched: bool = False
 
 
 @dataclass(slots=True)
@@ -41,6 +43,7 @@ class Group:
     seconds: float = 0.0
     dollars: float = 0.0
     unpriced: int = 0
+    watched: int = 0  #: of all, those that were only watched
 
     @property
     def turns(self) -> int:
@@ -55,6 +58,7 @@ class Group:
         self.seconds += judged.seconds
         self.dollars += judged.dollars or 0.0
         self.unpriced += judged.dollars is None
+        self.watched += judged.watched
 
     def add(self, other: "Group") -> None:
         for name in SUMMED:
@@ -72,6 +76,7 @@ SUMMED = (
     "seconds",
     "dollars",
     "unpriced",
+    "watched",
 )
 
 
@@ -95,11 +100,11 @@ class Tally:
     flips: list[Flip] = field(default_factory=list)
 
     def count(self, turn: Any, judged: Judged) -> None:
-        """`turn`: with `id`, `provider`, `model` and `terminal_reason`."""
+        """`turn`: with `id`, `provider` and `model`."""
         self._group(turn.provider, turn.model).count(judged)
         if judged.word == "flipped" and len(self.flips) < LISTED:
-            ended = turn.terminal_reason or ""
-            self.flips.append(Flip(str(turn.id), ended, judged.ends, judged.how, judged.tokens, judged.calls))
+            flip = Flip(str(turn.id), judged.ended, judged.ends, judged.how, judged.tokens, judged.calls)
+            self.flips.append(flip)
 
     def total(self) -> Group:
         whole = Group("", "")

@@ -20,6 +20,8 @@ def in_words(backtest: Backtest) -> str:
     begun = HOW_FAR.get(Backtest.Status(backtest.status), "a backtest")
     of = f" of {backtest.total:,}" if backtest.done < backtest.total else ""
     turns = f"{backtest.done:,}{of} turn{'' if max(backtest.done, backtest.total) == 1 else 's'}"
+    if watched := sum(group.get("watched", 0) for group in backtest.groups):
+        turns += f" ({watched:,} only watched)"
     capped = "" if backtest.max_tokens is None else f", with a max_tokens of {backtest.max_tokens:,}"
     if backtest.done:
         return f"{begun} over {turns}{capped}: {tally_in_words(backtest)}"

@@ -17,6 +17,7 @@ from agentcore.machine.snapshot import Snapshot
 from agentcore.messages import Delta, TokenUsage
 from agentcore.reasons import NormalizedStopReason
 from agentcore.values import replace
+from dashboard.agents.watching import WATCHER
 from dashboard.gateway.beginning import Begun
 from dashboard.gateway.recording import Recorder
 from dashboard.gateway.upstream import Upstream
@@ -144,7 +145,7 @@ class Drive:
         resumes = self.snapshot.spent.continuations + 1
         if event.response.stop_reason is NormalizedStopReason.PAUSED and resumes <= MOST_RESUMES:
             kept, self._ended = self._ended, None
-            self._record(OperatorActed(self._at(), "the gateway", limits={"max_continuations": resumes}))
+            self._record(OperatorActed(self._at(), WATCHER, limits={"max_continuations": resumes}))
             self._ended = kept
 
     def cancelled(self, by: str) -> None:

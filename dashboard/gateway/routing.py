@@ -6,21 +6,21 @@
 import asyncio
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
 import structlog
 
 from agentcore import serial
-from agentcore.error_policy import ErrorPolicy
 from agentcore.policy import Policy
 from agentcore.providers import get_provider
 from agentcore.providers.base import Provider
 from dashboard.agents import selectors
 from dashboard.agents.layering import Standing, standing_for
 from dashboard.agents.models import Agent, Connection, Project
-from dashboard.agents.resolving import ERROR_FIELDS, Level, overlaid
+from dashboard.agents.resolving import Level, overlaid
+from dashboard.agents.watching import WATCHED_FIELDS, watching
 from dashboard.gateway.callers import Caller, Target
 from dashboard.gateway.faults import Fault
 from dashboard.live.offload import AWAY, in_database
@@ -32,23 +32,6 @@ FRESH_SECONDS = 1.0  #: that a route is used without being looked up again
 KEPT_SECONDS = 600.0  #: that it is used while the database is away
 MOST_KEPT = 1000
 DEFAULT_CAP = 16_384  #: tokens of output the machine reckons with where neither caller, agent nor connection says
-ENDLESS_CHARS = 10**9  #: more than any answer has
-
-#: What a call that is only watched runs under, in place of its policy's words.
-WATCHED_LIMITS: Mapping[str, Any] = {
-    "max_continuations": 0,
-    "max_tool_repair_attempts": 0,
-    "schema_rounds": 0,
-    "max_total_output_chars": ENDLESS_CHARS,
-    "max_seconds": None,
-}
-#: All that is so replaced; by no policy's author.
-WATCHED_FIELDS = (
-    *(f"limits.{name}" for name in WATCHED_LIMITS),
-    *(f"error_policy.{name}" for name in ERROR_FIELDS),
-    "finish_reasons",
-    "criteria",
-)
 
 OBSERVE, CONTINUE = "observe", "continue"
 AWAY_FAULT = Fault(
@@ -185,7 +168,7 @@ def _route(agent: Agent) -> Route:
         mode=agent.gateway_mode,
         rulings={
             CONTINUE: _ruling(standing, standing.policy, sources),
-            OBSERVE: _ruling(standing, observing(standing.policy), watched),
+            OBSERVE: _ruling(standing, watching(standing.policy), watched),
         },
         settings=settings_of(connection),
         system_prompt=agent.system_prompt,
@@ -197,19 +180,3 @@ def _route(agent: Agent) -> Route:
 def _ruling(standing: Standing, policy: Policy, sources: Mapping[str, Any]) -> Ruling:
     version_id = standing.version.pk if standing.version else None
     return Ruling(policy, serial.to_json(policy), sources, version_id, keep_raw_days=standing.keep_raw_days)
-
-
-def observing(policy: Policy) -> Policy:
-    """The policy of a call that is only watched: it allows nothing more, so that the verdict says what would have.
-
-    Nor does it take anything away: an answer is not cut, and a call not ended, because of a limit of ours.
-    """
-    limits = replace(policy.limits, **WATCHED_LIMITS)
-    return replace(
-        policy,
-        limits=limits,
-        error_policy=ErrorPolicy.stop_on_any_error(),
-        finish_reasons=(),
-        criteria=(),
-        criterion_specs=(),
-    )

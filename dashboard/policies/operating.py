@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from dashboard.agents.watching import WATCHER
 from dashboard.turns.models import Record
 
 OPERATOR = "operator"  #: the level of a word that an operator said while the turn ran
@@ -23,11 +24,13 @@ Changes = Mapping[tuple[UUID, str], Changed]
 
 
 def changes_of(turn_ids: Iterable[UUID]) -> Changes:
-    """Every limit and rule of errors that an operator changed in these turns, as it was left, by one query."""
+    """Every limit and rule of errors that an operator changed in these turns, as it was left, by one query. That the
+    gateway let a watched answer go on which its provider had paused is nobody's word."""
     acted = Record.objects.filter(turn_id__in=list(turn_ids), event__type="operator_acted").order_by("turn_id", "seq")
     return {
         (turn_id, f"{part}.{name}"): Changed(value, event.get("by", ""))
         for turn_id, event in acted.values_list("turn_id", "event")
+        if event.get("by") != WATCHER
         for part in ("limits", "error_policy")
         for name, value in (event.get(part) or {}).items()
     }

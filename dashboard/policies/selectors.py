@@ -8,6 +8,7 @@ from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Sum
 
 from agentcore.reasons import TurnStatus
 from dashboard.agents.models import Policy
+from dashboard.agents.watching import ENDLESS_CHARS
 from dashboard.backtests.words import counts_in_words
 from dashboard.policies.models import Shadow, ShadowVerdict
 from dashboard.turns.ids import first_id_at
@@ -64,13 +65,15 @@ def tally_of(shadow: Shadow) -> Tally:
 
 
 def turns_under(shadow: Shadow) -> QuerySet[Turn]:
-    """Turns that ran under the shadowed policy since it began, as far as the sweep has not gone past them."""
-    return Turn.objects.filter(
+    """Turns that ran under the shadowed policy since it began, as far as the sweep has not gone past them. One that was
+    only watched did not: no policy acted on it."""
+    ran = Turn.objects.filter(
         project=shadow.project_id,
         id__gte=max(shadow.seen_to, first_id_at(shadow.started_at)),
         created_at__gte=shadow.started_at,
         policy_sources__layers__contains=[{"policy": shadow.version.policy.name}],
     )
+    return ran.exclude(policy__limits__max_total_output_chars=ENDLESS_CHARS)
 
 
 def turns_unjudged(shadow: Shadow) -> tuple[QuerySet[Turn], QuerySet[Turn]]:

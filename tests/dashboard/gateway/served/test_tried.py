@@ -1,0 +1,148 @@
+"""What was only watched is tried as what it is: no policy acted on it, and it ends where its provider did."""
+
+from datetime import timedelta
+from html import unescape
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from dashboard.accounts.models import User
+from dashboard.accounts.services import OPERATOR
+from dashboard.agents.models import Agent, Policy
+from dashboard.agents.services import policy_create
+from dashboard.agents.watching import was_watched
+from dashboard.backtests import working
+from dashboard.backtests.lengths import estimate_of
+from dashboard.backtests.models import Backtest
+from dashboard.backtests.services import backtest_create
+from dashboard.backtests.sweep_map import map_of, sample_of
+from dashboard.backtests.words import in_words
+from dashboard.policies import shadowing
+from dashboard.policies.ledger import ledger_of
+from dashboard.policies.selectors import tally_of
+from dashboard.policies.services import shadow_start
+from dashboard.policies.stopped import stop_of
+from dashboard.turns.filters import TimelineFilters
+from dashboard.turns.history import recording_of
+from dashboard.turns.models import Turn
+from tests.dashboard.gateway.served.conftest import turn_of
+from tests.dashboard.gateway.served.upstream import Reply, called, whole
+
+BROKEN = Reply([b"{}"], status=500, content_type="application/json")
+TOOLS = [{"type": "function", "function": {"name": "look"}}]
+ONE_MORE, NONE_MORE = {"limits": {"max_continuations": 1}}, {"limits": {"max_continuations": 0}}
+EVERYTHING = TimelineFilters()
+
+
+@pytest.fixture
+def ours(watched: Agent) -> Policy:
+    """The policy of the watched agent, which would have its answers go on and its errors tried again."""
+    said = {"limits": {"max_continuations": 3}, "error_policy": {"preset": "retry_all"}}
+    watched.policy = policy_create(project=watched.project, name="ours", **said).policy
+    watched.save()
+    return watched.policy
+
+
+def tried(policy: Policy, draft: dict[str, object], *, stands: bool) -> Backtest:
+    made = backtest_create(project=policy.project, policy=draft, filter={}, stands_for=policy if stands else None)
+    working.run(made.pk)
+    made.refresh_from_db()
+    assert (made.status, made.total) == ("done", 1)
+    return made
+
+
+@pytest.mark.parametrize("stands", [False, True], ids=["alone", "in its place"])
+@pytest.mark.parametrize(
+    ("answer", "draft", "found"),
+    [
+        (whole("All of it."), ONE_MORE, "same"),
+        (whole("All of it."), {"limits": {"max_total_output_chars": 3}}, "end_turn → output_cap"),
+        (whole("Half", "length"), NONE_MORE, "same"),
+        (whole("Half", "length"), ONE_MORE, "undecidable"),
+        # Nothing would be asked for, though for another of our reasons: the caller is told the same.
+        (whole("Half", "length"), {"limits": {"max_continuations": 3, "max_total_completion_tokens": 1}}, "same"),
+        (whole("Half", "length"), {"limits": {"max_total_output_chars": 2}}, "max_tokens → output_cap"),
+        (whole(None, "tool_calls", tool_calls=called('{"a": 1}')), ONE_MORE, "same"),
+        (whole(None, "tool_calls", tool_calls=called('{"a": ')), NONE_MORE, "undecidable"),
+        (
+            whole(None, "tool_calls", tool_calls=called('{"a": ')),
+            {"limits": {"max_tool_repair_attempts": 0}},
+            "same",
+        ),
+        (BROKEN, {"error_policy": {"preset": "stop_on_any_error"}}, "same"),
+        (BROKEN, {"error_policy": {"preset": "retry_all"}}, "undecidable"),
+    ],
+)
+def test_a_draft_is_held_against_what_the_provider_said(gate, upstream, watched, ours, answer, draft, found, stands):
+    upstream.says(answer)
+    turn = turn_of(gate.ask(model="watched", tools=TOOLS))
+    assert was_watched(recording_of(turn).policy)
+    made = tried(ours, draft, stands=stands)
+    told = [f"{flip['ended']} → {flip['ends']}" for flip in made.flips]
+    word = next(word for word in ("same", "flipped", "undecidable") if getattr(made, word))
+    assert (told[0] if told else word) == found
+    assert [group["watched"] for group in made.groups] == [1]
+    assert "a backtest over 1 turn (1 only watched): " in in_words(made)
+
+
+def test_what_continues_is_judged_by_our_reasons_as_ever(gate, upstream, continued, policy_named):
+    continued.policy = policy_named(**NONE_MORE)
+    continued.save()
+    upstream.says(whole("Half", "length"))
+    assert not was_watched(recording_of(turn_of(gate.ask(model="continued"))).policy)
+    made = tried(continued.policy, {"limits": {"max_continuations": 3, "max_total_completion_tokens": 1}}, stands=True)
+    assert [(flip["ended"], flip["ends"]) for flip in made.flips] == [("retry_limit", "budget_exhausted")]
+    assert "watched" not in in_words(made)
+
+
+@pytest.mark.parametrize(("draft", "word"), [(NONE_MORE, "flipped"), (ONE_MORE, "same"), ({}, "undecidable")])
+def test_a_pause_that_was_resumed_is_no_word_of_a_policy(gate, upstream, watched, ours, draft, word):
+    upstream.says(whole("Half, ", "pause_turn"), whole("and more", "length"))
+    turn = turn_of(gate.ask(model="watched"))
+    assert (turn.continuations, turn.terminal_reason) == (1, "retry_limit")
+    made = tried(ours, draft, stands=False)
+    assert getattr(made, word) == 1
+    stop = stop_of(turn)
+    assert stop is not None
+    assert (stop.source.level, stop.source.of) == ("watched", "")
+    now = timezone.now()
+    assert ledger_of(watched.project, since=now - timedelta(days=1), now=now).lines == ()
+
+
+def test_a_call_for_several_answers_is_undecidable_and_no_length_of_one(gate, upstream, watched, ours):
+    upstream.says(whole("All of it."))
+    gate.ask(model="watched", n=2)
+    made = tried(ours, ONE_MORE, stands=True)
+    assert (made.undecidable, made.total) == (1, 1)
+    assert estimate_of(project=watched.project, filters=EVERYTHING).curve.count == 0
+    gate.ask(model="watched")
+    assert estimate_of(project=watched.project, filters=EVERYTHING).curve.count == 1
+
+
+def test_the_shadow_leaves_out_what_its_policy_did_not_act_on(gate, upstream, watched, continued, ours):
+    continued.policy = ours
+    continued.save()
+    draft = policy_create(project=ours.project, name="ours", activate=False, **NONE_MORE)
+    shadow = shadow_start(version=draft)
+    upstream.says(whole("All of it."))
+    acted_on = [turn_of(gate.ask(model=model)) for model in ("watched", "continued")][1]
+    assert tally_of(shadow).waiting == 1
+    assert shadowing.sweep() == 1
+    assert list(shadow.verdicts.values_list("turn", "word")) == [(acted_on.id, "same")]
+
+
+def test_the_pages_say_how_many_were_only_watched(gate, upstream, watched, ours):
+    upstream.says(whole("Half", "length"))
+    gate.ask(model="watched")
+    client = Client()
+    client.force_login(User.objects.get(username=OPERATOR))
+    shown = map_of(sample_of(project=watched.project, filters=EVERYTHING))
+    assert shown.watched == 1
+    cut = {(cell.continuations, cell.max_tokens) for _, cells in shown.rows for cell in cells if cell.counts["partial"]}
+    assert cut == {(0, watched.max_tokens)}, "under all others more would have been asked for"
+    made = tried(ours, ONE_MORE, stands=True)
+    for page in (f"/backtests/{made.pk}", "/backtests/limits/map"):
+        html = unescape(client.get(page).content.decode())
+        assert "<b>1</b> turn of these was only watched by the gateway" in html
+    assert Turn.objects.count() == 1
