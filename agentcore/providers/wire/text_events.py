@@ -15,6 +15,8 @@ from agentcore.providers.wire.json_text import read_json
 
 _LITERAL = re.compile(rb'\s*"((?:[^"\\]++|\\.)*+)"')
 _REST = re.compile(rb'(?:[^"\\]++|\\.)*+')  #: of a string, after its opening quote
+_NOT_PLAIN = re.compile(rb'["\\\x00-\x1f]')  #: ends a JSON string, or does not stand for itself in one
+_MANY = 16 * 1024  #: bytes that are cut into events at once
 _BACKSLASH = ord("\\")
 _PROBE = "whystop"
 #: Shapes are learnt on credit: learning one costs as much as reading some events by it saves.
@@ -52,7 +54,8 @@ class TextEvents:
 
         What stands at `at` begins an event.
         """
-        head, tail, texts = self._head, self._tail, list[str]()
+        head, tail = self._head, self._tail
+        texts, at = self._close_together(data, at) if head else ([], at)
         while head and data.startswith(head, at):
             start = at + len(head)
             end = data.find(b'"', start)
@@ -67,6 +70,24 @@ class TextEvents:
             return [], at
         self._credit = min(_CREDIT, self._credit + len(texts))
         return self._answer.take_texts(texts), at
+
+    def _close_together(self, data: bytes, at: int) -> tuple[list[str], int]:
+        """The texts of events from `at` on with nothing between them, where they are plain, and where the next begins.
+
+        The last of them is left, for what ends it is not known.
+        """
+        head, between, texts = self._head, self._tail + self._head, list[str]()
+        while data.startswith(head, at):
+            pieces = data[at + len(head) : at + _MANY].split(between)[:-1]
+            plain = b"".join(pieces)
+            if not pieces or _NOT_PLAIN.search(plain):
+                break
+            try:
+                texts += b"\0".join(pieces).decode().split("\0")
+            except ValueError:
+                break
+            at += len(plain) + len(pieces) * len(between)
+        return texts, at
 
     def learn(self, event: bytes) -> None:
         """One more event of the answer, which has been read, with the empty line that ends it."""
