@@ -159,7 +159,8 @@ def shadow(request: HttpRequest, version_id: UUID) -> HttpResponse:
 def shadow_stop(request: HttpRequest, shadow_id: UUID) -> HttpResponse:
     """End a shadow; what it counted stays."""
     found = selectors.shadow_get(shadow_id)
-    _done(request, lambda: services.shadow_stop(shadow=found), "The shadow has ended; what it counted stays.")
+    act = lambda: services.shadow_stop(shadow=found, by=_by(request))  # noqa: E731
+    _done(request, act, "The shadow has ended; what it counted stays.")
     return _to_shadow(found.version.policy_id)
 
 

@@ -23,6 +23,10 @@ class Shadow(models.Model):
     started_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True, blank=True)
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL)
+    #: who ended it, or promoted its draft; null: it runs, or nobody is known to have
+    ended_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
     #: every turn up to this id has been judged, or has its place kept, or is none of ours
     seen_to = models.UUIDField(default=UUID(int=0))
 

@@ -87,7 +87,7 @@ def turns_unjudged(shadow: Shadow) -> tuple[QuerySet[Turn], QuerySet[Turn]]:
 
 def shadows_of(policy: Policy) -> QuerySet[Shadow]:
     """Those of its versions, the newest first."""
-    return Shadow.objects.filter(version__policy=policy).select_related("version__policy", "created_by")
+    return Shadow.objects.filter(version__policy=policy).select_related("version__policy", "created_by", "ended_by")
 
 
 def shadow_get(shadow_id: UUID) -> Shadow:

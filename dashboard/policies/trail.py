@@ -1,4 +1,5 @@
-"""Who did what to policies, when and why, newest first: from rows that the database lets nobody change."""
+"""Who did what to policies, when and why, newest first: from rows that the database lets nobody change, and of shadows
+what they say of themselves."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from dashboard.agents.models import Policy, PolicyAttachment, PolicyVersion
 from dashboard.agents.selectors import activations_of, versions_tried
 from dashboard.backtests.words import counts_in_words, in_words
 from dashboard.policies.diff import diff
+from dashboard.policies.selectors import shadows_of
 
 LENGTH = 100  #: entries shown
 NOBODY = "someone outside Whystop’s pages and API"
@@ -25,8 +27,9 @@ class Entry:
 
 
 def trail_of(policy: Policy) -> tuple[Entry, ...]:
-    """The account of one policy: versions made, activated, scheduled, withdrawn; where it was attached."""
-    entries = [*_versions(policy), *_activations(policy), *_attachments(policy)]
+    """The account of one policy: versions made, activated, scheduled, withdrawn, tried in the shadow; where it was
+    attached."""
+    entries = [*_versions(policy), *_activations(policy), *_shadows(policy), *_attachments(policy)]
     return tuple(sorted(entries, key=lambda entry: entry.at, reverse=True)[:LENGTH])
 
 
@@ -51,6 +54,16 @@ def _activations(policy: Policy) -> Iterator[Entry]:
         )
         if row.withdrawn_at is not None:
             yield Entry(row.withdrawn_at, row.withdrawn_by, f"withdrew the schedule of v{row.version.version}")
+
+
+def _shadows(policy: Policy) -> Iterator[Entry]:
+    for shadow in shadows_of(policy):
+        version = f"v{shadow.version.version}"
+        by = shadow.created_by.get_username() if shadow.created_by else ""
+        yield Entry(shadow.started_at, by, f"had {version} judged in the shadow of live turns", shadow.why)
+        if shadow.ended_at is not None:
+            by = shadow.ended_by.get_username() if shadow.ended_by else ""
+            yield Entry(shadow.ended_at, by, f"ended the shadow of {version}")
 
 
 def _evidence(evidence: dict[str, Any] | None) -> str:

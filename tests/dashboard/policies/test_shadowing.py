@@ -18,7 +18,7 @@ from dashboard.agents.services import policy_create
 from dashboard.policies import services, shadowing
 from dashboard.policies.models import Shadow, ShadowVerdict
 from dashboard.policies.selectors import tally_of, turns_under
-from dashboard.policies.trail import shadow_in_words
+from dashboard.policies.trail import shadow_in_words, trail_of
 from dashboard.timeline.services import turns_erase
 from dashboard.turns.history import recording_of
 from dashboard.turns.ids import first_id_at
@@ -204,6 +204,30 @@ def test_the_draft_is_promoted_with_its_tally_attached(play: Play, shadow: Shado
     assert (evidence["flipped"], evidence["judged"]) == (1, 1)
     shadow.refresh_from_db()
     assert shadow.ended_at is not None
+    assert shadow.ended_by == shadow.created_by, "who promoted it ended it"
+
+
+def test_who_ended_a_shadow_is_kept_and_shown_where_it_is_listed_and_among_the_changes(
+    shadow: Shadow, ann: User, anns: Client
+):
+    bob = User.objects.create_user("bob")
+    services.shadow_stop(shadow=shadow, by=bob)
+    with pytest.raises(ValidationError, match="ended already"):
+        services.shadow_stop(shadow=shadow, by=ann)
+    shadow.refresh_from_db()
+    assert shadow.ended_by == bob
+    html = page(anns, f"/policies/{shadow.version.policy_id}")
+    assert "by ann; ended by bob" in html
+    told = [(entry.by, entry.what) for entry in trail_of(shadow.version.policy)]
+    assert told[:2] == [("bob", "ended the shadow of v2"), ("ann", "had v2 judged in the shadow of live turns")]
+
+
+def test_the_shadow_that_somebody_ends_on_the_page_is_ended_by_them(shadow: Shadow, ann: User, anns: Client):
+    anns.post(f"/policies/shadows/{shadow.pk}/stop")
+    shadow.refresh_from_db()
+    assert shadow.ended_by == ann
+    ann.delete()
+    assert trail_of(shadow.version.policy)[0].by == ""
 
 
 def test_what_counts_already_and_what_is_shadowed_already_is_refused(tight: PolicyVersion, shadow: Shadow):
