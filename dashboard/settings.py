@@ -160,6 +160,10 @@ TIME_ZONE = "UTC"
 USE_TZ = True
 USE_I18N = False
 
+# Texts of as many bytes as a body of the API may have are three times as long in a form, where each is written as %XX.
+DATA_UPLOAD_MAX_MEMORY_SIZE = 6_200_000
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 5_000
+
 FILES_DIR = ENVIRONMENT.files_dir
 MCP_STDIO = ENVIRONMENT.mcp_stdio
 

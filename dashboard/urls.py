@@ -7,6 +7,7 @@ from dashboard.api.api import api
 from dashboard.metrics.views import metrics
 from dashboard.runtime.health import health
 
+handler400 = "dashboard.runtime.failing.request_refused"
 handler500 = "dashboard.runtime.failing.server_failed"
 
 urlpatterns = [

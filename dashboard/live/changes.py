@@ -15,6 +15,7 @@ from agentcore.reasons import NormalizedStopReason
 from dashboard.agents.policies import error_policy_of
 from dashboard.agents.policy_validation import error_policy_clean, limits_clean, listed
 from dashboard.agents.validation import max_tokens_within
+from dashboard.live.finding import connection_of
 from dashboard.live.overriding import model_clean
 from dashboard.live.starting import breakpoint_stored
 from dashboard.tools.selectors import wire_name_of
@@ -51,7 +52,7 @@ def operator_changes(turn: Turn, asked: Changes) -> dict[str, Any]:
     if limits := asked.get("limits"):
         payload["limits"] = limits_clean(limits)
     if (max_tokens := asked.get("max_tokens")) is not None:
-        payload["max_tokens"] = _max_tokens(turn, max_tokens)
+        payload["max_tokens"] = max_tokens_clean(turn, max_tokens)
     if error_policy := asked.get("error_policy"):
         error_policy_clean(error_policy)
         payload["error_policy"] = _error_policy_fields(error_policy)
@@ -73,24 +74,27 @@ def parts_clean(asked: Changes) -> list[Part]:
     return [{key: value for key, value in zip(PARTS, pair, strict=True) if value} for pair in pairs]
 
 
-def _max_tokens(turn: Turn, wanted: int) -> int:
-    connection = turn.agent.connection if turn.agent else None
+def max_tokens_clean(turn: Turn, wanted: int) -> int:
+    """Judged by the connection that this turn asks, which need not be its agent's. Raises `ValidationError`."""
+    connection = connection_of(turn)
     ceiling, name = (connection.ceiling, connection.name) if connection else (None, "")
     max_tokens_within(wanted, ceiling=ceiling, connection=name)
     return wanted
 
 
 def _request(given: Mapping[str, Any]) -> dict[str, Any]:
-    """What the next request asks with. An empty model leaves what there is; an empty prompt is none."""
+    """What the next request asks with. An empty prompt is none; a model or a conversation cannot be empty."""
     changed: dict[str, Any] = {}
     if given.get("system_prompt") is not None:
         changed["system_prompt"] = storable_text(given["system_prompt"])
-    if given.get("model"):
+    if given.get("model") is not None:
         try:
             changed["model"] = model_clean(given["model"])
         except ValidationError as error:
             raise ValidationError({"model": error.messages}) from error
-    if given.get("messages"):
+    if given.get("messages") is not None:
+        if not given["messages"]:
+            raise ValidationError({"request": "A conversation cannot be empty; leave messages out to keep it."})
         changed["messages"] = [_message(message) for message in given["messages"]]
     return changed
 

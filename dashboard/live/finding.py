@@ -24,16 +24,19 @@ class Loaded:
 
 def load(turn_id: UUID) -> Loaded:
     turn = models.Turn.objects.select_related("agent__connection").get(id=turn_id)
-    return Loaded(turn, _connection_of(turn), standing_of(turn))
+    connection = connection_of(turn)
+    if connection is None:
+        raise Connection.DoesNotExist(f"The connection that turn {turn_id} asks is not there any more.")
+    return Loaded(turn, connection, standing_of(turn))
 
 
-def _connection_of(turn: models.Turn) -> Connection:
-    """The agent's, or the one that this turn asks in its place (a re-run may)."""
-    assert turn.agent is not None, "an agent with turns under way is not deleted"
+def connection_of(turn: models.Turn) -> Connection | None:
+    """The agent's, or the one that this turn asks in its place (a re-run may); None where that is gone."""
+    own = turn.agent.connection if turn.agent else None
     other = turn.overrides.get("connection")
-    if other is None or other == turn.agent.connection.name:
-        return turn.agent.connection
-    return Connection.objects.get(project=turn.project_id, name=other)
+    if other is None or (own is not None and other == own.name):
+        return own
+    return Connection.objects.filter(project=turn.project_id, name=other).first()
 
 
 def first_event(turn: models.Turn) -> Event:

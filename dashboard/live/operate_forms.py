@@ -15,8 +15,7 @@ from agentcore.messages import Role, ToolCall
 from dashboard.agents.limit_fields import LIMIT_FIELDS, number_in_words
 from dashboard.agents.policy_validation import limit_clean
 from dashboard.agents.strict_json import read_strictly
-from dashboard.agents.validation import max_tokens_within
-from dashboard.live.changes import ANSWERING
+from dashboard.live.changes import ANSWERING, max_tokens_clean
 from dashboard.turns.models import Turn
 
 MAX_CHARS = 1_000_000  #: of one text
@@ -69,7 +68,10 @@ class OperateForm(forms.Form):
     )
 
     def __init__(self, turn: Turn, snapshot: Snapshot, data: Mapping[str, Any] | None = None) -> None:
-        super().__init__(data, auto_id="operate_%s", initial=_initial(turn, snapshot))
+        initial = _initial(turn, snapshot)
+        # The page sends what was typed into; all else is as it is.
+        sent = None if data is None else {**_as_sent(initial), **{name: data[name] for name in data}}
+        super().__init__(sent, auto_id="operate_%s", initial=initial)
         self.turn, self.snapshot = turn, snapshot
         self.calls = pending_calls(snapshot)
         for name, limit in LIMIT_FIELDS.items():
@@ -85,6 +87,8 @@ class OperateForm(forms.Form):
         for number in range(len(self.calls)):
             self.fields[f"arguments_{number}"] = json_area("Arguments")
             self.fields[f"result_{number}"] = area("Result, in place of running it", rows=2)
+        for name in self.changed_data if sent else ():
+            self.fields[name].widget.attrs["data-typed"] = "yes"
 
     @property
     def limits(self) -> list[forms.BoundField]:
@@ -118,17 +122,16 @@ class OperateForm(forms.Form):
         except ValidationError as error:
             self.add_error(name, error)
 
-    def _max_tokens(self, value: int | None) -> int | None:
-        agent = self.turn.agent
-        known = (agent.connection.ceiling, agent.connection.name) if agent else (None, "")
-        if value is not None:
-            max_tokens_within(value, ceiling=known[0], connection=known[1])
-        return value
+    def _max_tokens(self, value: int | None) -> int:
+        if value is None:
+            now = self.snapshot.asked.max_tokens
+            raise ValidationError(f"Each call needs a bound; it cannot be empty. It is {now:,} now.")
+        return max_tokens_clean(self.turn, value)
 
     def changes(self) -> dict[str, Any]:
         """Arguments of `turn_control`."""
         said, changed, judged = self.cleaned_data, set(self.changed_data), self.cleaned
-        request = {name: said[name] for name in ("system_prompt", "model") if name in changed & self.data.keys()}
+        request = {name: said[name] for name in ("system_prompt", "model") if name in changed}
         rewritten = {int(name[8:]): said[name] for name in changed if name.startswith("message_")}
         numbers = range(len(self.calls))
         return {
@@ -154,8 +157,7 @@ class OperateForm(forms.Form):
     def carried_over(self, turn: Turn, snapshot: Snapshot) -> "OperateForm":
         """What was typed, on top of what the turn has become since: nobody else's change is undone unseen."""
         typed = {name: self.data[name] for name in self.changed_data if name in self.data}
-        there = {name: "" if value is None else value for name, value in _initial(turn, snapshot).items()}
-        return OperateForm(turn, snapshot, {**there, **typed, "expected_seq": turn.last_seq})
+        return OperateForm(turn, snapshot, {**typed, "expected_seq": turn.last_seq})
 
     @property
     def messages_wrong(self) -> bool:
@@ -205,6 +207,11 @@ def _initial(turn: Turn, snapshot: Snapshot) -> dict[str, Any]:
         **{f"message_{place}": snapshot.messages[place - 1].text for place in _rewritable(snapshot)},
         **{f"arguments_{n}": call.raw if call.issue else json.dumps(dict(call.arguments)) for n, call in calls},
     }
+
+
+def _as_sent(initial: Mapping[str, Any]) -> dict[str, Any]:
+    """As a browser would send back what there is; but which record was seen, only the page knows."""
+    return {name: "" if value is None else value for name, value in initial.items() if name != "expected_seq"}
 
 
 def _rewritable(snapshot: Snapshot) -> Iterator[int]:

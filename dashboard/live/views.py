@@ -60,7 +60,8 @@ def _panel(request: HttpRequest, turn: Turn, form: OperateForm | None, *, told: 
     form = form or (OperateForm(turn, snapshot) if snapshot.setup else None)
     by_htmx = bool(request.headers.get("HX-Request"))
     held = turn.status == TurnStatus.HELD
-    context = {"turn": turn, "form": form, "told": told, "held": held, "approving": held and snapshot.approving}
+    approving = held and snapshot.approving
+    context = {"turn": turn, "form": form, "told": told, "held": held, "approving": approving, "by_htmx": by_htmx}
     refused = bool(told or (form is not None and form.errors))
     # htmx puts only answers of 200 into the page.
     status = 422 if refused and not by_htmx else 200
@@ -86,7 +87,8 @@ def _changed(request: HttpRequest, turn: Turn, action: str) -> HttpResponse:
     except TurnConflict as conflict:
         now = turn_or_404(turn_id=turn.id)
         again = form.carried_over(now, standing_of(now).snapshot)
-        return _panel(request, now, again, told=f"{conflict} What you wrote is kept; send it again if it still holds.")
+        hope = "What you wrote is kept; send it again if it still holds." if now.status in UNFINISHED else ""
+        return _panel(request, now, again, told=f"{conflict} {hope}".rstrip())
     return HttpResponse(status=204) if request.headers.get("HX-Request") else redirect("turns:detail", turn.id)
 
 

@@ -1,10 +1,16 @@
-"""What is answered where something failed unforeseen: in words, in the caller's form, and never a traceback."""
+"""What is answered where something failed unforeseen, or cannot be read: in words, in the caller's form, and never a
+traceback."""
 
 import sys
+from http import HTTPStatus
 
+from django.conf import settings
+from django.core.exceptions import RequestDataTooBig, TooManyFieldsSent
 from django.db import InterfaceError, OperationalError
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import render
 from django.template.loader import render_to_string
+from django.views.defaults import bad_request
 
 from dashboard.accounts.access import is_machine
 from dashboard.accounts.answers import machine_error
@@ -25,3 +31,24 @@ def server_failed(request: HttpRequest) -> HttpResponse:
     if away:
         response["Retry-After"] = str(RETRY_SECONDS)
     return response
+
+
+def request_refused(request: HttpRequest, exception: Exception) -> HttpResponseBase:
+    """413 for a form that is too large, as a note beside it where htmx sent it; else 400."""
+    told = _too_large(exception)
+    if told is None:
+        return bad_request(request, exception)
+    if is_machine(request.path_info):
+        return machine_error(request, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, told)
+    template = "_too_large.html" if request.headers.get("HX-Request") else "413.html"
+    return render(request, template, {"told": told}, status=HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+
+
+def _too_large(exception: Exception) -> str | None:
+    if isinstance(exception, RequestDataTooBig):
+        most = f"{settings.DATA_UPLOAD_MAX_MEMORY_SIZE:,} bytes, as a browser writes it"
+    elif isinstance(exception, TooManyFieldsSent):
+        most = f"{settings.DATA_UPLOAD_MAX_NUMBER_FIELDS:,} fields"
+    else:
+        return None
+    return f"This is too large: a form may have {most}. Nothing was done; send less at once."

@@ -30,6 +30,18 @@ document.addEventListener("htmx:beforeRequest", (event) => {
   if (from.closest?.("#operate")) document.getElementById("operate-told").replaceChildren();
   if (from.closest?.("#break-form")) from.querySelector(".told-here").replaceChildren();
 });
+/* Only what differs goes out. `data-typed`: it was typed before a try that was refused, so that it was shown as it is. */
+const FIELDS = ":is(textarea, select, input:not([type=hidden]))[name]:not([data-typed])";
+const shownFirst = (field) =>
+  field.matches("select") ? [...field.options].find((one) => one.defaultSelected) ?? field.options[0] : field;
+
+document.addEventListener("htmx:configRequest", ({ target, detail }) => {
+  if (!target.closest?.("#operate-panel form")) return;
+  for (const field of target.querySelectorAll(FIELDS)) {
+    const first = shownFirst(field);
+    if (field.value === (first.defaultValue ?? first.value)) delete detail.parameters[field.name];
+  }
+});
 document.addEventListener("htmx:afterSettle", (event) => {
   if (event.detail.target.id !== "operate-panel") return;
   const wrong = event.detail.target.querySelector(".wrong :is(input, select, textarea)");

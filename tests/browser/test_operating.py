@@ -2,6 +2,7 @@
 
 import json
 from typing import Any
+from urllib.parse import parse_qs
 from uuid import uuid4
 
 from playwright.sync_api import Page, expect
@@ -174,6 +175,47 @@ def test_of_two_operators_the_second_is_told_and_loses_nothing_of_what_was_typed
     page.get_by_role("button", name="Change and step").click()
     page.goto(ended(page))
     expect(page.locator("#answer .act").last).to_contain_text("operator: step; system prompt “In my own words.”")
+
+
+def test_the_drawer_sends_what_was_typed_and_after_a_refusal_that_once_more(page: Page):
+    cut(page)
+    drawer(page)
+    page.get_by_label("Continuations", exact=True).fill("9")
+    page.get_by_label("max_tokens", exact=True).fill("0")
+    page.get_by_label("Error policy").select_option("retry_all")
+    beside = {"csrfmiddlewaretoken", "panel", "expected_seq", "action"}
+    for max_tokens in ("0", "70"):
+        page.get_by_label("max_tokens", exact=True).fill(max_tokens)
+        with page.expect_request("**/control") as sent:
+            page.get_by_role("button", name="Change only").click()
+        fields = parse_qs(sent.value.post_data or "")
+        assert {*fields} - beside == {"limit_max_continuations", "max_tokens", "preset"}
+        expect(page.locator("#operate-panel .go button").first).to_be_enabled()
+    expect(page.locator("#operate-dialog")).to_be_hidden()
+    expect(page.locator("#answer .act").first).to_contain_text("max_continuations 9")
+    expect(page.locator("#answer .act").first).to_contain_text("max_tokens 70")
+
+
+def test_what_is_too_large_to_be_sent_is_said_beside_it_and_stays(new_page: NewPage):
+    page = new_page(missing=True)  # what is refused is a complaint of the browser's
+    page.goto("/agents/sim-essay/live")
+    prompt = page.get_by_label("Say something to sim-essay")
+    prompt.evaluate("(field) => (field.value = 'x'.repeat(6_300_000))")
+    page.get_by_role("button", name="Send").click()
+    expect(page.locator("#composer [role=alert]")).to_contain_text("a form may have 6,200,000 bytes", timeout=LONG)
+    assert prompt.evaluate("(field) => field.value.length") == 6_300_000
+    prompt.fill("Shorter.")
+    page.get_by_role("button", name="Send").click()
+    expect(page.locator("#turn-head")).to_contain_text("Shorter.")
+    expect(page.locator("#composer [role=alert]")).to_have_count(0)
+
+
+def test_the_changes_as_a_page_of_their_own_lead_back_to_the_turn(page: Page):
+    cut(page)
+    page.goto(page.get_by_role("link", name="Change…").get_attribute("href") or "")
+    page.get_by_label("Continuations", exact=True).fill("1")
+    page.get_by_role("button", name="Change only").click()
+    expect(page.locator("#turn-head")).to_contain_text("Hold this.")
 
 
 def test_without_scripts_the_changes_are_a_page_of_their_own(page: Page, new_page: NewPage):

@@ -13,11 +13,16 @@ from django.test import Client
 from agentcore.machine.pending import pending_calls
 from agentcore.replay import verify
 from dashboard.agents.models import Connection
+from dashboard.agents.selectors import project_default
+from dashboard.agents.services import connection_create
 from dashboard.live.driver import Driver
 from dashboard.live.inbox import Inbox
 from dashboard.live.models import Signal
+from dashboard.live.operate_forms import OperateForm
 from dashboard.live.services import TurnConflict, turn_cancel, turn_control, turn_start
 from dashboard.live.transport import Transport
+from dashboard.replay.other_words import Words
+from dashboard.replay.rerunning import turn_rerun
 from dashboard.turns.history import recording_of, standing_of
 from dashboard.turns.models import Attempt, Record, Turn
 from tests.dashboard.driving import AgentOf, drive
@@ -138,6 +143,25 @@ def test_a_system_prompt_is_taken_away(agent_of: AgentOf):
     assert verify(recording_of(turn)).verified
 
 
+def test_max_tokens_are_judged_by_the_connection_that_the_turn_asks(agent_of: AgentOf, simulator_url: str):
+    there = {"project": project_default(), "provider": "openai", "base_url": simulator_url}
+    agent = agent_of("sim-essay", max_tokens=60)
+    parent = drive(turn_start(agent=agent, input_text="Go."))
+    for name, most in (("small", 50), ("wide", 9_000)):
+        connection_create(**there, name=name, max_output_tokens=most)
+        words = Words(connection=name, breakpoints=({"state": "evaluate_stop"},))
+        turn = drive(turn_rerun(turn=parent, overrides={"max_tokens": 40}, words=words))
+        with pytest.raises(ValidationError, match=f"“{name}” gives at most {most:,} tokens"):
+            turn_control(turn=turn, **BY, action="change", max_tokens=most + 1)
+        form = OperateForm(turn, standing_of(turn).snapshot, {"expected_seq": "1", "max_tokens": str(most + 1)})
+        assert f"“{name}” gives at most {most:,} tokens" in " ".join(form.errors["max_tokens"])
+        turn_control(turn=turn, **BY, action="change", max_tokens=most)
+        drive(turn)
+        assert standing_of(turn).snapshot.asked.max_tokens == most
+        Connection.objects.filter(name=name).delete()
+        turn_control(turn=turn, **BY, action="change", max_tokens=most + 1)
+
+
 def test_a_turn_runs_to_a_state(held: Turn):
     turn_control(turn=held, **BY, action="release", run_to="abort_partial")
     drive(held)
@@ -153,6 +177,8 @@ def test_a_turn_runs_to_a_state(held: Turn):
         ({"answer": {"tool_calls": [{"name": ""}]}}, "needs a tool’s name"),
         ({"tool_call": {"call_id": "a", "arguments": [1]}}, "its arguments as an object"),
         ({"request": {"model": "x" * 300}}, "1 to 200 characters"),
+        ({"request": {"model": ""}}, "1 to 200 characters"),
+        ({"request": {"messages": []}}, "A conversation cannot be empty"),
         ({"request": {"messages": [{"role": "user", "text": " "}]}}, "A message cannot be empty"),
         ({"rewritten": {1: "\n"}}, "A message cannot be empty"),
         ({"limits": {"max_continuations": -1}}, "max_continuations"),

@@ -1,5 +1,7 @@
 """The drawer's form: what differs from what there is, and nothing else, is what changes."""
 
+import re
+
 import pytest
 from django.test import Client
 
@@ -7,7 +9,7 @@ from agentcore.machine.pending import pending_calls
 from dashboard.agents.limit_fields import LIMIT_FIELDS
 from dashboard.live.models import Signal
 from dashboard.live.operate_forms import OperateForm
-from dashboard.live.services import turn_control, turn_start
+from dashboard.live.services import turn_cancel, turn_control, turn_start
 from dashboard.turns.history import snapshot_at, standing_of
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import AgentOf, drive
@@ -103,6 +105,7 @@ def test_what_differs_is_what_changes(held: Turn):
         ("limit_max_steps", "", "max_steps must be a whole number"),
         ("limit_max_seconds", "-1", "it must be a number of seconds"),
         ("max_tokens", "0", "at least 1 token"),
+        ("max_tokens", "", "Each call needs a bound; it cannot be empty. It is"),
         ("arguments_0", "[", "This is not JSON"),
         ("arguments_0", "[]", "must be an object"),
         ("arguments_0", '{"expression": NaN}', "This is not JSON"),
@@ -159,6 +162,8 @@ def test_a_change_by_the_page_goes_to_the_turn(browser: Client, held: Turn):
 
 def test_an_empty_message_is_refused_at_its_field_and_an_empty_prompt_is_none(browser: Client, held: Turn):
     address = f"/turns/{held.id}/control"
+    nameless = {"expected_seq": str(held.last_seq), "panel": "1", "action": "change", "model": ""}
+    assert "The model must be a name of 1 to 200" in browser.post(address, nameless, headers=HTMX).content.decode()
     sent = {**filled(held, message_1="", system_prompt="").data, "panel": "1", "action": "change"}
     refused = browser.post(address, sent)
     assert (refused.status_code, refused.content.decode().count("A message cannot be empty")) == (422, 1)
@@ -183,3 +188,40 @@ def test_a_turn_that_has_not_begun_has_nothing_to_change(browser: Client, agent_
 def test_a_stranger_sees_no_form(held: Turn):
     answer = Client().get(f"/turns/{held.id}/operate")
     assert b"Change the turn" not in answer.content
+
+
+def test_what_is_not_sent_is_as_it_is(held: Turn):
+    seen = {"expected_seq": str(held.last_seq)}
+    assert OperateForm(held, standing_of(held).snapshot, seen).is_valid()
+    form = OperateForm(held, standing_of(held).snapshot, {**seen, "message_1": "Once.", "limit_max_steps": "9"})
+    assert form.is_valid(), form.errors
+    expected = {**NOTHING, "expected_seq": held.last_seq, "limits": {"max_steps": 9}, "rewritten": {1: "Once."}}
+    assert form.changes() == expected
+    assert not OperateForm(held, standing_of(held).snapshot, {"message_1": "Once."}).is_valid()
+
+
+def test_what_was_typed_before_a_refusal_is_marked_so_that_it_is_sent_again(browser: Client, held: Turn):
+    sent = {"expected_seq": str(held.last_seq), "panel": "1", "action": "change", "model": "other", "max_tokens": "0"}
+    html = browser.post(f"/turns/{held.id}/control", sent, headers=HTMX).content.decode()
+    typed = re.findall(r'name="(\w+)"[^>]*data-typed', html)
+    assert sorted({*typed} - {"expected_seq"}) == ["max_tokens", "model"]
+
+
+def test_one_message_of_a_conversation_beyond_what_a_form_may_have_is_changed(browser: Client, held: Turn, settings):
+    settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 2_000
+    told = [{"role": "user", "text": "x" * 5_000}, {"role": "user", "text": "And?"}]
+    turn_control(turn=held, by="ben", action="change", request={"messages": told})
+    drive(held)
+    sent = {"expected_seq": str(held.last_seq), "panel": "1", "action": "change", "message_2": "And then?"}
+    assert browser.post(f"/turns/{held.id}/control", sent, headers=HTMX).status_code == 204
+    drive(held)
+    assert [m.text for m in standing_of(held).snapshot.messages][:2] == ["x" * 5_000, "And then?"]
+
+
+def test_a_drawer_of_a_turn_that_has_ended_asks_for_nothing_to_be_sent_again(browser: Client, held: Turn):
+    sent = {"expected_seq": str(held.last_seq), "panel": "1", "action": "change", "model": "other"}
+    turn_cancel(turn=held, by="ben")
+    drive(held)
+    html = browser.post(f"/turns/{held.id}/control", sent, headers=HTMX).content.decode()
+    assert "This turn has ended already: it is cancelled. ben was first: cancel at" in html
+    assert "send it again" not in html
