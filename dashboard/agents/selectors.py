@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from django.db.models import Max, Q, QuerySet
+from django.db.models import Max, OuterRef, QuerySet, Subquery
 from django.utils import timezone
 
 from dashboard.agents.models import (
@@ -78,11 +78,14 @@ def policy_version_active(*, policy: Policy | None, at: datetime | None = None) 
 
 def policy_versions_active(policies: Iterable[UUID], *, at: datetime | None = None) -> dict[UUID, PolicyVersion]:
     """The same of several policies by their ids, by one query."""
-    standing = PolicyActivation.objects.filter(
-        Q(withdrawn_at=None), policy__in=policies, starts_at__lte=at or timezone.now()
-    )
-    rows = standing.order_by("policy_id", "-starts_at", "-created_at", "-id").distinct("policy_id")
+    rows = _begun(at or timezone.now()).filter(policy__in=policies).distinct("policy_id")
     return {row.policy_id: row.version for row in rows.select_related("version__policy")}
+
+
+def _begun(at: datetime) -> QuerySet[PolicyActivation]:
+    """What has begun to count; of each policy the last, which does, first."""
+    begun = PolicyActivation.objects.filter(withdrawn_at=None, starts_at__lte=at)
+    return begun.order_by("policy_id", "-starts_at", "-created_at", "-id")
 
 
 def start_now(*, policy_id: UUID) -> datetime:
@@ -129,6 +132,7 @@ def versions_tried(policy: Policy) -> QuerySet[PolicyVersion]:
 
 
 def policy_version_list(*, project: Project) -> QuerySet[PolicyVersion]:
-    """The newest version of each policy, by its name."""
+    """The newest version of each policy, by its name; with `counts`, the number of the one that counts, or None."""
     versions = PolicyVersion.objects.filter(policy__project=project).select_related("policy")
-    return versions.order_by("policy__name", "-version").distinct("policy__name")
+    counts = Subquery(_begun(timezone.now()).filter(policy=OuterRef("policy")).values("version__version")[:1])
+    return versions.annotate(counts=counts).order_by("policy__name", "-version").distinct("policy__name")

@@ -57,7 +57,8 @@ class Connection(BaseModel):
 class Policy(BaseModel):
     id: UUID
     name: str
-    version: int
+    version: int = Field(description="The version shown here: the latest, unless another was asked for.")
+    active: int | None = Field(description="The version that counts now; null: none does, all are drafts.")
     limits: Object = Field(description="Every limit, defaults included.")
     error_policy: Object
     envelope: Object = Field(description="`{recovery: [path]}`, defaults included.")

@@ -15,7 +15,7 @@ from agentcore.policy import Limits, OnTruncation
 from dashboard.accounts.roles import CHANGE_POLICY
 from dashboard.agents import selectors, services, versioning
 from dashboard.agents.limit_fields import RETENTION_FIELDS
-from dashboard.agents.models import PolicyVersion
+from dashboard.agents.models import Policy, PolicyVersion
 from dashboard.agents.policies import envelope_rules_of
 from dashboard.agents.reach import Ground, version_warnings
 from dashboard.api import answers, bodies
@@ -37,7 +37,7 @@ def policy_create(request: HttpRequest, body: bodies.NewPolicy) -> Status[dict[s
         require(request, CHANGE_POLICY)
     said["backtest"] = _backtest(said.get("backtest"))
     version = services.policy_create(project=project, created_by=caller(request), **said)
-    return Status(201, shown(version))
+    return Status(201, shown(version, _counting(version.policy)))
 
 
 def _backtest(wanted: UUID | None) -> Backtest | None:
@@ -84,26 +84,33 @@ def agent_policy_sources(request: HttpRequest, name: str) -> list[dict[str, Any]
 
 @router.get("/policies", response=list[answers.Policy], summary="List policies")
 def policy_list(request: HttpRequest) -> list[dict[str, Any]]:
-    """The latest version of each, by name."""
+    """The latest version of each, by name, and which one counts (`active`)."""
     project = selectors.project_default()
     ground = Ground.of(project)
-    return [shown(version, ground) for version in selectors.policy_version_list(project=project)]
+    latest = selectors.policy_version_list(project=project)
+    return [shown(version, getattr(version, "counts"), ground) for version in latest]  # noqa: B009 - annotated
 
 
 @router.get("/policies/{name}", response=answers.Policy, summary="Get a policy")
 def policy_get(request: HttpRequest, name: str, version: int | None = None) -> dict[str, Any]:
-    """By name or id; the latest version, or the one asked for."""
+    """By name or id; the latest version, which may be a draft, or the one asked for. `active` says which one counts."""
     policy = named(selectors.policy_list(project=selectors.project_default()), name)
     found = selectors.policy_version_get(policy=policy, version=version)
-    return shown(found)
+    return shown(found, _counting(policy))
 
 
-def shown(version: PolicyVersion, ground: Ground | None = None) -> dict[str, Any]:
-    """`ground`: the project's, where it is at hand."""
+def _counting(policy: Policy) -> int | None:
+    active = selectors.policy_version_active(policy=policy)
+    return active.version if active else None
+
+
+def shown(version: PolicyVersion, active: int | None, ground: Ground | None = None) -> dict[str, Any]:
+    """`active`: the number of the version that counts; `ground`: the project's, where it is at hand."""
     return {
         "id": version.policy_id,
         "name": version.policy.name,
         "version": version.version,
+        "active": active,
         "limits": {**asdict(Limits()), **version.limits},
         "error_policy": {"preset": "stop_on_any_error", **version.error_policy},
         "envelope": {"recovery": list(envelope_rules_of(version.envelope).recovery)},

@@ -10,6 +10,22 @@ from tests.dashboard.driving import AgentOf, drive
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
+def test_a_policy_shows_its_latest_version_and_says_which_one_counts(api: Program):
+    def told() -> list[tuple[int, int | None, int]]:
+        found = [api.get("/policies").json()[0], api.get("/policies/wide").json()]
+        return [(one["version"], one["active"], one["limits"]["max_continuations"]) for one in found]
+
+    draft = {"name": "wide", "limits": {"max_continuations": 1}, "activate": False}
+    assert api.post("/policies", draft).json()["active"] is None
+    assert told() == [(1, None, 1)] * 2
+    assert api.post("/policies", {"name": "wide", "limits": {"max_continuations": 2}}).json()["active"] == 2
+    api.post("/policies", {**draft, "limits": {"max_continuations": 3}})
+    assert told() == [(3, 2, 3)] * 2
+    assert api.get("/policies/wide", version=2).json()["limits"]["max_continuations"] == 2
+    api.post("/policies/wide/activations", {"version": 1, "why": "as it was"})
+    assert told() == [(3, 1, 3)] * 2
+
+
 def test_a_draft_counts_when_it_is_activated_and_the_first_again_when_rolled_back(api: Program, agent_of: AgentOf):
     api.post("/policies", {"name": "wide", "limits": {"max_continuations": 1}, "why": "a start"})
     draft = {"name": "wide", "limits": {"continuation_max_attempts": 0}, "activate": False}
