@@ -26,11 +26,15 @@ Changes = Mapping[tuple[UUID, str], Changed]
 def changes_of(turn_ids: Iterable[UUID]) -> Changes:
     """Every limit and rule of errors that an operator changed in these turns, as it was left, by one query. That the
     gateway let a watched answer go on which its provider had paused is nobody's word."""
-    acted = Record.objects.filter(turn_id__in=list(turn_ids), event__type="operator_acted").order_by("turn_id", "seq")
+    asked = set(turn_ids)
+    if not asked:
+        return {}
+    # All acts between the first and the last turn, by an index of acts alone: to name ten thousand turns takes longer.
+    acted = Record.objects.filter(turn_id__range=(min(asked), max(asked)), event__type="operator_acted")
     return {
         (turn_id, f"{part}.{name}"): Changed(value, event.get("by", ""))
-        for turn_id, event in acted.values_list("turn_id", "event")
-        if event.get("by") != WATCHER
+        for turn_id, event in acted.order_by("turn_id", "seq").values_list("turn_id", "event")
+        if turn_id in asked and event.get("by") != WATCHER
         for part in ("limits", "error_policy")
         for name, value in (event.get(part) or {}).items()
     }

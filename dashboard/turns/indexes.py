@@ -42,3 +42,8 @@ RAW_DUE = models.Index(
     condition=models.Q(keep_raw_days__isnull=False, raw_removed_at=None),
     name="turns_turn_raw_due",
 )
+
+#: Records in which somebody acted on a turn: few among many.
+ACTED = models.Index(
+    fields=["turn_id", "seq"], condition=models.Q(event__type="operator_acted"), name="turns_record_acted"
+)

@@ -28,7 +28,7 @@ from agentcore.reasons import TurnStatus
 from dashboard.accounts.roles import TURN_PERMISSIONS
 from dashboard.turns.fields import ExactJSONField, ShownTextField
 from dashboard.turns.ids import new_id
-from dashboard.turns.indexes import FINDING, MARKED, RAW_DUE, SEARCHED, SEARCHING
+from dashboard.turns.indexes import ACTED, FINDING, MARKED, RAW_DUE, SEARCHED, SEARCHING
 
 UNFINISHED = (TurnStatus.QUEUED.value, TurnStatus.RUNNING.value, TurnStatus.HELD.value)
 #: Stands among an attempt's response headers where an operator answered in the model's place: who.
@@ -177,6 +177,7 @@ class Record(models.Model):
 
     class Meta:
         ordering = ["turn_id", "seq"]
+        indexes = [ACTED]
 
 
 class Attempt(models.Model):
