@@ -48,12 +48,15 @@ class Outgoing:
         await self.whole(fault.status, fault.body(), fault.headers)
 
     async def more(self, data: bytes, *, content_type: str = EVENTS) -> None:
-        """More of a stream, which begins with this if it has not."""
-        if not self.begun:
+        """More of a stream, which begins with this if it has not; then the first of it is on its way."""
+        begins = not self.begun
+        if begins:
             told = [(b"content-type", content_type.encode("latin-1", "replace")), (b"cache-control", b"no-cache")]
             await self._start(200, [*told, (b"x-accel-buffering", b"no")])
         self.last = asyncio.get_running_loop().time()
         await self._say(data, more=True)
+        if begins:
+            await asyncio.sleep(0)  # servers send once the loop goes on, and more may be at hand
 
     async def close(self) -> None:
         """The end of a stream."""

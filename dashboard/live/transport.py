@@ -16,7 +16,8 @@ CONNECT_TIMEOUT = 10.0  #: seconds
 SILENCE_TIMEOUT = 120.0  #: seconds without a byte before a call has timed out
 LOOK_SECONDS = 0.5  #: between two looks whether a body that is waited for can still come
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
-CHUNK_BYTES = 64 * 1024
+FIRST_BYTES = 4 * 1024  #: of an answer at once, so that its first words need not wait for all that came with them
+CHUNK_BYTES = 64 * 1024  #: after those
 LARGE_BYTES = 512 * 1024  #: of a request, from which it is sent in pieces
 KEPT_HEADERS = frozenset({"content-type", "date", "retry-after", "retry-after-ms", "x-should-retry", "x-request-id"})
 
@@ -94,7 +95,7 @@ class Transport:
                     yield Head(answer.status, {name.lower(): value for name, value in answer.headers.items()})
                     received = 0
                     with _FramingWatch(answer):
-                        async for chunk in answer.content.iter_chunked(CHUNK_BYTES):
+                        while chunk := await answer.content.read(CHUNK_BYTES if received else FIRST_BYTES):
                             received += len(chunk)
                             if received > MAX_ANSWER_BYTES:
                                 raise TransportError(f"The answer is larger than {MAX_ANSWER_BYTES // 2**20} MiB.")

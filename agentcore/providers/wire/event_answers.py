@@ -201,13 +201,11 @@ class EventDecoder:
     def _payloads(self, event: ServerSentEvent) -> Sequence[Any]:
         """The event's JSON; line by line where a server leaves out the empty lines between events."""
         data = event.data
-        try:
-            return (read_json(data),)
-        except ValueError:
-            pass
         if data.strip() == b"[DONE]":
             self._done = True
             return ()
+        with suppress(ValueError):
+            return (read_json(data),)
         if b"\n" in data:
             lines = [ServerSentEvent(event.name, line) for line in data.split(b"\n")]
             return [payload for line in lines for payload in self._payloads(line)]

@@ -49,6 +49,19 @@ def test_large_pieces_go_out_in_parts_and_nothing_stands_between_them(size):
     assert within == [False, *[True] * (len(pieces) - 1), False, False], "a keep-alive waits for the last part"
 
 
+def test_the_first_of_a_stream_is_on_its_way_before_more_of_it_is_said():
+    written = []
+
+    async def told() -> list[bytes]:
+        async def send(message):  # as servers do: what is written in one turn of the loop goes out as one
+            asyncio.get_running_loop().call_soon(written.append, message.get("body"))
+
+        await Outgoing(send).more(b"first")
+        return list(written)
+
+    assert asyncio.run(told()) == [None, b"first"]
+
+
 def test_a_whole_answer_in_parts_ends_with_the_last():
     sent = []
 

@@ -99,6 +99,20 @@ async def test_one_connection_serves_many_calls():
         assert (server.connections, len(server.lines)) == (1, 3)
 
 
+async def test_the_first_of_a_long_answer_is_not_kept_back_by_the_rest():
+    body = bytes(range(256)) * 400
+
+    async def says_much(writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+        await writer.drain()
+
+    async with serving(says_much) as server, Transport() as transport:
+        parts = transport.post(f"http://127.0.0.1:{server.port}/", headers={}, body=b"{}", seconds=5)
+        came = [part async for part in parts if isinstance(part, bytes)]
+    assert b"".join(came) == body
+    assert len(came[0]) <= transport_module.FIRST_BYTES
+
+
 async def test_a_path_that_is_encoded_already_goes_out_as_it_is():
     async with serving() as server, Transport() as transport:
         await posted(transport, f"http://127.0.0.1:{server.port}/model/arn%3Aaws%3Ax%2Fy%20z/converse?alt=sse")
