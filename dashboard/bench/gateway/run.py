@@ -5,9 +5,11 @@ import os
 import statistics
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 
 from dashboard.accounts.models import User
 from dashboard.accounts.services import OPERATOR, one_time_code_create
@@ -23,6 +25,7 @@ CALLERS = (1, 16, 64)
 RUNS = 3
 SECONDS = 2.0  #: of one run
 PATIENCE = 120  #: seconds for it
+FLUSHES = 100
 HOW = {"whole": "whole answers", "streamed": "streams of 200 chunks"}
 #: What is between a caller and the upstream.
 WAYS = {
@@ -54,11 +57,25 @@ def rows() -> Iterator[str]:
         served = parts.enter_context(part("served", environment=_environment(store)))
         between = {"direct": upstream, "bare": bare} | dict.fromkeys(GATEWAY, served)
         yield f"upstream, callers and what is between in a process each; the median of {RUNS} runs of {SECONDS:g} s"
+        yield f"a flush of the disk, which each answer waits for: p50 {statistics.median(_flushes(store.folder)):.2f} ms"
         for how, what in HOW.items():
             for callers in CALLERS:
                 yield f"{what}, {callers} at a time"
                 yield from _lines(how, _measured(how, callers, between, tokens))
         yield f"{Turn.objects.count():,} turns were recorded, {_unfinished()} of them unfinished"
+
+
+def _flushes(folder: Path) -> list[float]:
+    """How long the disk takes to keep a page of the database's log, in milliseconds: no answer is recorded in less."""
+    flush, took = getattr(os, "fdatasync", os.fsync), []
+    with (folder / "flushed").open("wb", buffering=0) as file:
+        for _ in range(FLUSHES):
+            file.seek(0)
+            file.write(bytes(8192))
+            began = time.perf_counter()
+            flush(file.fileno())
+            took.append(1000 * (time.perf_counter() - began))
+    return took
 
 
 def _unfinished() -> int:
