@@ -4,20 +4,22 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import psycopg
+import pytest
 from psycopg import sql
 
-from dashboard.postgres import running_postgres
+from tests.first_start import CHECKOUT
 
-CHECKOUT = Path(__file__).parents[3]
 BEFORE = ("turns", "0002_append_only")
 BEFORE_DRAFTS = ("agents", "0005_connection_prefill")
 BEFORE_RESOURCES = ("turns", "0006_policy_sources")
 WITH_RAW = ("turns", "0008_raw_retention")
+#: In the order in which they were released: each is made from the one before.
+VERSIONS_BEFORE = (BEFORE, BEFORE_DRAFTS, BEFORE_RESOURCES, WITH_RAW)
 VERSIONS = """
 WITH policy AS (
     INSERT INTO agents_policy (id, project_id, name, created_at)
@@ -44,7 +46,10 @@ WHERE table_name = 'turns_turn' AND is_nullable = 'NO' AND column_default IS NUL
 """
 
 
-WAITS = "SELECT 1 FROM pg_locks WHERE NOT granted AND relation = 'turns_outcome'::regclass"
+WAITS = """
+SELECT 1 FROM pg_locks JOIN pg_database ON pg_database.oid = database AND datname = current_database()
+ WHERE NOT granted AND relation = 'turns_outcome'::regclass
+"""
 #: What holds for all turns, and whether the database knows that it does.
 WHOLE = """
 SELECT conname, convalidated FROM pg_constraint WHERE conname = 'turns_turn_keep_raw_days_check'
@@ -58,6 +63,46 @@ def migrate(url: str, *to: str) -> None:
     subprocess.run([sys.executable, "manage.py", "migrate", "-v", "0", *to], cwd=CHECKOUT, env=environment, check=True)
 
 
+class Installations:
+    """Databases of the suite's own server as earlier versions left them, each made once and copied for its test."""
+
+    def __init__(self) -> None:
+        address, mark, options = os.environ["DATABASE_URL"].partition("?")
+        self._server, self._options = address.rpartition("/")[0], mark + options
+        self._made: list[str] = []
+
+    def copy_of(self, version: tuple[str, str]) -> str:
+        """The address of one that nobody else changes."""
+        until = VERSIONS_BEFORE.index(version) + 1
+        for number in range(len(self._made), until):
+            migrate(self._database(f"v{number}", self._made[-1:]), *VERSIONS_BEFORE[number])
+            self._made.append(self._name(f"v{number}"))
+        return self._database(f"copy{until}", self._made[until - 1 : until])
+
+    def drop(self) -> None:
+        with psycopg.connect(os.environ["DATABASE_URL"], autocommit=True) as server:
+            names = server.execute("SELECT datname FROM pg_database WHERE starts_with(datname, %s)", [self._name("")])
+            for (name,) in names.fetchall():
+                server.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+
+    def _name(self, of: str) -> str:
+        return f"test_whystop_{os.getpid()}_{of}"  # as those which a killed session leaves, and the next one drops
+
+    def _database(self, of: str, template: list[str]) -> str:
+        name, like = self._name(of), template[0] if template else "template1"
+        with psycopg.connect(os.environ["DATABASE_URL"], autocommit=True) as server:
+            create = sql.SQL("CREATE DATABASE {} TEMPLATE {}")
+            server.execute(create.format(sql.Identifier(name), sql.Identifier(like)))
+        return f"{self._server}/{name}{self._options}"
+
+
+@pytest.fixture(scope="module")
+def installations() -> Iterator[Installations]:
+    made = Installations()
+    yield made
+    made.drop()
+
+
 def keep_a_turn(connection: psycopg.Connection[Any]) -> None:
     """A row as that version kept it: what must be there, and nothing else."""
     (project,) = connection.execute("SELECT id FROM agents_project").fetchone() or ()
@@ -69,62 +114,58 @@ def keep_a_turn(connection: psycopg.Connection[Any]) -> None:
     connection.execute(insert, list(row.values()))
 
 
-def test_turns_that_are_here_already_are_found_and_counted(data_dir: Path):
-    with running_postgres(data_dir, on_message=lambda message: None) as url:
-        migrate(url, *BEFORE)
-        with psycopg.connect(url) as connection:
-            keep_a_turn(connection)
-        migrate(url)
-        with psycopg.connect(url) as connection:
-            found = connection.execute("SELECT cohort IS NOT NULL, search IS NOT NULL FROM turns_turn").fetchall()
-            counted = connection.execute("SELECT sum(count) FROM timeline_change").fetchone()
+def test_turns_that_are_here_already_are_found_and_counted(installations: Installations):
+    url = installations.copy_of(BEFORE)
+    with psycopg.connect(url) as connection:
+        keep_a_turn(connection)
+    migrate(url)
+    with psycopg.connect(url) as connection:
+        found = connection.execute("SELECT cohort IS NOT NULL, search IS NOT NULL FROM turns_turn").fetchall()
+        counted = connection.execute("SELECT sum(count) FROM timeline_change").fetchone()
     assert found == [(True, True)]
     assert counted == (1,)
 
 
-def test_turns_are_read_and_written_while_what_they_ran_out_of_is_being_found_out(data_dir: Path):
-    with running_postgres(data_dir, on_message=lambda message: None) as url:
-        migrate(url, *BEFORE_RESOURCES)
-        with psycopg.connect(url) as connection:
-            keep_a_turn(connection)
-        with ThreadPoolExecutor(1) as by, psycopg.connect(url) as holding:
-            holding.execute("LOCK TABLE turns_outcome IN ACCESS EXCLUSIVE MODE")
-            migrating = by.submit(migrate, url)
-            with psycopg.connect(url, autocommit=True) as live:
-                while not (migrating.done() or live.execute(WAITS).fetchone()):
-                    time.sleep(0.05)
-                live.execute("SET lock_timeout = '5s'")
-                written = live.execute("UPDATE turns_turn SET verdict = 'meanwhile' RETURNING resource").fetchall()
-            holding.rollback()
-            migrating.result()
-        with psycopg.connect(url) as connection:
-            found = connection.execute("SELECT resource, cohort IS NOT NULL, verdict FROM turns_turn").fetchall()
-            assert all(whole for _, whole in connection.execute(WHOLE))
+def test_turns_are_read_and_written_while_what_they_ran_out_of_is_being_found_out(installations: Installations):
+    url = installations.copy_of(BEFORE_RESOURCES)
+    with psycopg.connect(url) as connection:
+        keep_a_turn(connection)
+    with ThreadPoolExecutor(1) as by, psycopg.connect(url) as holding:
+        holding.execute("LOCK TABLE turns_outcome IN ACCESS EXCLUSIVE MODE")
+        migrating = by.submit(migrate, url)
+        with psycopg.connect(url, autocommit=True) as live:
+            while not (migrating.done() or live.execute(WAITS).fetchone()):
+                time.sleep(0.05)
+            live.execute("SET lock_timeout = '5s'")
+            written = live.execute("UPDATE turns_turn SET verdict = 'meanwhile' RETURNING resource").fetchall()
+        holding.rollback()
+        migrating.result()
+    with psycopg.connect(url) as connection:
+        found = connection.execute("SELECT resource, cohort IS NOT NULL, verdict FROM turns_turn").fetchall()
+        assert all(whole for _, whole in connection.execute(WHOLE))
     assert (written, found) == ([(None,)], [(None, True, "meanwhile")])
 
 
-def test_a_migration_that_was_ended_at_its_last_moment_is_begun_again_and_can_be_undone(data_dir: Path):
-    with running_postgres(data_dir, on_message=lambda message: None) as url:
-        migrate(url, *WITH_RAW)
-        with psycopg.connect(url) as connection:
-            connection.execute("DELETE FROM django_migrations WHERE app = 'turns' AND name ~ '^000[78]'")
-        migrate(url, *WITH_RAW)
-        with psycopg.connect(url) as connection:
-            assert connection.execute(WHOLE).fetchall() == [
-                ("turns_turn_keep_raw_days_check", True),
-                ("turns_turn_raw_due", True),
-            ]
-        migrate(url, *BEFORE_RESOURCES)
-        with psycopg.connect(url) as connection:
-            assert connection.execute(WHOLE).fetchall() == []
+def test_a_migration_that_was_ended_at_its_last_moment_is_begun_again_and_can_be_undone(installations: Installations):
+    url = installations.copy_of(WITH_RAW)
+    with psycopg.connect(url) as connection:
+        connection.execute("DELETE FROM django_migrations WHERE app = 'turns' AND name ~ '^000[78]'")
+    migrate(url, *WITH_RAW)
+    with psycopg.connect(url) as connection:
+        assert connection.execute(WHOLE).fetchall() == [
+            ("turns_turn_keep_raw_days_check", True),
+            ("turns_turn_raw_due", True),
+        ]
+    migrate(url, *BEFORE_RESOURCES)
+    with psycopg.connect(url) as connection:
+        assert connection.execute(WHOLE).fetchall() == []
 
 
-def test_versions_that_are_here_already_count_from_when_they_were_made(data_dir: Path):
-    with running_postgres(data_dir, on_message=lambda message: None) as url:
-        migrate(url, *BEFORE_DRAFTS)
-        with psycopg.connect(url) as connection:
-            connection.execute(VERSIONS)
-        migrate(url)
-        with psycopg.connect(url) as connection:
-            counted = connection.execute(COUNTED).fetchall()
+def test_versions_that_are_here_already_count_from_when_they_were_made(installations: Installations):
+    url = installations.copy_of(BEFORE_DRAFTS)
+    with psycopg.connect(url) as connection:
+        connection.execute(VERSIONS)
+    migrate(url)
+    with psycopg.connect(url) as connection:
+        counted = connection.execute(COUNTED).fetchall()
     assert counted == [(1, True), (2, True)]
