@@ -57,7 +57,7 @@ def rows() -> Iterator[str]:
         served = parts.enter_context(part("served", environment=_environment(store)))
         between = {"direct": upstream, "bare": bare} | dict.fromkeys(GATEWAY, served)
         yield f"upstream, callers and what is between in a process each; the median of {RUNS} runs of {SECONDS:g} s"
-        yield f"a flush of the disk, which each answer waits for: p50 {statistics.median(_flushes(store.folder)):.2f} ms"
+        yield f"a flush of the disk, which each answer awaits: p50 {statistics.median(_flushes(store.folder)):.2f} ms"
         for how, what in HOW.items():
             for callers in CALLERS:
                 yield f"{what}, {callers} at a time"
