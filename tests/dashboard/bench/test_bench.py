@@ -110,7 +110,7 @@ def test_calls_through_the_gateway_are_measured_beside_a_direct_call_and_a_bare_
     with django_db_blocker.unblock():  # it has a database of its own
         call_command("bench", "gateway", stdout=out)
     told = out.getvalue()
-    assert re.search(r"a flush of the disk, which each answer waits for: p50 [\d.]+ ms", told)
+    assert re.search(r"a flush of the disk, which each answer awaits: p50 [\d.]+ ms", told)
     for how in ("whole answers", "streams of 200 chunks"):
         assert f"{how}, 2 at a time" in told
     assert len(re.findall(r"nothing +[\d,]+ calls/s", told)) == 2
