@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from dashboard.agents.models import Project
 from dashboard.timeline import rollups
@@ -32,9 +32,23 @@ def newest(*, project: Project, filters: TimelineFilters) -> tuple[list[Found], 
     return found[:MOST_COUNTED], len(found) > MOST_COUNTED
 
 
-def count(*, project: Project, filters: TimelineFilters) -> Counts:
-    """From rollups all cohorts are counted, whatever the filters want of them; else those the filters let through."""
-    if held_by_rollups(filters):
-        return Counts(rollups.counts(project=project, since=filters.since, until=filters.until), capped=False)
-    found, capped = newest(project=project, filters=filters)
-    return Counts(Counter(cohort for _, cohort in found), capped)
+@dataclass(frozen=True, slots=True)
+class Counting:
+    """Counts of one project for one page: turns that are found one by one are found once for all that ask for them."""
+
+    project: Project
+    _newest: dict[TimelineFilters, tuple[list[Found], bool]] = field(default_factory=dict)
+
+    def newest(self, filters: TimelineFilters) -> tuple[list[Found], bool]:
+        """As `newest`."""
+        if filters not in self._newest:
+            self._newest[filters] = newest(project=self.project, filters=filters)
+        return self._newest[filters]
+
+    def count(self, filters: TimelineFilters) -> Counts:
+        """From rollups all cohorts are counted, whatever is wanted of them; else those the filters let through."""
+        if held_by_rollups(filters):
+            counted = rollups.counts(project=self.project, since=filters.since, until=filters.until)
+            return Counts(counted, capped=False)
+        found, capped = self.newest(filters)
+        return Counts(Counter(cohort for _, cohort in found), capped)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from dashboard.agents.models import Project
-from dashboard.timeline.counting import Counts, count, held_by_rollups, newest
+from dashboard.timeline.counting import Counting, Counts, held_by_rollups
 from dashboard.timeline.values import MOST_COUNTED, Facet, FacetValue
 from dashboard.turns.cohorts import COLUMNS, HAS_COLUMNS
 from dashboard.turns.filters import TimelineFilters
@@ -38,10 +38,10 @@ Cohorts = Mapping[int, Sequence[tuple[str, ...]]]  #: by cohort: its values of e
 def facets(*, project: Project, filters: TimelineFilters) -> tuple[Facet, ...]:
     """All facets, in the order of LABELS. The counts of each are under all other filters: they say what choosing
     another value would find."""
-    cohorts = _cohorts(project)
-    counts = count(project=project, filters=filters)
-    found = {name: _counted(name, project, filters, cohorts, counts) for name in NAMES}
-    found |= {name: _rare(name, column, project, filters) for name, column in RARE.items()}
+    cohorts, counting = _cohorts(project), Counting(project)
+    counts = counting.count(filters)
+    found = {name: _counted(name, counting, filters, cohorts, counts) for name in NAMES}
+    found |= {name: _rare(name, column, counting, filters) for name, column in RARE.items()}
     return tuple(_facet(name, filters, *found[name]) for name in LABELS)
 
 
@@ -58,13 +58,13 @@ def _values(columns: Sequence[Any]) -> Sequence[tuple[str, ...]]:
 
 
 def _counted(
-    name: str, project: Project, filters: TimelineFilters, cohorts: Cohorts, counts: Counts
+    name: str, counting: Counting, filters: TimelineFilters, cohorts: Cohorts, counts: Counts
 ) -> tuple[Counter[str], bool]:
     """Turns by value of this facet, and whether the counts are capped."""
     nothing: dict[str, Any] = {name: ()}
     others = replace(filters, **nothing)
     if others != filters and not held_by_rollups(filters):
-        counts = count(project=project, filters=others)
+        counts = counting.count(others)
     chosen = [(place, set(values)) for place, other in enumerate(NAMES) if (values := getattr(others, other))]
     own, by_value = NAMES.index(name), Counter[str]()
     for cohort, turns in counts.by_cohort.items():
@@ -80,16 +80,16 @@ def _lets_through(name: str, wanted: set[str], values: tuple[str, ...]) -> bool:
     return wanted.issubset(values) if name == "has" else not wanted.isdisjoint(values)
 
 
-def _rare(name: str, column: str, project: Project, filters: TimelineFilters) -> tuple[Counter[str], bool]:
+def _rare(name: str, column: str, counting: Counting, filters: TimelineFilters) -> tuple[Counter[str], bool]:
     """Of the newest turns that have any; under filters that rollups do not hold, of the newest that are found."""
     nothing: dict[str, Any] = {name: ()}
     others = replace(filters, **nothing)
     if held_by_rollups(others):
         reach, most = reach_of(others), MOST_COUNTED + 1
-        found = find(project=project, filters=others, reach=reach, limit=most, having=column)
+        found = find(project=counting.project, filters=others, reach=reach, limit=most, having=column)
         found, capped = found[:MOST_COUNTED], len(found) == most
     else:
-        found, capped = newest(project=project, filters=others)
+        found, capped = counting.newest(others)
     having = Turn.objects.filter(id__in=[turn_id for turn_id, _ in found]).exclude(**{column: []})
     return Counter(value for values in having.values_list(column, flat=True) for value in values), capped
 

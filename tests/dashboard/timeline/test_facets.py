@@ -80,3 +80,14 @@ def test_under_a_text_search_counting_stops_and_says_so(monkeypatch: pytest.Monk
 def test_the_turns_of_another_project_are_not_counted():
     make_turn(project=agents.Project.objects.create(name="other"), tags=["x"])
     assert all(not facet.values for facet in facets(project=agents.project_default(), filters=TimelineFilters()))
+
+
+def test_turns_that_are_found_one_by_one_are_found_once_for_all_facets(monkeypatch: pytest.MonkeyPatch):
+    make_turn(input_text="a word", tags=["kept"], lint=["unclosed_json"])
+    looked, find = list[object](), counting.find
+    monkeypatch.setattr(counting, "find", lambda **asked: (looked.append(asked["filters"]), find(**asked))[1])
+    found = {facet.name: facet for facet in facets(project=agents.project_default(), filters=TimelineFilters(q="word"))}
+    assert [value.value for name in ("tag", "lint") for value in found[name].values] == ["kept", "unclosed_json"]
+    assert len(looked) == 1
+    facets(project=agents.project_default(), filters=TimelineFilters(q="word", status=("completed",)))
+    assert len(looked) == len(set(looked)) + 1 == 3, "once more without the status, for that facet"
