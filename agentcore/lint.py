@@ -36,6 +36,7 @@ _SHOWN = 80  #: characters of evidence
 _THINKING = "<think>"
 _STOPS = ("stop", "stop_sequences", "stopSequences")  #: what dialects call the caller's own strings
 _STOPS_IN = ("generationConfig", "inferenceConfig", "options")  #: where some of them keep those
+_MAY_STOP = frozenset(_STOPS + _STOPS_IN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,8 @@ def signs(response: ChatResponse, max_tokens: int, before: str = "", *, stops: b
 def asks_for_stops(extra: Mapping[str, Any]) -> bool:
     """Whether a call's fields (`Setup.extra`) name strings to end at, in any dialect's place for them. Most providers
     then say that the answer ended by itself."""
+    if _MAY_STOP.isdisjoint(extra):
+        return False  # nearly every call
     parts = (extra, *(part for name in _STOPS_IN if isinstance(part := extra.get(name), Mapping)))
     return any(part.get(name) for part in parts for name in _STOPS)
 
