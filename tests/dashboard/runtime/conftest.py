@@ -6,7 +6,10 @@ import socket
 import subprocess
 import sys
 import tempfile
+import urllib.error
+import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -55,8 +58,18 @@ class Up:
         self.process.communicate()
 
 
-@pytest.fixture
-def data_dir() -> Iterator[Path]:
+def get(url: str, **headers: str) -> tuple[int, str]:
+    """Status and body of an answer, also of one that refuses."""
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=PATIENCE) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read().decode()
+
+
+@contextmanager
+def data_folder() -> Iterator[Path]:
     """A data folder that is not there yet, where every user can reach it."""
     outside = Path(tempfile.mkdtemp(prefix="why-"))
     outside.chmod(0o755)
@@ -64,6 +77,13 @@ def data_dir() -> Iterator[Path]:
     for data in outside.rglob("data"):
         end_all(data)
     shutil.rmtree(outside)
+
+
+@pytest.fixture
+def data_dir() -> Iterator[Path]:
+    """A data folder of the test's own, which is not there yet."""
+    with data_folder() as folder:
+        yield folder
 
 
 @pytest.fixture

@@ -1,18 +1,14 @@
 """`manage.py up` as a person meets it: a program of its own, with a database of its own."""
 
-import http.client
 import json
 import os
 import shutil
 import signal
 import socket
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import psycopg
 import pytest
@@ -22,7 +18,7 @@ from dashboard.postgres.places import Home, find_home
 from dashboard.postgres.postmaster import find_postmaster
 from dashboard.postgres.processes import serves, wait_until
 
-from .conftest import PATIENCE, Up
+from .conftest import PATIENCE, Up, get
 
 Start = Callable[..., Up]
 TOKEN = "a-token-of-sixteen-or-more"
@@ -30,15 +26,6 @@ STOPPING = 60  #: seconds, of a machine that is busy; a stop that waits for some
 
 
 pytestmark = pytest.mark.usefixtures("started_before")
-
-
-def get(url: str, **headers: str) -> tuple[int, str]:
-    try:
-        with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=PATIENCE) as answer:
-            return answer.status, answer.read().decode()
-    except urllib.error.HTTPError as error:
-        with error:
-            return error.code, error.read().decode()
 
 
 def health(address: str) -> tuple[int, dict[str, str]]:
@@ -56,24 +43,6 @@ def test_the_first_start_answers_and_the_second_is_quick(up: Start, data_dir: Pa
     assert get(f"{second.address()}/sign-in/")[0] == 200
     took = time.monotonic() - began
     assert took < PATIENCE  # how fast it is, is printed; that it does not hang, is tested
-
-
-def test_it_prints_one_line_with_a_link_that_signs_in_once(up: Start):
-    line = up().line()
-    link = line.split()[-1]
-    assert link.startswith("http://127.0.0.1:")
-    assert (status_of(link), status_of(link)) == (302, 401)
-
-
-def status_of(link: str) -> int:
-    """Of the first answer: a redirect is not followed."""
-    parts = urlsplit(link)
-    connection = http.client.HTTPConnection(parts.netloc, timeout=PATIENCE)
-    try:
-        connection.request("GET", f"{parts.path}?{parts.query}")
-        return connection.getresponse().status
-    finally:
-        connection.close()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -103,45 +72,6 @@ def test_an_open_request_does_not_delay_the_stop(up: Start):
         began = time.monotonic()
         assert started.stop()[0] == 0
     assert time.monotonic() - began < STOPPING
-
-
-def test_static_files_come_with_their_lifetimes_and_nothing_beside_them(up: Start):
-    address = up().address()
-    with urllib.request.urlopen(f"{address}/static/vendor/htmx-2.0.11.min.js") as vendored:
-        assert "immutable" in vendored.headers["Cache-Control"]
-    with urllib.request.urlopen(f"{address}/static/admin/css/base.css") as ours:
-        assert ours.headers["Cache-Control"] == "no-cache"
-    assert get(f"{address}/static/../manage.py")[0] == 404
-    assert get(f"{address}/static/%2e%2e/manage.py")[0] == 404
-
-
-def test_pages_come_with_a_strict_content_policy(up: Start):
-    with urllib.request.urlopen(f"{up().address()}/sign-in/") as page:
-        policy = page.headers["Content-Security-Policy"]
-        assert page.headers["X-Content-Type-Options"] == "nosniff"
-        assert page.headers["X-Frame-Options"] == "DENY"
-    assert "default-src 'self'" in policy
-    assert "frame-ancestors 'none'" in policy
-    assert "unsafe" not in policy
-
-
-def test_a_socket_nobody_serves_is_refused_and_not_an_error(up: Start):
-    started = up()
-    port = int(started.address().rpartition(":")[2])
-    with socket.create_connection(("127.0.0.1", port)) as client:
-        client.sendall(
-            b"GET /ws/nowhere/ HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
-            b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
-        )
-        assert client.recv(100).split()[1] in {b"401", b"403"}
-    assert started.stop() == (0, "", "")
-
-
-def test_the_bootstrap_token_opens_the_api(up: Start):
-    address = up(WHYSTOP_BOOTSTRAP_TOKEN=TOKEN).address()
-    assert get(f"{address}/api/v1/agents", Authorization="Bearer wrong")[0] == 401
-    status, body = get(f"{address}/api/v1/agents", Authorization=f"Bearer {TOKEN}")
-    assert (status, "sim-essay" in body) == (200, True)
 
 
 def test_two_on_one_folder_share_the_database(up: Start, data_dir: Path):
@@ -192,8 +122,9 @@ def test_a_server_of_ones_own_is_used_instead(up: Start, data_dir: Path):
             assert connection.execute("SELECT count(*) FROM agents_agent").fetchone()[0] >= 8
 
 
-def test_health_says_so_when_the_database_is_away(up: Start, data_dir: Path):
+def test_health_says_so_when_the_database_is_away(up: Start, data_dir: Path, started_once: Callable[[Path], None]):
     elsewhere = data_dir.parent / "elsewhere"
+    started_once(elsewhere)
     with running_postgres(elsewhere, on_message=lambda message: None) as url:
         started = up(DATABASE_URL=url, WHYSTOP_BOOTSTRAP_TOKEN=TOKEN)
         address = started.address()
