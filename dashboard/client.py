@@ -19,6 +19,12 @@ What can go wrong:
         └── Conflict         409: the turn is not where this makes sense
 """
 
+if __name__ == "__main__":
+    # Before the rest is loaded: it listens for Ctrl-C.
+    from dashboard.whystop import main
+
+    main()
+
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -288,9 +294,3 @@ class Whystop:
 
     def _turn(self, shown: Json) -> Turn:
         return read_as(Turn, shown, json=shown, _hand=_Hand(self._server))
-
-
-if __name__ == "__main__":
-    from dashboard.command_line import main
-
-    main()

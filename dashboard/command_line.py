@@ -19,6 +19,7 @@ from agentcore.policy import Limits
 from dashboard.client import Message, Record, Turn, Whystop, WhystopError
 from dashboard.client_wire import found_again
 from dashboard.command_line_output import AsJson, AsLines, Output, say_that_it_goes_on
+from dashboard.whystop import STOPPED
 
 OUTCOMES = {
     "completed": 0,
@@ -36,7 +37,7 @@ ACTIONS = {
     "refuse": "let a held turn go on without the tool calls that wait for approval",
 }
 BREAKPOINTS = "state=continue_pending, trigger=…, stop_reason=…, tool=… or budget_below=0.1"
-WRONG, STOPPED = 1, 130
+WRONG = 1
 URL = "http://127.0.0.1:8321"
 NO_TOKEN = "Set WHYSTOP_TOKEN to an API token; the account page makes one."  # noqa: S105 - a sentence
 
@@ -199,7 +200,3 @@ def _take_limits(parser: ArgumentParser) -> None:
     for limit in fields(Limits):
         kind = _number if "float" in str(limit.type) else int
         group.add_argument(f"--{limit.name.replace('_', '-')}", type=kind, metavar="N")
-
-
-if __name__ == "__main__":
-    main()

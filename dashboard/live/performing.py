@@ -1,7 +1,6 @@
 """Performs what the machine commands for one turn: the call of a model, the tools, the wait; one at a time."""
 
 import asyncio
-import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -147,9 +146,13 @@ class Performer:
 
     async def drop(self) -> None:
         """End the command in flight; what it still returns is dropped, what had arrived is kept."""
-        if self.work is None:
+        work = self.work
+        if work is None:
             return
-        self.work.cancel()
-        with contextlib.suppress(asyncio.CancelledError, Exception):
-            await self.work
+        if not work.cancelling():
+            work.cancel()
+        # Whoever is cancelled while it ends is cancelled, and finds it here again to be waited for.
+        await asyncio.wait({work})
+        if not work.cancelled():
+            work.exception()  # it was asked for, so that nobody misses it
         self.work = None

@@ -12,6 +12,7 @@ import pytest
 
 from agentcore.reasons import TurnStatus
 from dashboard import client, command_line
+from dashboard import whystop as whystop_start
 from dashboard.client import Draft, Record
 from dashboard.command_line_output import AsLines
 from dashboard.live.narration import Lines
@@ -64,7 +65,7 @@ def test_the_command_needs_no_django():
 def test_the_package_names_the_command_and_says_that_it_is_typed():
     project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())
     module, _, function = project["project"]["scripts"]["whystop"].partition(":")
-    assert getattr(import_module(module), function) is command_line.main
+    assert getattr(import_module(module), function) is whystop_start.main
     assert (CHECKOUT / "dashboard" / "py.typed").exists()
     assert (CHECKOUT / "agentcore" / "py.typed").exists()
 

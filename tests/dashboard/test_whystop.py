@@ -1,0 +1,31 @@
+"""Ctrl-C ends the command line with 130 and without a word, also while it is still being loaded."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+CHECKOUT = Path(__file__).parents[2]
+#: Presses Ctrl-C when a module is about to be loaded, then runs what `begin` says.
+PRESSED = """
+import builtins, os, runpy, signal, sys
+load, at = builtins.__import__, {at!r}
+def pressing(name, *more, **named):
+    if name == at:
+        os.kill(os.getpid(), signal.SIGINT)
+    return load(name, *more, **named)
+sys.argv = ["whystop", "list"]
+builtins.__import__ = pressing
+{begin}
+"""
+SCRIPT = "from dashboard.whystop import main; main()"
+MODULE = "runpy.run_module('dashboard.client', run_name='__main__')"
+
+
+@pytest.mark.parametrize("begin", [SCRIPT, MODULE])
+@pytest.mark.parametrize("at", ["agentcore.policy", "http.client", "argparse"])
+def test_ctrl_c_while_it_is_loaded_is_quiet(begin: str, at: str):
+    command = [sys.executable, "-c", PRESSED.format(at=at, begin=begin)]
+    done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
