@@ -153,7 +153,7 @@ def group_shown(group: Group) -> GroupShown:
 
 def _slices(group: Group) -> list[Slice]:
     counts = {"same": group.same, "gone_on": group.gone_on, "sooner": group.sooner}
-    counts |= {"otherwise": group.flipped - group.gone_on - group.sooner, "undecidable": group.undecidable}
+    counts |= {"otherwise": group.otherwise, "undecidable": group.undecidable}
     slices, x = [], 0.0
     for name, count in counts.items():
         share = count / group.turns if group.turns else 0.0

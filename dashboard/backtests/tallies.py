@@ -49,6 +49,11 @@ class Group:
     def turns(self) -> int:
         return self.same + self.flipped + self.undecidable
 
+    @property
+    def otherwise(self) -> int:
+        """Of the flipped, those that would have ended for another reason at the same length."""
+        return self.flipped - self.gone_on - self.sooner
+
     def count(self, judged: Judged) -> None:
         setattr(self, judged.word, getattr(self, judged.word) + 1)
         if judged.how in ("gone_on", "sooner"):
