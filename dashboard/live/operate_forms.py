@@ -16,6 +16,7 @@ from dashboard.agents.limit_fields import LIMIT_FIELDS, number_in_words
 from dashboard.agents.policy_validation import limit_clean
 from dashboard.agents.strict_json import read_strictly
 from dashboard.live.changes import ANSWERING, max_tokens_clean
+from dashboard.live.overriding import model_clean
 from dashboard.turns.models import Turn
 
 MAX_CHARS = 1_000_000  #: of one text
@@ -111,6 +112,7 @@ class OperateForm(forms.Form):
             self._take(f"arguments_{number}", lambda text, call=call: _arguments(text, call))
         self._take("answer_calls", _calls)
         self._take("max_tokens", self._max_tokens)
+        self._take("model", model_clean)
         return self.cleaned_data
 
     def _take(self, name: str, judge: Any) -> None:
