@@ -14,3 +14,11 @@ document.addEventListener("click", ({ target }) => {
   const link = target.closest("#backtest-panel a");
   if (link) link.target = "_blank";
 });
+
+/* While the panel's request is on its way, a form that is sent would be without its backtest: it waits for the answer. */
+document.addEventListener("submit", (event) => {
+  if (!document.querySelector("#run-backtest.htmx-request")) return;
+  event.preventDefault();
+  const send = () => event.target.requestSubmit(event.submitter);
+  document.addEventListener("htmx:afterRequest", send, { once: true });
+});

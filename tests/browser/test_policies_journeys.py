@@ -5,10 +5,10 @@ import subprocess
 import sys
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.browser.conftest import CHECKOUT, DESK
-from tests.browser.journeys import LONG, ask, ended
+from tests.browser.journeys import LONG, ask, ended, until
 from tests.browser.last_week import AGENT, MODEL, POLICY
 
 FILL = "from tests.browser.last_week import fill; fill()"
@@ -120,6 +120,23 @@ def test_a_limit_is_raised_on_evidence_found_out_rolled_back_and_tried_in_the_sh
     find_out_who_lowered_it_last_week_and_what_it_cost(page)
     roll_back(page)
     see_the_shadow_tally_and_promote_with_it(page)
+
+
+def test_who_saves_while_the_backtest_is_being_started_does_not_lose_it(page: Page, last_week: None):
+    opened(page)
+    page.get_by_role("link", name="Change", exact=True).click()
+    page.get_by_label("Why").fill("In a hurry.")
+    page.get_by_label("Continuations").fill("7")
+    page.get_by_label("Counts").select_option("draft")
+    asked: list[Route] = []
+    page.route("**/backtests/draft*", lambda route: asked.append(route))
+    page.get_by_role("button", name="Run the backtest").click()
+    page.get_by_role("button", name="Save", exact=True).click()
+    until(page, lambda: asked, "the backtest was not asked for")
+    asked[0].continue_()
+    # It may be done by then, or the form waits for it; saved without it the version is not.
+    told = page.locator(".messagelist, #backtest-panel .note.error").first
+    expect(told).to_contain_text(re.compile("with a backtest over|The backtest of these words"), timeout=LONG)
 
 
 def test_a_cell_of_the_map_leads_to_its_turns_by_keys_alone(page: Page, last_week: None):
