@@ -13,7 +13,7 @@ from django.http import HttpRequest
 
 from dashboard.accounts.models import User
 from dashboard.agents.selectors import project_default
-from dashboard.gateway.limits import LIMITS
+from dashboard.gateway.access.limits import LIMITS
 from dashboard.gateway.models import Alias, GatewayKey
 from dashboard.gateway.services import key_revoke, scope_checked
 

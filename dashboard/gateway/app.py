@@ -13,18 +13,19 @@ from weakref import WeakKeyDictionary
 
 import structlog
 
-from dashboard.gateway import keys, serving
-from dashboard.gateway.asking import read_request
-from dashboard.gateway.beginning import Begun, begin, refused
-from dashboard.gateway.driving import House
-from dashboard.gateway.faults import Fault
-from dashboard.gateway.keys import Caller, Refusal
+from dashboard.gateway.access import keys
+from dashboard.gateway.access.keys import Caller, Refusal
 from dashboard.gateway.listing import models_of
-from dashboard.gateway.outgoing import Outgoing, Send
-from dashboard.gateway.receiving import Receive, read_body
-from dashboard.gateway.recording import Recorder
+from dashboard.gateway.recording.recorder import Recorder
 from dashboard.gateway.routing import Routes
-from dashboard.gateway.schemas import schema_fault
+from dashboard.gateway.serving import call
+from dashboard.gateway.serving.beginning import Begun, begin, refused
+from dashboard.gateway.serving.driving import House
+from dashboard.gateway.serving.outgoing import Outgoing, Send
+from dashboard.gateway.serving.receiving import Receive, read_body
+from dashboard.gateway.serving.schemas import schema_fault
+from dashboard.gateway.wire.asking import read_request
+from dashboard.gateway.wire.faults import Fault
 from dashboard.live.slots import Slots
 from dashboard.live.transport import Transport
 from dashboard.turns.ids import new_id
@@ -69,7 +70,7 @@ class Gateway:
             await self._answer(scope, receive, outgoing, received)
         except Exception:
             log.exception("gateway_failed", path=scope["path"])
-            await serving.tell_instead(outgoing, serving.BROKEN)
+            await call.tell_instead(outgoing, call.BROKEN)
 
     async def _answer(self, scope: Scope, receive: Receive, outgoing: Outgoing, received: float) -> None:
         caller, path = await keys.caller_of(scope["headers"]), scope["path"].rstrip("/")
@@ -95,12 +96,12 @@ class Gateway:
         if isinstance(begun, Fault):
             await outgoing.fault(begun)
             return
-        call = serving.Call(begun, opened.house, outgoing, received, self._passes_unstored, caller)
+        answering = call.Call(begun, opened.house, outgoing, received, self._passes_unstored, caller)
         task = asyncio.current_task()
         assert task is not None, "requests are tasks"
         opened.calls.add(task)
         try:
-            await call.serve(receive)
+            await answering.serve(receive)
         finally:
             opened.calls.discard(task)
 
@@ -118,7 +119,7 @@ class Gateway:
             return _told(refusal)
         fault = refused(asked, route)
         if fault is None and opened.house.recorder.away and not self._passes_unstored:
-            fault = serving.UNSTORED
+            fault = call.UNSTORED
         if fault is not None:
             return fault
         refusal = caller.admit()

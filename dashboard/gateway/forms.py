@@ -9,7 +9,7 @@ from django import forms
 
 from dashboard.agents.models import Agent, Connection, Project
 from dashboard.agents.selectors import agent_list, connection_list
-from dashboard.gateway.limits import LIMITS
+from dashboard.gateway.access.limits import LIMITS
 from dashboard.gateway.models import GatewayKey
 
 LIFETIMES = {"never": None, "7": timedelta(days=7), "90": timedelta(days=90), "365": timedelta(days=365)}

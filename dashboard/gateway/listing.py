@@ -6,10 +6,10 @@ from datetime import datetime
 from typing import Any
 
 from dashboard.agents.models import Agent
-from dashboard.gateway.callers import Caller
-from dashboard.gateway.faults import Fault
+from dashboard.gateway.access.callers import Caller
 from dashboard.gateway.models import Alias
 from dashboard.gateway.routing import AWAY_FAULT
+from dashboard.gateway.wire.faults import Fault
 from dashboard.live.offload import AWAY, in_database
 
 

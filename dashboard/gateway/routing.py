@@ -21,8 +21,8 @@ from dashboard.agents.layering import Standing, standing_for
 from dashboard.agents.models import Agent, Connection, Project
 from dashboard.agents.resolving import Level, overlaid
 from dashboard.agents.watching import WATCHED_FIELDS, watching
-from dashboard.gateway.callers import Caller, Target
-from dashboard.gateway.faults import Fault
+from dashboard.gateway.access.callers import Caller, Target
+from dashboard.gateway.wire.faults import Fault
 from dashboard.live.offload import AWAY, in_database
 from dashboard.live.starting import settings_of
 

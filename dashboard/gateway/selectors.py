@@ -11,9 +11,9 @@ from django.db.models import Q, QuerySet, Sum
 from dashboard.accounts.models import ApiToken, User
 from dashboard.accounts.roles import ADMINISTER_KEYS, may
 from dashboard.agents.models import Project
-from dashboard.gateway.callers import Target
-from dashboard.gateway.limits import LIMITS, MINUTE, NOTHING, KeyLimits, Pace, Spent, minute_of
-from dashboard.gateway.meters import Known
+from dashboard.gateway.access.callers import Target
+from dashboard.gateway.access.limits import LIMITS, MINUTE, NOTHING, KeyLimits, Pace, Spent, minute_of
+from dashboard.gateway.access.meters import Known
 from dashboard.gateway.models import Alias, GatewayKey, KeyPace, KeySpending
 
 

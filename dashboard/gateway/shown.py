@@ -10,7 +10,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from dashboard.gateway.limits import LIMITS, Spent
+from dashboard.gateway.access.limits import LIMITS, Spent
 from dashboard.gateway.models import GatewayKey
 from dashboard.gateway.selectors import spent_of
 from dashboard.prices.templatetags.prices import dollars_in_words, money

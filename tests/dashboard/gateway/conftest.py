@@ -7,7 +7,8 @@ import pytest
 from dashboard.accounts.models import User
 from dashboard.agents.models import Agent, Connection
 from dashboard.agents.selectors import project_default
-from dashboard.gateway import holding, keys, services
+from dashboard.gateway import services
+from dashboard.gateway.access import holding, keys
 from dashboard.gateway.models import GatewayKey
 from tests.dashboard.driving import AgentOf
 

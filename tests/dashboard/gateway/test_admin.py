@@ -4,7 +4,7 @@ import pytest
 from django.test import Client
 
 from dashboard.agents.models import Agent, Connection
-from dashboard.gateway.limits import LIMITS
+from dashboard.gateway.access.limits import LIMITS
 from dashboard.gateway.models import Alias, GatewayKey
 from tests.dashboard.gateway.conftest import KeyOf
 

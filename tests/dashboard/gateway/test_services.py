@@ -13,7 +13,7 @@ from dashboard.accounts.selectors import api_token_find
 from dashboard.agents.models import Agent, Connection
 from dashboard.agents.selectors import project_default
 from dashboard.gateway import services
-from dashboard.gateway.limits import LIMITS
+from dashboard.gateway.access.limits import LIMITS
 from dashboard.gateway.models import Alias, GatewayKey
 from dashboard.gateway.selectors import keys_seen_by
 from tests.dashboard.gateway.conftest import KeyOf

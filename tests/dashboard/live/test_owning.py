@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 from agentcore import verify
-from dashboard.gateway.recording import Recorder
+from dashboard.gateway.recording.recorder import Recorder
 from dashboard.live.models import OwnedTurn, Process, Signal
 from dashboard.live.owning import lost_turns_end
 from dashboard.live.services import orphans_requeue

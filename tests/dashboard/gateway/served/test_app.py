@@ -2,7 +2,7 @@
 
 import json
 
-from dashboard.gateway.receiving import MOST_BYTES
+from dashboard.gateway.serving.receiving import MOST_BYTES
 from dashboard.turns.models import ClientRequest, Turn
 
 HELLO = [{"role": "user", "content": "Why do agents stop?"}]

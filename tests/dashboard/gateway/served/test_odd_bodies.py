@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from dashboard.gateway.receiving import MOST_BYTES
+from dashboard.gateway.serving.receiving import MOST_BYTES
 from tests.dashboard.gateway.served.conftest import AgentAt
 from tests.dashboard.gateway.served.gate import Gate
 from tests.dashboard.gateway.served.raw_provider import chunked

@@ -10,9 +10,9 @@ from uuid import UUID
 import pytest
 
 from agentcore import verify
-from dashboard.gateway import keeping_alive, serving
 from dashboard.gateway.models import GatewayCall
-from dashboard.gateway.recording import NotStoredError, Recorder
+from dashboard.gateway.recording.recorder import NotStoredError, Recorder
+from dashboard.gateway.serving import call, keeping_alive
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Turn
 from tests.dashboard.gateway.served.conftest import turn_of
@@ -200,7 +200,7 @@ def test_who_hangs_up_while_the_end_is_being_stored_is_counted_and_charged_once(
         await asyncio.sleep(0.5)
         await committed(recorder, turn_id)
 
-    monkeypatch.setattr(serving, "count_call", counted.append)
+    monkeypatch.setattr(call, "count_call", counted.append)
     monkeypatch.setattr(Recorder, "committed", slow)
     upstream.says(said("All", " of it"))
     with socket.create_connection(("127.0.0.1", urlsplit(gate.address).port or 0)) as client:

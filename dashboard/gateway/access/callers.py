@@ -1,0 +1,55 @@
+"""Who calls: a key or a user's token, and what it may do. Values of one moment; their counts are the meter's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from agentcore.messages import TokenUsage
+from dashboard.gateway.access import meters, refusals
+from dashboard.gateway.access.limits import NO_LIMITS, KeyLimits
+from dashboard.gateway.access.meters import Asked, Meter
+from dashboard.gateway.access.refusals import Refusal
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What an alias stands for, by names: an agent, or a model at a connection."""
+
+    agent: str | None
+    connection: str | None
+    model: str
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """`project`: its id. `user_id`: whose token, or who made the key. `mode`: wins over an agent's."""
+
+    project: UUID
+    name: str
+    user_id: int | None
+    key_id: UUID | None = None  #: None: a user's token
+    mode: str | None = None
+    scope: frozenset[str] = frozenset()  #: empty: everything
+    limits: KeyLimits = NO_LIMITS
+    aliases: Mapping[str, Target] = field(default_factory=dict, compare=False, repr=False)  #: of its project, by name
+    meter: Meter | None = field(default=None, compare=False, repr=False)
+
+    def allows(self, *, agent: str | None, connection: str, model: str) -> Refusal | None:
+        """Whether it may call this. An alias gives no right of its own: what it stands for is asked here."""
+        if not self.scope:
+            return None
+        wanted = agent if agent is not None else f"{connection}/{model}"
+        if wanted in self.scope or (agent is None and f"{connection}/*" in self.scope):
+            return None
+        return refusals.out_of_scope(key=self.name, wanted=wanted)
+
+    def admit(self) -> Refusal | None:
+        """Count a call that is about to begin, or say why it may not. Once per call, after `allows`."""
+        return None if self.meter is None else self.meter.admit(self.limits, meters.now())
+
+    def charge(self, used: TokenUsage | None, *, provider: str, model: str, address: str = "") -> None:
+        """What a call has used, once it has ended; with several calls upstream, once for each. `address`: its URL."""
+        if self.meter is not None and used is not None:
+            self.meter.charge(used, Asked(provider, model, address), meters.now())

@@ -1,0 +1,1 @@
+"""How calls get into Postgres: in groups, by one statement, before their callers hear the end."""

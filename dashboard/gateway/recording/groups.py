@@ -1,0 +1,173 @@
+"""Groups of turns being written: a statement for those that are new, one for those that are there already.
+
+A group that the database refuses is halved until what it refuses stands alone; one whose answer got lost is looked for
+before it is sent again.
+"""
+
+import asyncio
+import contextlib
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from uuid import UUID
+
+import structlog
+
+from dashboard.gateway.models import GatewayCall
+from dashboard.gateway.recording import statements
+from dashboard.gateway.recording.large import parameters
+from dashboard.gateway.recording.rows import Kept, Part, Rows, add_part, listed
+from dashboard.gateway.recording.storing import DatabaseAway, Link, RefusedError, byte_strings
+from dashboard.turns import models
+from dashboard.turns.ids import new_id
+
+log = structlog.get_logger(__name__)
+
+BEAT_SECONDS = 1.0
+TAKEN = "Another process has ended this turn, for this one was not heard of."
+
+Given = tuple[
+    UUID, Part, Kept, bool, bool
+]  #: turn, what is said of it, what is stored, whether it is, whether it has ended
+
+
+@dataclass(slots=True)
+class Group:
+    """Turns that are written by one statement, with their rows."""
+
+    statement: str
+    parts: dict[UUID, Part] = field(default_factory=dict)
+    rows: dict[UUID, Rows] = field(default_factory=dict)
+    ended: set[UUID] = field(default_factory=set)
+    sent: bool = False  #: and it is not known what became of it
+
+    def halves(self) -> "list[Group]":
+        ids = list(self.parts)
+        return [self._of(ids[: len(ids) // 2]), self._of(ids[len(ids) // 2 :])]
+
+    def _of(self, ids: Sequence[UUID]) -> "Group":
+        parts, rows = ({i: given[i] for i in ids} for given in (self.parts, self.rows))
+        return Group(self.statement, parts, rows, self.ended & set(ids))  # type: ignore[arg-type]
+
+    def together(self) -> Rows:
+        """The rows of all of them."""
+        whole = Rows()
+        for rows in self.rows.values():
+            whole.add_all(rows)
+        return whole
+
+
+class Writer:
+    """Writes groups, one after another, as one process that is heard of."""
+
+    def __init__(self) -> None:
+        self.process_id = new_id()
+        self._link = Link(statements.ALL)
+        self._groups: deque[Group] = deque()
+        self._beaten: float | None = None
+        self.broken: dict[UUID, tuple[Part, str]] = {}  #: turns of which no rows could be made, and why
+
+    @property
+    def busy(self) -> bool:
+        return bool(self._groups)
+
+    def take(self, given: Iterable[Given]) -> None:
+        """What is to be written next. A turn with large texts is a group of its own, whose marks are its alone."""
+        groups = {name: Group(name) for name in (statements.NEW.name, statements.MORE.name)}
+        apart: list[Group] = []
+        for turn_id, part, kept, is_stored, has_ended in given:
+            group = groups[name := statements.MORE.name if is_stored else statements.NEW.name]
+            rows = Rows()
+            try:
+                add_part(rows, turn_id, part, kept)
+            except Exception as error:
+                # A turn that cannot be written down keeps no other from it.
+                log.exception("gateway_turn_without_rows", turn=str(turn_id))
+                self.broken[turn_id] = (part, f"{type(error).__name__}: {error}")
+                continue
+            if rows.large:
+                apart.append(group := Group(name))
+            group.rows[turn_id], group.parts[turn_id] = rows, part
+            if has_ended:
+                group.ended.add(turn_id)
+        self._groups.extend(group for group in (*groups.values(), *apart) if group.parts)
+
+    def next(self) -> Group | None:
+        return self._groups[0] if self._groups else None
+
+    async def write(self, group: Group) -> dict[UUID, str]:
+        """Why which turns of it are lost; the others are stored. Raises `DatabaseAway`; it is to be written again."""
+        if group.sent and await self._is_there(group):
+            self._groups.popleft()
+            return {}
+        group.sent = False
+        try:
+            found = await self._link.run(group.statement, self._values(group))
+        except DatabaseAway as error:
+            group.sent = error.sent
+            raise
+        except RefusedError as error:
+            self._groups.popleft()
+            if len(group.parts) == 1:
+                return dict.fromkeys(group.parts, str(error))
+            self._groups.extendleft(reversed(group.halves()))
+            group.parts.clear()
+            return {}
+        self._groups.popleft()
+        return self._taken(group, found)
+
+    def _taken(self, group: Group, found: list[bytes]) -> dict[UUID, str]:
+        if group.statement == statements.NEW.name:
+            return {}
+        ours = {UUID(turn_id.decode()) for turn_id in found}
+        said = (turn_id for turn_id, part in group.parts.items() if part.entries or part.pieces)
+        return {turn_id: TAKEN for turn_id in said if turn_id not in ours}
+
+    def _values(self, group: Group) -> list[bytes | None]:
+        rows = group.together()
+        shared = [rows.json(model) for model in statements.PLAIN]
+        shared += [rows.json(models.AttemptChunk), byte_strings(rows.raws)]
+        process, calls = str(self.process_id).encode(), rows.json(GatewayCall)
+        large = parameters(rows.large)
+        if group.statement == statements.NEW.name:
+            requests = [
+                _ids(turn_id for turn_id, _ in rows.requests),
+                byte_strings([body for _, body in rows.requests]),
+            ]
+            open_ids = _ids(turn_id for turn_id in group.parts if turn_id not in group.ended)
+            return [*shared, rows.json(models.Turn), *requests, open_ids, process, calls, *large]
+        owned, ended = _ids(group.parts), _ids(group.ended)
+        return [*shared, listed(rows.ended), rows.json(models.Turn), owned, ended, process, calls, *large]
+
+    async def _is_there(self, group: Group) -> bool:
+        """Whether it was stored although nobody heard so: one of its rows says it of all."""
+        turn_id, rows = next(iter(group.rows.items()))
+        if group.statement == statements.NEW.name:
+            return bool(await self._link.run(statements.HAS_TURN.name, [str(turn_id).encode()]))
+        for turn_id, rows in group.rows.items():
+            if rows.found_by is not None:
+                name, key = rows.found_by
+                return bool(await self._link.run(name, [str(part).encode() for part in (turn_id, *key)]))
+        return False  # only what callers were told, which may be said twice
+
+    def beat_due(self, now: float, *, open_turns: bool) -> bool:
+        return open_turns and (self._beaten is None or now - self._beaten >= BEAT_SECONDS)
+
+    async def beat(self) -> None:
+        """Be heard of."""
+        await self._link.run(statements.BEAT.name, [str(self.process_id).encode()])
+        self._beaten = asyncio.get_running_loop().time()
+
+    async def disown(self, turn_ids: Sequence[UUID]) -> None:
+        await self._link.run(statements.DISOWN.name, [_ids(turn_ids)])
+
+    async def close(self) -> None:
+        """Leave in order, as far as the database is there."""
+        if self._link.is_open:
+            with contextlib.suppress(DatabaseAway, RefusedError):
+                await self._link.run(statements.LEAVE.name, [str(self.process_id).encode()])
+        self._link.close()
+
+
+def _ids(turn_ids: Iterable[UUID]) -> bytes:
+    return ("{" + ",".join(map(str, turn_ids)) + "}").encode()

@@ -1,0 +1,134 @@
+# ruff: noqa: S608 - made of constants
+"""The two statements by which turns are stored, many in one go: new ones, and more of turns that are there.
+
+Each is one statement, so one transaction. Rows come as JSON, a list for each table, and as `bytea[]` what is bytes.
+Of a text that is large and stands in many rows, a mark stands there (`large`), and it comes beside them, once.
+What is said of a turn that is there counts only while this process owns it; the ids of those the second one returns.
+"""
+
+from collections.abc import Iterable
+
+from django.db import models as orm
+
+from dashboard.gateway.models import GatewayCall
+from dashboard.gateway.recording.large import MARKS
+from dashboard.gateway.recording.storing import Statement
+from dashboard.turns.models import Attempt, AttemptChunk, Checkpoint, Outcome, Record, Turn, TurnMessage
+
+#: The database fills these itself.
+_FILLED = frozenset({"search", "tokens", "cohort"})
+_FIRST_LARGE = 14  #: parameter that is a large text
+#: Rows that come with nothing else, in the order of the parameters.
+PLAIN: tuple[type[orm.Model], ...] = (Record, Outcome, Attempt, TurnMessage, Checkpoint)
+#: Of an attempt, what its end fills; of a turn, what its steps do; of a call, what its caller was told.
+ENDED = (
+    "duration_ms", "first_token_ms", "status_code", "response_headers", "content_type", "stop_reason",
+    "raw_stop_reason", "usage", "text", "tool_calls", "error",
+)  # fmt: skip
+PROJECTED = (
+    "status", "state", "stop_reason", "model_stop_reason", "raw_stop_reason", "terminal_reason", "error_code",
+    "error_message", "output_text", "notice", "verdict", "started_at", "finished_at", "duration_ms", "envelope", "lint",
+    "last_seq", "core_version", "input_tokens", "output_tokens", "tokens_estimated", "attempts", "continuations",
+    "tool_repairs", "envelope_retries", "model", "max_tokens", "resource",
+)  # fmt: skip
+
+TOLD = ("status", "client_finish_reason", "finish_source", "continued", "disconnected", "overhead_us")
+
+
+def columns_of(model: type[orm.Model]) -> tuple[str, ...]:
+    """The columns that are written, by name."""
+    columns = (field.column for field in model._meta.concrete_fields)
+    return tuple(column for column in columns if column and column not in _FILLED)
+
+
+def _listed(columns: Iterable[str], of: str = "") -> str:
+    return ", ".join(f'{of}"{column}"' for column in columns)
+
+
+def _set(columns: Iterable[str]) -> str:
+    return ", ".join(f'"{column}" = given."{column}"' for column in columns)
+
+
+def _rows(model: type[orm.Model], number: int, alias: str = "given") -> str:
+    return f"json_populate_recordset(null::{model._meta.db_table}, {_whole(number)}) {alias}"
+
+
+def _whole(number: int) -> str:
+    """A parameter as JSON, with its large texts in the places of their marks."""
+    text = f"${number}::text"
+    for n, mark in enumerate(MARKS, start=_FIRST_LARGE):
+        text = f"replace({text}, '\"{mark}\"', coalesce(${n}::text, ''))"
+    return f"(CASE WHEN ${_FIRST_LARGE}::text IS NULL THEN ${number}::text ELSE {text} END)::json"
+
+
+def _inserted(model: type[orm.Model], number: int, owned: str) -> str:
+    columns = columns_of(model)
+    return (
+        f"{model._meta.db_table}_in AS (INSERT INTO {model._meta.db_table} ({_listed(columns)}) "
+        f"SELECT {_listed(columns, 'given.')} FROM {_rows(model, number)}{owned})"
+    )
+
+
+def _pieces(rows: int, raws: int, owned: str) -> str:
+    """Of a piece, what is text comes as JSON and what is bytes beside it."""
+    return (
+        f"pieces_in AS (INSERT INTO {AttemptChunk._meta.db_table} (turn_id, attempt, n, text, at, raw) "
+        "SELECT given.turn_id, given.attempt, given.n, given.text, given.at, given.raw FROM ROWS FROM ("
+        f"json_to_recordset({_whole(rows)}) AS (turn_id uuid, attempt int, n int, text text, at timestamptz), "
+        f"unnest(${raws}::bytea[])) given (turn_id, attempt, n, text, at, raw){owned})"
+    )
+
+
+def _shared(owned: str) -> list[str]:
+    """Parameters 1 to 7, of both."""
+    plain = [_inserted(model, number, owned) for number, model in enumerate(PLAIN, start=1)]
+    return [*plain, _pieces(6, 7, owned)]
+
+
+_NEW = [
+    _inserted(Turn, 8, ""),
+    "requests_in AS (INSERT INTO turns_clientrequest (turn_id, body) SELECT * FROM unnest($9::uuid[], $10::bytea[]))",
+    _inserted(GatewayCall, 13, ""),
+    "owned_in AS (INSERT INTO live_ownedturn (turn_id, process_id) SELECT id, $12::uuid FROM unnest($11::uuid[]) id)",
+]
+_OWNED = (
+    "owned AS (SELECT turn_id FROM live_ownedturn "
+    "WHERE turn_id = ANY($10::uuid[]) AND process_id = $12::uuid FOR UPDATE)"
+)
+_MORE = [
+    f"attempts_ended AS (UPDATE turns_attempt SET {_set(ENDED)} "
+    f"FROM {_rows(Attempt, 8)} JOIN owned USING (turn_id) WHERE turns_attempt.turn_id = given.turn_id "
+    "AND turns_attempt.index = given.index AND turns_attempt.duration_ms IS NULL)",
+    f"turns_moved AS (UPDATE turns_turn SET {_set(PROJECTED)}, "
+    f"error_type = coalesce(given.error_type, turns_turn.error_type) "
+    f"FROM {_rows(Turn, 9)} JOIN owned ON owned.turn_id = given.id WHERE turns_turn.id = given.id)",
+    "owned_out AS (DELETE FROM live_ownedturn USING owned WHERE live_ownedturn.turn_id = owned.turn_id "
+    "AND owned.turn_id = ANY($11::uuid[]))",
+    # Who was told what is known of this process alone, also of a turn that has ended.
+    f"calls_told AS (UPDATE gateway_gatewaycall SET {_set(TOLD)} "
+    f"FROM {_rows(GatewayCall, 13)} WHERE gateway_gatewaycall.turn_id = given.turn_id)",
+]
+
+NEW = Statement("new", f"WITH {', '.join([*_shared(''), *_NEW])} SELECT 1 WHERE false", frozenset({6, 9}))
+MORE = Statement(
+    "more",
+    f"WITH {', '.join([_OWNED, *_shared(' JOIN owned USING (turn_id)'), *_MORE])} SELECT turn_id::text FROM owned",
+    frozenset({6}),
+)
+BEAT = Statement(
+    "beat",
+    "INSERT INTO live_process (id) VALUES ($1::uuid) ON CONFLICT (id) DO UPDATE SET seen_at = clock_timestamp()",
+)
+LEAVE = Statement("leave", "DELETE FROM live_process WHERE id = $1::uuid")
+#: Turns that are given up here: whoever looks for lost ones finds them.
+DISOWN = Statement(
+    "disown",
+    "UPDATE live_ownedturn SET process_id = '00000000-0000-0000-0000-000000000000' WHERE turn_id = ANY($1::uuid[])",
+)
+#: Whether something that was sent, and not answered, has been stored: one row says it of its whole statement.
+HAS_TURN = Statement("has_turn", "SELECT 1 FROM turns_turn WHERE id = $1::uuid")
+HAS_RECORD = Statement("has_record", "SELECT 1 FROM turns_record WHERE turn_id = $1::uuid AND seq = $2::int")
+HAS_PIECE = Statement(
+    "has_piece", "SELECT 1 FROM turns_attemptchunk WHERE turn_id = $1::uuid AND attempt = $2::int AND n = $3::int"
+)
+ALL = (NEW, MORE, BEAT, LEAVE, DISOWN, HAS_TURN, HAS_RECORD, HAS_PIECE)

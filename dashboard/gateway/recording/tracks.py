@@ -1,0 +1,75 @@
+"""A turn as the recorder knows it, and those who wait until it is stored."""
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from dashboard.gateway.recording.rows import Kept, Part
+
+PATIENCE_SECONDS = 1.5  #: that somebody waits for a database that does not answer
+SLOWEST = 2 * 2**20  #: bytes a second that a busy one still stores: while much waits, it is waited for longer,
+LONGER_SECONDS = 10.0  #: but by no more than this
+
+
+class NotStoredError(Exception):
+    """The database is away, so what was said of the turn is not stored, or not known to be."""
+
+
+class UnstorableError(NotStoredError):
+    """The database is there and takes none of it, nor would it later."""
+
+
+@dataclass(slots=True)
+class Track:
+    """One turn, from its first word until all of it is stored."""
+
+    id: UUID
+    kept: Kept = field(default_factory=Kept)
+    part: Part | None = None  #: said, and not written
+    writing: Part | None = None  #: in the group that is being written
+    is_stored: bool = False
+    has_ended: bool = False
+    seq: int = 0
+    refused: NotStoredError | None = None  #: why nothing more of it is stored
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is a row of it that is to change."""
+        return self.is_stored and not self.has_ended
+
+    @property
+    def size(self) -> int:
+        """Bytes that are not stored yet, about."""
+        return sum(part.size for part in (self.part, self.writing) if part is not None)
+
+
+def tell(part: Part, why: str = "") -> None:
+    """Who waits for this part hears that it is stored, or `why` it never will be."""
+    for _, stored in part.waiting:
+        _settle(stored, UnstorableError(why) if why else None)
+
+
+def tell_the_weary(tracks: Iterable[Track], now: float, *, waiting_bytes: int = 0) -> None:
+    """Who has waited for too long hears so. What they wait for is stored all the same, once that is possible.
+
+    `waiting_bytes`: what is there to be stored; 0 of a database that is known to be away.
+    """
+    patience = PATIENCE_SECONDS + min(LONGER_SECONDS, waiting_bytes / SLOWEST)
+    for track in tracks:
+        for part in (track.part, track.writing):
+            if part is None or not part.waiting or now - part.waiting[0][0] < patience:
+                continue
+            for since, stored in part.waiting:
+                if now - since >= patience:
+                    _settle(stored, NotStoredError("The database does not answer."))
+            part.waiting = [each for each in part.waiting if not each[1].done()]
+
+
+def _settle(stored: "asyncio.Future[None]", error: NotStoredError | None) -> None:
+    if stored.done():
+        return
+    if error is not None:
+        stored.set_exception(error)
+    else:
+        stored.set_result(None)

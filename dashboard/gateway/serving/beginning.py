@@ -1,0 +1,128 @@
+"""A turn made of a request and where it goes: its first event, the policy it runs under, and what is sent up. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from agentcore.events import Setup, Started
+from agentcore.values import quickly_made
+from dashboard.gateway.access.callers import Caller
+from dashboard.gateway.recording.recorder import NewTurn
+from dashboard.gateway.routing import CONTINUE, DEFAULT_CAP, OBSERVE, Route, Ruling
+from dashboard.gateway.wire.asking import Asked
+from dashboard.gateway.wire.conversation import shown_input
+from dashboard.gateway.wire.dialects import extra_of, offers_tools
+from dashboard.gateway.wire.faults import Fault, unsupported
+from dashboard.turns.fields import storable_text
+
+MOST_SHOWN = 100_000  #: characters of the question that the timeline keeps; all of it is in the request
+
+
+@quickly_made
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A call about to be driven. `verbatim`: the body that goes up as the client wrote it; None: the codec's."""
+
+    id: UUID
+    asked: Asked
+    route: Route
+    mode: str
+    ruling: Ruling
+    started: Started
+    new_turn: NewTurn
+    verbatim: Mapping[str, Any] | None
+
+    @property
+    def observes(self) -> bool:
+        return self.mode == OBSERVE
+
+
+def mode_of(asked: Asked, route: Route, caller: Caller) -> str:
+    """Several answers, or the probabilities of each token, cannot be put together: those calls are only watched."""
+    return OBSERVE if asked.several else caller.mode or route.mode or CONTINUE
+
+
+def refused(asked: Asked, route: Route) -> Fault | None:
+    """What an upstream of another dialect cannot be asked."""
+    if route.is_verbatim:
+        return None
+    who = f"the connection “{route.connection.name}” speaks {route.provider.name}"
+    if asked.beyond_text is not None:
+        return unsupported(asked.beyond_text, f"{who}, to which the gateway hands on text only")
+    if asked.several:
+        return unsupported(asked.several, f"{who}, which does not know it")
+    if asked.offered.other:
+        return unsupported("tools", f"{who}, which does not know tools of type '{asked.offered.other}'")
+    return None
+
+
+def begin(turn_id: UUID, asked: Asked, route: Route, caller: Caller, created_at: datetime | None = None) -> Begun:
+    """The turn of a call that nothing stands against."""
+    mode = mode_of(asked, route, caller)
+    ruling = route.rulings[mode]
+    setup = _setup(turn_id, asked, route, mode)
+    started = Started(0.0, setup, asked.messages)
+    verbatim = _body(asked, route) if mode == OBSERVE and route.is_verbatim else None
+    new_turn = NewTurn(
+        id=turn_id,
+        project_id=route.project_id,
+        agent_id=route.agent_id,
+        agent_name=route.name,
+        provider=route.provider.name,
+        model=route.model,
+        max_tokens=setup.max_tokens,
+        input_text=storable_text(shown_input(asked.messages)[:MOST_SHOWN]),
+        started=started,
+        ruling=ruling,
+        body=asked.raw,
+        created_at=created_at or datetime.now(UTC),
+        created_by_id=caller.user_id,
+        caller=caller.name,
+        key_id=caller.key_id,
+        mode=mode,
+        stream=asked.stream,
+        n=asked.body.get("n") or 1,
+    )
+    return Begun(turn_id, asked, route, mode, ruling, started, new_turn, verbatim)
+
+
+def _setup(turn_id: UUID, asked: Asked, route: Route, mode: str) -> Setup:
+    dialect, connection = route.provider.name, route.connection
+    cap = asked.max_tokens or route.max_tokens
+    extra = {**route.settings, **extra_of(asked, dialect)}
+    if cap is None and route.is_verbatim:
+        extra["uncapped"] = True  # nobody names a cap, so the provider's own counts
+    schema = asked.envelope_schema
+    if schema is None and mode == CONTINUE:
+        schema = route.envelope_schema
+    return Setup(
+        turn_id=str(turn_id),
+        provider=dialect,
+        model=route.model,
+        max_tokens=_within(cap or DEFAULT_CAP, connection.max_output_tokens, mode),
+        system_prompt=route.system_prompt,
+        tools=asked.tools if offers_tools(asked, dialect) else (),
+        envelope_schema=schema,
+        ceiling=connection.max_output_tokens,
+        context_window=connection.context_window,
+        output_floor=route.provider.output_floor,
+        extra=extra,
+        client_tools=True,
+    )
+
+
+def _within(cap: int, ceiling: int | None, mode: str) -> int:
+    """A cap above the connection's ceiling is an error upstream; what is continued need not ask for so much at once."""
+    return cap if ceiling is None or mode == OBSERVE else min(cap, ceiling)
+
+
+def _body(asked: Asked, route: Route) -> dict[str, Any]:
+    """The client's body, for the model that was meant, with what the agent is told and may use."""
+    body = {**asked.body, "model": route.model}
+    if route.system_prompt:
+        body["messages"] = [{"role": "system", "content": route.system_prompt}, *asked.body["messages"]]
+    if route.agent_id is not None and asked.max_tokens is None and route.max_tokens:
+        body[route.connection.max_tokens_field] = route.max_tokens
+    return body

@@ -1,0 +1,299 @@
+"""One call from its turn to its last byte: driven, stored, told; and what is told where that cannot be."""
+
+import asyncio
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import structlog
+
+from agentcore.messages import TokenUsage
+from dashboard.gateway.access.callers import Caller
+from dashboard.gateway.recording.recorder import NotStoredError, Told, UnstorableError
+from dashboard.gateway.serving.beginning import Begun
+from dashboard.gateway.serving.driving import Drive, House, NoSlotError, Teller
+from dashboard.gateway.serving.keeping_alive import KeepAlive
+from dashboard.gateway.serving.outgoing import JSON, Headers, Outgoing, header_words
+from dashboard.gateway.serving.passing import Passing, handed_on, is_handed_on, whole_lines, with_comment
+from dashboard.gateway.serving.receiving import Receive, Watch
+from dashboard.gateway.serving.streaming import Quiet, Translating
+from dashboard.gateway.wire import reasons
+from dashboard.gateway.wire.answering import DONE, Chunks, Named, body_of, comment, fault_event, total_of
+from dashboard.gateway.wire.faults import Fault
+from dashboard.gateway.wire.reasons import Said
+from dashboard.metrics.calls import CallSeen, count_call
+
+log = structlog.get_logger(__name__)
+
+CHARACTERS_PER_TOKEN = 4  #: of a request, where its provider did not count
+CLIENT_CLOSED = 499  #: the status of a call whose client went before it had one
+UNSTORED = Fault(
+    503,
+    "The database does not answer, so this call could not be recorded, and unrecorded answers are not given out.",
+    "server_error",
+    "not_recorded",
+)
+UNSTORABLE = Fault(
+    503,
+    "The database took no record of this call, and would not later; unrecorded answers are not given out.",
+    "server_error",
+    "not_recordable",
+    headers=(("x-should-retry", "false"),),
+)
+BROKEN = Fault(500, "The gateway failed to answer; its log says why.", "server_error", "gateway_failed")
+
+STOPPING = Fault(
+    503, "The gateway stops; ask again soon.", "server_error", "gateway_stops", headers=(("retry-after", "2"),)
+)
+
+
+@dataclass(slots=True)
+class Call:
+    """One call that is served. `passes_unstored`: what is done where it cannot be stored; else it is refused."""
+
+    begun: Begun
+    house: House
+    outgoing: Outgoing
+    received: float  #: when the request had come, by the monotonic clock
+    passes_unstored: bool
+    caller: Caller
+    drive: Drive = field(init=False)
+    teller: Teller = field(init=False)
+    _told_of: Told | None = None  #: what the caller was told, once that is settled
+    _unstored: Fault | None = None  #: why it may not be given out, as its caller is told
+    _gone: bool = False  #: the client has hung up
+
+    def __post_init__(self) -> None:
+        self.outgoing.named = (*self.outgoing.named, (b"x-whystop-turn", self.begun.started.setup.turn_id.encode()))
+        self.teller = self._teller()
+        self.drive = Drive(self.begun, self.house, self.teller, self.received, self.passes_unstored)
+
+    def _teller(self) -> Teller:
+        asked = self.begun.asked
+        if self.begun.verbatim is not None:
+            return Passing(self.outgoing, streamed=asked.stream, several=asked.several == "n")
+        return self._translating() if asked.stream else Quiet()
+
+    def _translating(self) -> Translating:
+        chunks = Chunks(self._named, include_usage=self.begun.asked.include_usage)
+        return Translating(self.begun, chunks, self.outgoing)
+
+    @property
+    def _named(self) -> Named:
+        created = int(self.begun.new_turn.created_at.timestamp())
+        return Named(f"chatcmpl-{self.begun.id.hex}", created, self.begun.asked.model)
+
+    async def serve(self, receive: Receive) -> None:
+        """Drive the turn and tell the client, who may hang up at any moment."""
+        working = asyncio.current_task()
+        assert working is not None, "served in a task"
+        watch = Watch(receive, lambda: self._left(working))
+        keeping = KeepAlive(self.outgoing) if self.begun.asked.stream else None
+        try:
+            await self.drive.run()
+            await self._tell()
+        except asyncio.CancelledError:
+            self._ended_early()
+            if not self._gone:
+                await self._say_that_we_stop()
+                raise
+            working.uncancel()
+        except NoSlotError as error:
+            log.warning("gateway_call_without_slot", turn=str(self.begun.id), why=str(error))
+            self.drive.cancelled("the gateway, whose database was away")
+            self._told(None, UNSTORED.status)
+            await tell_instead(self.outgoing, UNSTORED)
+        except Exception:
+            self.house.recorder.forget(self.begun.id)  # its history cannot be trusted: it will be ended as lost
+            raise
+        finally:
+            watch.stop()
+            if keeping is not None:
+                keeping.stop()
+
+    def _left(self, working: "asyncio.Task[Any]") -> None:
+        """Ends the call, for its client has gone. That the answer is at its end looks the same, and is nothing."""
+        if not self.outgoing.ended:
+            self._gone = True
+            working.cancel()
+
+    def _ended_early(self) -> None:
+        self.drive.cancelled("the client, who hung up" if self._gone else "the gateway, which stops")
+        if self._told_of is None:
+            self._told(None, self.outgoing.status or CLIENT_CLOSED, disconnected=self._gone)
+        elif self._gone:
+            self.house.recorder.told(self.begun.id, replace(self._told_of, disconnected=True))
+
+    async def _say_that_we_stop(self) -> None:
+        """A client who is left in the middle of an answer hears why."""
+        with contextlib.suppress(Exception):
+            await tell_instead(self.outgoing, STOPPING)
+
+    async def _tell(self) -> None:
+        """The end, once the turn is stored."""
+        said = reasons.said(self.drive.snapshot, observed=self.begun.observes, legacy=self.begun.asked.offered.legacy)
+        if isinstance(self.teller, Passing) and self._is_handed_on(self.teller):
+            await self._hand_on(self.teller, said)
+        elif isinstance(said, Fault):
+            await self._stored(None, said.status)
+            await self._fail(said)
+        elif self.begun.asked.stream:
+            await self._finish(said)
+        else:
+            body = body_of(self._named, said, total_of(self.drive.usages))
+            await self._stored(said.finish_reason, 200)
+            await self._whole(200, body)
+
+    async def _finish(self, said: Said) -> None:
+        """The end of a stream in our own chunks; all of it, where the upstream's could not be handed on."""
+        translating = self.teller if isinstance(self.teller, Translating) else self._translating()
+        end = await translating.end(said)
+        await self._stored(said.finish_reason, 200)
+        if self._refused is not None:
+            await self._fail(self._refused)
+            return
+        usage = translating.usage(total_of(self.drive.usages))
+        await self.outgoing.more(end + usage + self._comment() + DONE)
+        await self.outgoing.close()
+
+    def _is_handed_on(self, passing: Passing) -> bool:
+        """Whether the client gets the upstream's own bytes to the end."""
+        if passing.handed_on:
+            return True
+        upstream = self.drive.upstream
+        if upstream is None or not is_handed_on(upstream.reading, self.drive.ending):
+            return False
+        return not self.outgoing.begun or (passing.streams and not upstream.reading.failed)
+
+    async def _hand_on(self, passing: Passing, said: Said | Fault) -> None:
+        """What an upstream of the client's own dialect sent."""
+        assert self.drive.upstream is not None, "there is an answer"
+        reading, response = self.drive.upstream.reading, self.drive.snapshot.response
+        assert reading.head is not None, "an answer has a head"
+        await self._stored(response.raw_stop_reason if response is not None else None, reading.head.status)
+        if self._refused is not None:
+            await self._fail(self._refused)
+        elif not self.outgoing.begun and not (passing.streams and self.begun.asked.stream):
+            headers, rest = handed_on(reading), passing.rest()
+            await self._whole(reading.head.status, rest, headers, content_type=passing.content_type)
+        elif self._broke_off:
+            fault = said if isinstance(said, Fault) else self._incomplete()
+            rest = with_comment(whole_lines(passing.rest()), fault_event(fault) + self._comment())
+            await self.outgoing.more(rest, content_type=passing.content_type)
+            await self.outgoing.close()
+        else:
+            rest = with_comment(passing.rest(), self._comment())
+            await self.outgoing.more(rest, content_type=passing.content_type)
+            await self.outgoing.close()
+
+    @property
+    def _broke_off(self) -> bool:
+        """Whether the upstream's stream ended before its answer did: an end of ours would hide that.
+
+        An error that the upstream told in its stream has been handed on, as any word of it.
+        """
+        ending = self.drive.ending
+        if ending is None or ending.error is not None:
+            return True
+        return ending.response is not None and ending.response.incomplete_stream
+
+    def _incomplete(self) -> Fault:
+        failure = self.drive.snapshot.failure
+        message = failure.message if failure else "The upstream's stream ended before its answer did."
+        return Fault(502, message, "upstream_error", "incomplete_stream")
+
+    async def _whole(self, status: int, body: bytes, headers: Headers = (), *, content_type: str = JSON) -> None:
+        if self._refused is not None:
+            await self.outgoing.fault(self._refused)
+            return
+        snapshot = self.drive.snapshot
+        ours = [
+            ("x-whystop-attempts", str(snapshot.spent.attempts)),
+            ("x-whystop-verdict", header_words(reasons.verdict_told(snapshot))),
+            *([("x-whystop-recorded", "no")] if self._unstored else []),
+        ]
+        await self.outgoing.whole(status, body, [*headers, *ours], content_type=content_type)
+
+    async def _fail(self, fault: Fault) -> None:
+        """An error: in place of the answer, or as the last event of a stream that has begun."""
+        if self.outgoing.begun:
+            await self.outgoing.more(fault_event(fault) + self._comment())
+            await self.outgoing.close()
+        else:
+            await self._whole(fault.status, fault.body(), fault.headers)
+
+    def _comment(self) -> bytes:
+        snapshot = self.drive.snapshot
+        recorded = " recorded=no" if self._unstored else ""
+        words = f"turn={self.begun.id} attempts={snapshot.spent.attempts}{recorded}"
+        return comment(f'{words} verdict="{header_words(reasons.verdict_told(snapshot))}"')
+
+    @property
+    def _refused(self) -> Fault | None:
+        return None if self.passes_unstored else self._unstored
+
+    async def _stored(self, finish_reason: str | None, status: int) -> None:
+        """Wait until all that was said of the turn is in the database."""
+        self._told(finish_reason, status)
+        try:
+            await self.house.recorder.committed(self.begun.id)
+        except NotStoredError as error:
+            self._unstored = UNSTORABLE if isinstance(error, UnstorableError) else UNSTORED
+            log.warning(
+                "gateway_call_not_recorded", turn=str(self.begun.id), refused=self._refused is not None, why=str(error)
+            )
+
+    def _told(self, finish_reason: str | None, status: int, *, disconnected: bool = False) -> None:
+        """Say what the caller was told: to the recorder, the counters, the log; and count what it used."""
+        drive, route = self.drive, self.begun.route
+        told = Told(
+            status=status,
+            finish_reason=finish_reason,
+            source=reasons.source_of(drive.snapshot.response),
+            continued=drive.snapshot.spent.attempts > 1,
+            disconnected=disconnected,
+            overhead_us=round(drive.overhead * 1e6),
+        )
+        self._told_of = told
+        self.house.recorder.told(self.begun.id, told)
+        count_call(self._seen(told))
+        for used in self._used():
+            self.caller.charge(used, provider=route.provider.name, model=route.model, address=route.connection.base_url)
+
+    def _used(self) -> Iterator[TokenUsage]:
+        """What counts for the caller's limits: each attempt's usage; what its provider did not count, by our estimate,
+        or a stream that asks for no usage, or that nobody waits for, would cost nothing."""
+        counted = [usage for usage in self.drive.usages if usage is not None]
+        yield from counted
+        if uncounted := len(self.drive.usages) - len(counted):
+            asked = uncounted * (len(self.begun.asked.raw) // CHARACTERS_PER_TOKEN)
+            estimated = self.drive.snapshot.spent.output_tokens - sum(usage.output_tokens for usage in counted)
+            yield TokenUsage(asked, max(0, estimated))
+
+    def _seen(self, told: Told) -> CallSeen:
+        begun, response = self.begun, self.drive.snapshot.response
+        return CallSeen(
+            turn_id=begun.id,
+            caller=self.caller.name,
+            mode=begun.mode,
+            provider=begun.route.provider.name,
+            model=begun.route.model,
+            status=told.status,
+            finish_reason=told.finish_reason,
+            source=told.source,
+            trail=response.reason_trail if response else (),
+            stream=begun.asked.stream,
+            continued=told.continued,
+            disconnected=told.disconnected,
+            overhead_us=told.overhead_us,
+        )
+
+
+async def tell_instead(outgoing: Outgoing, fault: Fault) -> None:
+    """What a client hears where the gateway itself cannot go on."""
+    if not outgoing.begun:
+        await outgoing.fault(fault)
+    elif not outgoing.ended:
+        await outgoing.more(b"\n\n" + fault_event(fault))
+        await outgoing.close()

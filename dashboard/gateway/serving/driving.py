@@ -1,0 +1,204 @@
+"""Drives a call's turn in this process, in memory: the machine commands, this performs, the recorder is told each step.
+
+Nothing waits for the database here. Tools are the client's, nobody holds a turn, so there are three commands: call the
+model, wait, finish.
+"""
+
+import asyncio
+import time
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Protocol
+
+from agentcore.commands import CallModel, Command, Finish, Hold, RunTools, Wait
+from agentcore.events import CancelRequested, Event, ModelResponded, OperatorActed, WokeUp
+from agentcore.machine.advance import Step, advance
+from agentcore.machine.snapshot import Snapshot
+from agentcore.messages import Delta, TokenUsage
+from agentcore.reasons import NormalizedStopReason
+from agentcore.values import replace
+from dashboard.agents.watching import WATCHER
+from dashboard.gateway.recording.recorder import Recorder
+from dashboard.gateway.serving.beginning import Begun
+from dashboard.gateway.serving.upstream import Upstream
+from dashboard.live.calling import prepared_call
+from dashboard.live.offload import AWAY
+from dashboard.live.reading import Ending, Reading
+from dashboard.live.slots import Slots
+from dashboard.live.transport import Transport, TransportError
+from dashboard.turns.recorder import Call, CallEnd, Entry, LostTurnError
+
+IDLE = Snapshot()
+MOST_RESUMES = 8  #: of a paused answer, where a call is only watched
+
+
+class Teller(Protocol):
+    """Who tells the client of a turn while it runs."""
+
+    def begins(self, snapshot: Snapshot, reading: Reading) -> None:
+        """An attempt begins, with the turn as it stands."""
+
+    async def came(self, part: bytes, deltas: list[Delta]) -> None:
+        """More of it has come."""
+
+    async def judged(self, snapshot: Snapshot) -> None:
+        """It has ended, and the machine has judged it."""
+
+
+class NoSlotError(Exception):
+    """The database is away, so nobody can say whether the connection has room for a call."""
+
+
+@dataclass(slots=True)
+class House:
+    """What all calls of one event loop share."""
+
+    transport: Transport
+    recorder: Recorder
+    slots: Slots
+
+
+@dataclass(slots=True)
+class Drive:
+    """One turn. `run` returns when it has ended; `cancelled` ends one whose client has gone."""
+
+    begun: Begun
+    house: House
+    teller: Teller
+    received: float  #: when the request had come, by the monotonic clock
+    passes_unstored: bool = False  #: whether a call is made that nobody can record, or find room for
+    snapshot: Snapshot = IDLE
+    usages: list[TokenUsage | None] = field(default_factory=list)  #: of each attempt with an answer, or part of one
+    upstream: Upstream | None = None  #: the call in flight, or the last one
+    ending: Ending | None = None  #: of the last call that has ended
+    away: float = 0.0  #: seconds that were not ours: upstream, in line, or waiting before another try
+    _seq: int = 0
+    _started_at: datetime = field(init=False)
+    _ended: CallEnd | None = None  #: of the call whose event is recorded next
+    _in_flight: bool = False  #: a call has begun and not ended
+    _left: float | None = None  #: since when we wait for what is not ours
+
+    async def run(self) -> None:
+        self._started_at = self.begun.new_turn.created_at
+        command = self._record(self.begun.started)
+        while not isinstance(command, Finish):
+            command = self._record(await self._perform(command))
+            await self.teller.judged(self.snapshot)
+
+    async def _perform(self, command: Command) -> Event:
+        self._left = time.monotonic()
+        try:
+            match command:
+                case CallModel():
+                    return await self._call(command)
+                case Wait(seconds=seconds):
+                    await asyncio.sleep(seconds)
+                    return WokeUp(self._at())
+                case _:
+                    assert isinstance(command, RunTools | Hold | Finish)
+                    raise AssertionError("who asked runs the tools, and nobody holds this turn")
+        finally:
+            self._back()
+
+    async def _call(self, command: CallModel) -> Event:
+        upstream, connection = self.upstream, self.begun.route.connection
+        assert upstream is not None, "a call is prepared when its step is recorded"
+        self.teller.begins(self.snapshot, upstream.reading)
+        self._in_flight = True
+        asked_at = time.monotonic()
+        if not connection.is_limited:
+            return self._event(await upstream.run(self.teller.came), None)
+        ending = await self._in_slot(upstream, command.attempt)
+        begun = upstream.reading.begun
+        waited = round(max(0.0, begun - asked_at), 3) if begun is not None else 0.0
+        return self._event(ending, waited or None)
+
+    async def _in_slot(self, upstream: Upstream, attempt: int) -> Ending:
+        """The call, once its connection has room. Raises `NoSlotError` where nobody can say whether it has."""
+        try:
+            return await self.house.slots.hold(
+                self.begun.route.connection,
+                turn_id=self.begun.id,
+                attempt=attempt,
+                work=lambda: upstream.run(self.teller.came),
+                patient=False,
+            )
+        except LostTurnError as error:
+            return upstream.reading.broken_off(TransportError(str(error)))
+        except AWAY as error:
+            if self.passes_unstored:
+                return await upstream.run(self.teller.came)
+            raise NoSlotError(str(error).partition("\n")[0]) from error
+
+    def _event(self, ending: Ending, waited: float | None) -> Event:
+        assert self.upstream is not None, "a call has ended"
+        self.ending, self._ended, self._in_flight = ending, self.upstream.reading.end(ending), False
+        if ending.response is not None:
+            self.usages.append(ending.response.usage)
+        event = ending.event(self._at(), waited)
+        if self.begun.observes and isinstance(event, ModelResponded):
+            self._allow_resume(event)
+        return event
+
+    def _allow_resume(self, event: ModelResponded) -> None:
+        """A watched call may not be continued; but a pause is no end, and is resumed: one more is allowed for it."""
+        resumes = self.snapshot.spent.continuations + 1
+        if event.response.stop_reason is NormalizedStopReason.PAUSED and resumes <= MOST_RESUMES:
+            kept, self._ended = self._ended, None
+            self._record(OperatorActed(self._at(), WATCHER, limits={"max_continuations": resumes}))
+            self._ended = kept
+
+    def cancelled(self, by: str) -> None:
+        """The client has gone, or the server stops: what had arrived is kept, and the turn ends."""
+        if self.snapshot.end is not None or self._seq == 0:
+            return
+        self._back()
+        partial = None
+        if self.upstream is not None and self._in_flight:
+            partial = self.upstream.reading.partial()
+            self._ended = self.upstream.reading.end(Ending(response=partial))
+            if self.upstream.reading.begun is not None:
+                self.usages.append(partial.usage if partial else None)
+        self._record(CancelRequested(self._at(), by, partial))
+
+    def _record(self, event: Event) -> Command:
+        """Advance the machine and tell the recorder."""
+        step = advance(self.snapshot, event, self.begun.ruling.policy)
+        self._seq += 1
+        begun = self._begins(step)
+        now = datetime.now(UTC) if self._seq > 1 else self._started_at
+        if self._seq == 1:
+            self.house.recorder.open(self.begun.new_turn)
+        entry = Entry(self.begun.id, self._seq, now, self._started_at, event, step, self._ended, begun)
+        self.house.recorder.step(entry)
+        self.snapshot, self._ended = step.snapshot, None
+        return step.command
+
+    def _begins(self, step: Step) -> Call | None:
+        """The call this step begins; none where its command is the call in flight given again."""
+        command, last = step.command, self.upstream
+        if not isinstance(command, CallModel) or (last is not None and last.call.index == command.attempt):
+            return None
+        route, house = self.begun.route, self.house
+        streamed = command
+        if command.request.stream is not self.begun.asked.stream:
+            streamed = replace(command, request=replace(command.request, stream=self.begun.asked.stream))
+        call = prepared_call(streamed, route.provider, route.connection, step.snapshot.iteration, self.begun.verbatim)
+        self.upstream = Upstream(
+            self.begun.id, call, route.provider, route.connection, house.transport, house.recorder, command.seconds_left
+        )
+        return call
+
+    def _at(self) -> float:
+        """Seconds since the turn started, never running backwards."""
+        return max(self.snapshot.at, time.monotonic() - self.received)
+
+    def _back(self) -> None:
+        if self._left is not None:
+            self.away += time.monotonic() - self._left
+            self._left = None
+
+    @property
+    def overhead(self) -> float:
+        """Seconds so far that were the gateway's own."""
+        return time.monotonic() - self.received - self.away

@@ -1,0 +1,82 @@
+"""The answer on its way to the client: status, headers, bytes. The one place of the gateway that speaks ASGI to it."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dashboard.gateway.wire.faults import Fault
+
+Send = Callable[[Mapping[str, Any]], Awaitable[None]]
+Headers = Iterable[tuple[str, str]]
+
+JSON, EVENTS = "application/json", "text/event-stream; charset=utf-8"
+MOST_AT_ONCE = 256 * 1024  #: bytes; a server copies what it is given, and waits for its client in between
+_LONGEST = 500  #: characters of a header of ours
+_PLAIN = str.maketrans({"“": '"', "”": '"', "’": "'", "…": "...", "≥": ">=", "→": "->", "\u202f": " ", "\u00a0": " "})
+
+
+def header_words(words: str) -> str:
+    """A sentence as a header may hold it: printable ASCII, on one line, not too long."""
+    line = " ".join(words.translate(_PLAIN).split())
+    is_plain = line.isascii() and line.isprintable()
+    plain = line if is_plain else "".join(letter if " " <= letter <= "~" else "?" for letter in line)
+    return plain if len(plain) <= _LONGEST else f"{plain[: _LONGEST - 3]}..."
+
+
+@dataclass(slots=True)
+class Outgoing:
+    """One answer. Not begun until something is said, so that an error can still have its own status."""
+
+    send: Send
+    named: tuple[tuple[bytes, bytes], ...] = ()  #: headers that every answer of this call has
+    begun: bool = False
+    ended: bool = False  #: or about to
+    within: bool = False  #: a large piece, of which a part has been said: nothing else may stand there
+    status: int = 0
+    last: float = field(default_factory=lambda: asyncio.get_running_loop().time())  #: when something was said
+
+    async def whole(self, status: int, body: bytes, headers: Headers = (), *, content_type: str = JSON) -> None:
+        """All of it at once."""
+        told = [(b"content-type", content_type.encode("latin-1", "replace")), (b"content-length", b"%d" % len(body))]
+        self.ended = True
+        await self._start(status, [*told, *_encoded(headers)])
+        await self._say(body, more=False)
+
+    async def fault(self, fault: Fault) -> None:
+        """An error in place of an answer."""
+        await self.whole(fault.status, fault.body(), fault.headers)
+
+    async def more(self, data: bytes, *, content_type: str = EVENTS) -> None:
+        """More of a stream, which begins with this if it has not; then the first of it is on its way."""
+        begins = not self.begun
+        if begins:
+            told = [(b"content-type", content_type.encode("latin-1", "replace")), (b"cache-control", b"no-cache")]
+            await self._start(200, [*told, (b"x-accel-buffering", b"no")])
+        self.last = asyncio.get_running_loop().time()
+        await self._say(data, more=True)
+        if begins:
+            await asyncio.sleep(0)  # servers send once the loop goes on, and more may be at hand
+
+    async def close(self) -> None:
+        """The end of a stream."""
+        self.ended = True
+        await self.send({"type": "http.response.body", "body": b""})
+
+    async def _say(self, data: bytes, *, more: bool) -> None:
+        if len(data) > MOST_AT_ONCE:
+            self.within = True
+            rest = (len(data) - 1) // MOST_AT_ONCE * MOST_AT_ONCE
+            for at in range(0, rest, MOST_AT_ONCE):
+                piece = data[at : at + MOST_AT_ONCE]
+                await self.send({"type": "http.response.body", "body": piece, "more_body": True})
+            self.within, data = False, data[rest:]
+        await self.send({"type": "http.response.body", "body": data, "more_body": more})
+
+    async def _start(self, status: int, headers: list[tuple[bytes, bytes]]) -> None:
+        self.begun, self.status = True, status
+        await self.send({"type": "http.response.start", "status": status, "headers": [*headers, *self.named]})
+
+
+def _encoded(headers: Headers) -> list[tuple[bytes, bytes]]:
+    return [(name.encode("latin-1"), value.encode("latin-1", "replace")) for name, value in headers]

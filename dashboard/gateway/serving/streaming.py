@@ -1,0 +1,103 @@
+"""Tells a client its stream while the turn runs: what is sure of the answer, as soon as it is sure.
+
+`Quiet` tells nothing before the end. `Translating` tells text as it comes, across attempts, overlaps removed; calls are
+told only once they are whole. Where a later attempt may replace what an earlier one said (a structured answer, a tool
+repair, a policy with criteria of its own), text is told once it is judged, or at the end.
+"""
+
+from collections.abc import Iterator
+
+from agentcore.machine.accounting import prefilled
+from agentcore.machine.snapshot import Snapshot
+from agentcore.machine.states import State
+from agentcore.messages import Delta, TokenUsage
+from dashboard.gateway.serving.beginning import Begun
+from dashboard.gateway.serving.outgoing import Outgoing
+from dashboard.gateway.wire.answering import Chunks
+from dashboard.gateway.wire.reasons import Said
+from dashboard.gateway.wire.seams import Seam
+from dashboard.live.reading import Reading
+
+
+class Quiet:
+    """For a whole answer."""
+
+    def begins(self, snapshot: Snapshot, reading: Reading) -> None:
+        """Nothing is told yet."""
+
+    async def came(self, part: bytes, deltas: list[Delta]) -> None:
+        """Nothing is told yet."""
+
+    async def judged(self, snapshot: Snapshot) -> None:
+        """Nothing is told yet."""
+
+
+class Translating:
+    """For a stream in the gateway's own chunks."""
+
+    def __init__(self, begun: Begun, chunks: Chunks, outgoing: Outgoing) -> None:
+        self._policy = begun.ruling.policy
+        self._chunks = chunks
+        self._outgoing = outgoing
+        self._include_usage = begun.asked.include_usage
+        # A structured answer is told once it is valid; a criterion may want another one in its place.
+        self._at_end = bool(self._policy.criteria) or (
+            not begun.observes and begun.started.setup.envelope_schema is not None
+        )
+        self._told = 0  #: characters of the answer
+        self._seam: Seam | None = None
+
+    def begins(self, snapshot: Snapshot, reading: Reading) -> None:
+        """What this attempt says joins the answer so far, follows it, or waits until it is judged."""
+        del reading
+        call, policy = snapshot.call, self._policy
+        assert call is not None, "an attempt is a call"
+        if self._at_end or call.state is State.REQUEST_TOOL_REPAIR:
+            self._seam = None
+            return
+        existing = None if call.hint is None else snapshot.answer.text
+        room = snapshot.limits.max_total_output_chars - snapshot.spent.output_chars
+        self._seam = Seam(existing, min_overlap=policy.min_overlap, trimmed=prefilled(snapshot), room=room)
+
+    async def came(self, part: bytes, deltas: list[Delta]) -> None:
+        """Tell what of it is sure."""
+        del part
+        if self._seam is None or not deltas:
+            return
+        if any(delta.reasoning for delta in deltas):
+            said = b"".join(self._one_by_one(deltas, self._seam))
+        else:
+            said = self._texts(self._seam.take_all([delta.text for delta in deltas]))
+        if said:
+            await self._outgoing.more(said)
+
+    def _one_by_one(self, deltas: list[Delta], seam: Seam) -> Iterator[bytes]:
+        for delta in deltas:
+            if delta.reasoning:
+                yield self._chunks.reasoning(delta.reasoning)
+            yield self._texts(seam.take_all([delta.text]))
+
+    def _texts(self, new: list[str]) -> bytes:
+        self._told += sum(map(len, new))
+        return self._chunks.texts(new)
+
+    async def judged(self, snapshot: Snapshot) -> None:
+        """Tell what of the answer was held back, now that it is settled."""
+        if not self._at_end:
+            await self._rest(snapshot.answer.text)
+
+    async def _rest(self, text: str) -> None:
+        rest = text[self._told :]
+        if rest:
+            self._told += len(rest)
+            await self._outgoing.more(self._chunks.texts([rest]))
+
+    async def end(self, said: Said) -> bytes:
+        """Tell the rest of the text; returns the end, which is told once the turn is stored."""
+        if said.text is not None:
+            await self._rest(said.text)
+        return self._chunks.end(said)
+
+    def usage(self, usage: TokenUsage | None) -> bytes:
+        """The chunk of usage, where the client asked for it and it is known."""
+        return self._chunks.usage(usage) if self._include_usage and usage is not None else b""

@@ -1,0 +1,188 @@
+"""How an OpenAI caller's fields are called in the dialect that is asked. Pure.
+
+An OpenAI-style upstream is handed every field as it came, also those nobody here knows. Another dialect is told what it
+has a word for; the rest is left out, for no API takes fields it does not know.
+"""
+
+from collections.abc import Callable, Mapping, Set
+from typing import Any
+
+from agentcore.providers.wire.continuing import FIRST_CALL, SETTINGS
+from dashboard.gateway.wire.asking import Asked
+
+Json = dict[str, Any]
+
+#: What is handed on in a way of its own, not by its name.
+_OWN_WAY = frozenset({"tool_choice", "response_format", "n", "logprobs", "parallel_tool_calls"})
+
+
+def extra_of(asked: Asked, dialect: str) -> Json:
+    """What goes into the body beside messages, tools, cap and envelope."""
+    return _DIALECTS[dialect](asked)
+
+
+def offers_tools(asked: Asked, dialect: str) -> bool:
+    """Whether the tools are told at all: where a dialect cannot be told “none”, they are kept from it."""
+    return not (asked.offered.choice == "none" and dialect in _NO_NONE)
+
+
+_NO_NONE = frozenset({"bedrock", "ollama", "llama"})
+
+
+def _openai(asked: Asked) -> Json:
+    extra = _as_they_came(asked, but={"tool_choice"})
+    offered = asked.offered
+    if offered.verbatim:
+        extra["tools"] = list(offered.verbatim)
+    if offered.choice is not None:
+        extra["tool_choice"] = offered.choice
+    if offered.legacy:
+        extra["parallel_tool_calls"] = False  # a `function_call` is one
+    if asked.stream and isinstance(options := asked.body.get("stream_options"), dict):
+        extra["stream_options"] = {**options, "include_usage": True}
+    return extra | ({"max_tokens_field": asked.cap} if asked.cap else {})
+
+
+def _responses(asked: Asked) -> Json:
+    extra = _renamed(
+        asked, {name: name for name in ("temperature", "top_p", "user", "metadata", "store", "service_tier")}
+    )
+    if asked.fields.get("reasoning_effort") is not None:
+        extra["reasoning"] = {"effort": asked.fields["reasoning_effort"]}
+    name = _chosen(asked)
+    choice = {"type": "function", "name": name} if name else asked.offered.choice
+    if choice is not None:
+        extra["tool_choice"] = choice
+    if not _parallel(asked):
+        extra["parallel_tool_calls"] = False
+    return extra
+
+
+def _anthropic(asked: Asked) -> Json:
+    extra = _renamed(asked, {"temperature": "temperature", "top_p": "top_p"})
+    if stops := _stops(asked):
+        extra["stop_sequences"] = stops
+    if isinstance(asked.fields.get("user"), str):
+        extra["metadata"] = {"user_id": asked.fields["user"]}
+    if not asked.tools:
+        return extra
+    words = {"auto": "auto", "required": "any", "none": "none"}
+    name = _chosen(asked)
+    choice: Json = {"type": "tool", "name": name} if name else {"type": words.get(str(asked.offered.choice), "auto")}
+    if not _parallel(asked) and choice["type"] != "none":
+        choice["disable_parallel_tool_use"] = True
+    return extra | ({"tool_choice": choice} if choice != {"type": "auto"} else {})
+
+
+def _gemini(asked: Asked) -> Json:
+    names = {
+        "temperature": "temperature",
+        "top_p": "topP",
+        "seed": "seed",
+        "presence_penalty": "presencePenalty",
+        "frequency_penalty": "frequencyPenalty",
+    }
+    config = _renamed(asked, names)
+    if stops := _stops(asked):
+        config["stopSequences"] = stops
+    if _wants_json(asked):
+        config["responseMimeType"] = "application/json"
+    extra: Json = {"generationConfig": config} if config else {}
+    mode = {"none": "NONE", "required": "ANY"}.get(str(asked.offered.choice))
+    name = _chosen(asked)
+    if name:
+        extra["toolConfig"] = {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": [name]}}
+    elif mode and asked.tools:
+        extra["toolConfig"] = {"functionCallingConfig": {"mode": mode}}
+    return extra
+
+
+def _bedrock(asked: Asked) -> Json:
+    config = _renamed(asked, {"temperature": "temperature", "top_p": "topP"})
+    if stops := _stops(asked):
+        config["stopSequences"] = stops
+    extra: Json = {"inferenceConfig": config} if config else {}
+    name = _chosen(asked)
+    if name:
+        extra["toolConfig"] = {"toolChoice": {"tool": {"name": name}}}
+    elif asked.offered.choice == "required" and asked.tools:
+        extra["toolConfig"] = {"toolChoice": {"any": {}}}
+    return extra
+
+
+def _ollama(asked: Asked) -> Json:
+    same = ("temperature", "top_p", "seed", "presence_penalty", "frequency_penalty")
+    options = _renamed(asked, {name: name for name in same})
+    if stops := _stops(asked):
+        options["stop"] = stops
+    return ({"options": options} if options else {}) | ({"format": "json"} if _wants_json(asked) else {})
+
+
+def _cohere(asked: Asked) -> Json:
+    names = {
+        "temperature": "temperature",
+        "top_p": "p",
+        "seed": "seed",
+        "presence_penalty": "presence_penalty",
+        "frequency_penalty": "frequency_penalty",
+    }
+    extra = _renamed(asked, names)
+    if stops := _stops(asked):
+        extra["stop_sequences"] = stops
+    if _wants_json(asked):
+        extra["response_format"] = {"type": "json_object"}
+    choice = {"none": "NONE", "required": "REQUIRED"}.get(str(asked.offered.choice)) or (_chosen(asked) and "REQUIRED")
+    return extra | ({"tool_choice": choice} if choice and asked.tools else {})
+
+
+def _llama(asked: Asked) -> Json:
+    """The JSON protocol over the OpenAI chat wire: what is about tools stands in the prompt."""
+    extra = _as_they_came(asked, but=_OWN_WAY)
+    return extra | ({"max_tokens_field": asked.cap} if asked.cap else {})
+
+
+def _as_they_came(asked: Asked, *, but: Set[str]) -> Json:
+    """All other fields. One of them may be called as a setting of the codec's, which is the connection's alone."""
+    sent = {name: value for name, value in asked.fields.items() if name not in but}
+    also = {name: sent.pop(name) for name in SETTINGS & sent.keys()}
+    return sent | ({FIRST_CALL: also} if also else {})
+
+
+_DIALECTS: Mapping[str, Callable[[Asked], Json]] = {
+    "openai": _openai,
+    "openai_responses": _responses,
+    "anthropic": _anthropic,
+    "gemini": _gemini,
+    "bedrock": _bedrock,
+    "ollama": _ollama,
+    "cohere": _cohere,
+    "llama": _llama,
+}
+
+
+def _renamed(asked: Asked, names: Mapping[str, str]) -> Json:
+    """The caller's fields of these names, under theirs; null says nothing."""
+    return {theirs: asked.fields[ours] for ours, theirs in names.items() if asked.fields.get(ours) is not None}
+
+
+def _stops(asked: Asked) -> list[str]:
+    stop = asked.fields.get("stop")
+    given = [stop] if isinstance(stop, str) else stop if isinstance(stop, list) else []
+    return [word for word in given if isinstance(word, str) and word]
+
+
+def _parallel(asked: Asked) -> bool:
+    return asked.fields.get("parallel_tool_calls") is not False and not asked.offered.legacy
+
+
+def _chosen(asked: Asked) -> str | None:
+    """The name of the one tool that has to be called."""
+    choice = asked.offered.choice
+    function = choice.get("function") if isinstance(choice, dict) else None
+    name = function.get("name") if isinstance(function, dict) else None
+    return name if isinstance(name, str) and name else None
+
+
+def _wants_json(asked: Asked) -> bool:
+    wanted = asked.fields.get("response_format")
+    return isinstance(wanted, dict) and wanted.get("type") == "json_object"

@@ -1,0 +1,93 @@
+"""The tools a request offers, also in the legacy form of `functions`. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from agentcore.messages import ToolSpec
+from agentcore.values import quickly_made
+from dashboard.gateway.wire.faults import Fault, missing, wrong_type
+
+_ANYTHING: Mapping[str, Any] = {"type": "object", "properties": {}}
+_PLAIN = frozenset({"name", "description", "parameters"})
+
+
+@quickly_made
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """The tools, and how the model is to choose among them.
+
+    `verbatim`: the list as it came, where the specs do not say all of it (`strict`, tools that the provider runs).
+    `other`: the type of a tool that only OpenAI-style servers know. `legacy`: they came as `functions`, so a call goes
+    back as a `function_call`.
+    """
+
+    specs: tuple[ToolSpec, ...] = ()
+    choice: Any = None  #: `tool_choice`; of `function_call` what it says in those words
+    verbatim: tuple[Any, ...] = ()
+    other: str = ""
+    legacy: bool = False
+
+
+NO_TOOLS = Offered()
+
+
+def read_tools(body: Mapping[str, Any]) -> Offered | Fault:
+    """`tools` and `tool_choice`, or else `functions` and `function_call`."""
+    if body.get("tools"):
+        return _tools(body["tools"], body.get("tool_choice"))
+    if body.get("functions"):
+        return _functions(body["functions"], body.get("function_call"))
+    return NO_TOOLS
+
+
+def _tools(given: Any, choice: Any) -> Offered | Fault:
+    if not isinstance(given, list):
+        return wrong_type("tools", "an array of objects", given)
+    specs, other, exact = [], "", True
+    for n, entry in enumerate(given):
+        if not isinstance(entry, dict):
+            return wrong_type(f"tools[{n}]", "an object", entry)
+        kind = entry.get("type", "function")
+        if kind == "custom" and isinstance(entry.get("custom"), dict):
+            named = entry["custom"]
+            specs.append(ToolSpec(str(named.get("name", "")), str(named.get("description") or ""), _ANYTHING))
+        elif kind == "function":
+            spec = _spec(entry.get("function"), f"tools[{n}].function")
+            if isinstance(spec, Fault):
+                return spec
+            specs.append(spec)
+        if kind != "function":
+            other = other or str(kind)
+        exact = exact and _is_said_by_its_spec(entry)
+    return Offered(tuple(specs), choice, () if exact else tuple(given), other)
+
+
+def _is_said_by_its_spec(entry: Mapping[str, Any]) -> bool:
+    function = entry.get("function")
+    return entry.keys() == {"type", "function"} and isinstance(function, dict) and function.keys() == _PLAIN
+
+
+def _functions(given: Any, choice: Any) -> Offered | Fault:
+    if not isinstance(given, list):
+        return wrong_type("functions", "an array of objects", given)
+    specs = []
+    for n, entry in enumerate(given):
+        spec = _spec(entry, f"functions[{n}]")
+        if isinstance(spec, Fault):
+            return spec
+        specs.append(spec)
+    named = {"type": "function", "function": choice} if isinstance(choice, dict) else choice
+    return Offered(tuple(specs), named, legacy=True)
+
+
+def _spec(given: Any, at: str) -> ToolSpec | Fault:
+    if not isinstance(given, dict):
+        return missing(at) if given is None else wrong_type(at, "an object", given)
+    name, schema = given.get("name"), given.get("parameters")
+    if not isinstance(name, str) or not name:
+        return missing(f"{at}.name")
+    if schema is not None and not isinstance(schema, dict):
+        return wrong_type(f"{at}.parameters", "an object", schema)
+    described = given.get("description")
+    return ToolSpec(name, described if isinstance(described, str) else "", _ANYTHING if schema is None else schema)

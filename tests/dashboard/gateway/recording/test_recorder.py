@@ -1,0 +1,239 @@
+"""What is written in groups is what a driver would have written; and nothing is said to be stored that is not."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import asynccontextmanager
+
+import pytest
+from django.db import connection, transaction
+
+from agentcore import serial, verify
+from dashboard.agents.selectors import project_default
+from dashboard.gateway.models import GatewayCall
+from dashboard.gateway.recording import groups
+from dashboard.gateway.recording.large import LARGE, MARKS
+from dashboard.gateway.recording.recorder import Recorder
+from dashboard.live.models import OwnedTurn, Process
+from dashboard.turns.history import rebuilt_columns, recording_of, request_body_of, sha256_of
+from dashboard.turns.models import Attempt, ClientRequest, Record, Turn
+from dashboard.turns.recorder import append_chunk, record_step
+from tests.dashboard.gateway.told_turns import BODY, ODD, TOLD, Story, cut, ended, tell
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+TABLES = {
+    "turns_turn": "id",
+    "turns_record": "turn_id, seq",
+    "turns_outcome": "turn_id, seq, position",
+    "turns_attempt": 'turn_id, "index"',
+    "turns_attemptchunk": "turn_id, attempt, n",
+    "turns_turnmessage": "turn_id, n",
+    "turns_checkpoint": "turn_id, seq",
+}
+STORIES = {
+    "one call": [ended("whole")],
+    "continued": [cut("The quick brown fox jumps"), cut("brown fox jumps over the lazy"), ended(" dog.")],
+    "what no text may hold": [cut(f"first {ODD}"), ended(ODD)],
+    "given up": [cut(f"part {n}, ") for n in range(4)],
+    "nothing said": [ended("")],
+    "much": [cut("x" * (LARGE + 1)), ended('“quoted” "\\\n' * LARGE)],
+    "much that no text may hold": [ended(f"{ODD} " * (LARGE // len(ODD)))],
+    "much that holds a large text's mark": [ended(f'"{MARKS[0]}" "{MARKS[1]}" ' * (LARGE // 40))],
+}
+
+
+@asynccontextmanager
+async def recording() -> Iterator[Recorder]:
+    recorder = Recorder()
+    try:
+        yield recorder
+    finally:
+        await recorder.close()
+
+
+def all_rows() -> dict[str, list[dict[str, object]]]:
+    """What there is; a cohort's number is chance."""
+    rows = {}
+    with connection.cursor() as cursor:
+        for table, order in TABLES.items():
+            cursor.execute(f"SELECT * FROM {table} ORDER BY {order}")
+            names = [column.name for column in cursor.description]
+            rows[table] = [dict(zip(names, row, strict=True)) | {"cohort": None} for row in cursor.fetchall()]
+    return rows
+
+
+def as_a_driver_writes_it(story: Story) -> dict[str, list[dict[str, object]]]:
+    """All rows of the turn, which are gone again."""
+    new = story.new_turn()
+    started = serial.event_to_json(new.started)
+    with transaction.atomic():
+        Turn.objects.create(
+            id=story.id,
+            project_id=new.project_id,
+            agent_name=new.agent_name,
+            provider=new.provider,
+            model=new.model,
+            max_tokens=new.max_tokens,
+            input_text=new.input_text,
+            setup={"setup": started["setup"], "messages": started["messages"]},
+            policy=new.ruling.stored,
+            keep_raw_days=new.ruling.keep_raw_days,
+        )
+        Turn.objects.filter(id=story.id).update(created_at=new.created_at)
+        for piece, entry in story.steps():
+            if piece is not None:
+                append_chunk(turn_id=story.id, attempt=piece[0], n=1, raw=piece[1], text=piece[2], at=entry.at)
+            record_step(entry)
+        rows = all_rows()
+        transaction.set_rollback(True)
+    return rows
+
+
+@pytest.mark.parametrize("one_by_one", [False, True], ids=["at once", "step by step"])
+@pytest.mark.parametrize("name", STORIES)
+def test_the_rows_are_those_a_driver_writes(name, one_by_one):
+    story = Story(STORIES[name], prompt=ODD)
+    expected = as_a_driver_writes_it(story)
+    new = story.new_turn()
+
+    async def told() -> None:
+        async with recording() as recorder:
+            await tell(recorder, story, new, one_by_one=one_by_one)
+
+    asyncio.run(told())
+    found = all_rows()
+    for table, rows in expected.items():
+        assert found[table] == rows, table
+    turn = story.turn()
+    assert verify(recording_of(turn)).verified
+    assert all(getattr(turn, column) == value for column, value in rebuilt_columns(turn).items())
+    for attempt in Attempt.objects.filter(turn_id=story.id):
+        assert sha256_of(request_body_of(attempt)) == attempt.request_sha256
+
+
+def test_the_clients_request_is_kept_to_the_byte_and_what_it_was_told_stands_beside_it():
+    story = Story([ended("whole")])
+    new = story.new_turn()
+
+    async def told() -> None:
+        async with recording() as recorder:
+            await tell(recorder, story, new)
+
+    asyncio.run(told())
+    assert bytes(ClientRequest.objects.get(turn_id=story.id).body) == BODY
+    call = GatewayCall.objects.get(turn_id=story.id)
+    assert (call.status, call.client_finish_reason, call.overhead_us, call.caller) == (200, "stop", 9, "a key")
+
+
+def test_many_turns_at_once_are_all_there_each_whole():
+    stories = [Story([cut(f"a {n}"), ended(f"b {n}")]) for n in range(150)]
+    project_id = project_default().pk
+
+    async def told() -> None:
+        async with recording() as recorder:
+            await asyncio.gather(
+                *(tell(recorder, s, s.new_turn(project_id), one_by_one=n % 3 == 0) for n, s in enumerate(stories))
+            )
+
+    asyncio.run(told())
+    assert {turn.output_text for turn in Turn.objects.all()} == {f"a {n}b {n}" for n in range(150)}
+    assert all(verify(recording_of(turn)).verified for turn in Turn.objects.all()[:20])
+    assert not OwnedTurn.objects.exists()
+
+
+def test_a_turn_that_does_not_end_at_once_is_there_owned_by_a_process_that_is_heard_of():
+    story = Story([ended("whole")])
+    new = story.new_turn()
+
+    async def opened() -> None:
+        async with recording() as recorder:
+            steps = story.steps()
+            recorder.open(new)
+            recorder.step(next(steps)[1])
+            await until(Turn.objects.filter(id=story.id).aexists)
+            assert await OwnedTurn.objects.filter(
+                turn_id=story.id, process_id__in=Process.objects.values("id")
+            ).aexists()
+            _, entry = next(steps)
+            recorder.piece(story.id, 1, 1, b"half ", "half ", entry.at)
+            recorder.piece(story.id, 1, 2, b"an answer", "an answer", entry.at)
+            await until(lambda: has_pieces(story))
+            recorder.step(entry)
+            await recorder.committed(story.id)
+
+    asyncio.run(opened())
+    assert story.turn().status == "completed"
+    assert not OwnedTurn.objects.exists()
+    assert not Process.objects.exists(), "it has left in order"
+
+
+async def has_pieces(story: Story) -> bool:
+    from dashboard.turns.models import AttemptChunk
+
+    return [bytes(chunk.raw) async for chunk in AttemptChunk.objects.filter(turn_id=story.id)] == [b"half an answer"]
+
+
+async def until(look) -> None:
+    async with asyncio.timeout(60):
+        while not await look():
+            await asyncio.sleep(0.01)
+
+
+def test_what_the_database_refuses_keeps_nothing_else_from_being_stored():
+    stories = [Story([ended(f"a {n}")]) for n in range(9)]
+    project_id = project_default().pk
+    twice = stories[4]
+
+    async def told() -> list[object]:
+        async with recording() as recorder:
+            await tell(recorder, twice, twice.new_turn(project_id))
+            return await asyncio.gather(
+                *(tell(recorder, s, s.new_turn(project_id)) for s in stories), return_exceptions=True
+            )
+
+    results = asyncio.run(told())
+    assert [type(result).__name__ for result in results] == [*["NoneType"] * 4, "UnstorableError", *["NoneType"] * 4]
+    assert Turn.objects.count() == 9
+
+
+def test_who_was_taken_for_gone_writes_nothing_more():
+    story = Story([cut("half "), ended("whole")])
+    new = story.new_turn()
+
+    async def late() -> object:
+        async with recording() as recorder:
+            steps = story.steps()
+            recorder.open(new)
+            recorder.step(next(steps)[1])
+            await recorder.committed(story.id)
+            await OwnedTurn.objects.all().adelete()
+            recorder.step(next(steps)[1])
+            (result,) = await asyncio.gather(recorder.committed(story.id), return_exceptions=True)
+            return result
+
+    assert "Another process has ended this turn" in str(asyncio.run(late()))
+    assert Record.objects.filter(turn_id=story.id).count() == 1
+    assert TOLD.status == 200
+
+
+def test_a_turn_of_which_no_rows_can_be_made_keeps_no_other_from_being_stored(monkeypatch):
+    good, bad = Story([ended("good")]), Story([ended("bad")])
+    project_id, add = project_default().pk, groups.add_part
+
+    def add_part(rows, turn_id, part, kept) -> None:
+        if turn_id == bad.id:
+            raise TypeError("not to be written down")
+        add(rows, turn_id, part, kept)
+
+    monkeypatch.setattr(groups, "add_part", add_part)
+
+    async def told() -> list[object]:
+        async with recording() as recorder:
+            return await asyncio.gather(
+                *(tell(recorder, s, s.new_turn(project_id)) for s in (bad, good)), return_exceptions=True
+            )
+
+    refused, stored = asyncio.run(told())
+    assert "not to be written down" in str(refused)
+    assert stored is None
+    assert [turn.output_text for turn in Turn.objects.all()] == ["good"]

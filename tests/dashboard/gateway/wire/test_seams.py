@@ -1,0 +1,90 @@
+"""A continuation told as it comes in says what a merge of the whole says, and never takes back a word."""
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from agentcore.merging import cut, is_repetition, merge_continuation
+from dashboard.gateway.wire.seams import MARGIN, Seam
+
+PLENTY = 120_000
+#: Few letters make overlaps likely; the others split or join what a reader sees as one character.
+LETTERS = st.text(alphabet="ab \n\u0301\u200d👩\U0001f1e9\U0001f1ea가\r", max_size=60)
+PIECES = st.lists(LETTERS, max_size=12)
+
+
+def seam_of(existing, *, minimum=12, trimmed=False, room=PLENTY):
+    return Seam(existing, min_overlap=minimum, trimmed=trimmed, room=room)
+
+
+def told(seam, pieces):
+    return "".join(seam.take(piece) for piece in pieces if piece)
+
+
+@st.composite
+def continuations(draw):
+    """An answer and what came after it, which often begins with its end."""
+    existing = draw(LETTERS) * draw(st.integers(1, 3))
+    repeated = existing[draw(st.integers(0, len(existing))) :] if draw(st.booleans()) else ""
+    pieces = draw(PIECES)
+    letters = draw(st.integers(1, 7))
+    text = repeated + "".join(pieces)
+    return existing, [text[at : at + letters] for at in range(0, len(text), letters)]
+
+
+@given(continuations(), st.integers(1, 14), st.booleans())
+def test_what_is_told_is_the_beginning_of_what_is_merged(story, minimum, trimmed):
+    existing, pieces = story
+    text = "".join(pieces)
+    merged = merge_continuation(existing, text, min_overlap=minimum, trimmed=trimmed).text
+    so_far = ""
+    seam = seam_of(existing, minimum=minimum, trimmed=trimmed)
+    for n, piece in enumerate(pieces):
+        so_far += seam.take(piece)
+        assert merged.startswith(existing + so_far), n
+
+
+@given(continuations())
+@example(("a\u0301aaaaaaaaaaa", ["\u0301", *"aaaaaaaaaaa"]))
+def test_what_may_be_dropped_as_a_repetition_is_never_told(story):
+    existing, pieces = story
+    text = "".join(pieces)
+    if len(text) >= 12 and is_repetition(existing, text):
+        assert told(seam_of(existing), pieces) == ""
+
+
+@given(continuations())
+def test_once_the_seam_is_passed_everything_is_told_at_once(story):
+    existing, pieces = story
+    seam = seam_of(existing)
+    before = told(seam, pieces)
+    assert seam.take("\x01 and now something new").endswith("\x01 and now something new")
+    after = seam.take("more")
+    assert after == "more"
+    assert existing + before == merge_continuation(existing, "".join(pieces)).text[: len(existing + before)]
+
+
+def test_without_an_answer_to_go_on_from_nothing_is_held_back():
+    for existing in (None, ""):
+        assert told(seam_of(existing), ["Agents ", "stop"]) == "Agents stop"
+
+
+def test_an_overlap_is_left_out_and_a_short_one_kept():
+    existing = "Agents stop for reasons, and most of those"
+    assert told(seam_of(existing), ["most of", " those", " reasons ", "are dull."]) == " reasons are dull."
+    assert told(seam_of(existing), ["those", " those"]) == "those those"
+
+
+@given(st.integers(0, 40), st.lists(st.integers(1, 30), max_size=40))
+def test_near_the_cap_nothing_is_told_that_the_cut_takes_away(beyond, sizes):
+    room = MARGIN + 20
+    pieces = ["a" * size for size in sizes] + ["b" * beyond]
+    text = "".join(pieces)
+    assert cut(text, room).startswith(told(seam_of(None, room=room), pieces))
+
+
+@pytest.mark.parametrize("existing", ["a" * 100_000, "ab" * 50_000, "a" * 50_000 + "b" + "a" * 50_000])
+def test_a_text_that_repeats_itself_is_looked_for_few_times(existing):
+    seam = seam_of(existing)
+    told(seam, [existing[at : at + 4] for at in range(0, len(existing), 4)])
+    assert seam.tries < 120
