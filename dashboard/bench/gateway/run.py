@@ -25,7 +25,7 @@ CALLERS = (1, 16, 64)
 RUNS = 3
 SECONDS = 2.0  #: of one run
 PATIENCE = 120  #: seconds for it
-FLUSHES = 100
+FLUSHES, PAGE = 100, 8192  #: of so many bytes
 HOW = {"whole": "whole answers", "streamed": "streams of 200 chunks"}
 #: What is between a caller and the upstream.
 WAYS = {
@@ -66,12 +66,14 @@ def rows() -> Iterator[str]:
 
 
 def _flushes(folder: Path) -> list[float]:
-    """How long the disk takes to keep a page of the database's log, in milliseconds: no answer is recorded in less."""
+    """How long the disk takes to keep each page of a file that is there, as the database's log is, in milliseconds."""
     flush, took = getattr(os, "fdatasync", os.fsync), []
     with (folder / "flushed").open("wb", buffering=0) as file:
+        file.write(bytes(FLUSHES * PAGE))
+        flush(file.fileno())
+        file.seek(0)
         for _ in range(FLUSHES):
-            file.seek(0)
-            file.write(bytes(8192))
+            file.write(os.urandom(PAGE))
             began = time.perf_counter()
             flush(file.fileno())
             took.append(1000 * (time.perf_counter() - began))
