@@ -22,7 +22,7 @@ def at_once(first: Callable[[], object], second: Callable[[], T], *, then: Calla
             told = other.submit(_alone, second)
             until(lambda: told.done() or _somebody_waits())
             then()
-        return told.result(timeout=30)
+        return told.result(timeout=90)
 
 
 def _alone(act: Callable[[], T]) -> T:

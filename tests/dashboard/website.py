@@ -29,7 +29,7 @@ def website() -> Iterator[str]:
             thread.join(20)
 
 
-def until(it_is_so: Callable[[], bool], seconds: float = 30) -> None:
+def until(it_is_so: Callable[[], bool], seconds: float = 90) -> None:
     """Wait for what another thread or program does."""
     deadline = time.monotonic() + seconds
     while not it_is_so():

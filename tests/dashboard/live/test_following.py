@@ -254,7 +254,7 @@ async def test_a_stream_ends_when_the_server_stops(queued: Turn, monkeypatch: py
     while not len(own):
         await asyncio.sleep(0.01)
     own.end_all()
-    assert await asyncio.wait_for(watching, 5) == []
+    assert await asyncio.wait_for(watching, 60) == []
     assert len(own) == 0
 
 
@@ -262,7 +262,7 @@ async def test_a_stream_that_is_old_ends_so_that_its_token_is_asked_for_again(
     queued: Turn, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(following, "LIFETIME", 0.0)
-    assert await asyncio.wait_for(watched(queued), 10) == []
+    assert await asyncio.wait_for(watched(queued), 60) == []
 
 
 async def test_a_stream_ends_where_the_database_is_away(queued: Turn, monkeypatch: pytest.MonkeyPatch):
@@ -271,7 +271,7 @@ async def test_a_stream_ends_where_the_database_is_away(queued: Turn, monkeypatc
 
     monkeypatch.setattr(Follower, "look", away)
     follower = Follower(queued.id)
-    assert await asyncio.wait_for(watched(queued, follower), 10) == []
+    assert await asyncio.wait_for(watched(queued, follower), 60) == []
     assert not follower.over
 
 

@@ -43,9 +43,10 @@ class Client:
     """Speaks to a simulator on `port`."""
 
     port: int
+    patience: float = 60  #: seconds without a byte
 
     def send(self, method: str, path: str, body: bytes = b"", headers: dict[str, str] | None = None) -> Answer:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=self.patience)
         try:
             connection.request(method, path, body, headers or {})
             response = connection.getresponse()

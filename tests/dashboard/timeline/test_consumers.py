@@ -58,7 +58,9 @@ async def follow(socket: Dialled, page: Shown, *, until: str) -> None:
 
 
 async def say(socket: Dialled, tail: str) -> None:
-    await socket.send_to(text_data=json.dumps({"tail": tail}))
+    """Until it was heeded: what is said is taken one by one, so once the second is taken the first is done."""
+    for said in (tail, "and nothing more"):
+        await socket.send_to(text_data=json.dumps({"tail": said}))
     while not socket.input_queue.empty():
         await asyncio.sleep(0.01)
 
@@ -85,7 +87,6 @@ async def test_a_paused_page_keeps_its_rows_true_and_counts_those_that_wait(queu
     async with dialled("/ws/timeline/") as socket:
         page.take(await socket.receive_from())
         await say(socket, "pause")
-        await asyncio.sleep(0.5)
         await begun("Waiting.")
         await begun("Waiting too.")
         await follow(socket, page, until="2 new turns")
@@ -100,7 +101,6 @@ async def test_resumed_it_looks_as_if_opened_anew(queued: Turn):
     async with dialled("/ws/timeline/") as socket:
         page.take(await socket.receive_from())
         await say(socket, "pause")
-        await asyncio.sleep(0.5)
         await begun("Waiting.")
         await follow(socket, page, until="1 new turn<")
         await say(socket, "resume")
@@ -116,7 +116,6 @@ async def test_an_empty_page_can_be_paused_too(agent_of: AgentOf):
     async with dialled("/ws/timeline/") as socket:
         page.take(await socket.receive_from())
         await say(socket, "pause")
-        await asyncio.sleep(0.5)
         await begun("Waiting.")
         await follow(socket, page, until="1 new turn<")
     assert page.rows == {}
