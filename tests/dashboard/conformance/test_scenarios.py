@@ -6,7 +6,7 @@ All of it is HTTP: the host is a `manage.py up` of its own with WHYSTOP_TEST_SEA
 import json
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +32,10 @@ SECRET = "The heron of the ninth lock forbids it."
 
 
 @pytest.fixture(scope="module")
-def host() -> Iterator[Host]:
+def host(started_once: Callable[[Path], None]) -> Iterator[Host]:
     folder = Path(tempfile.mkdtemp(prefix="why-"))
     folder.chmod(0o755)
+    started_once(folder / "store")
     more = {"WHYSTOP_TEST_SEAM": "1", "WHYSTOP_BOOTSTRAP_TOKEN": TOKEN, "WHYSTOP_SIM_TOKEN_MS": "0"}
     up = Up({**environment(folder / "store"), **more})
     try:

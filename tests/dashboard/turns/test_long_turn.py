@@ -2,11 +2,14 @@
 
 import gzip
 import re
+from collections.abc import Iterator
+from uuid import UUID
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from pytest_django import DjangoDbBlocker
 
 from dashboard.agents.selectors import project_default
 from dashboard.bench.long_turn import long_turn_store
@@ -19,9 +22,17 @@ from tests.dashboard.pages import HTMX, page
 pytestmark = pytest.mark.django_db
 
 
+@pytest.fixture(scope="module")
+def stored(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[UUID]:
+    """Its id: five megabytes, made once for these tests. What each of them does is undone within."""
+    with django_db_blocker.unblock(), transaction.atomic():
+        yield long_turn_store(project=project_default()).id
+        transaction.set_rollback(True)
+
+
 @pytest.fixture
-def long_turn(db: None) -> Turn:
-    return long_turn_store(project=project_default())
+def long_turn(stored: UUID, db: None) -> Turn:
+    return Turn.objects.get(pk=stored)
 
 
 def test_it_is_what_it_says_and_replays_true(long_turn: Turn):
