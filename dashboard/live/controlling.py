@@ -19,12 +19,13 @@ from agentcore.reasons import TurnStatus
 from agentcore.values import replace
 from dashboard.conversations import line
 from dashboard.live.changes import EMPTY, Changes, Part, operator_changes, parts_clean
-from dashboard.live.models import Signal
+from dashboard.live.models import OwnedTurn, Signal
 from dashboard.turns.fields import storable_text
 from dashboard.turns.history import standing_of
 from dashboard.turns.models import UNFINISHED, Record, Turn
 
 RELEASING = ("release", "step", "refuse")
+OWNED = "This turn is answered to a caller of the gateway as it comes; it ends with its answer, or when they hang up."
 BY_PEOPLE = ("operator_acted", "cancel_requested")  #: events
 
 
@@ -75,10 +76,15 @@ def _judged_where_it_stands(
 
 
 def _locked(turn: Turn, expected_seq: int | None) -> Turn:
-    """The turn as it is and stays until the transaction ends: not ended, nor moved on from what was seen."""
+    """The turn as it is and stays until the transaction ends: not ended, nor moved on from what was seen.
+
+    Nor one that a process runs for a caller, which would go on answering them.
+    """
     now = Turn.objects.select_for_update().get(id=turn.id)
     if now.status not in UNFINISHED:
         raise TurnConflict(_ended(now, expected_seq))
+    if OwnedTurn.objects.filter(turn_id=turn.id).exists():
+        raise TurnConflict(OWNED)
     if expected_seq is not None and (waiting := _waiting(turn).first()) is not None:
         raise TurnConflict(_being_done(waiting))
     if expected_seq is not None and now.last_seq != expected_seq:

@@ -2,19 +2,21 @@
 
 import asyncio
 from datetime import timedelta
+from functools import partial
 from uuid import UUID
 
 import pytest
 from django.utils import timezone
+from procrastinate.contrib.django.models import ProcrastinateJob
 
 from agentcore import verify
 from dashboard.gateway.recording.recorder import Recorder
 from dashboard.live.models import OwnedTurn, Process, Signal
 from dashboard.live.owning import lost_turns_end
-from dashboard.live.services import orphans_requeue
+from dashboard.live.services import TurnConflict, orphans_requeue, turn_cancel, turn_control
 from dashboard.turns.history import raw_response_of, rebuilt_columns, recording_of
 from dashboard.turns.ids import new_id
-from dashboard.turns.models import Attempt, Turn
+from dashboard.turns.models import Attempt, Record, Turn
 from tests.dashboard.gateway.told_turns import Story, cut, ended
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -120,3 +122,15 @@ def test_what_was_still_asked_of_a_lost_turn_is_settled():
     assert lost_turns_end() == 1
     asked.refresh_from_db()
     assert (asked.handled_at is None, asked.refused) == (False, "The turn had ended before: it is interrupted.")
+
+
+def test_nobody_takes_a_turn_from_the_process_that_answers_its_caller():
+    story = Story([ended("never")])
+    left_open(story)
+    turn, before = Turn.objects.get(id=story.id), Record.objects.filter(turn_id=story.id).count()
+    for act in (turn_cancel, partial(turn_control, action="hold"), partial(turn_control, action="change")):
+        with pytest.raises(TurnConflict, match="a caller of the gateway"):
+            act(turn=turn, by="ada")
+    assert not Signal.objects.filter(turn_id=story.id).exists()
+    assert not ProcrastinateJob.objects.filter(lock=str(story.id)).exists()
+    assert Record.objects.filter(turn_id=story.id).count() == before
