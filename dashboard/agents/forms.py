@@ -11,8 +11,8 @@ from django.utils.text import Truncator
 from agentcore.events import Otherwise
 from dashboard.agents import selectors
 from dashboard.agents.auditing import MAX_WHY
+from dashboard.agents.json_fields import read_fields_strictly
 from dashboard.agents.models import Agent, Connection, Named
-from dashboard.agents.strict_json import read_fields_strictly
 from dashboard.turns.approvals import approvals_clean
 
 #: What becomes of calls that nobody approves in time.

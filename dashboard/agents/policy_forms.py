@@ -14,6 +14,7 @@ from dashboard.agents import policy_validation
 from dashboard.agents.auditing import MAX_WHY
 from dashboard.agents.evidence import evidence_fault, evidence_waits
 from dashboard.agents.forms import belong_to_default_project
+from dashboard.agents.json_fields import StrictDecoder
 from dashboard.agents.limit_fields import LIMIT_FIELDS, RETENTION_FIELDS
 from dashboard.agents.models import Policy, PolicyVersion
 from dashboard.agents.policies import envelope_rules_of
@@ -31,7 +32,6 @@ from dashboard.agents.policy_validation import HANDLING_KEYS, MAX_RETRIES, PRESE
 from dashboard.agents.reach import TOTALS, totals_too_small, unsaved
 from dashboard.agents.services import policy_said
 from dashboard.agents.starting import asked_version, start_of
-from dashboard.agents.strict_json import StrictDecoder
 from dashboard.agents.versioning import start_clean
 from dashboard.backtests.models import Backtest
 

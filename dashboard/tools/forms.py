@@ -6,7 +6,7 @@ from django import forms
 from django.conf import settings
 
 from dashboard.agents.forms import belong_to_default_project
-from dashboard.agents.strict_json import read_fields_strictly
+from dashboard.agents.json_fields import read_fields_strictly
 from dashboard.tools.models import McpServer
 
 STDIO_WORDS = {

@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import pydantic_core
-
 from agentcore.messages import Message, Role, ToolCall
+from dashboard.agents.strict_json import read_strictly
 from dashboard.gateway.wire.faults import Fault, missing, wrong_type, wrong_value
 
 #: A client's roles, as ours. `function` is how results were told before there were tools.
@@ -182,7 +181,7 @@ def _call(entry: Any, at: str) -> ToolCall | Fault:
 def _arguments(raw: str) -> Mapping[str, Any]:
     """What a call was asked with; nothing where that is no object: then the text alone says it."""
     try:
-        value = pydantic_core.from_json(raw or "{}", allow_inf_nan=False)
+        value = read_strictly(raw or "{}")
     except ValueError:
         return {}
     return value if isinstance(value, dict) else {}

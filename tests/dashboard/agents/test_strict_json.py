@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from dashboard.agents.strict_json import StrictDecoder, read_strictly
+from dashboard.agents.json_fields import StrictDecoder
+from dashboard.agents.strict_json import read_strictly
 
 REFUSED = ["NaN", "-Infinity", "1e999", '{"a": [-1e999]}', "1" * 5_000, '"\\ud800"', "[" * 5_000, "{} {}", ""]
 

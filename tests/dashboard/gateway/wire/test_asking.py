@@ -115,3 +115,16 @@ def test_usage_of_a_stream_is_asked_for_by_streams():
     assert asked(stream=True, stream_options={"include_usage": True}).include_usage
     assert fault(stream_options={"include_usage": True}).param == "stream_options"
     assert fault(stream=True, stream_options={"include_usage": 1}).param == "stream_options.include_usage"
+
+
+@pytest.mark.parametrize("number", ["1e999", "-1E+400", "1e0999", "9" * 250 + "e90", "1" + "0" * 400 + ".0", "NaN"])
+def test_a_number_that_no_float_holds_is_refused_before_it_is_kept(number: str):
+    found = read_request(f'{{"model": "m", "messages": [], "temperature": {number}}}'.encode(), lambda _schema: None)
+    assert isinstance(found, Fault)
+    assert (found.status, found.message[:32]) == (400, "We could not parse the JSON body")
+
+
+@pytest.mark.parametrize("number", ["1e300", "1e-999", "123456789e100"])
+def test_a_large_number_is_taken(number: str):
+    body = json.dumps({"model": "m", "messages": HELLO})[:-1] + f', "temperature": {number}}}'
+    assert isinstance(read_request(body.encode(), lambda _schema: None), Asked)

@@ -35,6 +35,13 @@ def test_plain_messages_need_no_echo_and_others_keep_themselves():
     assert [message.echo for message in found] == [developer, None, named, parts]
 
 
+def test_arguments_that_no_json_can_hold_are_kept_as_their_text_alone():
+    said = {"role": "assistant", "content": None, "tool_calls": [call(arguments='{"a": 1e999}')]}
+    _, assistant, _ = read(USER, said, {"role": "tool", "tool_call_id": "c1", "content": "1"}).messages
+    (made,) = assistant.tool_calls
+    assert (dict(made.arguments), made.raw) == ({}, '{"a": 1e999}')
+
+
 def test_calls_and_their_results_are_paired():
     said = {"role": "assistant", "content": None, "tool_calls": [call(), call("c2", "not json")]}
     results = [{"role": "tool", "tool_call_id": name, "content": name} for name in ("c2", "c1")]

@@ -1,0 +1,30 @@
+"""JSON that people type into forms: read as strictly as what programs send, and kept in columns."""
+
+import json
+from typing import Any
+
+from django import forms
+
+from dashboard.agents.strict_json import read_strictly
+
+NUL = "it holds the character U+0000, which Postgres keeps in no text"
+
+
+class StrictDecoder(json.JSONDecoder):
+    """For fields of Django's forms: as `read_strictly`, and without U+0000, which no column takes."""
+
+    def decode(self, s: str, *_: Any) -> Any:
+        try:
+            value = read_strictly(s)
+        except ValueError as error:
+            raise json.JSONDecodeError(str(error), s, 0) from error
+        if "\\u0000" in json.dumps(value).replace(r"\\", ""):
+            raise json.JSONDecodeError(NUL, s, 0)
+        return value
+
+
+def read_fields_strictly(form: forms.BaseForm) -> None:
+    """Have all JSON of a form read so."""
+    for field in form.fields.values():
+        if isinstance(field, forms.JSONField):
+            field.decoder = StrictDecoder
