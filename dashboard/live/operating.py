@@ -9,6 +9,7 @@ from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import DECIDING
 from agentcore.messages import ToolCall
 from agentcore.reasons import NormalizedStopReason
+from dashboard.live.models import OwnedTurn
 from dashboard.turns.breakpoints import ENTERING
 from dashboard.turns.models import Turn
 from dashboard.turns.templatetags.shown import words
@@ -43,6 +44,7 @@ class Operating:
     stops: tuple[Stop, ...]
     answered_by: str  #: who has answered the next call of the model; empty: nobody
     tools: tuple[str, ...]  #: that a breakpoint can name
+    is_owned: bool  #: a process answers a caller by it, so that nobody may act
 
     @property
     def states(self) -> tuple[str, ...]:
@@ -66,6 +68,7 @@ def operating_of(turn: Turn, snapshot: Snapshot) -> Operating:
         stops=tuple(Stop(number, stop_words(stop)) for number, stop in enumerate(breakpoints_of(turn, snapshot))),
         answered_by=snapshot.stand_in.answered_by if snapshot.stand_in else "",
         tools=tuple(turn.agent.tools) if turn.agent else (),
+        is_owned=OwnedTurn.objects.filter(turn_id=turn.id).exists(),
     )
 
 

@@ -6,6 +6,7 @@ from functools import partial
 from uuid import UUID
 
 import pytest
+from django.test import Client
 from django.utils import timezone
 from procrastinate.contrib.django.models import ProcrastinateJob
 
@@ -18,6 +19,7 @@ from dashboard.turns.history import raw_response_of, rebuilt_columns, recording_
 from dashboard.turns.ids import new_id
 from dashboard.turns.models import Attempt, Record, Turn
 from tests.dashboard.gateway.told_turns import Story, cut, ended
+from tests.dashboard.pages import page
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -134,3 +136,12 @@ def test_nobody_takes_a_turn_from_the_process_that_answers_its_caller():
     assert not Signal.objects.filter(turn_id=story.id).exists()
     assert not ProcrastinateJob.objects.filter(lock=str(story.id)).exists()
     assert Record.objects.filter(turn_id=story.id).count() == before
+
+
+def test_its_page_says_so_and_has_nothing_to_press(browser: Client):
+    story = Story([ended("never")])
+    left_open(story)
+    html = page(browser, f"/turns/{story.id}")
+    assert "It is answered to a caller of the gateway as it comes" in html
+    assert 'data-operate="hold"' not in html
+    assert 'data-operate="cancel"' not in html
