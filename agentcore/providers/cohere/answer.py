@@ -9,7 +9,7 @@ from agentcore.providers.cohere.words import normalize
 from agentcore.providers.wire.calls import CallCollector, encode_call
 from agentcore.providers.wire.error_objects import ErrorObject, error_inside
 from agentcore.providers.wire.error_objects import find_error as find_nested_error
-from agentcore.providers.wire.settled import Evidence, Parts, echoable, has_cut_call
+from agentcore.providers.wire.settled import Evidence, Parts, echoable, has_cut_call, is_plain_json
 from agentcore.providers.wire.shapes import count, mapping, sequence, string
 from agentcore.reasons import NormalizedStopReason
 
@@ -66,7 +66,7 @@ class CohereAnswer:
         thoughts = [text for text in (self._said("thinking"), "".join(self._plan)) if text]
         parts = Parts(self._said("text"), "\n\n".join(thoughts), "", calls)
         response = evidence.settle(parts, broke_off=broke_off)
-        billed = {"billed_units": dict(self._billed)} if self._billed else None
+        billed = {"billed_units": dict(self._billed)} if self._billed and is_plain_json(self._billed) else None
         return replace(response, quota_metadata=billed, echo=echoable(response, self._echo(calls)))
 
     def _take_body(self, body: Mapping[str, Any]) -> Delta | None:

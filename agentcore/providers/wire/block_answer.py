@@ -1,6 +1,5 @@
 """What gathering an answer of content blocks has in common (Anthropic, Bedrock): the calls, the cut, and the echo."""
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -96,7 +95,7 @@ class BlockAnswer(ABC):
         content = self._content([block for block in blocks if not (cut and block is blocks[-1] and _is_torn(block))])
         paused = response.stop_reason is NormalizedStopReason.PAUSED
         needed = paused or content != self._plain(response.text, response.tool_calls)
-        return content if content and needed and _can_be_sent(content) else None
+        return content if content and needed else None
 
 
 def _is_torn(block: Block) -> bool:
@@ -104,12 +103,3 @@ def _is_torn(block: Block) -> bool:
     if block.kind is BlockKind.THINKING:
         return not any(block.signature)
     return block.kind is BlockKind.OTHER and bool(block.name or block.pieces)
-
-
-def _can_be_sent(content: list[Any]) -> bool:
-    """Whether it is JSON as others read it too: no lone surrogates, no infinities, no bottomless nesting."""
-    try:
-        json.dumps(content, ensure_ascii=False, allow_nan=False).encode()
-    except (ValueError, RecursionError):
-        return False
-    return True

@@ -1,5 +1,6 @@
 """From the parts of one answer and the sightings of its reason to a `ChatResponse`, the same for every dialect."""
 
+import json
 from typing import Any, NamedTuple
 
 from agentcore.errors import ProviderError
@@ -111,5 +112,17 @@ def _expects_output(reason: SettledReason) -> bool:
 
 
 def echoable(response: ChatResponse, echo: Any) -> Any:
-    """The echo, unless the answer is one that is never sent back: cut off, or with a call that must not run."""
-    return None if response.broken_tool_calls or response.incomplete_stream else echo
+    """The echo, unless the answer is one that is never sent back: cut off, or with a call that must not run; and unless
+    it is no JSON as others read it, for which the answer is told anew in the dialect's plain form."""
+    if echo is None or response.broken_tool_calls or response.incomplete_stream:
+        return None
+    return echo if is_plain_json(echo) else None
+
+
+def is_plain_json(value: Any) -> bool:
+    """Whether it is JSON as others read it too: no lone surrogates, no infinities, no bottomless nesting."""
+    try:
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+    except (ValueError, RecursionError):
+        return False
+    return True

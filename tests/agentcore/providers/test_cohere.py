@@ -163,6 +163,12 @@ def test_a_plain_answer_is_read_whole():
     assert answer(content="Hello.", usage=billed).usage == TokenUsage(4, 2)
 
 
+def test_what_it_billed_is_left_out_where_nobody_could_keep_it():
+    response = answer(content="Hello.", usage={"billed_units": {"input_tokens": 4, "search_units": float("inf")}})
+    assert response.quota_metadata is None
+    assert response.text == "Hello."
+
+
 WORDS = [
     ("COMPLETE", Reason.END_TURN),
     ("STOP_SEQUENCE", Reason.END_TURN),

@@ -401,6 +401,13 @@ def test_signed_thoughts_are_echoed_with_their_calls():
     }
 
 
+@pytest.mark.parametrize("odd", [float("inf"), float("nan"), "\ud83d"])
+def test_an_echo_that_others_could_not_read_is_told_anew(odd):
+    response = answer("tool_calls", tool_calls=[call('{"a":1}', extra_content={"weight": odd})])
+    assert response.echo is None
+    assert [said.arguments for said in response.tool_calls] == [{"a": 1}]
+
+
 def test_deepseeks_thoughts_are_echoed_in_a_tool_loop_only():
     assert answer("tool_calls", reasoning_content="Hm.", tool_calls=[call("{}")]).echo["reasoning_content"] == "Hm."
     assert answer("stop", reasoning_content="Hm.", content="Done.").echo is None
