@@ -5,6 +5,7 @@ from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.db import transaction
 from django.utils import timezone
 
 from agentcore.error_policy import PRESETS
@@ -177,10 +178,18 @@ class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]
             )
 
     def _counts_still(self) -> None:
-        """Refuses, once, what was written before another version began to count: it would be undone unawares."""
+        """Refuses, once, what was written before another version began to count: it would be undone unawares.
+
+        The admin saves in one transaction, through which the lock lasts: who saves at the same moment waits.
+        """
         counted = asked_version(self.data.get("counted"))
+        if counted is None or self.start is None:
+            return
+        with transaction.atomic():
+            Policy.objects.select_for_update().get(pk=self.instance.pk)
+            self.start = start_of(self.instance, asked=self.start.version.version)
         now = self.start.active.version if self.start and self.start.active else 0
-        if counted is None or counted == now:
+        if counted == now:
             return
         before = f"v{counted}" if counted else "none"
         self.add_error(

@@ -17,6 +17,7 @@ from dashboard.agents.starting import asked_version, start_of
 from dashboard.agents.versioning import version_activate
 from dashboard.backtests import working
 from dashboard.backtests.services import backtest_create
+from tests.dashboard.racing import at_once
 
 pytestmark = pytest.mark.django_db
 
@@ -105,6 +106,21 @@ def test_what_began_to_count_while_a_form_was_open_is_not_undone_unawares(
     assert (draft[0][:17], active(wide)) == ("This is version 3", 2), "a draft replaces nothing"
     saved(admin_client, wide, {**sent, **change, "counted": "2"})
     assert active(wide) == (4 if change else 1)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_two_who_save_at_the_same_moment_the_second_is_told_of_the_first(admin_client: Client, wide: Policy):
+    _, sent = opened(admin_client, wide)
+    address = reverse("admin:agents_policy_change", args=[wide.pk])
+
+    def another_counts() -> None:
+        policy_create(project=wide.project, name="wide", limits={"max_continuations": 7})
+
+    refused = at_once(another_counts, lambda: admin_client.post(address, {**sent, "max_seconds": "9"}))
+    html = unescape(refused.content.decode())
+    assert "While this form was open, v2 began to count; v1 did when it was opened." in html
+    assert 'name="counted" value="2"' in html
+    assert active(wide) == 2
 
 
 def test_a_moment_that_has_passed_is_answered_at_its_field(admin_client: Client, wide: Policy):
