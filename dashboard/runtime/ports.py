@@ -49,5 +49,10 @@ def listen_for_simulator(port: int) -> socket.socket:
         return listen(_LOOPBACK, 0, variable="WHYSTOP_SIMULATOR_PORT")
 
 
+def simulator_at(port: int) -> str:
+    """The address that a connection has of it."""
+    return f"http://{_LOOPBACK}:{port}/v1"
+
+
 def port_of(opened: socket.socket) -> int:
     return int(opened.getsockname()[1])

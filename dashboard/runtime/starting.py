@@ -11,7 +11,7 @@ from dashboard.runtime import embedded
 from dashboard.runtime.answering import reachable_address
 from dashboard.runtime.database import check_server
 from dashboard.runtime.environment import Environment
-from dashboard.runtime.ports import listen, listen_for_simulator, port_of
+from dashboard.runtime.ports import listen, listen_for_simulator, port_of, simulator_at
 from dashboard.runtime.preparing import prepare
 from dashboard.runtime.serving import Parts, Served, serve
 
@@ -24,7 +24,7 @@ def start(environment: Environment, *, web: bool, simulator: bool, worker: bool)
         if environment.database_url:
             check_server(environment.database_url)
         database = None if environment.database_url else embedded.share()
-        prepare(environment, simulator_url=f"http://127.0.0.1:{port_of(practice)}/v1" if practice else None)
+        prepare(environment, simulator_url=simulator_at(port_of(practice)) if practice else None)
         line = _welcome(at) if at else "Whystop's worker drives turns (Ctrl-C leaves them to the others)."
         # These build the application from settings, which is slow and worth nothing before the database is there.
         from dashboard.asgi import application

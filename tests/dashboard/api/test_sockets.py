@@ -220,16 +220,20 @@ def test_over_a_real_port_a_large_frame_is_taken_and_a_larger_one_answered_in_wo
 
 
 def test_over_a_real_port_a_frame_beyond_everything_closes_the_socket(held: Turn):
-    with website() as address, connected(address, held) as socket:
-        with pytest.raises(ConnectionClosed):  # as soon as its size is known, so perhaps before all of it was sent
-            socket.send("x" * 4_000_001)
-            answered(socket)
+    with website() as address, connected(address, held) as socket, pytest.raises(ConnectionClosed):
+        asked(socket, "x" * 4_000_001)
 
 
 def connected(address: str, turn: Turn) -> ClientConnection:
     path = f"/ws/turns/{turn.id}/?format=json&after={turn.last_seq}"
     headers = {"Authorization": f"Bearer {TOKEN}"}
     return connect(address.replace("http", "ws") + path, additional_headers=headers, proxy=None)
+
+
+def asked(socket: ClientConnection, frame: str) -> dict[str, Any]:
+    """Raises `ConnectionClosed` also in mid-frame: whose size is too large is known before all of it was sent."""
+    socket.send(frame)
+    return answered(socket)
 
 
 def answered(socket: ClientConnection) -> dict[str, Any]:

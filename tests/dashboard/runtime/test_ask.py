@@ -1,6 +1,7 @@
 """`manage.py ask` as a person meets it: a turn in the terminal, with or without a server running."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -16,6 +17,15 @@ from .conftest import CHECKOUT, PATIENCE
 @pytest.fixture
 def ask(environment: dict[str, str], started_before: None):
     return asking(environment)
+
+
+#: Of this process alone, and none that the system gives to others: a simulator of somebody else may be killed any time.
+OWN_PORT = 20_000 + os.getpid() % 10_000
+
+
+@pytest.fixture
+def environment(environment: dict[str, str]) -> dict[str, str]:
+    return {**environment, "WHYSTOP_SIMULATOR_PORT": str(OWN_PORT)}
 
 
 def asking(environment: dict[str, str]):

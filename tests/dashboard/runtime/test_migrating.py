@@ -81,12 +81,14 @@ class Installations:
 
     def drop(self) -> None:
         with psycopg.connect(os.environ["DATABASE_URL"], autocommit=True) as server:
-            names = server.execute("SELECT datname FROM pg_database WHERE starts_with(datname, %s)", [self._name("")])
+            ours = "SELECT datname FROM pg_database WHERE starts_with(datname, %s)"
+            names = server.execute(ours, [self._name("")])
             for (name,) in names.fetchall():
                 server.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
 
     def _name(self, of: str) -> str:
-        return f"test_whystop_{os.getpid()}_{of}"  # as those which a killed session leaves, and the next one drops
+        # As those which a killed session leaves, and the next one drops; none is the one that the suite is using.
+        return f"test_whystop_{os.getpid()}_installed_{of}"
 
     def _database(self, of: str, template: list[str]) -> str:
         name, like = self._name(of), template[0] if template else "template1"

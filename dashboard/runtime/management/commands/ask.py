@@ -18,6 +18,7 @@ from dashboard.live.narration import Lines
 from dashboard.live.services import turn_start
 from dashboard.policies.deriving import derivation_of, why_told
 from dashboard.runtime.asking import simulator_for, work_and_watch
+from dashboard.runtime.ports import simulator_at
 from dashboard.runtime.preparing import prepare
 from dashboard.turns.ids import new_id
 from dashboard.turns.models import Record, Turn
@@ -34,7 +35,8 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="one JSON object a line: each record, why, the turn")
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        prepare(settings.ENVIRONMENT, simulator_url=None)
+        port = settings.ENVIRONMENT.simulator_port
+        prepare(settings.ENVIRONMENT, simulator_url=simulator_at(port) if port else None)
         agent = self._agent(options["agent"])
         queue = f"ask-{new_id()}"
         overrides = {"max_tokens": options["max_tokens"]}
