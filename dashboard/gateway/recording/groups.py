@@ -26,9 +26,8 @@ log = structlog.get_logger(__name__)
 BEAT_SECONDS = 1.0
 TAKEN = "Another process has ended this turn, for this one was not heard of."
 
-Given = tuple[
-    UUID, Part, Kept, bool, bool
-]  #: turn, what is said of it, what is stored, whether it is, whether it has ended
+#: A turn, what is said of it, what is stored of it, whether it is stored, whether it has ended.
+Given = tuple[UUID, Part, Kept, bool, bool]
 
 
 @dataclass(slots=True)
