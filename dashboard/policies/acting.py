@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, cast
 from uuid import UUID
 
@@ -15,6 +15,7 @@ from django.views.decorators.http import require_POST, require_safe
 from dashboard.accounts.models import User
 from dashboard.agents import selectors as agents
 from dashboard.agents import versioning
+from dashboard.agents.models import PolicyActivation
 from dashboard.agents.reach import place_warnings, version_warnings
 from dashboard.policies import selectors, services
 from dashboard.policies.filing import MAX_FILE, as_file, taken_in
@@ -104,7 +105,7 @@ def _moment(text: str) -> datetime:
 def withdraw(request: HttpRequest, activation_id: UUID) -> HttpResponse:
     """Take back a schedule that has not started."""
     activation = agents.activation_get(activation_id)
-    act = lambda: versioning.activation_withdraw(activation=activation, by=_by(request))  # noqa: E731
+    act = partial(versioning.activation_withdraw, activation=activation, by=_by(request))
     _done(request, act, f"{activation.version} will not start by itself any more.")
     return redirect("policies:show", activation.policy_id)
 
@@ -141,7 +142,7 @@ def _connection(name: str) -> Any:
 def detach(request: HttpRequest, attachment_id: UUID) -> HttpResponse:
     """Have a policy count there no more."""
     attachment = agents.attachment_get(attachment_id)
-    act = lambda: versioning.policy_detach(attachment=attachment, by=_by(request), why=_why(request))  # noqa: E731
+    act = partial(versioning.policy_detach, attachment=attachment, by=_by(request), why=_why(request))
     _done(request, act, f"“{attachment.policy}” does not count for {attachment.place} any more.")
     return redirect("policies:index")
 
@@ -150,7 +151,7 @@ def detach(request: HttpRequest, attachment_id: UUID) -> HttpResponse:
 def shadow(request: HttpRequest, version_id: UUID) -> HttpResponse:
     """Judge a draft beside what counts, from now on."""
     version = agents.policy_version_by_id(version_id)
-    act = lambda: services.shadow_start(version=version, by=_by(request), why=_why(request))  # noqa: E731
+    act = partial(services.shadow_start, version=version, by=_by(request), why=_why(request))
     _done(request, act, f"{version} is judged beside what counts from now on; no turn notices.")
     return _to_shadow(version.policy_id)
 
@@ -159,7 +160,7 @@ def shadow(request: HttpRequest, version_id: UUID) -> HttpResponse:
 def shadow_stop(request: HttpRequest, shadow_id: UUID) -> HttpResponse:
     """End a shadow; what it counted stays."""
     found = selectors.shadow_get(shadow_id)
-    act = lambda: services.shadow_stop(shadow=found, by=_by(request))  # noqa: E731
+    act = partial(services.shadow_stop, shadow=found, by=_by(request))
     _done(request, act, "The shadow has ended; what it counted stays.")
     return _to_shadow(found.version.policy_id)
 
@@ -168,7 +169,10 @@ def shadow_stop(request: HttpRequest, shadow_id: UUID) -> HttpResponse:
 def promote(request: HttpRequest, shadow_id: UUID) -> HttpResponse:
     """Have the shadowed draft count, with its tally attached."""
     found = selectors.shadow_get(shadow_id)
-    act = lambda: services.shadow_promote(shadow=found, by=_by(request), why=_said_why(request))  # noqa: E731
+
+    def act() -> PolicyActivation:
+        return services.shadow_promote(shadow=found, by=_by(request), why=_said_why(request))
+
     words = f"{found.version} counts from now on; the shadow’s tally is kept with it."
     _done(request, act, words, warned=lambda: version_warnings(found.version))
     return redirect("policies:show", found.version.policy_id)

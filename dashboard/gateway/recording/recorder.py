@@ -37,8 +37,6 @@ __all__ = ["NewTurn", "NotStoredError", "Recorder", "Told", "UnstorableError"]
 
 log = structlog.get_logger(__name__)
 
-OPEN_SECONDS = 0.05  #: after which a turn is written although it has not ended
-PIECES_SECONDS = 0.2  #: the same for the bytes of a stream: a kill costs at most 250 ms of it
 TICK_SECONDS = 0.02
 RETRY_SECONDS = 0.25
 GROUP_TURNS = 256
@@ -192,7 +190,7 @@ class Recorder:
     def _tick(self) -> None:
         """While anything is open: what has waited long enough is written, and who has waited too long is told."""
         self._ticking, now = None, asyncio.get_running_loop().time()
-        for track in [track for track in self._later.values() if self._is_due(track, now)]:
+        for track in [track for track in self._later.values() if track.is_due(now)]:
             self._hurry(track)
         waiting_bytes = self._bytes if self._away_since is None else 0
         tell_the_weary(self._tracks.values(), now, waiting_bytes=waiting_bytes)
@@ -200,13 +198,6 @@ class Recorder:
             self._start()
         if self._tracks:
             self._tick_on()
-
-    def _is_due(self, track: Track, now: float) -> bool:
-        part = track.part
-        if part is None or (part.new is not None and not part.entries):
-            return False
-        only_pieces = track.is_stored and not part.entries
-        return now - part.since >= (PIECES_SECONDS if only_pieces else OPEN_SECONDS)
 
     async def _write(self) -> None:
         while True:

@@ -7,6 +7,8 @@ from uuid import UUID
 
 from dashboard.gateway.recording.rows import Kept, Part
 
+OPEN_SECONDS = 0.05  #: after which a turn is written although it has not ended
+PIECES_SECONDS = 0.2  #: the same for the bytes of a stream: a kill costs at most 250 ms of it
 PATIENCE_SECONDS = 1.5  #: that somebody waits for a database that does not answer
 SLOWEST = 2 * 2**20  #: bytes a second that a busy one still stores: while much waits, it is waited for longer,
 LONGER_SECONDS = 10.0  #: but by no more than this
@@ -42,6 +44,14 @@ class Track:
     def size(self) -> int:
         """Bytes that are not stored yet, about."""
         return sum(part.size for part in (self.part, self.writing) if part is not None)
+
+    def is_due(self, now: float) -> bool:
+        """Whether what was said has waited for long enough, though the turn has not ended and nobody waits for it."""
+        part = self.part
+        if part is None or (part.new is not None and not part.entries):
+            return False
+        only_pieces = self.is_stored and not part.entries
+        return now - part.since >= (PIECES_SECONDS if only_pieces else OPEN_SECONDS)
 
 
 def tell(part: Part, why: str = "") -> None:
