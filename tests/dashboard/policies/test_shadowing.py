@@ -6,6 +6,7 @@ from html import unescape
 
 import pytest
 from django.core.exceptions import ValidationError
+from django.db import DatabaseError, connection, transaction
 from django.test import Client
 from django.utils import timezone
 
@@ -228,6 +229,23 @@ def test_the_shadow_that_somebody_ends_on_the_page_is_ended_by_them(shadow: Shad
     assert shadow.ended_by == ann
     ann.delete()
     assert trail_of(shadow.version.policy)[0].by == ""
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE policies_shadow SET why = 'it was for another reason'",
+        "UPDATE policies_shadow SET started_at = now()",
+        "UPDATE policies_shadow SET ended_at = now()",
+        "UPDATE policies_shadow SET ended_at = NULL",
+        "UPDATE policies_shadow SET ended_by_id = created_by_id",
+        "DELETE FROM policies_shadow",
+    ],
+)
+def test_nobody_rewrites_who_had_what_judged_in_the_shadow(shadow: Shadow, statement: str):
+    services.shadow_stop(shadow=shadow, by=User.objects.create_user("bob"))
+    with pytest.raises(DatabaseError, match="append-only"), transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(statement)
 
 
 def test_what_counts_already_and_what_is_shadowed_already_is_refused(tight: PolicyVersion, shadow: Shadow):
