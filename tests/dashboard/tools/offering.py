@@ -1,11 +1,12 @@
-"""An MCP server built with the SDK: `python -P offering.py` speaks over standard input and output, `… http 8000` over
-HTTP at that port.
+"""An MCP server built with the SDK: `python -P offering.py` speaks over standard input and output, `… http 7` over
+HTTP, at a listening socket that it was handed under that number.
 """
 
 import os
 import sys
 
 import anyio
+import uvicorn
 from mcp.server.mcpserver import Image, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import CallToolResult, ImageContent, ResourceLink, TextContent, ToolAnnotations
@@ -86,7 +87,7 @@ def odd() -> str:
 
 if __name__ == "__main__":
     match sys.argv[1:]:
-        case ["http", port]:
-            server.run("streamable-http", port=int(port))
+        case ["http", socket]:
+            uvicorn.run(server.streamable_http_app(), fd=int(socket), ws="none", log_config=None)
         case _:
             server.run()

@@ -121,18 +121,12 @@ def test_a_program_that_is_killed_in_the_middle_of_a_call_is_an_error_result(std
 
 @pytest.fixture
 def process() -> Iterator[str]:
-    """The address of a server that has a process of its own."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    arguments = [sys.executable, "-P", str(OFFERING), "http", str(port)]
-    with subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:
-        deadline = time.monotonic() + 30
-        while time.monotonic() < deadline:
-            try:
-                socket.create_connection(("127.0.0.1", port)).close()
-                break
-            except OSError:
-                time.sleep(0.05)
+    """The address of a server in a process of its own, which is handed its socket: nobody else can take the port."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port, number = listener.getsockname()[1], listener.fileno()
+        arguments = [sys.executable, "-P", str(OFFERING), "http", str(number)]
+        running = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, pass_fds=[number])
+    with running:
         yield f"http://127.0.0.1:{port}/mcp"
         running.kill()
 
