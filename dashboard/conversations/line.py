@@ -34,12 +34,14 @@ TITLE_CHARS = 80
 def join(turn: Turn, conversation: Conversation) -> None:
     """Put a new turn, not saved yet, at the end of the line; in the transaction that saves it.
 
-    Raises `ValidationError` in words where the budget is used up or the line or the conversation is full.
+    Raises `ValidationError` in words where the budget is used up, the line or the conversation is full, or it is gone.
     """
     if turn.agent_id != conversation.agent_id:
         words = f"This conversation is with {conversation.agent_name}; start another to talk to {turn.agent_name}."
         raise ValidationError({"conversation": words})
-    held = _lock(conversation.pk)
+    held = _held(conversation.pk)
+    if held is None:
+        raise ValidationError({"conversation": "This conversation has just been erased; start a new one."})
     turns = Turn.objects.filter(conversation=held)
     _room_for(turn, turns)
     if (left := left_of(held)) is not None and left <= 0:
@@ -154,16 +156,14 @@ def _end_unbegun(turn: Turn, status: TurnStatus, reason: StopReason, terminal: s
 
 
 def hold(turn_id: UUID) -> bool:
-    """Hold the line of the turn's conversation until the transaction ends; False where it has none."""
+    """Hold the line of the turn's conversation until the transaction ends; False where it has none (any more)."""
     conversation = Turn.objects.filter(pk=turn_id).values_list("conversation", flat=True).first()
-    if conversation is None:
-        return False
-    _lock(conversation)
-    return True
+    return conversation is not None and _held(conversation) is not None
 
 
-def _lock(conversation: UUID) -> Conversation:
-    return Conversation.objects.select_for_update(no_key=True).get(pk=conversation)
+def _held(conversation: UUID) -> Conversation | None:
+    """The conversation, until the transaction ends; None where it was erased meanwhile."""
+    return Conversation.objects.select_for_update(no_key=True).filter(pk=conversation).first()
 
 
 def hand_on(turn_id: UUID) -> None:

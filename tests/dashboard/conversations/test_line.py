@@ -49,6 +49,13 @@ def test_a_turn_is_told_what_was_said_in_those_before_it(say: Say):
     assert [turn.position for turn in (first, second, third)] == [1, 2, 3]
 
 
+def test_a_prompt_for_a_conversation_that_was_erased_a_moment_ago_is_told_so(say: Say):
+    Conversation.objects.all().delete()
+    with pytest.raises(ValidationError, match="has just been erased; start a new one"):
+        say("One?")
+    assert not Turn.objects.exists()
+
+
 def test_a_turn_of_a_conversation_verifies_alone_and_its_rerun_begins_with_the_same_words(say: Say):
     drive(say("One?"))
     second = drive(say("Two?"))
