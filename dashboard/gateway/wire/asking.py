@@ -3,12 +3,9 @@
 Sources: the OpenAI API reference (chat completions), whose names and words for errors these are.
 """
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
-
-import pydantic_core
 
 from agentcore.messages import Message, ToolSpec
 from agentcore.values import quickly_made
@@ -55,14 +52,10 @@ class Asked:
         return self.offered.specs
 
 
-#: What may be a number that no float holds; to look at each value of each call would take as long as to read it.
-_BEYOND = re.compile(rb"[0-9][eE]\+?[0-9]{3}|[0-9]{200}")
-
-
 def read_body(raw: bytes) -> Mapping[str, Any] | Fault:
     """The body as JSON: strict, and nested no deeper than the parser goes."""
     try:
-        body = read_strictly(raw) if _BEYOND.search(raw) else pydantic_core.from_json(raw, allow_inf_nan=False)
+        body = read_strictly(raw)
     except ValueError as error:
         why = str(error)[:200]
         return Fault(400, f"We could not parse the JSON body of your request. ({why})")
