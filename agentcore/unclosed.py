@@ -5,6 +5,7 @@ author ended in an odd way: poems, lists, headings, scripts without full stops, 
 """
 
 import re
+from bisect import bisect_right
 
 from pydantic_core import from_json
 
@@ -12,6 +13,8 @@ _FENCE = re.compile(r"(?m)^[ \t>]*(?:(?:[-*+]|\d+[.)])[ \t]+)?(`{3,}|~{3,})([^\n
 _OPENERS, _CLOSERS = "([{（［｛「『", ")]}）］｝」』"
 _BRACKET = re.compile(f"[{re.escape(_OPENERS + _CLOSERS)}]")
 _EMOTICON = re.compile(r"[:;=]['’]?-?[(\[{]")
+_FENCE_LINE = re.compile(r"(?m)^[ \t]*+(`{3,}+|~{3,}+)[^\n]*+\n")
+_FENCE_ALONE = re.compile(r"(?m)^[ \t]*+(`{3,}+|~{3,}+)[ \t]*+$")
 _CODE = re.compile(r"`[^`\n]*`")
 _MARKER = re.compile(r"^(?:[-*+•–]|\d+[.)]|[a-zA-Z][.)])\s+")  #: begins an item of a list
 _NOT_PROSE = re.compile(r"^(?:#|\||>|https?://|\[\d+\]|\s{4,}|\t|[^\w\s]*$)")
@@ -91,8 +94,35 @@ def sentence_at(text: str) -> int | None:
 
 
 def _without_fences(text: str) -> str:
-    """The text without its closed code blocks."""
-    return re.sub(r"(?ms)^[ \t]*(`{3,}|~{3,})[^\n]*\n.*?^[ \t]*\1[ \t]*$", "", text)
+    """The text without its closed code blocks. A fence is closed by a line of as many marks, or of some of them."""
+    if "```" not in text and "~~~" not in text:
+        return text
+    ends = _fence_ends(text)
+    kept, at = [], 0
+    for opened in _FENCE_LINE.finditer(text):
+        if opened.start() < at:
+            continue
+        mark = opened[1]
+        after = (_first_after(places, opened.end()) for size, places in ends.get(mark[0], ()) if size <= len(mark))
+        end = next((end for end in after if end is not None), None)
+        if end is not None:
+            kept.append(text[at : opened.start()])
+            at = end
+    return "".join((*kept, text[at:]))
+
+
+def _fence_ends(text: str) -> dict[str, list[tuple[int, list[int]]]]:
+    """Where lines of nothing but marks end, for each mark by their number, the largest first."""
+    found: dict[str, dict[int, list[int]]] = {}
+    for line in _FENCE_ALONE.finditer(text):
+        found.setdefault(line[1][0], {}).setdefault(len(line[1]), []).append(line.end())
+    return {mark: sorted(by_size.items(), reverse=True) for mark, by_size in found.items()}
+
+
+def _first_after(places: list[int], at: int) -> int | None:
+    """The first of these places, which are in order, that lies beyond."""
+    n = bisect_right(places, at)
+    return places[n] if n < len(places) else None
 
 
 def _is_prose(line: str) -> bool:

@@ -1,6 +1,11 @@
 """Where a text has something open at its end; and where it only looks so."""
 
+import re
+import time
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agentcore import unclosed
 
@@ -79,3 +84,24 @@ def test_a_bracket_of_the_last_paragraph(text: str, at: int | None):
 )
 def test_a_sentence_in_a_text_that_ends_the_others(text: str, at: int | None):
     assert unclosed.sentence_at(text) == at
+
+
+LINES = ("```", "````", "~~~", "~~~~", "```py", "  ```", "``` ", "\t~~~~ ", "a word", "", "``", "````` x", "~~~ ```")
+
+
+@given(st.lists(st.sampled_from(LINES), max_size=12), st.sampled_from(["", "\n"]))
+def test_closed_code_blocks_are_left_out_wherever_they_stand(lines: list[str], end: str):
+    text = "\n".join(lines) + end
+    assert unclosed._without_fences(text) == re.sub(r"(?ms)^[ \t]*(`{3,}|~{3,})[^\n]*\n.*?^[ \t]*\1[ \t]*$", "", text)
+
+
+@pytest.mark.parametrize("odd", ["```a\n````\n" * 2_000, "`" * 20_000, "```a\n" * 4_000, "~~~ `\n" * 3_000])
+def test_a_text_of_nothing_but_fences_is_read_about_as_fast_as_prose(odd: str):
+    prose = "Agents stop for a reason, and it is told.\n" * (len(odd) // 42)
+
+    def seconds(text: str) -> float:
+        began = time.process_time()
+        unclosed.sentence_at(f"{text}\nand this one of all its sentences does not")
+        return time.process_time() - began
+
+    assert min(seconds(odd) for _ in range(3)) < 100 * max(1e-4, min(seconds(prose) for _ in range(3)))
