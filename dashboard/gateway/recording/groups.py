@@ -64,6 +64,7 @@ class Writer:
         self._link = Link(statements.ALL)
         self._groups: deque[Group] = deque()
         self._beaten: float | None = None
+        self.stored_at = 0.0  #: when the database last took a group, by the loop's clock
         self.broken: dict[UUID, tuple[Part, str]] = {}  #: turns of which no rows could be made, and why
 
     @property
@@ -113,6 +114,7 @@ class Writer:
             group.parts.clear()
             return {}
         self._groups.popleft()
+        self.stored_at = asyncio.get_running_loop().time()
         return self._taken(group, found)
 
     def _taken(self, group: Group, found: list[bytes]) -> dict[UUID, str]:

@@ -193,7 +193,7 @@ class Recorder:
         for track in [track for track in self._later.values() if track.is_due(now)]:
             self._hurry(track)
         waiting_bytes = self._bytes if self._away_since is None else 0
-        tell_the_weary(self._tracks.values(), now, waiting_bytes=waiting_bytes)
+        tell_the_weary(self._tracks.values(), now, waiting_bytes=waiting_bytes, stored_at=self._writer.stored_at)
         if self._writer.beat_due(now, open_turns=any(track.is_open for track in self._tracks.values())):
             self._start()
         if self._tracks:
