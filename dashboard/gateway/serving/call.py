@@ -174,7 +174,7 @@ class Call:
         await self._stored(response.raw_stop_reason if response is not None else None, reading.head.status)
         if self._refused is not None:
             await self._fail(self._refused)
-        elif not self.outgoing.begun and not (passing.streams and self.begun.asked.stream):
+        elif not self.outgoing.begun and (reading.failed or not (passing.streams and self.begun.asked.stream)):
             headers, rest = handed_on(reading), passing.rest()
             await self._whole(reading.head.status, rest, headers, content_type=passing.content_type)
         elif self._broke_off:

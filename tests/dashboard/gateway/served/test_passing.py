@@ -102,9 +102,8 @@ def test_several_answers_and_logprobs_are_always_only_watched(gate, upstream, co
 def test_errors_of_the_upstream_are_the_clients_unless_they_are_ours(gate, upstream, watched):
     body = json.dumps({"error": {"message": "No.", "type": "t", "param": "p", "code": "c"}}).encode()
     for status in (400, 404, 408, 409, 413, 422, 429, 500, 503, 529):
-        reply = Reply([body], status=status, content_type="application/json", headers={"retry-after": "7"})
-        for stream in (False, True):
-            upstream.says(reply)
+        for stream, kind in ((False, "application/json"), (True, "application/json"), (True, "text/event-stream")):
+            upstream.says(Reply([body], status=status, content_type=kind, headers={"retry-after": "7"}))
             answer = gate.ask(model="watched", stream=stream)
             assert (answer.status, answer.body, answer.headers["retry-after"]) == (status, body, "7")
     for status in (401, 403, 302):
