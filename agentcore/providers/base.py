@@ -11,6 +11,10 @@ from agentcore.reasons import NormalizedStopReason
 class StreamDecoder(Protocol):
     """Reads wire bytes in any chunking. It never raises on what a provider sends, but `DecodeError`."""
 
+    @property
+    def ended(self) -> bool:
+        """Whether the closing event of a stream was seen, where the dialect has one: the server need not close then."""
+
     def feed(self, data: bytes, /) -> list[Delta]:
         """More bytes, in any chunking; what of them can be shown already. Raises `DecodeError`."""
 

@@ -71,6 +71,11 @@ class Reading:
         return deltas
 
     @property
+    def ended(self) -> bool:
+        """Whether its closing event was seen: what may still come is not waited for, for not all servers close then."""
+        return self._decoder.ended
+
+    @property
     def error_body(self) -> bytes:
         """What came with a status that is no success."""
         return bytes(self._error_body)

@@ -59,7 +59,7 @@ class MessageAnswer(BlockAnswer):
                 self._usage_is_final = True
                 self._take_end(mapping(payload.get("delta")), mapping(payload.get("usage")))
             case "message_stop":
-                self._closed = self._usage_is_final = True
+                self.ended = self._usage_is_final = True
                 self._usage.take_metrics(mapping(payload.get("amazon-bedrock-invocationMetrics")))
                 self._evidence.usage = self._usage.read()
             case kind if "message".startswith(kind):  # none at all, or what a body that is cut says of it

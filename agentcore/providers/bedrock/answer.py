@@ -44,7 +44,7 @@ class ConverseAnswer(BlockAnswer):
         if "output" in payload or "stopReason" in payload:
             return self._take_whole(payload)
         if stopped or metadata or "messageStop" in payload:
-            self._closed = True
+            self.ended = True
         self._take_end(stopped, metadata)
         if started:
             return self._begin(_index(started), announce_block(mapping(started.get("start"))))

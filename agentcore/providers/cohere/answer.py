@@ -36,7 +36,7 @@ class CohereAnswer:
         self._plan: list[str] = []
         self._calls = CallCollector()
         self._billed: Mapping[str, Any] = {}
-        self._ended = False
+        self.ended = False
 
     def is_dialect(self, payload: Mapping[str, Any]) -> bool:
         """Whether an object can be an event, an answer or an error of this dialect."""
@@ -50,7 +50,7 @@ class CohereAnswer:
         delta = mapping(payload.get("delta"))
         self._evidence.response_id = self._evidence.response_id or string(payload.get("id"))
         if kind == "message-end":
-            self._ended = True
+            self.ended = True
             self._take_end(delta)
             return None
         return self._take_piece(kind, mapping(delta.get("message")), count(payload.get("index")) or 0)
@@ -58,7 +58,7 @@ class CohereAnswer:
     def response(self, *, closed: bool, cut_body: bool = False) -> ChatResponse:
         """The answer so far. `closed`: its end was seen; `cut_body`: it is one JSON body that ends too early."""
         evidence = self._evidence
-        broke_off = evidence.broke_off(closed=closed or self._ended, cut_body=cut_body)
+        broke_off = evidence.broke_off(closed=closed or self.ended, cut_body=cut_body)
         read = self._calls.read(cut=broke_off or evidence.at_cap or evidence.reasons.saw_cut)
         calls = [call for call, _ in read]
         if evidence.at_cap and (broke_off or has_cut_call(calls)):

@@ -29,6 +29,7 @@ class Answer:
     """Collects one answer. `max_tokens` is the cap that was asked for, where known: evidence for truncation."""
 
     noun = "Gemini answer"
+    ended = False  # it has no closing event
 
     def __init__(self, provider: str, max_tokens: int | None = None) -> None:
         self._evidence = Evidence(provider, max_tokens)

@@ -21,6 +21,7 @@ class Answer:
     """Collects one answer. `max_tokens` is the cap that was asked for, where known: evidence for truncation."""
 
     noun = "chat completion"
+    ended = False  # its closing event is the framing's `[DONE]`
 
     def __init__(self, provider: str, max_tokens: int | None = None) -> None:
         self._envelope = openai_answer.Answer(provider, max_tokens)

@@ -23,7 +23,7 @@ class Answer:
         self._texts: list[str] = []
         self._thoughts: list[str] = []
         self._calls = CallCollector()
-        self._done = self._call_is_last = False
+        self.ended = self._call_is_last = False
 
     def is_dialect(self, payload: Mapping[str, Any], /) -> bool:
         """Whether an object can be a line, an answer or an error of this dialect."""
@@ -34,7 +34,7 @@ class Answer:
         """Adds a line, which a whole body is too; returns what is new of it to show."""
         evidence = self._evidence
         evidence.model = evidence.model or string(payload.get("model"))
-        self._done |= payload.get("done") is True
+        self.ended |= payload.get("done") is True
         error = find_error(payload)
         if error is not None:
             evidence.take_error(error_inside(error))
@@ -50,7 +50,7 @@ class Answer:
     def response(self, *, closed: bool, cut_body: bool = False) -> ChatResponse:  # noqa: ARG002
         """The answer so far. Its end is the line that says `done`, however the bytes end."""
         evidence = self._evidence
-        broke_off = evidence.broke_off(closed=self._done, cut_body=cut_body)
+        broke_off = evidence.broke_off(closed=self.ended, cut_body=cut_body)
         calls = [call for call, _ in self._calls.read(cut=broke_off or evidence.at_cap or evidence.reasons.saw_cut)]
         if cut_body and calls and self._call_is_last:
             calls[-1] = replace(calls[-1], arguments={}, issue=CallIssue.TRUNCATED, shown_whole=False)

@@ -34,7 +34,7 @@ class ResponsesAnswer:
     def __init__(self, provider: str, max_tokens: int | None = None) -> None:
         self._evidence = Evidence(provider, max_tokens)
         self._output = OutputCollector()
-        self._closed = False
+        self.ended = False
         self._incomplete = False
 
     def is_dialect(self, payload: Mapping[str, Any]) -> bool:
@@ -64,7 +64,7 @@ class ResponsesAnswer:
     def response(self, *, closed: bool, cut_body: bool = False) -> ChatResponse:
         """The answer so far. `closed`: its end was seen; `cut_body`: it is one JSON body that ends too early."""
         evidence, items = self._evidence, self._output.items()
-        broke_off = evidence.broke_off(closed=closed or self._closed, cut_body=cut_body)
+        broke_off = evidence.broke_off(closed=closed or self.ended, cut_body=cut_body)
         winner = evidence.reasons.winner()
         natural = winner is not None and winner.normalized in _NATURAL
         vague = winner is None or winner.normalized is NormalizedStopReason.UNKNOWN
@@ -80,7 +80,7 @@ class ResponsesAnswer:
     def _take_event(self, kind: str, event: Mapping[str, Any]) -> Delta | None:
         if "response" in event:
             ends = kind in _TERMINALS
-            self._closed = self._closed or ends
+            self.ended = self.ended or ends
             return self._take_response(mapping(event.get("response")), kind if ends else None)
         return self._output.take(event)
 

@@ -21,7 +21,7 @@ class BlockAnswer(ABC):
         self._evidence = Evidence(provider, max_tokens)
         self._blocks = BlockCollector()
         self._refusal = ""
-        self._closed = False  # the closing event was seen
+        self.ended = False
         self._usage_is_final = False
 
     @abstractmethod
@@ -51,7 +51,7 @@ class BlockAnswer(ABC):
     def response(self, *, closed: bool, cut_body: bool = False) -> ChatResponse:
         """The answer so far. `closed`: its end was seen; `cut_body`: it is one JSON body that ends too early."""
         evidence, blocks = self._evidence, self._blocks
-        broke_off = evidence.broke_off(closed=closed or self._closed, cut_body=cut_body)
+        broke_off = evidence.broke_off(closed=closed or self.ended, cut_body=cut_body)
         cut = broke_off or evidence.reasons.saw_cut
         at_cap = self._usage_is_final and evidence.at_cap
         calls = list(blocks.calls(cut=cut, at_cap=at_cap))

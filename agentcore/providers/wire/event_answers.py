@@ -28,6 +28,7 @@ class EventAnswer(Protocol):
     """One answer of a dialect, gathered payload by payload."""
 
     noun: str  #: what an answer is called, as in "no chat completion"
+    ended: bool  #: its closing event was seen
 
     def is_dialect(self, payload: Mapping[str, Any], /) -> bool:
         """Whether an object can be a piece, an answer or an error of this dialect."""
@@ -76,6 +77,11 @@ class EventDecoder:
         self._done = False
         self._recognized = False
         self._unread = False
+
+    @property
+    def ended(self) -> bool:
+        """Whether the closing event of a stream was seen; nothing of the answer follows but what counts it."""
+        return self._done or self._answer.ended
 
     def feed(self, data: bytes) -> list[Delta]:
         """Takes the next bytes; returns what is new to show. DecodeError as soon as they are no answer at all."""

@@ -10,9 +10,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 CUT = object()  #: the connection is reset here
+OPEN = object()  #: it stays open until the caller closes it
 DONE = b"data: [DONE]\n\n"
 
-#: Bytes are written, a number waits so many seconds, `CUT` ends it at once. At the end the connection is closed.
+#: Bytes are written, a number waits so many seconds, `CUT` ends it at once, `OPEN` waits for the caller to go. At the
+#: end the connection is closed.
 Steps = Sequence[Any]
 
 
@@ -38,7 +40,9 @@ class RawProvider:
                     await asyncio.sleep(0.02)  # else what was written is lost with the connection
                     writer.transport.abort()
                     return
-                if isinstance(step, bytes):
+                if step is OPEN:
+                    await reader.read()
+                elif isinstance(step, bytes):
                     writer.write(step)
                     await writer.drain()
                 else:

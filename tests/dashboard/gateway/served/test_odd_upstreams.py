@@ -9,12 +9,15 @@ import re
 import pytest
 
 from agentcore import verify
+from agentcore.providers import PROVIDERS
+from dashboard.gateway.serving import upstream
 from dashboard.turns.history import recording_of
-from tests.dashboard.gateway.served.conftest import turn_of
+from tests.dashboard.gateway.served.conftest import BASES, ConnectionTo, turn_of
 from tests.dashboard.gateway.served.gate import Answer, Gate
 from tests.dashboard.gateway.served.hearing import heard
 from tests.dashboard.gateway.served.odd_answers import BROKEN, MEANT, NONE, SSE, STOP, WELL, WELL_WHOLE
-from tests.dashboard.gateway.served.raw_provider import DONE, RawProvider, Steps, event
+from tests.dashboard.gateway.served.raw_provider import DONE, OPEN, RawProvider, Steps, event, head
+from tests.dashboard.gateway.served.real_answers import simulated
 
 
 def asked(gate: Gate, raw: RawProvider, steps: Steps, *, mode: str, stream: bool) -> Answer:
@@ -90,3 +93,26 @@ def test_a_huge_piece_passes_and_what_is_beyond_the_cap_of_a_turn_is_cut(gate: G
     assert asked(gate, raw, steps, mode="observe", stream=True).text == huge
     answer = asked(gate, raw, steps, mode="continue", stream=True)
     assert (len(answer.text), answer.finish_reasons) == (120_000, ["length"])
+
+
+#: The dialects whose streams have a closing event; Gemini's end with their connection.
+CLOSING = sorted(PROVIDERS.keys() - {"gemini"})
+
+
+@pytest.mark.parametrize("dialect", CLOSING)
+def test_an_answer_ends_with_its_closing_event_though_its_connection_stays_open(
+    gate: Gate,
+    raw: RawProvider,
+    connected: ConnectionTo,
+    simulator_url: str,
+    monkeypatch: pytest.MonkeyPatch,
+    dialect: str,
+):
+    monkeypatch.setattr(upstream, "AFTER_ITS_END", 0.05)
+    connected(dialect, base_url=raw.url + BASES[dialect], name="open")
+    said, _ = simulated(dialect, simulator_url.removesuffix("/v1") + BASES[dialect], stream=True)
+    raw.always = [head(said.content_type), said.body, OPEN]
+    for stream in (True, False):
+        answer = gate.ask(model="open/m", max_tokens=60, stream=stream)
+        assert heard(answer).startswith("length: ")
+        assert turn_of(answer).model_stop_reason == "max_tokens"
