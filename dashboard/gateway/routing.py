@@ -30,6 +30,8 @@ log = structlog.get_logger(__name__)
 
 FRESH_SECONDS = 1.0  #: that a route is used without being looked up again
 KEPT_SECONDS = 600.0  #: that it is used while the database is away
+PATIENCE_SECONDS = 5.0  #: how long a call waits to learn where it goes
+STALE_PATIENCE_SECONDS = 0.5  #: the same where that is known, but not from just now
 MOST_KEPT = 1000
 DEFAULT_CAP = 16_384  #: tokens of output the machine reckons with where neither caller, agent nor connection says
 
@@ -98,8 +100,9 @@ class Routes:
         kept = self._kept.get(key)
         if kept is None or time.monotonic() - kept.looked_up > FRESH_SECONDS:
             try:
-                route = await self._look_up(key)
-            except AWAY:
+                async with asyncio.timeout(PATIENCE_SECONDS if kept is None else STALE_PATIENCE_SECONDS):
+                    route = await self._look_up(key)
+            except (TimeoutError, *AWAY):
                 if kept is None or time.monotonic() - kept.looked_up > KEPT_SECONDS:
                     return AWAY_FAULT
                 route = kept.route

@@ -193,11 +193,17 @@ class Recorder:
         for track in [track for track in self._later.values() if track.is_due(now)]:
             self._hurry(track)
         waiting_bytes = self._bytes if self._away_since is None else 0
-        tell_the_weary(self._tracks.values(), now, waiting_bytes=waiting_bytes, stored_at=self._writer.stored_at)
+        if tell_the_weary(self._tracks.values(), now, waiting_bytes=waiting_bytes, stored_at=self._writer.stored_at):
+            self._is_away("It does not answer.")
         if self._writer.beat_due(now, open_turns=any(track.is_open for track in self._tracks.values())):
             self._start()
         if self._tracks:
             self._tick_on()
+
+    def _is_away(self, why: str) -> None:
+        if self._away_since is None:
+            self._away_since = time.monotonic()
+            log.warning("gateway_database_away", error=why)
 
     async def _write(self) -> None:
         while True:
@@ -209,9 +215,7 @@ class Recorder:
                 await asyncio.sleep(RETRY_SECONDS)
                 continue
             except DatabaseAway as error:
-                if self._away_since is None:
-                    self._away_since = time.monotonic()
-                    log.warning("gateway_database_away", error=str(error))
+                self._is_away(str(error))
                 await asyncio.sleep(RETRY_SECONDS)
                 continue
             if self._away_since is not None:

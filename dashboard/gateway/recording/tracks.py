@@ -60,24 +60,27 @@ def tell(part: Part, why: str = "") -> None:
         _settle(stored, UnstorableError(why) if why else None)
 
 
-def tell_the_weary(tracks: Iterable[Track], now: float, *, waiting_bytes: int = 0, stored_at: float = 0.0) -> None:
+def tell_the_weary(tracks: Iterable[Track], now: float, *, waiting_bytes: int = 0, stored_at: float = 0.0) -> bool:
     """Who has waited for too long hears so. What they wait for is stored all the same, once that is possible.
 
     `waiting_bytes`: what is there to be stored; 0 of a database that is known to be away. `stored_at`: when it last
     stored anything. Who waits for a database that does is told nothing: a large request takes seconds, and what is said
-    of its turn in the end is stored after it.
+    of its turn in the end is stored after it. Returns whether anybody was told.
     """
     patience = PATIENCE_SECONDS + min(LONGER_SECONDS, waiting_bytes / SLOWEST)
     if now - stored_at < patience:
-        return
+        return False
+    told = False
     for track in tracks:
         for part in (track.part, track.writing):
             if part is None or not part.waiting or now - part.waiting[0][0] < patience:
                 continue
+            told = True
             for since, stored in part.waiting:
                 if now - since >= patience:
                     _settle(stored, NotStoredError("The database does not answer."))
             part.waiting = [each for each in part.waiting if not each[1].done()]
+    return told
 
 
 def _settle(stored: "asyncio.Future[None]", error: NotStoredError | None) -> None:

@@ -7,9 +7,10 @@ import time
 from collections.abc import Coroutine, Iterator
 from typing import Any, TypeVar
 
+import psycopg
 import pytest
 from aiohttp import web
-from django.db import connections
+from django.db import connection, connections
 from pytest_django import DjangoDbBlocker
 
 from agentcore import verify
@@ -92,6 +93,36 @@ def test_who_waits_is_told_and_all_is_stored_once_the_database_is_back(store):
     turns = [each.turn() for each in said]
     assert [turn.status for turn in turns] == ["completed"] * 12
     assert all(verify(recording_of(turn)).verified for turn in turns)
+
+
+def locked() -> psycopg.Connection[Any]:
+    """A connection for which everybody who writes a turn waits, until it is closed."""
+    given = connection.get_connection_params()
+    held = psycopg.connect(
+        **{name: given[name] for name in ("dbname", "user", "password", "host", "port") if name in given}
+    )
+    held.execute("LOCK TABLE turns_turn IN ACCESS EXCLUSIVE MODE")
+    return held
+
+
+def test_a_database_that_is_there_and_says_nothing_is_away_until_it_stores_again(store):
+    project_id, said = project_default().pk, stories(2)
+
+    async def told() -> None:
+        recorder = Recorder()
+        await tell(recorder, said[0], said[0].new_turn(project_id))
+        held = await asyncio.to_thread(locked)
+        try:
+            with pytest.raises(NotStoredError):
+                await tell(recorder, said[1], said[1].new_turn(project_id))
+            assert recorder.away  # so that nobody is asked upstream for what would not be given out
+        finally:
+            await asyncio.to_thread(held.close)
+        await there(recorder)
+        await recorder.close()
+
+    run(told())
+    assert [each.turn().status for each in said] == ["completed"] * 2
 
 
 def test_a_stop_in_the_middle_loses_nothing_that_was_said_to_be_stored_and_stores_nothing_twice(store):
