@@ -96,6 +96,7 @@ class Gateway:
         if isinstance(begun, Fault):
             await outgoing.fault(begun)
             return
+        outgoing.recorded = not (begun.asked.stream and opened.house.recorder.away)
         answering = call.Call(begun, opened.house, outgoing, received, self._passes_unstored, caller)
         task = asyncio.current_task()
         assert task is not None, "requests are tasks"

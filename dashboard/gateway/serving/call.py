@@ -211,7 +211,6 @@ class Call:
         ours = [
             ("x-whystop-attempts", str(snapshot.spent.attempts)),
             ("x-whystop-verdict", header_words(reasons.verdict_told(snapshot))),
-            *([("x-whystop-recorded", "no")] if self._unstored else []),
         ]
         await self.outgoing.whole(status, body, [*headers, *ours], content_type=content_type)
 
@@ -240,6 +239,7 @@ class Call:
             await self.house.recorder.committed(self.begun.id)
         except NotStoredError as error:
             self._unstored = UNSTORABLE if isinstance(error, UnstorableError) else UNSTORED
+            self.outgoing.recorded = not self.passes_unstored
             log.warning(
                 "gateway_call_not_recorded", turn=str(self.begun.id), refused=self._refused is not None, why=str(error)
             )

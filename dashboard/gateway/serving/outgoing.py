@@ -12,6 +12,7 @@ Headers = Iterable[tuple[str, str]]
 
 JSON, EVENTS = "application/json", "text/event-stream; charset=utf-8"
 MOST_AT_ONCE = 256 * 1024  #: bytes; a server copies what it is given, and waits for its client in between
+UNRECORDED = (b"x-whystop-recorded", b"no")
 _LONGEST = 500  #: characters of a header of ours
 _PLAIN = str.maketrans({"“": '"', "”": '"', "’": "'", "…": "...", "≥": ">=", "→": "->", "\u202f": " ", "\u00a0": " "})
 
@@ -30,6 +31,7 @@ class Outgoing:
 
     send: Send
     named: tuple[tuple[bytes, bytes], ...] = ()  #: headers that every answer of this call has
+    recorded: bool = True  #: as far as is known when it begins; what is not says so in a header
     begun: bool = False
     ended: bool = False  #: or about to
     within: bool = False  #: a large piece, of which a part has been said: nothing else may stand there
@@ -75,7 +77,8 @@ class Outgoing:
 
     async def _start(self, status: int, headers: list[tuple[bytes, bytes]]) -> None:
         self.begun, self.status = True, status
-        await self.send({"type": "http.response.start", "status": status, "headers": [*headers, *self.named]})
+        told = [*headers, *self.named] if self.recorded else [*headers, *self.named, UNRECORDED]
+        await self.send({"type": "http.response.start", "status": status, "headers": told})
 
 
 def _encoded(headers: Headers) -> list[tuple[bytes, bytes]]:

@@ -180,9 +180,11 @@ async def say(_: web.Request) -> web.Response:
     return web.json_response({"id": "x", "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]})
 
 
-async def asked(gateway: Gateway, secret: str, model: str = "stopped/m") -> tuple[int, dict[bytes, bytes], bytes]:
+async def asked(
+    gateway: Gateway, secret: str, model: str = "stopped/m", *, stream: bool = False
+) -> tuple[int, dict[bytes, bytes], bytes]:
     """One call, as a server would hand it on."""
-    body = json.dumps({"model": model, "messages": [{"role": "user", "content": "?"}]}).encode()
+    body = json.dumps({"model": model, "messages": [{"role": "user", "content": "?"}], "stream": stream}).encode()
     came, said = [{"type": "http.request", "body": body}], []
 
     async def receive() -> dict[str, object]:
@@ -194,7 +196,7 @@ async def asked(gateway: Gateway, secret: str, model: str = "stopped/m") -> tupl
     headers = [(b"authorization", f"Bearer {secret}".encode()), (b"content-length", b"%d" % len(body))]
     scope = {"type": "http", "method": "POST", "path": "/v1/chat/completions", "headers": headers}
     await gateway(scope, receive, send)
-    return said[0]["status"], dict(said[0]["headers"]), said[1]["body"]
+    return said[0]["status"], dict(said[0]["headers"]), b"".join(message["body"] for message in said[1:])
 
 
 def test_policy_decides_what_callers_get_while_nothing_can_be_recorded(store, monkeypatch):
@@ -217,6 +219,9 @@ def test_policy_decides_what_callers_get_while_nothing_can_be_recorded(store, mo
         status, headers, body = await asked(passing, secret)
         assert (status, headers[b"x-whystop-recorded"]) == (200, b"no")
         assert json.loads(body)["choices"][0]["message"]["content"] == "Yes."
+        status, headers, body = await asked(passing, secret, stream=True)
+        assert (status, headers[b"x-whystop-recorded"]) == (200, b"no")
+        assert b" recorded=no " in body
         await asyncio.to_thread(back, store)
         async with asyncio.timeout(120):
             while (await asked(refusing, secret))[0] != 200:
