@@ -184,5 +184,7 @@ def _why(error: Exception) -> str:
             return "it refused the connection"
         case aiohttp.ClientPayloadError() | aiohttp.ServerDisconnectedError() | ConnectionResetError():
             return "it was closed before the answer was whole"
+        case aiohttp.ClientResponseError():
+            return f"its answer is no HTTP that can be read ({error.message.rstrip('.')})"
         case _:
             return str(error).rstrip(".") or type(error).__name__

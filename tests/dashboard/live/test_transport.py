@@ -231,6 +231,24 @@ async def test_a_connection_that_is_closed_or_refused_is_no_timeout():
             await posted(transport, "http://no-such-host.invalid/x")
 
 
+async def packs_unasked(writer: asyncio.StreamWriter) -> None:
+    writer.write(b"HTTP/1.1 200 OK\r\nContent-Encoding: br\r\nContent-Length: 2\r\n\r\nhi")
+    await writer.drain()
+
+
+async def puts_too_much_above_it(writer: asyncio.StreamWriter) -> None:
+    writer.write(b"HTTP/1.1 200 OK\r\nX-A: " + b"a" * 20_000 + b"\r\n\r\n")
+    await writer.drain()
+
+
+@pytest.mark.parametrize("answer", [packs_unasked, puts_too_much_above_it])
+async def test_an_answer_that_cannot_be_read_is_told_without_the_address_it_came_from(answer: Answer):
+    async with serving(answer) as server, Transport() as transport:
+        with pytest.raises(TransportError, match="its answer is no HTTP that can be read") as caught:
+            await posted(transport, f"http://127.0.0.1:{server.port}/x?key=secret")
+        assert "secret" not in str(caught.value)
+
+
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"
 
 
