@@ -146,6 +146,7 @@ NONE: Mapping[str, Steps] = {
     "a redirect": [head("text/html", "Location: http://127.0.0.1:1/", status="302 Found")],
     "a refused key": [JSON.replace(b"200 OK", b"401 Unauthorized") + json.dumps({"error": {"message": "no"}}).encode()],
     "an error under 200": [JSON + json.dumps({"error": {"message": "boom", "type": "x", "code": None}}).encode()],
+    "a status beyond all": [JSON.replace(b"200 OK", b"999 Request Denied") + b'{"error": {"message": "no"}}'],
     "a page under 503": [head("text/html", status="503 Service Unavailable") + PAGE],
     "choices that are none": [JSON + b'{"choices": {"a": 1}}'],
 }
