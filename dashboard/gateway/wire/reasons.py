@@ -15,6 +15,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import ceil
 
 from agentcore.commands import Finish
 from agentcore.errors import ProviderError
@@ -183,7 +184,7 @@ def verdict_told(snapshot: Snapshot) -> str:
 def _retry_headers(error: ProviderError) -> tuple[tuple[str, str], ...]:
     """When the provider says to come back; where nothing can heal, not to try."""
     if error.retry_after is not None:
-        return (("retry-after", f"{max(0.0, error.retry_after):.0f}"),)
+        return (("retry-after", str(ceil(max(0.0, error.retry_after)))),)
     return () if error.retryable else _NO_RETRY
 
 

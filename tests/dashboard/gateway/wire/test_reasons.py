@@ -119,9 +119,9 @@ def test_whose_fault_an_error_is_decides_its_status(kind):
 
 
 def test_when_to_come_back_is_told_and_what_cannot_heal_too():
-    assert fault_of(ProviderError(ErrorType.RATE_LIMIT, "rate_limit", "", retry_after=2.4)).headers == (
-        ("retry-after", "2"),
-    )
+    for seconds, told in ((2.4, "3"), (0.2, "1"), (0.0, "0")):  # whoever came sooner would be turned away again
+        error = ProviderError(ErrorType.RATE_LIMIT, "rate_limit", "", retry_after=seconds)
+        assert fault_of(error).headers == (("retry-after", told),)
     assert fault_of(ProviderError(ErrorType.MODEL, "auth", "", retryable=False)).headers == (
         ("x-should-retry", "false"),
     )
