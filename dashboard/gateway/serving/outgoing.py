@@ -14,6 +14,7 @@ JSON, EVENTS = "application/json", "text/event-stream; charset=utf-8"
 MOST_AT_ONCE = 256 * 1024  #: bytes; a server copies what it is given, and waits for its client in between
 UNRECORDED = (b"x-whystop-recorded", b"no")
 _LONGEST = 500  #: characters of a header of ours
+_CONTROLS = dict.fromkeys([*range(32), 127], "?")
 _PLAIN = str.maketrans({"“": '"', "”": '"', "’": "'", "…": "...", "≥": ">=", "→": "->", "\u202f": " ", "\u00a0": " "})
 
 
@@ -40,9 +41,9 @@ class Outgoing:
 
     async def whole(self, status: int, body: bytes, headers: Headers = (), *, content_type: str = JSON) -> None:
         """All of it at once."""
-        told = [(b"content-type", content_type.encode("latin-1", "replace")), (b"content-length", b"%d" % len(body))]
+        told = [(b"content-type", _encoded(content_type)), (b"content-length", b"%d" % len(body))]
         self.ended = True
-        await self._start(status, [*told, *_encoded(headers)])
+        await self._start(status, [*told, *((name.encode("latin-1"), _encoded(value)) for name, value in headers)])
         await self._say(body, more=False)
 
     async def fault(self, fault: Fault) -> None:
@@ -53,7 +54,7 @@ class Outgoing:
         """More of a stream, which begins with this if it has not; then the first of it is on its way."""
         begins = not self.begun
         if begins:
-            told = [(b"content-type", content_type.encode("latin-1", "replace")), (b"cache-control", b"no-cache")]
+            told = [(b"content-type", _encoded(content_type)), (b"cache-control", b"no-cache")]
             await self._start(200, [*told, (b"x-accel-buffering", b"no")])
         self.last = asyncio.get_running_loop().time()
         await self._say(data, more=True)
@@ -81,5 +82,6 @@ class Outgoing:
         await self.send({"type": "http.response.start", "status": status, "headers": told})
 
 
-def _encoded(headers: Headers) -> list[tuple[bytes, bytes]]:
-    return [(name.encode("latin-1"), value.encode("latin-1", "replace")) for name, value in headers]
+def _encoded(value: str) -> bytes:
+    """A header's value. An upstream's may hold what may not be sent on: servers refuse the whole answer then."""
+    return value.translate(_CONTROLS).encode("latin-1", "replace")

@@ -100,7 +100,7 @@ class Passing:
     @property
     def streams(self) -> bool:
         """Whether it came as a stream of events."""
-        return "event-stream" in self.content_type
+        return "event-stream" in self.content_type.lower()
 
     @property
     def content_type(self) -> str:

@@ -50,6 +50,8 @@ WELL: Mapping[str, Steps] = {
     ],
     "no content type": [head("") + WHOLE],
     "a wrong content type": [head("text/plain") + WHOLE],
+    "a content type in capitals": [head("TEXT/EVENT-STREAM") + WHOLE],
+    "headers no server may send": [head("text/event-stream; a=\x7f", "x-request-id: a\x01b") + WHOLE],
     "called JSON": [head("application/json") + WHOLE],
     "gzip": [head("text/event-stream", "Content-Encoding: gzip") + gzip.compress(WHOLE)],
     "deflate": [head("text/event-stream", "Content-Encoding: deflate") + zlib.compress(WHOLE)],
