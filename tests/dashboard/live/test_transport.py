@@ -99,6 +99,50 @@ async def test_one_connection_serves_many_calls():
         assert (server.connections, len(server.lines)) == (1, 3)
 
 
+async def hangs_up(writer: asyncio.StreamWriter) -> None:
+    writer.close()
+
+
+def until_asked_again() -> Answer:
+    """Its first connection is closed by the second request on it."""
+    answered = 0
+
+    async def answer(writer: asyncio.StreamWriter) -> None:
+        nonlocal answered
+        answered += 1
+        await (hangs_up if answered == 2 else says_ok)(writer)
+
+    return answer
+
+
+async def closes(writer: asyncio.StreamWriter) -> None:
+    """It says nothing of that before."""
+    writer.write(OK)
+    await writer.drain()
+    writer.close()
+
+
+async def test_a_kept_connection_that_was_closed_meanwhile_is_not_used():
+    async with serving(closes) as server, Transport() as transport:
+        for _ in range(5):
+            assert await posted(transport, f"http://127.0.0.1:{server.port}/x") == (200, b"ok")
+        assert server.connections == 5
+
+
+async def test_a_server_that_closes_a_kept_connection_when_it_is_written_to_is_asked_once_more():
+    async with serving(until_asked_again()) as server, Transport() as transport:
+        for _ in range(3):
+            assert await posted(transport, f"http://127.0.0.1:{server.port}/x") == (200, b"ok")
+        assert (server.connections, len(server.lines)) == (2, 4)
+
+
+async def test_one_that_closes_a_new_connection_is_not():
+    async with serving(hangs_up) as server, Transport() as transport:
+        with pytest.raises(TransportError, match="closed before the answer was whole"):
+            await posted(transport, f"http://127.0.0.1:{server.port}/x")
+        assert len(server.lines) == 1
+
+
 async def test_the_first_of_a_long_answer_is_not_kept_back_by_the_rest():
     body = bytes(range(256)) * 400
 
