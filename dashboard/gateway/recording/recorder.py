@@ -26,6 +26,7 @@ from dashboard.gateway.recording.tracks import (
     NotStoredError,
     Track,
     UnstorableError,
+    answered,
     tell,
     tell_the_weary,
 )
@@ -37,8 +38,7 @@ __all__ = ["NewTurn", "NotStoredError", "Recorder", "Told", "UnstorableError"]
 
 log = structlog.get_logger(__name__)
 
-TICK_SECONDS = 0.02
-RETRY_SECONDS = 0.25
+TICK_SECONDS, RETRY_SECONDS = 0.02, 0.25
 GROUP_TURNS = 256
 GROUP_BYTES = 4_000_000
 MOST_BYTES = 64_000_000  #: that are kept for a database that is slow or away; beyond, new turns are not recorded
@@ -66,6 +66,11 @@ class Recorder:
         """Whether the database is known not to answer, or so slow that nothing more is kept for it."""
         return self._away_since is not None or self._bytes > MOST_BYTES
 
+    @property
+    def behind(self) -> bool:
+        """Whether the database is there, and much waits for it: soon there will be less."""
+        return self._away_since is None and self._bytes > MOST_BYTES
+
     def open(self, turn: NewTurn) -> None:
         """A turn has begun; its first step follows."""
         track = self._tracks[turn.id] = Track(turn.id)
@@ -81,7 +86,7 @@ class Recorder:
         track.has_ended = isinstance(entry.step.command, Finish)
         if track.refused:
             return
-        self._part(track, STEP_BYTES + _answered(entry)).entries.append(entry)
+        self._part(track, STEP_BYTES + answered(entry)).entries.append(entry)
         track.seq = entry.seq
 
     def piece(self, turn_id: UUID, attempt: int, n: int, raw: bytes, text: str, at: datetime) -> None:  # noqa: ARG002
@@ -293,8 +298,3 @@ class Recorder:
             self._tracks.pop(track.id, None)
         elif track.is_stored:
             self._disowned.append(track.id)
-
-
-def _answered(entry: Entry) -> int:
-    """Characters of the answer that a step tells of."""
-    return 0 if entry.ended is None else len(entry.ended.columns.get("text") or "")

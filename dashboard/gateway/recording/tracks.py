@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from dashboard.gateway.recording.rows import Kept, Part
+from dashboard.turns.recorder import Entry
 
 OPEN_SECONDS = 0.05  #: after which a turn is written although it has not ended
 PIECES_SECONDS = 0.2  #: the same for the bytes of a stream: a kill costs at most 250 ms of it
@@ -52,6 +53,11 @@ class Track:
             return False
         only_pieces = self.is_stored and not part.entries
         return now - part.since >= (PIECES_SECONDS if only_pieces else OPEN_SECONDS)
+
+
+def answered(entry: Entry) -> int:
+    """Characters of the answer that a step tells of."""
+    return 0 if entry.ended is None else len(entry.ended.columns.get("text") or "")
 
 
 def tell(part: Part, why: str = "") -> None:

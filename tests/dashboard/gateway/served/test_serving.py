@@ -1,10 +1,13 @@
 """A call from its request to its last byte, in every dialect: what the client is told, and what is recorded of it."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from agentcore import verify
 from agentcore.providers import PROVIDERS
 from dashboard.gateway.models import GatewayCall
+from dashboard.gateway.recording import recorder
 from dashboard.simulator.texts import ESSAY, SCRIPT
 from dashboard.turns.history import recording_of
 from tests.dashboard.gateway.served.conftest import turn_of
@@ -68,3 +71,13 @@ def test_a_call_keeps_its_raw_bytes_as_long_as_its_policy_says(gate, agent_at, p
     answer = gate.ask(model="kept")
     assert answer.status == 200, answer.body
     assert turn_of(answer).keep_raw_days == 3
+
+
+def test_who_comes_while_much_is_being_stored_waits_and_is_answered(gate, agent_at, monkeypatch):
+    """Many large requests at once are no reason to say that the database is away."""
+    monkeypatch.setattr(recorder, "MOST_BYTES", 100_000)
+    agent_at("sim-script", name="helper")
+    large = [{"role": "user", "content": "x" * 60_000}]
+    with ThreadPoolExecutor(24) as callers:
+        answers = list(callers.map(lambda _: gate.ask(model="helper", messages=large), range(48)))
+    assert {answer.status for answer in answers} == {200}
