@@ -114,9 +114,13 @@ class Routes:
         """Who asks while it is being looked up waits for the same answer."""
         task = self._asked.get(key)
         if task is None:
-            task = self._asked[key] = asyncio.create_task(in_database(route_of, *key))
+            task = self._asked[key] = asyncio.create_task(self._read(key))
             task.add_done_callback(lambda _: self._asked.pop(key, None))
-        route = await asyncio.shield(task)
+        return await asyncio.shield(task)
+
+    async def _read(self, key: tuple[UUID, str | Target]) -> Route | None:
+        """What it finds counts also where nobody waits for it any more."""
+        route = await in_database(route_of, *key)
         if len(self._kept) >= MOST_KEPT:
             del self._kept[next(iter(self._kept))]
         self._kept[key] = _Kept(time.monotonic(), route)
