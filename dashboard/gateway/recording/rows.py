@@ -13,7 +13,7 @@ from uuid import UUID
 
 from django.db import models as orm
 
-from agentcore.events import Started
+from agentcore.events import ModelResponded, Started
 from agentcore.replay import Record
 from agentcore.values import quickly_made
 from dashboard.gateway.models import GatewayCall
@@ -178,11 +178,16 @@ def add_part(rows: Rows, turn_id: UUID, part: Part, kept: Kept) -> None:
 
 
 def _answers(part: Part) -> Iterator[str]:
-    """The texts of answers in it, which stand in many rows."""
+    """The texts of answers in it, which stand in many rows: what was said, thought aloud, and called with."""
     for entry in reversed(part.entries):
         yield entry.step.snapshot.output_text
         if entry.ended is not None:
             yield entry.ended.columns.get("text") or ""
+            for call in entry.ended.columns.get("tool_calls") or ():
+                yield call.get("raw") or ""
+                yield from (value for value in (call.get("arguments") or {}).values() if isinstance(value, str))
+        if isinstance(entry.event, ModelResponded):
+            yield entry.event.response.reasoning_content or ""
 
 
 def _add_call(rows: Rows, entry: Entry, kept: Kept, begun: dict[int, Columns]) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from uuid import UUID
 
+from agentcore.events import ModelResponded
 from dashboard.gateway.recording.rows import Kept, Part
 from dashboard.turns.recorder import Entry
 
@@ -56,8 +57,13 @@ class Track:
 
 
 def answered(entry: Entry) -> int:
-    """Characters of the answer that a step tells of."""
-    return 0 if entry.ended is None else len(entry.ended.columns.get("text") or "")
+    """Characters of the answer that a step tells of: what was said, thought aloud, and called with."""
+    if entry.ended is None:
+        return 0
+    columns, event = entry.ended.columns, entry.event
+    thought = event.response.reasoning_content if isinstance(event, ModelResponded) else ""
+    calls = sum(2 * len(call.get("raw") or "") for call in columns.get("tool_calls") or ())  # as text, and as values
+    return len(columns.get("text") or "") + len(thought or "") + calls
 
 
 def tell(part: Part, why: str = "") -> None:

@@ -1,5 +1,6 @@
 """Turns as the gateway tells the recorder of them, made by the machine itself."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -11,7 +12,7 @@ from agentcore.commands import CallModel
 from agentcore.events import Event, ModelResponded, Setup, Started
 from agentcore.machine.advance import Step, advance
 from agentcore.machine.snapshot import Snapshot
-from agentcore.messages import ChatResponse, Message, Role, TokenUsage
+from agentcore.messages import ChatResponse, Message, Role, TokenUsage, ToolCall
 from agentcore.policy import Policy
 from agentcore.providers import get_provider
 from agentcore.reasons import NormalizedStopReason
@@ -57,6 +58,17 @@ def ended(text: str) -> ChatResponse:
     return ChatResponse(text, usage=TokenUsage(9, 7), stop_reason=reason, raw_stop_reason="stop")
 
 
+def called(text: str) -> ChatResponse:
+    """A call with this text, in arguments that are quoted and not."""
+    arguments = {"text": text}
+    calls = [ToolCall("call_1", "write", arguments, json.dumps(arguments))]
+    return replace(ended(""), tool_calls=calls, stop_reason=NormalizedStopReason.TOOL_CALL)
+
+
+def thought(text: str) -> ChatResponse:
+    return replace(ended("So."), reasoning_content=text)
+
+
 @dataclass(slots=True)
 class Story:
     """A turn with these answers; `steps()` are its entries, each with the piece that came before it."""
@@ -90,7 +102,9 @@ class Story:
         )
 
     def started(self) -> Started:
-        return Started(0.0, Setup(str(self.id), "openai", "m", 40), (Message(Role.USER, self.prompt),))
+        return Started(
+            0.0, Setup(str(self.id), "openai", "m", 40, client_tools=True), (Message(Role.USER, self.prompt),)
+        )
 
     def steps(self) -> Iterator[tuple[tuple[int, bytes, str] | None, Entry]]:
         """The piece that came before a step, and the step."""

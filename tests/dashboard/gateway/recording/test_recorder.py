@@ -13,11 +13,13 @@ from dashboard.gateway.models import GatewayCall
 from dashboard.gateway.recording import groups
 from dashboard.gateway.recording.large import LARGE, MARKS
 from dashboard.gateway.recording.recorder import Recorder
+from dashboard.gateway.recording.rows import Kept, Part, Rows, add_part
+from dashboard.gateway.recording.tracks import answered
 from dashboard.live.models import OwnedTurn, Process
 from dashboard.turns.history import rebuilt_columns, recording_of, request_body_of, sha256_of
 from dashboard.turns.models import Attempt, ClientRequest, Record, Turn
 from dashboard.turns.recorder import append_chunk, record_step
-from tests.dashboard.gateway.told_turns import BODY, ODD, TOLD, Story, cut, ended, tell
+from tests.dashboard.gateway.told_turns import BODY, ODD, TOLD, Story, called, cut, ended, tell, thought
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -37,9 +39,22 @@ STORIES = {
     "given up": [cut(f"part {n}, ") for n in range(4)],
     "nothing said": [ended("")],
     "much": [cut("x" * (LARGE + 1)), ended('“quoted” "\\\n' * LARGE)],
+    "much that is called with": [called("“quoted” and long, " * (LARGE // 10))],
+    "much that is thought aloud": [thought('hm, "well", ' * (LARGE // 10))],
     "much that no text may hold": [ended(f"{ODD} " * (LARGE // len(ODD)))],
     "much that holds a large text's mark": [ended(f'"{MARKS[0]}" "{MARKS[1]}" ' * (LARGE // 40))],
 }
+
+
+@pytest.mark.parametrize("answer", [ended, called, thought])
+def test_what_is_large_stands_in_no_row_and_counts_for_what_it_is(answer):
+    """It is sent beside the rows; and as large as it is, it is waited for."""
+    story, rows = Story([answer("x" * (4 * LARGE))]), Rows()
+    entries = [entry for _, entry in story.steps()]
+    size = sum(map(answered, entries))
+    add_part(rows, story.id, Part(0.0, story.new_turn(), entries, size=size), Kept())
+    assert size >= 4 * LARGE
+    assert sum(len(text) for texts in rows.tables.values() for text in texts) < LARGE
 
 
 @asynccontextmanager
