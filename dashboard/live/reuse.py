@@ -1,12 +1,12 @@
 """Connections that are used again: one that its server has closed meanwhile is not handed out.
 
 A server may close a connection whenever no request is under way on it, and many do so after a few seconds, or after
-each answer without saying so. What has reached this machine by the time a connection is wanted is looked for; a server
-that closes in the very moment in which it is written to cannot be known of before.
+each answer without saying so. What has reached this machine by the time a connection is wanted is looked for; the event
+loop learns of it a moment later. A request on which a server hangs up may have been taken, so it is never sent again
+here: that is an error, and the policy's to judge.
 """
 
 import select
-from contextvars import ContextVar
 from typing import Any
 from weakref import WeakSet
 
@@ -14,17 +14,13 @@ import aiohttp
 from aiohttp.client_reqrep import ClientRequest
 from aiohttp.connector import Connection
 
-#: Of the task under way: whether it was given a connection that had been used before, and whether it may be.
-was_used: ContextVar[bool] = ContextVar("was_used", default=False)
-wants_new: ContextVar[bool] = ContextVar("wants_new", default=False)
-
 
 class Connector(aiohttp.TCPConnector):
     """A pool of connections, none of which is known to be closed."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        self._given: WeakSet[Any] = WeakSet()
+        self._used: WeakSet[Any] = WeakSet()  #: a new one may be readable, for TLS has more to say behind its handshake
 
     async def connect(  # the parent's signature
         self,
@@ -33,14 +29,11 @@ class Connector(aiohttp.TCPConnector):
         timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109
     ) -> Connection:
         """A connection for a request."""
-        while True:
-            connection = await super().connect(req, traces, timeout)
-            is_used = connection.protocol in self._given
-            if not is_used or not (wants_new.get() or _has_ended(connection)):
-                break
+        connection = await super().connect(req, traces, timeout)
+        while connection.protocol in self._used and _has_ended(connection):
             connection.close()
-        was_used.set(is_used)
-        self._given.add(connection.protocol)
+            connection = await super().connect(req, traces, timeout)
+        self._used.add(connection.protocol)
         return connection
 
 

@@ -12,7 +12,7 @@ from typing import Self
 import aiohttp
 from yarl import URL
 
-from dashboard.live.reuse import Connector, wants_new, was_used
+from dashboard.live.reuse import Connector
 
 CONNECT_TIMEOUT = 10.0  #: seconds
 SILENCE_TIMEOUT = 120.0  #: seconds without a byte before a call has timed out
@@ -89,7 +89,11 @@ class Transport:
         """
         try:
             async with asyncio.timeout(seconds):
-                async with await self._answered(url, headers, body) as answer:
+                data = body if len(body) < LARGE_BYTES else io.BytesIO(body)
+                target, is_near = _target(url)
+                session = self._loopback if is_near else self._session
+                assert session is not None, "used between enter and exit"
+                async with session.post(target, data=data, headers=headers, allow_redirects=False) as answer:
                     yield Head(answer.status, {name.lower(): value for name, value in answer.headers.items()})
                     received = 0
                     with _FramingWatch(answer):
@@ -102,29 +106,6 @@ class Transport:
             raise TransportError(f"The provider at {_host(url)} did not answer in time.", timed_out=True) from error
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise TransportError(f"The connection to {_host(url)} failed: {_why(error)}.") from error
-
-    async def _answered(self, url: str, headers: dict[str, str], body: bytes) -> aiohttp.ClientResponse:
-        """An answer that has begun. A server that closes a kept connection while it is written to has not taken the
-        request, and nobody could know of it before: it is sent once more, on a new one.
-        """
-        target, is_near = _target(url)
-        session = self._loopback if is_near else self._session
-        assert session is not None, "used between enter and exit"
-        was_used.set(False)
-        try:
-            return await session.post(target, data=_sent(body), headers=headers, allow_redirects=False)
-        except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
-            if not was_used.get():
-                raise
-        asked = wants_new.set(True)
-        try:
-            return await session.post(target, data=_sent(body), headers=headers, allow_redirects=False)
-        finally:
-            wants_new.reset(asked)
-
-
-def _sent(body: bytes) -> bytes | io.BytesIO:
-    return body if len(body) < LARGE_BYTES else io.BytesIO(body)
 
 
 @lru_cache(1024)

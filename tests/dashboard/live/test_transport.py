@@ -115,32 +115,29 @@ def until_asked_again() -> Answer:
     return answer
 
 
-async def closes(writer: asyncio.StreamWriter) -> None:
-    """It says nothing of that before."""
-    writer.write(OK)
-    await writer.drain()
-    writer.close()
-
-
 async def test_a_kept_connection_that_was_closed_meanwhile_is_not_used():
+    closed = asyncio.Queue[None]()
+
+    async def closes(writer: asyncio.StreamWriter) -> None:
+        """It says nothing of that before."""
+        await says_ok(writer)
+        writer.close()
+        await writer.wait_closed()
+        closed.put_nowait(None)
+
     async with serving(closes) as server, Transport() as transport:
         for _ in range(5):
             assert await posted(transport, f"http://127.0.0.1:{server.port}/x") == (200, b"ok")
-        assert server.connections == 5
+            await closed.get()
+        assert (server.connections, len(server.lines)) == (5, 5)
 
 
-async def test_a_server_that_closes_a_kept_connection_when_it_is_written_to_is_asked_once_more():
+async def test_a_server_that_hangs_up_on_a_request_is_not_asked_again_for_it_may_have_been_taken():
     async with serving(until_asked_again()) as server, Transport() as transport:
-        for _ in range(3):
-            assert await posted(transport, f"http://127.0.0.1:{server.port}/x") == (200, b"ok")
-        assert (server.connections, len(server.lines)) == (2, 4)
-
-
-async def test_one_that_closes_a_new_connection_is_not():
-    async with serving(hangs_up) as server, Transport() as transport:
+        assert await posted(transport, f"http://127.0.0.1:{server.port}/x") == (200, b"ok")
         with pytest.raises(TransportError, match="closed before the answer was whole"):
             await posted(transport, f"http://127.0.0.1:{server.port}/x")
-        assert len(server.lines) == 1
+        assert (server.connections, len(server.lines)) == (1, 2)
 
 
 async def test_the_first_of_a_long_answer_is_not_kept_back_by_the_rest():
