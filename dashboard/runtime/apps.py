@@ -1,3 +1,5 @@
+import gc
+
 from django.apps import AppConfig
 
 
@@ -7,3 +9,8 @@ class RuntimeConfig(AppConfig):
     name = "dashboard.runtime"
     label = "runtime"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """All that is loaded by now stays, and is not searched for garbage again; `manage.py` put that off till now."""
+        gc.freeze()
+        gc.enable()

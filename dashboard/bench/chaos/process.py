@@ -5,6 +5,7 @@ queue knows the process by stands in `worker-<pid>`.
 """
 
 import asyncio
+import gc
 import os
 import sys
 from pathlib import Path
@@ -66,6 +67,7 @@ def tell_worker() -> None:
 
 
 if __name__ == "__main__":
+    gc.disable()  # until all is loaded, as in manage.py
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dashboard.settings")
     django.setup()
     register()
