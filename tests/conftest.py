@@ -23,7 +23,7 @@ from pytest_django import DjangoDbBlocker
 
 from dashboard.postgres import Share, start
 from dashboard.runtime.database import database_settings
-from tests import emptying, first_start
+from tests import emptying, first_start, template_database
 from tests.redis_server import Redis
 
 APT = "run `apt-get install chromium redis-server` to have this tested"
@@ -102,6 +102,14 @@ def _drop_what_killed_sessions_left(url: str) -> None:
             found = re.match(_NAME.format(pid=r"(\d+)"), name)
             if found and not Path("/proc", found[1]).exists():
                 connection.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(request: pytest.FixtureRequest, django_db_modify_db_settings: None) -> None:
+    """Workers of one run copy what the first of them has made."""
+    if _share and hasattr(request.config, "workerinput"):
+        made = template_database.made(_share[0].url, run=os.getppid())
+        connections["default"].settings_dict["TEST"]["TEMPLATE"] = made
 
 
 @pytest.fixture(scope="session")
