@@ -23,7 +23,7 @@ from pytest_django import DjangoDbBlocker
 
 from dashboard.postgres import Share, start
 from dashboard.runtime.database import database_settings
-from tests import emptying, first_start, template_database
+from tests import emptying, first_start, lanes, template_database
 from tests.redis_server import Redis
 
 APT = "run `apt-get install chromium redis-server` to have this tested"
@@ -51,20 +51,14 @@ settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 os.environ["PGOPTIONS"] = "-c whystop.erasing=truncate"
 
 
-#: What takes long and mostly waits: for browsers, for processes that start, for leases that run out. No test in here
-#: that needs the suite's own database is moved, for those have an order of their own.
-LONG = ("tests/dashboard/bench/test_chaos.py", "tests/browser/", "tests/dashboard/runtime/")
-
-
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """One more worker than processors: a third of the suite's time is spent waiting, when others may run."""
-    return len(os.sched_getaffinity(0)) + 1
+    """Two workers for a processor: a third of the suite's time is spent waiting, when others may run."""
+    return 2 * len(os.sched_getaffinity(0))
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The long ones begin first, on one worker, beside which the others do all the rest and then help it."""
-    items.sort(key=lambda item: not item.nodeid.startswith(LONG) or item.get_closest_marker("django_db") is not None)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    items[:] = lanes.dealt(items, getattr(config, "workerinput", {}).get("workercount", 1))
 
 
 def pytest_configure(config: pytest.Config) -> None:
