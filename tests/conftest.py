@@ -5,6 +5,7 @@ Every session, and with `-n` every worker of one, makes a database of its own in
 
 import contextlib
 import functools
+import gc
 import os
 import re
 import shutil
@@ -59,6 +60,11 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     items[:] = lanes.dealt(items, getattr(config, "workerinput", {}).get("workercount", 1))
+
+
+def pytest_collection_finish() -> None:
+    """What fifteen thousand tests are kept as stays to the end: no search for garbage goes through it."""
+    gc.freeze()
 
 
 def pytest_configure(config: pytest.Config) -> None:
