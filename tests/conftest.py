@@ -34,6 +34,7 @@ _NAME = "test_whystop_{pid}"
 # What a test database is made of can be made again: nothing waits for the disk. Nor does a plan of a query depend on
 # when somebody happened to count the rows.
 _FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "autovacuum": "off"}
+_MANY = {"max_connections": "300"}  # for two hundred turns on four processes, and whatever other workers do beside it
 _share: list[Share] = []
 
 # A slow machine is not a fault. What lands is judged by the same examples each time; chance searches everywhere else.
@@ -71,7 +72,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Before anything connects. Settings are loaded by now, so the address is put into them."""
     if os.environ.get("DATABASE_URL") or _only_hands_out(config):
         return
-    share = start(_CLUSTER, on_message=print, settings=_FAST)
+    share = start(_CLUSTER, on_message=print, settings={**_FAST, **_MANY})
     _share.append(share)
     _drop_what_killed_sessions_left(share.url)
     os.environ["DATABASE_URL"] = share.url
