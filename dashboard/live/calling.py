@@ -100,7 +100,9 @@ class Exchange:
 
     async def _exchange(self, headers: dict[str, str]) -> Ending:
         try:
-            posted = self.transport.post(self.call.url, headers=headers, body=self.body, seconds=self.seconds)
+            posted = self.transport.post(
+                self.call.url, headers=headers, body=self.body, seconds=self.seconds, ended=lambda: self.reading.ended
+            )
             async with contextlib.aclosing(posted) as parts:  # type: ignore[type-var]
                 async for part in parts:
                     self._take(part)

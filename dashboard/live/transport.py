@@ -3,7 +3,7 @@
 import asyncio
 import io
 import ipaddress
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from types import TracebackType
@@ -16,6 +16,7 @@ from dashboard.live.reuse import Connector
 
 CONNECT_TIMEOUT = 10.0  #: seconds
 SILENCE_TIMEOUT = 120.0  #: seconds without a byte before a call has timed out
+AFTER_ITS_END = 2.0  #: seconds that a server is listened to which does not close behind the end of its answer
 LOOK_SECONDS = 0.5  #: between two looks whether a body that is waited for can still come
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
 FIRST_BYTES = 4 * 1024  #: of an answer at once, so that its first words need not wait for all that came with them
@@ -81,11 +82,18 @@ class Transport:
             await session.close()
 
     async def post(
-        self, url: str, *, headers: dict[str, str], body: bytes, seconds: float | None
+        self,
+        url: str,
+        *,
+        headers: dict[str, str],
+        body: bytes,
+        seconds: float | None,
+        ended: Callable[[], bool] = bool,
     ) -> AsyncIterator[Head | bytes]:
         """Send a request; yields its `Head`, then the body's bytes as they come.
 
-        `seconds`: for the whole call; None: no limit but that on silence. Raises `TransportError`.
+        `seconds`: for the whole call; None: no limit but that on silence. `ended`: whether what has come is a whole
+        answer, behind which not every server closes. Raises `TransportError`.
         """
         try:
             async with asyncio.timeout(seconds):
@@ -97,7 +105,7 @@ class Transport:
                     yield Head(answer.status, {name.lower(): value for name, value in answer.headers.items()})
                     received = 0
                     with _FramingWatch(answer):
-                        while chunk := await answer.content.read(CHUNK_BYTES if received else FIRST_BYTES):
+                        while chunk := await _read(answer, CHUNK_BYTES if received else FIRST_BYTES, ended):
                             received += len(chunk)
                             if received > MAX_ANSWER_BYTES:
                                 raise TransportError(f"The answer is larger than {MAX_ANSWER_BYTES // 2**20} MiB.")
@@ -106,6 +114,17 @@ class Transport:
             raise TransportError(f"The provider at {_host(url)} did not answer in time.", timed_out=True) from error
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise TransportError(f"The connection to {_host(url)} failed: {_why(error)}.") from error
+
+
+async def _read(answer: aiohttp.ClientResponse, size: int, ended: Callable[[], bool]) -> bytes:
+    """The next bytes of a body; none at its end, and where nothing follows the end of the answer in it."""
+    if not ended():
+        return await answer.content.read(size)
+    try:
+        async with asyncio.timeout(AFTER_ITS_END):
+            return await answer.content.read(size)
+    except TimeoutError:
+        return b""
 
 
 @lru_cache(1024)

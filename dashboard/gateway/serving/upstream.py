@@ -1,6 +1,5 @@
 """One call of the model for the gateway: the request goes up, bytes come down, are recorded and read in passing."""
 
-import asyncio
 import contextlib
 import time
 from collections.abc import Awaitable, Callable
@@ -19,7 +18,6 @@ from dashboard.live.transport import Head, Transport, TransportError
 from dashboard.turns.fields import storable_text
 from dashboard.turns.recorder import Call
 
-AFTER_ITS_END = 2.0  #: seconds that a server is listened to which does not close behind the end of its answer
 MUCH_BYTES = 256 * 1024  #: of an answer, after which a database that is behind is waited for
 
 #: Told of the bytes that came, and of what can be shown of them.
@@ -52,22 +50,19 @@ class Upstream:
         if isinstance(headers, ProviderError):
             return Ending(error=headers)
         try:
-            posted = self.transport.post(self.call.url, headers=headers, body=body, seconds=self.seconds)
-            async with contextlib.aclosing(posted) as parts, asyncio.timeout(None) as patience:  # type: ignore[type-var]
+            posted = self.transport.post(
+                self.call.url, headers=headers, body=body, seconds=self.seconds, ended=lambda: reading.ended
+            )
+            async with contextlib.aclosing(posted) as parts:  # type: ignore[type-var]
                 async for part in parts:
                     if isinstance(part, Head):
                         reading.head = part
                         continue
-                    patience.reschedule(None)
                     deltas = reading.take(part)
                     await self._keep(part, deltas)
                     await took(part, deltas)
-                    if reading.ended:
-                        patience.reschedule(asyncio.get_running_loop().time() + AFTER_ITS_END)
         except TransportError as error:
             return reading.broken_off(error)
-        except TimeoutError:
-            pass  # the answer is there, and its connection is closed by us
         return reading.whole()
 
     async def _keep(self, part: bytes, deltas: list[Delta]) -> None:

@@ -15,6 +15,7 @@ from agentcore.replay import verify
 from dashboard.agents.models import Connection
 from dashboard.agents.selectors import project_default
 from dashboard.agents.services import connection_create, policy_create
+from dashboard.live import transport
 from dashboard.live.services import turn_start
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Turn
@@ -44,6 +45,7 @@ STREAMS = {
     "two megabytes": event({"content": "x" * 2_000_000}) + event({}, "stop") + DONE,
     "unstorable characters": event({"content": "a\u0000b"}) + event({}, "stop") + DONE,
     "malformed call": call("calculator", '{"expression": 1,}'),
+    "left open": event({"content": "whole"}) + event({}, "stop") + DONE,
     "refusal": event({"refusal": "I cannot."}) + event({}, "stop") + DONE,
     "nearly json": event({"content": 'Here: {"answer": 42,}'}) + event({}, "stop") + DONE,
     "nearly json, cut": event({"content": '{"answer": 42, "more": "and'}) + event({}, "length") + DONE,
@@ -82,6 +84,8 @@ async def answer(request: web.Request) -> web.StreamResponse:
         await asyncio.sleep(0.05)
         assert request.transport is not None
         request.transport.abort()
+    while model == "left open" and request.transport is not None and not request.transport.is_closing():
+        await asyncio.sleep(0.02)
     await response.write_eof()
     return response
 
@@ -141,6 +145,16 @@ def test_an_odd_answer_ends_in_a_clear_word(
     assert (turn.status, turn.terminal_reason, turn.output_text) == (status, terminal_reason, said)
     assert words in turn.verdict
     assert verify(recording_of(turn)).verified
+
+
+def test_a_connection_that_stays_open_behind_the_end_of_an_answer_is_not_waited_for(
+    agent_of: AgentOf, odd: Connection, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(transport, "AFTER_ITS_END", 0.05)
+    turn: Turn = drive(turn_start(agent=agent_of("left open", name="odd", connection=odd), input_text="go"))
+    assert (turn.status, turn.output_text) == ("completed", "whole")
+    assert turn.duration_ms is not None
+    assert turn.duration_ms < 1000 * transport.SILENCE_TIMEOUT
 
 
 @pytest.mark.parametrize(
