@@ -8,11 +8,12 @@ import asyncio
 import os
 import resource
 import signal
+import threading
 import time
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from multiprocessing.synchronize import Event
 from typing import Any
 from uuid import UUID
@@ -22,7 +23,6 @@ from django.db import connection
 _SPAWN = get_context("spawn")
 _KEPT = ("dbname", "user", "password", "host", "port", "sslmode", "options", "service")
 _halt: Event | None = None  #: in a process of the pool: its worker asks it to stop
-_worker = 0  #: in a process of the pool: its worker's process id
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class Pool:
     def _started(self, address: dict[str, Any]) -> ProcessPoolExecutor:
         if self._executor is None:
             self._halt = _SPAWN.Event()
-            told = (address, os.getpid(), self._halt)
+            told = (address, self._halt)
             self._executor = ProcessPoolExecutor(self.size, mp_context=_SPAWN, initializer=_prepare, initargs=told)
         return self._executor
 
@@ -90,10 +90,11 @@ def database_address() -> dict[str, Any]:
     return {name: params[name] for name in _KEPT if params.get(name)}
 
 
-def _prepare(address: dict[str, Any], worker: int, halt: Event) -> None:
+def _prepare(address: dict[str, Any], halt: Event) -> None:
     """In a new process: Django on a plain connection to that database."""
-    global _halt, _worker
-    _halt, _worker = halt, worker
+    global _halt  # noqa: PLW0603 - a process of the pool is given nothing else to keep it in
+    _halt = halt
+    threading.Thread(target=_end_with_the_worker, daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all; the worker says what to do
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dashboard.settings")
     from django.conf import settings
@@ -119,4 +120,12 @@ def _work(backtest_id: UUID) -> Done:
 
 
 def _stopped() -> bool:
-    return _halt is None or _halt.is_set() or os.getppid() != _worker
+    return _halt is None or _halt.is_set()
+
+
+def _end_with_the_worker() -> None:
+    """Who waits for work is not told that its worker was killed: each process holds both ends of what it waits at."""
+    worker = parent_process()
+    assert worker is not None, "in a process of the pool"
+    worker.join()
+    os._exit(1)  # what it was at is judged again by others

@@ -1,8 +1,11 @@
 """What happens to one backtest is nothing to those that share its processes."""
 
 import asyncio
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from uuid import UUID
 
 import psycopg
@@ -14,6 +17,7 @@ from dashboard.backtests.models import Backtest
 from dashboard.backtests.pool import Pool, database_address
 from dashboard.bench.told import copy_turns
 from tests.dashboard.live.test_jobs import sql
+from tests.first_start import CHECKOUT, environment
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("empty_queue")]
 
@@ -29,6 +33,26 @@ def backtest(monkeypatch: pytest.MonkeyPatch) -> Backtest:
     made = Backtest.objects.create(project=project_default(), policy={})
     working.plan(made.id)
     return made
+
+
+KILLED = """
+import os, signal
+from dashboard.backtests.pool import Pool
+executor = Pool(size=2)._started({"dbname": "none"})
+first = executor.submit(os.getpid).result()
+print({first, executor.submit(os.getpid).result()}, flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_processes_that_wait_for_work_end_with_their_worker_though_it_is_killed(tmp_path: Path):
+    worker = [sys.executable, "-c", KILLED]
+    with subprocess.Popen(worker, cwd=CHECKOUT, env=environment(tmp_path), stdout=subprocess.PIPE) as running:
+        try:
+            told, _ = running.communicate(timeout=60)  # returns once nobody holds its other end any more
+        except subprocess.TimeoutExpired:
+            pytest.fail("a process is left behind")
+    assert told.startswith(b"{")
 
 
 @contextmanager
