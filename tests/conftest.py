@@ -57,7 +57,7 @@ os.environ["PGOPTIONS"] = "-c whystop.erasing=truncate"
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """One more worker than processors: a third of the suite's time is spent waiting, when others may run.
 
-    With two for each the suite was no quicker (792 s, and 784 with three), and what waits for processes waited longer.
+    With two for each a run took 792 s in place of 905, on one slow day; that it holds on busy machines is not yet seen.
     """
     return len(os.sched_getaffinity(0)) + 1
 
