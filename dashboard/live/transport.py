@@ -88,7 +88,7 @@ class Transport:
         headers: dict[str, str],
         body: bytes,
         seconds: float | None,
-        ended: Callable[[], bool] = bool,
+        ended: Callable[[], bool] = lambda: False,
     ) -> AsyncIterator[Head | bytes]:
         """Send a request; yields its `Head`, then the body's bytes as they come.
 

@@ -16,7 +16,7 @@ _DONE = re.compile(rb"^data: ?\[DONE\]", re.MULTILINE)
 _FINISH = re.compile(rb'^data:[^\n]*"finish_reason": ?"[^"]', re.MULTILINE)
 #: What a line holds that an expression finds. Expressions are slow on what they do not match, which nearly all is.
 _HINTS = {_DONE: (b"[DONE]",), _FINISH: (b'"finish_reason":"', b'"finish_reason": "')}
-BEYOND = 600  #: no status of HTTP's; some servers send one, and none can be made to
+_BEYOND = 600  #: the first number that is no status of HTTP: some upstreams send one, and no server of ours can
 _OURS = frozenset({401, 403, *REDIRECTS})
 #: Headers of the upstream that clients read; those of the connection itself are ours.
 _HANDED_ON = ("retry-after", "retry-after-ms", "x-should-retry", "x-request-id")
@@ -36,7 +36,7 @@ def is_handed_on(reading: Reading, ending: Ending | None) -> bool:
     if head is None or head.status in _OURS or reading.broken is not None:
         return False
     if head.status >= 400:
-        return head.status < BEYOND
+        return head.status < _BEYOND
     response = ending.response if ending is not None and ending.error is None else None
     return response is not None and not response.incomplete_stream
 
