@@ -34,8 +34,6 @@ log = structlog.get_logger(__name__)
 
 #: Without a byte from upstream: as long as OpenAI's own clients wait for a whole answer, and they may hang up sooner.
 SILENCE_SECONDS = 600.0
-#: How long a call waits at the door for a database that is behind, and between two looks.
-BEHIND_SECONDS, LOOK_SECONDS = 30.0, 0.02
 COMPLETIONS, MODELS = "/v1/chat/completions", "/v1/models"
 _OURS, _NOT_OURS = "/v1/", "/v1/traces/"
 
@@ -121,22 +119,12 @@ class Gateway:
         if refusal is not None:
             return _told(refusal)
         fault = refused(asked, route)
-        recorder = opened.house.recorder
-        if fault is None and not await _takes_more(recorder) and not self._passes_unstored:
+        if fault is None and not await opened.house.recorder.takes_more() and not self._passes_unstored:
             fault = call.UNSTORED
         if fault is not None:
             return fault
         refusal = caller.admit()
         return begin(new_id(), asked, route, caller) if refusal is None else _told(refusal)
-
-
-async def _takes_more(recorder: Recorder) -> bool:
-    """Whether a new call can be recorded. A database that stores what waits for it is waited for a while."""
-    for _ in range(round(BEHIND_SECONDS / LOOK_SECONDS)):
-        if not recorder.behind:
-            break
-        await asyncio.sleep(LOOK_SECONDS)
-    return not recorder.away
 
 
 async def _opened() -> Open:

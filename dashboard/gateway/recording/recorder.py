@@ -30,15 +30,15 @@ from dashboard.gateway.recording.tracks import (
     tell,
     tell_the_weary,
 )
+from dashboard.gateway.recording.waiting import until
 from dashboard.live.announcing import announce_group
 from dashboard.metrics.counters import count_step
 from dashboard.turns.recorder import Entry
 
-__all__ = ["NewTurn", "NotStoredError", "Recorder", "Told", "UnstorableError"]
-
 log = structlog.get_logger(__name__)
 
-TICK_SECONDS, RETRY_SECONDS = 0.02, 0.25
+TICK_SECONDS = 0.02
+RETRY_SECONDS = 0.25
 GROUP_TURNS = 256
 GROUP_BYTES = 4_000_000
 MOST_BYTES = 64_000_000  #: that are kept for a database that is slow or away; beyond, new turns are not recorded
@@ -66,10 +66,10 @@ class Recorder:
         """Whether the database is known not to answer, or so slow that nothing more is kept for it."""
         return self._away_since is not None or self._bytes > MOST_BYTES
 
-    @property
-    def behind(self) -> bool:
-        """Whether the database is there, and much waits for it: soon there will be less."""
-        return self._away_since is None and self._bytes > MOST_BYTES
+    async def takes_more(self, seconds: float = 30.0) -> bool:
+        """Whether a new turn can be recorded. A database that stores what waits for it is waited for, for so long."""
+        await until(lambda: self._away_since is not None or not self.away, seconds=seconds)
+        return not self.away
 
     def open(self, turn: NewTurn) -> None:
         """A turn has begun; its first step follows."""
@@ -148,19 +148,19 @@ class Recorder:
 
     async def room(self, turn_id: UUID) -> None:
         """For who has much to say. Returns at once unless the database is behind; `NotStoredError` if it stays so."""
-        until, track = time.monotonic() + PATIENCE_SECONDS, self._tracks.get(turn_id)
-        while self._bytes > MOST_BYTES // 2 or (track is not None and not self.away and track.size > 3 * TURN_BYTES):
-            if time.monotonic() > until:
-                raise NotStoredError("The database is too slow for what is to be stored.")
-            await asyncio.sleep(TICK_SECONDS)
+        track = self._tracks.get(turn_id)
+        roomy = await until(
+            lambda: self._bytes <= MOST_BYTES // 2 and (track is None or self.away or track.size <= 3 * TURN_BYTES),
+            seconds=PATIENCE_SECONDS,
+        )
+        if not roomy:
+            raise NotStoredError("The database is too slow for what is to be stored.")
 
     async def close(self, seconds: float = 2.0) -> None:
         """Write what was said, and end. What is open then will be ended as lost, by whoever looks."""
         for track in list(self._later.values()):
             self._hurry(track)
-        until = time.monotonic() + seconds
-        while (self._due or self._disowned or self._writer.busy) and time.monotonic() < until:  # noqa: ASYNC110 - once
-            await asyncio.sleep(0.005)
+        await until(lambda: not (self._due or self._disowned or self._writer.busy), seconds=seconds)
         if self._ticking is not None:
             self._ticking.cancel()
         if self._writing is not None:

@@ -9,7 +9,7 @@ from uuid import UUID
 from agentcore.events import Setup, Started
 from agentcore.values import quickly_made
 from dashboard.gateway.access.callers import Caller
-from dashboard.gateway.recording.recorder import NewTurn
+from dashboard.gateway.recording.rows import NewTurn
 from dashboard.gateway.routing import CONTINUE, DEFAULT_CAP, OBSERVE, Route, Ruling
 from dashboard.gateway.wire.asking import Asked
 from dashboard.gateway.wire.conversation import shown_input

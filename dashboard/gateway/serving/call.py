@@ -10,7 +10,8 @@ import structlog
 
 from agentcore.messages import TokenUsage
 from dashboard.gateway.access.callers import Caller
-from dashboard.gateway.recording.recorder import NotStoredError, Told, UnstorableError
+from dashboard.gateway.recording.rows import Told
+from dashboard.gateway.recording.tracks import NotStoredError, UnstorableError
 from dashboard.gateway.serving.beginning import Begun
 from dashboard.gateway.serving.driving import Drive, House, NoSlotError, Teller
 from dashboard.gateway.serving.keeping_alive import KeepAlive

@@ -11,7 +11,8 @@ from agentcore.errors import ProviderError
 from agentcore.messages import Delta
 from agentcore.providers.base import Provider
 from dashboard.agents.models import Connection
-from dashboard.gateway.recording.recorder import NotStoredError, Recorder
+from dashboard.gateway.recording.recorder import Recorder
+from dashboard.gateway.recording.tracks import NotStoredError
 from dashboard.live.authorizing import headers_for
 from dashboard.live.reading import Ending, Reading
 from dashboard.live.transport import Head, Transport, TransportError

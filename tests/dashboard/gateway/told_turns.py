@@ -18,7 +18,8 @@ from agentcore.providers import get_provider
 from agentcore.reasons import NormalizedStopReason
 from dashboard.agents.models import Connection
 from dashboard.agents.selectors import project_default
-from dashboard.gateway.recording.recorder import NewTurn, Recorder, Told
+from dashboard.gateway.recording.recorder import Recorder
+from dashboard.gateway.recording.rows import NewTurn, Told
 from dashboard.live.calling import prepared_call
 from dashboard.live.reading import answer_columns
 from dashboard.turns.ids import new_id

@@ -22,7 +22,8 @@ from dashboard.bench.chaos.scratch import STOPS, Scratch, scratch
 from dashboard.gateway import app
 from dashboard.gateway.app import Gateway
 from dashboard.gateway.recording import recorder, tracks
-from dashboard.gateway.recording.recorder import NotStoredError, Recorder
+from dashboard.gateway.recording.recorder import Recorder
+from dashboard.gateway.recording.tracks import NotStoredError
 from dashboard.gateway.services import key_create
 from dashboard.postgres.postmaster import find_postmaster
 from dashboard.turns.history import recording_of

@@ -11,7 +11,8 @@ import pytest
 
 from agentcore import verify
 from dashboard.gateway.models import GatewayCall
-from dashboard.gateway.recording.recorder import NotStoredError, Recorder
+from dashboard.gateway.recording.recorder import Recorder
+from dashboard.gateway.recording.tracks import NotStoredError
 from dashboard.gateway.serving import call, keeping_alive
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Turn

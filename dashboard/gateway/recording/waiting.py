@@ -1,0 +1,17 @@
+"""Waiting for something that nobody tells of: it is looked at, for so long."""
+
+import asyncio
+from collections.abc import Callable
+
+LOOK_SECONDS = 0.02  #: between two looks
+
+
+async def until(holds: Callable[[], bool], *, seconds: float) -> bool:
+    """Whether it held within so many seconds; at once where it does already."""
+    loop = asyncio.get_running_loop()
+    ends = loop.time() + seconds
+    while not holds():
+        if loop.time() >= ends:
+            return False
+        await asyncio.sleep(LOOK_SECONDS)
+    return True
