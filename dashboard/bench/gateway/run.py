@@ -17,6 +17,7 @@ from dashboard.agents.selectors import project_default
 from dashboard.agents.services import connection_create
 from dashboard.bench.chaos.fleet import OURS
 from dashboard.bench.chaos.scratch import Scratch, scratch
+from dashboard.bench.gateway import least
 from dashboard.bench.gateway.part import Part, part
 from dashboard.gateway.services import key_create
 from dashboard.turns.models import Turn
@@ -31,10 +32,12 @@ HOW = {"whole": "whole answers", "streamed": "streams of 200 chunks"}
 WAYS = {
     "direct": "nothing",
     "bare": "bare proxy, no recording",
+    "least": "bare proxy, a row a call",
     "observe": "gateway, observing",
     "continue": "gateway, continuing",
 }
 GATEWAY = ("observe", "continue")
+RECORDING = ("least", *GATEWAY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +57,10 @@ def rows() -> Iterator[str]:
         upstream = parts.enter_context(part("upstream"))
         tokens = _made(upstream.port)
         bare = parts.enter_context(part("proxy", str(upstream.port)))
+        least.make_table()
+        keeps = parts.enter_context(part("least", str(upstream.port), environment=_environment(store)))
         served = parts.enter_context(part("served", environment=_environment(store)))
-        between = {"direct": upstream, "bare": bare} | dict.fromkeys(GATEWAY, served)
+        between = {"direct": upstream, "bare": bare, "least": keeps} | dict.fromkeys(GATEWAY, served)
         yield f"upstream, callers and what is between in a process each; the median of {RUNS} runs of {SECONDS:g} s"
         yield f"a flush of the disk, which each answer awaits: p50 {statistics.median(_flushes(store.folder)):.2f} ms"
         for how, what in HOW.items():
@@ -63,6 +68,7 @@ def rows() -> Iterator[str]:
                 yield f"{what}, {callers} at a time"
                 yield from _lines(how, _measured(how, callers, between, tokens))
         yield f"{Turn.objects.count():,} turns were recorded, {_unfinished()} of them unfinished"
+        yield f"{least.kept():,} calls were recorded as a row by the bare proxy"
 
 
 def _flushes(folder: Path) -> list[float]:
@@ -144,7 +150,7 @@ def _lines(how: str, runs: Mapping[str, Run]) -> Iterator[str]:
             if how == "streamed":
                 line += f", to the first chunk {_added(run.first, direct.first)} ms"
             line += f"   {run.busy:>6,.0f} µs busy/call"
-        if way in GATEWAY:
+        if way in RECORDING:
             line += f"   {run.calls / bare.calls:.2f} × bare, {bare.busy / run.busy:.2f} by processor time"
         yield line
 
