@@ -39,7 +39,7 @@ def read_payload(
     """
     for path, start, candidate in _candidates(text, recovery, repair):
         try:
-            value = from_json(candidate, allow_inf_nan=False)
+            value = from_json(candidate.encode("utf-8", "surrogatepass"), allow_inf_nan=False)
         except ValueError:
             continue
         if path is RecoveryPath.DIRECT or isinstance(value, dict | list):

@@ -32,7 +32,7 @@ def json_at(text: str) -> int | None:
     if said[:1] not in ("{", "[") or len(said) == 1:
         return None
     try:
-        from_json(said)
+        from_json(said.encode("utf-8", "surrogatepass"))  # half a character is no JSON, and no reason to fail
     except ValueError as error:
         return len(text) - len(text.lstrip()) if "EOF while parsing" in str(error) else None
     return None

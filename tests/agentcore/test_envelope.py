@@ -102,3 +102,12 @@ def test_a_list_that_begins_a_line_is_repaired():
 def test_the_rules_are_stored_with_the_turn_and_it_verifies():
     for recovery in PATHS:
         assert verify((asked(*recovery) >> ended(BROKEN)).stored()).verified
+
+
+HALF = '{"answer": "\ud83d"}'
+
+
+@pytest.mark.parametrize("text", [HALF, f"```json\n{HALF}\n```", f"So: {HALF}"])
+def test_half_a_character_is_no_json_and_the_turn_goes_on(text):
+    story = asked(FENCE, WALKER, REPAIR) >> ended(text) << call_model(AttemptKind.ENVELOPE_RETRY, max_tokens=100)
+    assert story.observed("envelope.retry.attempted")[0]["reason"] == "parse-error"

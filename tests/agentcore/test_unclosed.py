@@ -23,6 +23,8 @@ from agentcore import unclosed
         ("{name} is a placeholder", None),
         ('"a string', None),
         ('{"a": 1} {"b"', None),
+        ('{"a": "\ud83d', 0),
+        ('{"a": "\ud83d"}', None),
     ],
 )
 def test_json_that_is_the_whole_text(text: str, at: int | None):
