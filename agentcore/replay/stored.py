@@ -8,6 +8,7 @@ from typing import Any
 
 from agentcore import serial
 from agentcore.errors import RecordingError
+from agentcore.fitting import misfits
 from agentcore.machine.snapshot import Snapshot
 from agentcore.policy import Policy
 from agentcore.replay.recording import Provenance, Record, Recording
@@ -28,14 +29,14 @@ def recording_to_json(recording: Recording) -> serial.Json:
 def recording_from_json(data: Mapping[str, Any], like: Policy | None = None) -> Recording:
     """The recording back. `validate`, `repair` and `criteria` are taken from the policy `like`.
 
-    Raises `RecordingError` for what is no recording, and for a gap in its sequence.
+    Raises `RecordingError` for what is no recording, of its types or of others, and for a gap in its sequence.
     """
     outside = like or Policy()
     try:
-        policy = serial.policy_from_json(data["policy"])
-        base = serial.snapshot_from_json(data["base_snapshot"]) if "base_snapshot" in data else _IDLE
+        policy = _typed(serial.policy_from_json(data["policy"]))
+        base = _typed(serial.snapshot_from_json(data["base_snapshot"])) if "base_snapshot" in data else _IDLE
         records = tuple(_record_from_json(record) for record in data["records"])
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
         raise RecordingError(f"This is not a recording: {type(error).__name__} at {error}.") from error
     for expected, record in enumerate(records, start=records[0].seq if records else 1):
         if record.seq != expected:
@@ -58,7 +59,7 @@ def _record_to_json(record: Record) -> serial.Json:
 
 
 def _record_from_json(data: Mapping[str, Any]) -> Record:
-    return Record(
+    record = Record(
         data["seq"],
         serial.event_from_json(data["event"]),
         tuple(data["transitions"]),
@@ -66,3 +67,15 @@ def _record_from_json(data: Mapping[str, Any]) -> Record:
         tuple(data.get("observed", ())),
         Provenance(data.get("provenance", Provenance.RECORDED)),
     )
+    _typed(record.event)  # which says where; a record would name the event alone
+    checked: Record = _typed(record)
+    return checked
+
+
+def _typed(value: Any) -> Any:
+    """The value, which a stranger may have written: one of another type than it says would fail anywhere later on."""
+    wrong = next(misfits(value.__class__, value), None)
+    if wrong is not None:
+        name = serial.type_name(value.__class__)
+        raise RecordingError(f"This recording has a {name} whose {wrong} is of another type than one has there.")
+    return value

@@ -10,6 +10,7 @@ from django.db.models import IntegerField
 
 from agentcore import serial
 from agentcore.errors import CoreError
+from agentcore.fitting import misfits
 from agentcore.machine.advance import advance
 from agentcore.machine.snapshot import Snapshot
 from agentcore.policy import Policy
@@ -18,7 +19,6 @@ from agentcore.replay import Record, Recording, Verification, as_judged, verify
 from dashboard.agents.criteria import criteria_faults
 from dashboard.agents.policies import stored_policy
 from dashboard.keeping import shapes
-from dashboard.keeping.fitting import misfits
 from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.projection import project
 from dashboard.turns.shown import shown_of

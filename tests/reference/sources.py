@@ -52,6 +52,7 @@ MODULES = (
     "agentcore.replay.fork",
     "agentcore.replay.stored",
     "agentcore.serial",
+    "agentcore.fitting",
     "agentcore.version",
 )
 

@@ -1,11 +1,23 @@
 """Recordings as JSON: what is written reads back equal, and what is no recording is refused in words."""
 
 import json
+from collections.abc import Iterator
+from copy import deepcopy
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from agentcore import Policy, Recording, RecordingError, recording_from_json, recording_to_json, verify
+from agentcore import (
+    CoreError,
+    Policy,
+    Recording,
+    RecordingError,
+    recording_from_json,
+    recording_to_json,
+    verify,
+    what_if,
+)
 from agentcore.replay import fork
 from tests.agentcore.machine.stories import STORIES
 from tests.agentcore.playbook import Playbook, ended, started, truncated
@@ -46,6 +58,38 @@ def test_a_gap_in_the_sequence_is_named():
 def test_what_is_no_recording_is_refused_in_words(data):
     with pytest.raises(RecordingError, match="recording"):
         recording_from_json(data)
+
+
+def test_a_value_of_another_type_is_named_with_its_place():
+    written = recording_to_json((Playbook() >> started() >> ended("one")).recording)
+    written["records"][1]["event"]["response"]["text"] = 7
+    with pytest.raises(RecordingError, match=r"model_responded whose response\.text is of another type"):
+        recording_from_json(written)
+
+
+def places(value: Any, *above: Any) -> Iterator[tuple[Any, ...]]:
+    """The way to every value inside a JSON value."""
+    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in inside:
+        yield (*above, key)
+        yield from places(item, *above, key)
+
+
+@pytest.mark.parametrize("odd", [None, -1, 0.5, "x", [1], {"a": None}])
+def test_whatever_stands_in_whatever_place_is_refused_in_words_or_can_be_asked(odd):
+    written = recording_to_json((Playbook() >> started() >> truncated("one ") >> ended("two")).recording)
+    for *above, last in places(written):
+        changed = deepcopy(written)
+        holder = changed
+        for key in above:
+            holder = holder[key]
+        holder[last] = odd
+        try:
+            recording = recording_from_json(changed)
+            assert verify(recording).verified in (True, False)
+            recording_to_json(what_if(recording, Policy(max_tokens=3)))
+        except CoreError:
+            continue
 
 
 def test_what_is_not_data_comes_from_the_policy_it_is_read_with():

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from agentcore.events import ModelResponded, Started
+from agentcore.fitting import misfits
 from agentcore.machine.snapshot import Snapshot
 from agentcore.messages import ChatResponse, TokenUsage
 from agentcore.policy import Limits, Policy
 from agentcore.values import replace
-from dashboard.keeping.fitting import misfits
 from tests.dashboard.turns.histories import answered, cut_twice, started, with_a_tool
 
 

@@ -1,9 +1,10 @@
-"""Whether a value of the core is what its annotations say. The core's readers trust who wrote a history; a file's
-writer is a stranger."""
+"""Whether a value of the core is what its annotations say. `serial` trusts who wrote a history, for it reads many; a
+file's writer is a stranger."""
 
 import types
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
+from functools import cache
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 
@@ -35,10 +36,15 @@ def _misfits_of_items(inner: Any, value: tuple[Any, ...], place: str) -> Iterato
 
 
 def _misfits_of_fields(cls: Any, value: Any, place: str) -> Iterator[str]:
+    for name, hint in _hints(cls):
+        yield from misfits(hint, getattr(value, name), f"{place}.{name}".lstrip("."))
+
+
+@cache
+def _hints(cls: Any) -> tuple[tuple[str, Any], ...]:
+    """The fields that are read, with their annotations; criteria are built where they are wanted."""
     hints = get_type_hints(cls)
-    for field in fields(cls):
-        if field.compare and field.name != "criteria":  # built here, not read
-            yield from misfits(hints[field.name], getattr(value, field.name), f"{place}.{field.name}".lstrip("."))
+    return tuple((f.name, hints[f.name]) for f in fields(cls) if f.compare and f.name != "criteria")
 
 
 def _plainly_fits(hint: Any, origin: Any, value: Any) -> bool:
