@@ -3,7 +3,10 @@
 
 import gc
 import os
+import select
 import sys
+
+READER_GONE = 141  #: what a shell says of a command that SIGPIPE ended
 
 
 def main() -> None:
@@ -17,9 +20,24 @@ def main() -> None:
 
     try:
         execute_from_command_line(sys.argv)
+        sys.stdout.flush()
     except (PostgresError, StartError) as error:
         # Written for the person who typed the command: nothing to add.
         sys.exit(str(error))
+    except BrokenPipeError:
+        if not _reader_is_gone():
+            raise
+        sys.exit(READER_GONE)
+
+
+def _reader_is_gone() -> bool:
+    """Whether nobody reads any more what is printed here (`… | head`): that is no error, and the rest is dropped."""
+    printed = select.poll()
+    printed.register(sys.stdout.fileno(), 0)
+    if not printed.poll(0):
+        return False
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return True
 
 
 if __name__ == "__main__":

@@ -91,3 +91,16 @@ def test_ctrl_c_cancels_the_turn_and_keeps_what_was_said(environment, started_be
         told = process.communicate(timeout=PATIENCE)[0]
     assert process.returncode == 1
     assert "[NOTICE] This turn was cancelled by the terminal." in told
+
+
+@pytest.mark.parametrize("words", [["ask", "Why do agents stop?"], ["ask", "Why?", "--json"], ["help"]])
+def test_that_nobody_reads_on_is_no_error_and_says_so_as_a_shell_does(environment, started_before, words):
+    unread, printed = os.pipe()
+    os.close(unread)
+    command = [sys.executable, "manage.py", *words]
+    environment = {**environment, "WHYSTOP_SIM_TOKEN_MS": "0"}
+    done = subprocess.run(
+        command, cwd=CHECKOUT, env=environment, stdout=printed, stderr=subprocess.PIPE, text=True, timeout=PATIENCE
+    )
+    os.close(printed)
+    assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, "")
