@@ -210,6 +210,32 @@ def test_what_is_too_large_to_be_sent_is_said_beside_it_and_stays(new_page: NewP
     expect(page.locator("#composer [role=alert]")).to_have_count(0)
 
 
+def test_what_no_server_answers_is_said_beside_it_and_can_be_sent_again(new_page: NewPage):
+    page = new_page(missing=True)  # a browser complains of it too
+    cut(page)
+    release, told = page.get_by_role("button", name="Release"), page.locator("#operate-told [role=alert]")
+    page.context.set_offline(True)
+    release.click()
+    expect(told).to_contain_text("The server does not answer, so this may not have been done.")
+    page.context.set_offline(False)
+    release.click()
+    expect(page.locator("#turn-head")).to_contain_text("continuations")
+    expect(told).to_have_count(0)
+
+
+def test_an_error_page_in_place_of_an_answer_is_said_in_the_form_and_what_was_typed_stays(new_page: NewPage):
+    page = new_page(missing=True)
+    page.goto("/agents/sim-essay/live")
+    prompt, told = page.get_by_label("Say something to sim-essay"), page.locator("#composer [role=alert]")
+    page.locator("#composer [name=csrfmiddlewaretoken]").evaluate("(field) => (field.value = 'of an earlier session')")
+    prompt.fill("Do not lose this.")
+    page.get_by_role("button", name="Send").click()
+    expect(told).to_contain_text("Reload the page, then try again.")
+    expect(prompt).to_have_value("Do not lose this.")
+    page.get_by_role("button", name="Send").click()
+    expect(told).to_have_count(1)
+
+
 def test_the_changes_as_a_page_of_their_own_lead_back_to_the_turn(page: Page):
     cut(page)
     page.goto(page.get_by_role("link", name="Change…").get_attribute("href") or "")
