@@ -49,8 +49,9 @@ def number_clean(name: str, value: Any) -> int | float | None:
 def _number_clean(name: str, limit: LimitField, value: Any) -> int | float | None:
     if value is None and limit.unset is not None:
         return None
+    # A whole number may be larger than any float: only a float is asked whether it is finite.
     number = value if isinstance(value, int | float) and not isinstance(value, bool) else None
-    if number is None or not math.isfinite(number) or (limit.whole and not isinstance(number, int)):
+    if number is None or (isinstance(number, float) and (limit.whole or not math.isfinite(number))):
         raise ValidationError(f"{name} must be {limit.range_in_words}, not {value!r}.")
     if not limit.minimum <= number <= limit.maximum:
         raise ValidationError(f"{name} is {number}; it must be {limit.range_in_words}.")

@@ -56,6 +56,8 @@ def test_the_specs_keys_are_taken_for_our_fields():
         ({"max_seconds": math.nan}, "a number of seconds"),
         ({"max_seconds": math.inf}, "a number of seconds"),
         ({"max_seconds": 0}, "from 0.1 to 604,800"),
+        ({"max_seconds": 10**400}, "from 0.1 to 604,800"),
+        ({"max_steps": 10**400}, "from 1 to 10,000"),
         ({"truncation_budget_multiplier": 8.5}, "from 1 to 8"),
         ({"max_token": 1}, "no limit “max_token”; the limits are max_continuations, max_total"),
         ({1: 1}, "no limit “1”"),
