@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from django.db.models import Exists, F, OuterRef
 
-from agentcore.reasons import NormalizedStopReason
+from agentcore.reasons import NormalizedStopReason, TurnStatus
 from dashboard.agents.models import Project
 from dashboard.backtests.survival import Curve, Length, estimate
 from dashboard.gateway.models import GatewayCall
@@ -64,8 +64,8 @@ def _percent(share: float) -> str:
 
 
 def estimate_of(*, project: Project, filters: TimelineFilters) -> Estimate:
-    """Of the turns that gave one answer, in one call or continued; a turn with tools, or one call for several, gives
-    several and is left out. A call that was only watched counts: how long an answer is depends on no policy."""
+    """Of the turns that gave one answer, in one call or continued; a turn that ran tools, or one call for several,
+    gives several and is left out. A call that was only watched counts: how long an answer is depends on no policy."""
     lengths = list(_lengths(project, filters))
     return Estimate(estimate(lengths), len(lengths) == MOST)
 
@@ -74,6 +74,15 @@ def _lengths(project: Project, filters: TimelineFilters) -> Iterator[Length]:
     turns = turns_matching(project=project, filters=filters).exclude(status__in=UNFINISHED).order_by("-id")
     one_answer = turns.filter(attempts=F("continuations") + 1, output_tokens__gt=0, envelope_retries=0)
     several = GatewayCall.objects.filter(turn_id=OuterRef("pk"), n__gt=1)
-    rows = one_answer.exclude(Exists(several)).values_list("output_tokens", "model_stop_reason", "lint")[:MOST]
-    for tokens, reason, lint in rows.iterator(chunk_size=5_000):
-        yield Length(tokens, reason == NormalizedStopReason.END_TURN and CUT_SIGNS.isdisjoint(lint))
+    told = ("output_tokens", "model_stop_reason", "status", "lint")
+    rows = one_answer.exclude(Exists(several)).values_list(*told)[:MOST]
+    for tokens, reason, status, lint in rows.iterator(chunk_size=5_000):
+        yield Length(tokens, _ended_by_itself(reason, status) and CUT_SIGNS.isdisjoint(lint))
+
+
+def _ended_by_itself(reason: str | None, status: str) -> bool:
+    """Whole calls that go to the gateway's caller end an answer as its last word does; calls that a limit kept from
+    running, or that were broken, leave more to come."""
+    if reason == NormalizedStopReason.TOOL_CALL:
+        return status == TurnStatus.COMPLETED
+    return reason == NormalizedStopReason.END_TURN

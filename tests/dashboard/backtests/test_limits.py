@@ -53,6 +53,15 @@ def test_a_cut_answer_is_only_at_least_so_long_and_so_is_one_that_hides_its_cut(
     assert estimate_of(project=project, filters=anything).curve.count == after.curve.count
 
 
+def test_whole_calls_for_the_caller_end_an_answer_and_calls_that_were_kept_from_running_do_not():
+    called = {**ENDED, "model_stop_reason": "tool_call"}
+    make_turn(output_tokens=35, **called)
+    make_turn(output_tokens=35, **{**called, "status": "partial"})
+    make_turn(output_tokens=35, lint=["output_at_cap"], **called)
+    curve = estimate_of(project=project_default(), filters=TimelineFilters()).curve
+    assert (curve.count, curve.cut, curve.quantile(0.3).tokens) == (3, 2, 35)
+
+
 def test_without_turns_it_says_so(browser: Client):
     assert "No turn here shows how long an answer was" in page(browser, "/backtests/limits?model=none")
     assert "No turn here has a history" in browser.get("/backtests/limits/map?model=none").content.decode()
