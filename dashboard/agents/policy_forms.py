@@ -94,7 +94,7 @@ class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]
         widget=forms.CheckboxSelectMultiple,
         label="Local recovery",
         help_text="How JSON is looked for in a structured answer that is not JSON as it is. It costs no retry. "
-        "What is ticked at first is the default, and not said here.",
+        "The default, as a new policy has it ticked, is not said here, unless the version it starts from says it.",
     )
     finish_reasons = forms.MultipleChoiceField(
         required=False,
@@ -245,11 +245,17 @@ class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]
             "limits": {name: data[name] for name in LIMIT_FIELDS if data[name] != ""},
             "error_policy": {key: value for key, value in error_policy.items() if value not in ("", None)},
             "tool_calls_on_truncation": data["tool_calls_on_truncation"],
-            "envelope": _recovery_said(data["recovery"]),
+            "envelope": self._recovery_said(),
             "finish_reasons": policy_validation.finish_reasons_clean(data["finish_reasons"]),
             "criteria": data["criteria"],
             "retention": {name: data[name] for name in RETENTION_FIELDS if data[name] != ""},
         }
+
+    def _recovery_said(self) -> dict[str, Any] | None:
+        """The default is said only where the version it starts from says it, lest what is attached take its place."""
+        said = policy_validation.envelope_clean({"recovery": self.cleaned_data["recovery"]})
+        told_before = self.start is not None and self.start.version.envelope is not None
+        return said if told_before or said != {"recovery": list(EnvelopeRules().recovery)} else None
 
 
 def initial_of(version: PolicyVersion) -> dict[str, Any]:
@@ -267,21 +273,15 @@ def initial_of(version: PolicyVersion) -> dict[str, Any]:
 
 def said_by(version: PolicyVersion) -> dict[str, Any]:
     """What a version says, in the terms of `PolicyForm.said`."""
-    recovery = [path.value for path in envelope_rules_of(version.envelope).recovery]
     return {
         "limits": version.limits,
         "error_policy": version.error_policy,
         "tool_calls_on_truncation": version.tool_calls_on_truncation,
-        "envelope": _recovery_said(recovery),
+        "envelope": version.envelope,
         "finish_reasons": version.finish_reasons,
         "criteria": version.criteria,
         "retention": version.retention,
     }
-
-
-def _recovery_said(paths: list[str]) -> dict[str, Any] | None:
-    said = policy_validation.envelope_clean({"recovery": paths})
-    return None if said == {"recovery": list(EnvelopeRules().recovery)} else said
 
 
 def _number(text: str) -> int | float | str | None:

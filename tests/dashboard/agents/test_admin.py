@@ -157,6 +157,16 @@ def test_a_policys_rules_are_ticked_written_and_shown_again(admin_client, projec
     assert PolicyVersion.objects.get(version=2).envelope == {"recovery": []}
 
 
+def test_recovery_that_a_version_says_is_said_on_where_another_field_changes(admin_client, project):
+    said = services.policy_create(project=project, name="kept", envelope={"recovery": DEFAULT}).policy
+    unsaid = services.policy_create(project=project, name="open").policy
+    for policy in (said, unsaid):
+        address = reverse("admin:agents_policy_change", args=[policy.pk])
+        assert "version 2" in page(admin_client, address, {**POLICY, "max_steps": "6"})
+    envelopes = PolicyVersion.objects.filter(version=2).values_list("policy__name", "envelope")
+    assert dict(envelopes) == {"kept": {"recovery": DEFAULT}, "open": None}
+
+
 @pytest.mark.parametrize(
     ("field", "value", "words"),
     [
