@@ -23,23 +23,23 @@ class Anthropic(Codec):
 
     name = "anthropic"
 
-    def path(self, _request: ChatRequest, /) -> str:
+    def path(self, request: ChatRequest) -> str:  # noqa: ARG002
         """One address for all models; the base URL ends before `/v1`."""
         return "/v1/messages"
 
-    def headers(self, api_key: str | None = None, /) -> dict[str, str]:
+    def headers(self, api_key: str | None = None) -> dict[str, str]:
         """The API's version, and the key in a header of its own."""
         headers = {"Content-Type": "application/json", "anthropic-version": _VERSION}
         return headers | {"x-api-key": api_key} if api_key else headers
 
-    def encode_request(self, request: ChatRequest, /) -> dict[str, Any]:
+    def encode_request(self, request: ChatRequest) -> dict[str, Any]:
         """The body: `max_tokens`, `system`, `messages` with the results of one round of calls in one user message."""
         return anthropic_request.encode_request(request)
 
     def _answer(self, max_tokens: int | None, /) -> MessageAnswer:
         return MessageAnswer(self.name, max_tokens)
 
-    def decode_error(self, status: int, headers: Mapping[str, str], body: bytes, /) -> ProviderError:
+    def decode_error(self, status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
         """What a failed call means, by the error's type; on Bedrock by the exception's name. Never raises."""
         return named_errors.decode_error(status, headers, body)
 
@@ -47,6 +47,6 @@ class Anthropic(Codec):
         """Reads server-sent events, or Bedrock's binary messages with these events in their `bytes`."""
         return EventDecoder(self._answer(max_tokens), messages=True)
 
-    def normalize(self, raw: str | None, /) -> NormalizedStopReason:
+    def normalize(self, raw: str | None) -> NormalizedStopReason:
         """The table of `words.STOP_REASONS` alone; UNKNOWN for a word it lacks."""
         return anthropic_words.normalize(raw)

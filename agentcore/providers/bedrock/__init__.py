@@ -28,22 +28,22 @@ class Bedrock(Codec):
 
     name = "bedrock"
 
-    def path(self, request: ChatRequest, /) -> str:
+    def path(self, request: ChatRequest) -> str:
         """The model's id or ARN is one segment of the path, percent-encoded whole."""
         return f"/model/{_percent_encoded(request.model)}/converse{'-stream' * request.stream}"
 
-    def encode_request(self, request: ChatRequest, /) -> dict[str, Any]:
+    def encode_request(self, request: ChatRequest) -> dict[str, Any]:
         """The body of Converse: `inferenceConfig.maxTokens`, `system`, `messages` in turn, `toolConfig`."""
         return bedrock_request.encode_request(request)
 
     def _answer(self, max_tokens: int | None, /) -> ConverseAnswer:
         return ConverseAnswer(self.name, max_tokens)
 
-    def decode_error(self, status: int, headers: Mapping[str, str], body: bytes, /) -> ProviderError:
+    def decode_error(self, status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
         """What a failed call means, by the exception that `x-amzn-errortype` or the body names. Never raises."""
         return named_errors.decode_error(status, headers, body)
 
-    def normalize(self, raw: str | None, /) -> NormalizedStopReason:
+    def normalize(self, raw: str | None) -> NormalizedStopReason:
         """The table of `words.STOP_REASONS` alone; UNKNOWN for a word it lacks."""
         return bedrock_words.normalize(raw)
 

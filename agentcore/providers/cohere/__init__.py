@@ -21,21 +21,21 @@ class Cohere(Codec):
     name = "cohere"
     can_prefill = False
 
-    def path(self, _request: ChatRequest, /) -> str:
+    def path(self, request: ChatRequest) -> str:  # noqa: ARG002
         """One address for all models."""
         return "/v2/chat"
 
-    def encode_request(self, request: ChatRequest, /) -> dict[str, Any]:
+    def encode_request(self, request: ChatRequest) -> dict[str, Any]:
         """The body: `max_tokens`, `messages` with the system prompt first, each tool result a message of its own."""
         return cohere_request.encode_request(request)
 
     def _answer(self, max_tokens: int | None, /) -> CohereAnswer:
         return CohereAnswer(self.name, max_tokens)
 
-    def decode_error(self, status: int, headers: Mapping[str, str], body: bytes, /) -> ProviderError:
+    def decode_error(self, status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
         """What a failed call means, by its status and its flat `{message, error_type?}`. Never raises."""
         return error_objects.decode_error(status, headers, body, find_error)
 
-    def normalize(self, raw: str | None, /) -> NormalizedStopReason:
+    def normalize(self, raw: str | None) -> NormalizedStopReason:
         """The table of `words.STOP_REASONS` alone; UNKNOWN for a word it lacks."""
         return cohere_words.normalize(raw)

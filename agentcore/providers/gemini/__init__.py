@@ -24,25 +24,25 @@ class Gemini(Codec):
 
     name = "gemini"
 
-    def path(self, request: ChatRequest, /) -> str:
+    def path(self, request: ChatRequest) -> str:
         """The model stands in the path: `models/…` and `tunedModels/…` at AI Studio, `projects/…` at Vertex."""
         return gemini_request.path(request)
 
-    def headers(self, api_key: str | None = None, /) -> dict[str, str]:
+    def headers(self, api_key: str | None = None) -> dict[str, str]:
         """An API key in Google's own header; an OAuth access token as a bearer's."""
         if api_key and api_key.startswith(_ACCESS_TOKEN):
             return super().headers(api_key)
         headers = {"Content-Type": "application/json"}
         return headers | {"x-goog-api-key": api_key} if api_key else headers
 
-    def encode_request(self, request: ChatRequest, /) -> dict[str, Any]:
+    def encode_request(self, request: ChatRequest) -> dict[str, Any]:
         """The body: `generationConfig.maxOutputTokens`, `systemInstruction`, `contents`, `tools`."""
         return gemini_request.encode_request(request)
 
     def _answer(self, max_tokens: int | None, /) -> Answer:
         return Answer(self.name, max_tokens)
 
-    def decode_response(self, payload: dict[str, Any], /, *, max_tokens: int | None = None) -> ChatResponse:
+    def decode_response(self, payload: dict[str, Any], *, max_tokens: int | None = None) -> ChatResponse:
         """One whole answer, or an array of chunks that was kept whole; DecodeError for another dialect's.
 
         `max_tokens`: the cap that was asked for, evidence beside the stop reason.
@@ -53,7 +53,7 @@ class Gemini(Codec):
             take_body(answer, chunk)
         return answer.response(closed=True)
 
-    def decode_error(self, status: int, headers: Mapping[str, str], body: bytes, /) -> ProviderError:
+    def decode_error(self, status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
         """What a failed call means, by its status, its reason and its `RetryInfo`. Never raises."""
         return gemini_errors.decode_error(status, headers, body)
 
@@ -61,6 +61,6 @@ class Gemini(Codec):
         """Reads server-sent events (`alt=sse`) or the chunks of a JSON array, each as soon as it is whole."""
         return ObjectDecoder(self._answer(max_tokens))
 
-    def normalize(self, raw: str | None, /) -> NormalizedStopReason:
+    def normalize(self, raw: str | None) -> NormalizedStopReason:
         """The table of words alone, also for a number that stands for a word; UNKNOWN for what it lacks."""
         return gemini_words.normalize(raw)

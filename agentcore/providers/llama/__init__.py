@@ -18,11 +18,11 @@ class Llama(Codec):
 
     name = "llama"
 
-    def path(self, _request: ChatRequest, /) -> str:
+    def path(self, request: ChatRequest) -> str:  # noqa: ARG002
         """`/chat/completions`, after a base URL that ends in the version, as in `/v1`."""
         return "/chat/completions"
 
-    def encode_request(self, request: ChatRequest, /) -> dict[str, Any]:
+    def encode_request(self, request: ChatRequest) -> dict[str, Any]:
         """The body of a chat completion without `tools`: the system prompt explains the protocol and its tools."""
         return llama_request.encode_request(request)
 

@@ -17,11 +17,11 @@ class Ollama(Codec):
 
     name = "ollama"
 
-    def path(self, _request: ChatRequest, /) -> str:
+    def path(self, request: ChatRequest) -> str:  # noqa: ARG002
         """`/api/chat`."""
         return "/api/chat"
 
-    def encode_request(self, request: ChatRequest, /) -> dict[str, Any]:
+    def encode_request(self, request: ChatRequest) -> dict[str, Any]:
         """The body of a chat: messages, tools, the cap as `options.num_predict`, the envelope's schema as `format`."""
         return ollama_request.encode_request(request)
 

@@ -24,11 +24,11 @@ class OpenAI(Codec):
     name = "openai"
     output_floor = 2  # a cap of one token is a 400 on reasoning models
 
-    def path(self, _request: ChatRequest, /) -> str:
+    def path(self, request: ChatRequest) -> str:  # noqa: ARG002
         """`/chat/completions`, after a base URL that ends in the version, as in `/v1`."""
         return "/chat/completions"
 
-    def encode_request(self, request: ChatRequest, /) -> dict[str, Any]:
+    def encode_request(self, request: ChatRequest) -> dict[str, Any]:
         """The body of a chat completion: messages with the system prompt first, the cap, tools, the envelope as a
         `json_schema` response format; usage is asked for where it streams.
         """

@@ -19,11 +19,11 @@ class OpenAIResponses(Codec):
     output_floor = 16  # a smaller cap is a 400
     can_prefill = False
 
-    def path(self, _request: ChatRequest, /) -> str:
+    def path(self, request: ChatRequest) -> str:  # noqa: ARG002
         """`/responses`, after a base URL that ends in the version, as in `/v1`."""
         return "/responses"
 
-    def encode_request(self, request: ChatRequest, /) -> dict[str, Any]:
+    def encode_request(self, request: ChatRequest) -> dict[str, Any]:
         """The body of a response: `input` items, `instructions`, `max_output_tokens`, tools, the envelope as
         `text.format`.
         """

@@ -23,23 +23,23 @@ class Codec(ABC):
     can_prefill: bool = True
 
     @abstractmethod
-    def path(self, request: ChatRequest, /) -> str:
+    def path(self, request: ChatRequest) -> str:
         """Where a request goes, after the base URL of a connection; begins with a slash."""
 
     @abstractmethod
-    def encode_request(self, request: ChatRequest, /) -> dict[str, Any]:
+    def encode_request(self, request: ChatRequest) -> dict[str, Any]:
         """The body of a request, ready for JSON."""
 
     @abstractmethod
     def _answer(self, max_tokens: int | None, /) -> EventAnswer:
         """What gathers one answer, given the cap it was asked with."""
 
-    def headers(self, api_key: str | None = None, /) -> dict[str, str]:
+    def headers(self, api_key: str | None = None) -> dict[str, str]:
         """The headers of a request: no header for a key where there is none."""
         headers = {"Content-Type": "application/json"}
         return headers | {"Authorization": f"Bearer {api_key}"} if api_key else headers
 
-    def decode_response(self, payload: dict[str, Any], /, *, max_tokens: int | None = None) -> ChatResponse:
+    def decode_response(self, payload: dict[str, Any], *, max_tokens: int | None = None) -> ChatResponse:
         """One whole answer; DecodeError for another dialect's. `max_tokens`: the cap that was asked for, as evidence
         beside the stop reason.
         """
@@ -47,7 +47,7 @@ class Codec(ABC):
         take_body(answer, payload)
         return answer.response(closed=True)
 
-    def decode_error(self, status: int, headers: Mapping[str, str], body: bytes, /) -> ProviderError:
+    def decode_error(self, status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
         """What a failed call means, from its status, its headers and its body; never raises."""
         return error_objects.decode_error(status, headers, body)
 
@@ -58,6 +58,6 @@ class Codec(ABC):
         """
         return EventDecoder(self._answer(max_tokens), messages=True)
 
-    def normalize(self, raw: str | None, /) -> NormalizedStopReason:
+    def normalize(self, raw: str | None) -> NormalizedStopReason:
         """The table of words alone: what a raw stop reason means without its answer; UNKNOWN for a word it lacks."""
         return words.normalize(raw)

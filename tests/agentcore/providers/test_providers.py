@@ -3,7 +3,8 @@ import sys
 
 import pytest
 
-from agentcore.errors import CoreError
+from agentcore import ChatRequest
+from agentcore.errors import CoreError, DecodeError
 from agentcore.providers import PROVIDERS, Provider, UnknownProviderError, get_provider
 
 IMPURE = {
@@ -42,6 +43,19 @@ def test_every_codec_keeps_the_protocol():
     wanted = {name for name in vars(Provider) if not name.startswith("_")} | {"name", "output_floor"}
     for provider in PROVIDERS.values():
         assert all(hasattr(provider, name) for name in wanted)
+
+
+def test_every_codec_takes_its_arguments_by_the_names_the_stable_surface_gives_them():
+    for provider in PROVIDERS.values():
+        request = ChatRequest(model="m", messages=(), max_tokens=9)
+        assert provider.encode_request(request=request) == provider.encode_request(request)
+        assert provider.path(request=request) == provider.path(request)
+        assert provider.headers(api_key="k") == provider.headers("k")
+        assert provider.decode_error(status=429, headers={}, body=b"").status == 429
+        assert provider.normalize(raw="no such word") == "unknown"
+        assert provider.stream_decoder().feed(data=b"") == []
+        with pytest.raises(DecodeError):
+            provider.decode_response(payload={})
 
 
 def test_importing_the_codecs_brings_in_no_io_and_no_chance():
