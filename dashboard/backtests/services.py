@@ -26,10 +26,13 @@ def backtest_create(
     max_tokens: int | None = None,
     stands_for: Policy | None = None,
     created_by: User | None = None,
+    queued: bool = True,
 ) -> Backtest:
-    """Queue a draft policy to be tried over stored turns; `max_tokens`: of their first call, in place of their own.
+    """A draft policy to be tried over stored turns; `max_tokens`: of their first call, in place of their own.
 
     `stands_for`: the policy whose place it takes among the words of each turn; without one it stands for all of them.
+    `queued`: workers are told at once; else whoever makes it works on it, and they take it up when they look for those
+    that nobody was told of.
     """
     from dashboard.backtests.tasks import run_backtest
 
@@ -45,7 +48,8 @@ def backtest_create(
             stands_for=stands_for,
             created_by=created_by,
         )
-        run_backtest.defer(backtest_id=str(backtest.id))
+        if queued:
+            run_backtest.defer(backtest_id=str(backtest.id))
     return backtest
 
 
