@@ -4,11 +4,13 @@ import getpass
 import sys
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 
 from dashboard.accounts.services import OPERATOR, owner_password_set
+from dashboard.runtime.preparing import prepare
 
 
 class Command(BaseCommand):
@@ -26,6 +28,7 @@ class Command(BaseCommand):
             validate_password(password)
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from error
+        prepare(settings.ENVIRONMENT, simulator_url=None)
         owner_password_set(password)
         self.stdout.write(f"The password of “{OPERATOR}” is set.")
 

@@ -4,10 +4,12 @@ import os
 from argparse import ArgumentParser
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand
 
 from dashboard.accounts.access import SIGN_IN
 from dashboard.accounts.services import one_time_code_create
+from dashboard.runtime.preparing import prepare
 
 
 class Command(BaseCommand):
@@ -21,4 +23,5 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, port: int, **options: Any) -> None:  # noqa: ARG002 - Django's signature
         """One line on standard output."""
+        prepare(settings.ENVIRONMENT, simulator_url=None)
         self.stdout.write(f"http://127.0.0.1:{port}{SIGN_IN}?code={one_time_code_create()}")

@@ -6,6 +6,7 @@ from argparse import ArgumentParser
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 
@@ -17,6 +18,7 @@ from dashboard.prices.templatetags.prices import money
 from dashboard.replay.comparing import UNDECIDABLE
 from dashboard.replay.services import turn_verify, turn_what_if
 from dashboard.replay.sweeping import turn_sweep
+from dashboard.runtime.preparing import prepare
 from dashboard.turns import selectors
 from dashboard.turns.models import Turn
 
@@ -42,6 +44,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *_args: Any, **options: Any) -> None:
+        prepare(settings.ENVIRONMENT, simulator_url=None)
         turn = _turn(options["turn"])
         limits = {name: options[name] for name in NUMBERS if options[name] is not None}
         overrides = {"max_tokens": options["max_tokens"], "limits": limits}
