@@ -7,6 +7,7 @@ const SAID = {
   404: "This is not there any more; reload the page.",
   503: "The database is away, so this may not have been done. In a moment, look before you try again.",
 };
+const REFUSED = "This was refused, and nothing was done. Reload the page, then try again.";
 const FAILED = "The server failed to do this, and its log says why. Reload the page before you try again.";
 
 function noted(text) {
@@ -28,7 +29,7 @@ function say(text, { requestConfig }) {
 document.addEventListener("htmx:sendError", ({ detail }) => say(GONE, detail));
 document.addEventListener("htmx:responseError", ({ detail }) => {
   const { status } = detail.xhr;
-  if (status !== TOO_LARGE) say(SAID[status] ?? FAILED, detail);
+  if (status !== TOO_LARGE) say(SAID[status] ?? (status < 500 ? REFUSED : FAILED), detail);
 });
 document.addEventListener("htmx:beforeRequest", ({ target }) => {
   target.closest?.("form")?.querySelector(":scope > .unanswered")?.remove();
