@@ -4,6 +4,7 @@ get_provider("openai").encode_request(request)   our request as that vendor's bo
 get_provider("openai").stream_decoder()          wire bytes in any chunking back into a ChatResponse
 
 base       what a codec promises
+window     whether the context window cut an answer, by its tokens
 openai …   one package per dialect; they do not know each other (`llama` is spoken over `openai`)
 wire       what dialects share
 

@@ -73,7 +73,8 @@ class Exchange:
     _flushing: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def __post_init__(self) -> None:
-        self.reading = Reading(self.call, self.provider, self.connection.name)
+        connection = self.connection
+        self.reading = Reading(self.call, self.provider, connection.name, connection.context_window)
 
     async def run(self) -> Ending:
         """Make the call. What arrived is kept before this returns, also when it is cancelled."""

@@ -10,6 +10,7 @@ from agentcore.errors import DecodeError, ErrorType, ProviderError
 from agentcore.events import Event, ModelFailed, ModelResponded
 from agentcore.messages import ChatResponse, Delta
 from agentcore.providers.base import Provider, StreamDecoder
+from agentcore.providers.window import beside_window
 from agentcore.reasons import NormalizedStopReason
 from dashboard.live.transport import Head, TransportError
 from dashboard.turns.fields import storable_text
@@ -37,11 +38,15 @@ class Ending:
 
 @dataclass(slots=True)
 class Reading:
-    """One call's answer. `partial()` may be asked at any moment; `connection`: its name, for messages."""
+    """One call's answer. `partial()` may be asked at any moment; `connection`: its name, for messages.
+
+    `context_window`: of the connection, in tokens; None: not known.
+    """
 
     call: Call
     provider: Provider
     connection: str
+    context_window: int | None = None
     begun: float | None = None  #: when the call was made; None before
     head: Head | None = None
     first_token: float | None = None
@@ -95,7 +100,7 @@ class Reading:
         try:
             if self.broken is not None:
                 raise self.broken
-            return Ending(response=self._decoder.close())
+            return Ending(response=self._decoded())
         except DecodeError as error:
             message = f"The answer is not what {self.provider.name} sends: {error}"
             status = self.head.status
@@ -120,9 +125,13 @@ class Reading:
         if not self.received or self.failed or self.broken is not None:
             return None
         try:
-            return self._decoder.close()
+            return self._decoded()
         except DecodeError:
             return None
+
+    def _decoded(self) -> ChatResponse:
+        response = self._decoder.close()
+        return beside_window(response, max_tokens=self.call.max_tokens, context_window=self.context_window)
 
     def end(self, ending: Ending) -> CallEnd:
         """The attempt's columns, now that it is over."""

@@ -38,6 +38,7 @@ MODULES = (
     "agentcore.why.case",
     "agentcore.providers",
     "agentcore.providers.base",
+    "agentcore.providers.window",
     "agentcore.providers.openai",
     "agentcore.providers.openai_responses",
     "agentcore.providers.anthropic",

@@ -21,7 +21,8 @@ _CUTS = frozenset(
 )
 
 ERROR_PRIORITY = 100
-_PRIORITIES: Mapping[NormalizedStopReason, int] = {
+#: How much each reason weighs as evidence.
+PRIORITIES: Mapping[NormalizedStopReason, int] = {
     NormalizedStopReason.SAFETY_BLOCKED: 90,
     NormalizedStopReason.CONTEXT_WINDOW_EXCEEDED: 81,  # it says more than max_tokens, which some send beside it
     NormalizedStopReason.MAX_TOKENS: 80,
@@ -75,7 +76,7 @@ class ReasonTracker:
 
     def sign(self, source: str, normalized: NormalizedStopReason) -> None:
         """Evidence without a word: a refusal, tokens at the cap, a `truncated` flag."""
-        self._keep(ReasonSighting(source, None, normalized, _PRIORITIES[normalized]))
+        self._keep(ReasonSighting(source, None, normalized, PRIORITIES[normalized]))
 
     def break_off(self, source: str) -> None:
         """The answer ends before its end, so that no word in it can be believed."""
@@ -139,4 +140,4 @@ class ReasonTracker:
 
 def _priority(word: str, normalized: NormalizedStopReason) -> int:
     bad = word in ERROR_WORDS or word in CALL_WORDS or word in MALFORMED_CALL_WORDS
-    return _BAD_WORD_PRIORITY if bad else _PRIORITIES[normalized]
+    return _BAD_WORD_PRIORITY if bad else PRIORITIES[normalized]

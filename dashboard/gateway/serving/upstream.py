@@ -41,7 +41,8 @@ class Upstream:
     _size: int = 0  #: since the recorder was asked whether it has room
 
     def __post_init__(self) -> None:
-        self.reading = Reading(self.call, self.provider, self.connection.name)
+        connection = self.connection
+        self.reading = Reading(self.call, self.provider, connection.name, connection.context_window)
 
     async def run(self, took: Took) -> Ending:
         """Make the call; how it ended."""

@@ -64,6 +64,12 @@ BODIES = {
     "a whole answer": lambda: web.json_response(
         {"choices": [{"index": 0, "message": {"content": "whole"}, "finish_reason": "stop"}]}
     ),
+    "a full window": lambda: web.json_response(
+        {
+            "choices": [{"index": 0, "message": {"content": "half"}, "finish_reason": "length"}],
+            "usage": {"prompt_tokens": 95, "completion_tokens": 5},
+        }
+    ),
     "context full": lambda: web.json_response(
         {"error": {"message": "maximum context length is 8192 tokens", "code": "context_length_exceeded"}}, status=400
     ),
@@ -144,6 +150,23 @@ def test_an_odd_answer_ends_in_a_clear_word(
     turn: Turn = drive(turn_start(agent=agent, input_text="go"))
     assert (turn.status, turn.terminal_reason, turn.output_text) == (status, terminal_reason, said)
     assert words in turn.verdict
+    assert verify(recording_of(turn)).verified
+
+
+@pytest.mark.parametrize(
+    ("window", "status", "attempts"), [(None, "partial", 4), (100, "aborted", 1), (101, "partial", 4)]
+)
+def test_what_a_full_context_window_cut_is_not_asked_for_more(
+    agent_of: AgentOf, odd_url: str, window: int | None, status: str, attempts: int
+):
+    connection = connection_create(
+        project=project_default(), name="narrow", provider="openai", base_url=odd_url, context_window=window
+    )
+    agent = agent_of("a full window", name="odd", connection=connection, max_tokens=60)
+    turn: Turn = drive(turn_start(agent=agent, input_text="go"))
+    assert (turn.status, turn.attempts, turn.raw_stop_reason) == (status, attempts, "length")
+    assert turn.output_text.startswith("half")
+    assert (turn.model_stop_reason == "context_window_exceeded") is (window == 100)
     assert verify(recording_of(turn)).verified
 
 

@@ -1,0 +1,30 @@
+"""Whether an answer that its provider calls cut was cut by its own cap, or by a context window that is full.
+
+Most providers say the same word for both (providers.md, rule 13), and vLLM and the Responses API by definition; but to
+ask for more helps against the one only.
+"""
+
+from agentcore.messages import ChatResponse, ReasonSighting
+from agentcore.providers.wire.reason_tracker import PRIORITIES
+from agentcore.reasons import NormalizedStopReason
+from agentcore.values import replace
+
+_FULL = NormalizedStopReason.CONTEXT_WINDOW_EXCEEDED
+
+
+def beside_window(response: ChatResponse, *, max_tokens: int, context_window: int | None) -> ChatResponse:
+    """The answer, with `context_window_exceeded` for `max_tokens` where its tokens say so.
+
+    They do where fewer came out than the cap that was asked for (`max_tokens`), and input and output together fill the
+    window. `context_window`: in tokens; None: not known, and nothing follows. The provider's own word stays.
+    """
+    usage = response.usage
+    cut = response.stop_reason is NormalizedStopReason.MAX_TOKENS and response.resume_token is None
+    if context_window is None or usage is None or not cut or usage.output_tokens >= max_tokens:
+        return response
+    if usage.input_tokens + usage.output_tokens < context_window:
+        return response
+    seen = ReasonSighting("context_window", None, _FULL, PRIORITIES[_FULL])
+    diagnostics = tuple(word for word in response.diagnostics if word != "relabelled")
+    trail, diagnostics = (*response.reason_trail, seen), (*diagnostics, "relabelled")
+    return replace(response, stop_reason=_FULL, reason_trail=trail, diagnostics=diagnostics)
