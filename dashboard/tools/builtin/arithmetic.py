@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dashboard.tools.tool import ToolProblem
 
 MAX_CHARS = 1_000
-MAX_BITS = 20_000  #: of any intermediate whole number
+MAX_BITS = 14_000  #: of any whole number on the way; Python writes out no more than 4,300 digits
 Number = int | float
 
 _BINARY: Mapping[type[ast.operator], Callable[[Number, Number], Number]] = {
@@ -91,6 +91,6 @@ def _power(base: Number, exponent: Number) -> Number:
 
 
 def _bounded(number: Number) -> Number:
-    if isinstance(number, int) and number.bit_length() > MAX_BITS:
+    if number.bit_length() > MAX_BITS if isinstance(number, int) else not math.isfinite(number):
         raise ArithmeticProblem("The result is too large.")
     return number

@@ -43,6 +43,10 @@ def test_arithmetic_is_calculated(expression: str, value: float):
         "9 ** 9 ** 9",
         "2 ** 100000",
         "exp(100000)",
+        "1e308 * 10",
+        "-1e308 * 10",
+        "1e400",
+        "10 ** 5000",
         "1" * 2_000,
         "(" * 500 + ")" * 500,
     ],
@@ -60,3 +64,8 @@ def test_no_text_makes_the_calculator_do_anything_but_answer_or_refuse(text: str
         assert isinstance(calculate(text), int | float)
     except ArithmeticProblem:
         return
+
+
+@pytest.mark.parametrize("expression", ["2 ** 6999 * 2 ** 6999", "-(2 ** 6999 * 2 ** 6999)", "1.7e308"])
+def test_the_largest_number_there_is_can_be_written_out(expression: str):
+    assert str(calculate(expression))
