@@ -9,12 +9,13 @@ from django.template.loader import render_to_string
 from dashboard.live.announcing import turn_group
 from dashboard.live.scenes import OnePart, Scene
 from dashboard.replay.comparing import rerun_context
+from dashboard.replay.lineage import member_of
 from dashboard.turns import selectors
 from dashboard.turns.models import UNFINISHED, Turn
 
 
 class RerunScene(OnePart):
-    """A re-run beside what it is compared with; the column is pushed whole."""
+    """A re-run beside what it is compared with: the column is pushed whole, with what its family says of it."""
 
     def __init__(self, turn_id: UUID) -> None:
         self.subject: UUID = turn_id
@@ -34,7 +35,7 @@ class RerunScene(OnePart):
             self.unfinished = False
             return ""
         self.unfinished = turn.status in UNFINISHED
-        return render_to_string("replay/_rerun.html", rerun_context(turn, oob=True))
+        return render_to_string("replay/_rerun.html", {**rerun_context(turn, oob=True), "member": member_of(turn)})
 
 
 def watch_rerun(_given: QueryDict, /, *, turn_id: UUID) -> tuple[Scene, Hashable]:

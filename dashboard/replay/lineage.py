@@ -76,6 +76,11 @@ def lineage_of(turn: Turn) -> Lineage | None:
     return Lineage(members[ids[0]], len(found), len(ids) > MOST)
 
 
+def member_of(turn: Turn) -> Member:
+    """One turn without its relatives: what became of it, and what it cost."""
+    return Member(turn, (), prices_of([turn])[turn.id], here=False)
+
+
 def changes(child: Turn, parent: Turn | None) -> Iterator[str]:
     """What a re-run says otherwise than the turn it came from."""
     if parent is None:

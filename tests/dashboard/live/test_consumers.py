@@ -7,6 +7,7 @@ import pytest
 from channels.db import database_sync_to_async
 from channels.routing import URLRouter
 from django.contrib.auth.models import AnonymousUser
+from django.test import Client
 from django.utils import timezone
 
 from dashboard.accounts.services import one_time_code_create
@@ -15,10 +16,12 @@ from dashboard.conversations.services import conversation_start
 from dashboard.live.models import Signal
 from dashboard.live.routing import websocket_urlpatterns
 from dashboard.live.services import turn_cancel, turn_give_up, turn_start
+from dashboard.replay.rerunning import turn_rerun
 from dashboard.turns.models import Turn
 from dashboard.turns.selectors import turn_get
 from tests.dashboard.dialling import Dialled, dialled, everything
 from tests.dashboard.driving import AgentOf, Play, drive, driven
+from tests.dashboard.pages import page
 from tests.dashboard.showing import by_id, fresh
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -126,6 +129,25 @@ async def test_a_rerun_is_pushed_as_its_column(queued: Turn):
         pushed = await everything(socket, until="continuations used")
         await driving
     assert all(html.startswith('<div id="rerun"') for html in pushed)
+
+
+async def test_a_rerun_is_told_of_to_its_end_also_where_its_family_stands(play: Play, browser: Client):
+    parent = await database_sync_to_async(play)("sim-essay", max_tokens=60)
+    child = await database_sync_to_async(turn_rerun)(turn=parent, overrides={"max_tokens": 400})
+    address = f"/turns/{parent.id}/replay?max_tokens=400&rerun={child.id}"
+    waiting = await database_sync_to_async(page)(browser, address)
+    await database_sync_to_async(drive)(child)
+    async with dialled(f"/ws/turns/{child.id}/rerun/?seq=0") as socket:
+        pushed = (await socket.receive_from()).replace(' hx-swap-oob="true"', "")
+    fresh_page = await database_sync_to_async(page)(browser, address)
+    for part in (f'<span id="came-{child.id}">', f'<p class="numbers" id="spent-{child.id}">'):
+        assert line_of(pushed, part) == line_of(fresh_page, part)
+        assert line_of(pushed, part) != line_of(waiting, part)
+
+
+def line_of(html: str, part: str) -> str:
+    """From where the part begins to the end of its line."""
+    return html[html.index(part) :].splitlines()[0]
 
 
 async def test_what_the_machine_refused_is_pushed_though_no_record_tells_of_it(queued: Turn):
