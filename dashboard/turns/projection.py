@@ -97,5 +97,5 @@ def undecided(columns: dict[str, Any]) -> dict[str, Any]:
         "terminal_reason": "interrupted",
         "resource": None,
         "notice": "The recording ends here; what the model would have said next is not in it.",
-        "verdict": "Undecidable: the recording ends before this budget does. Re-run to know.",
+        "verdict": "Undecidable: what would have come next is not in this recording. Re-run to know.",
     }
