@@ -40,6 +40,7 @@ class Operating:
     """The turn as its operator's controls show it."""
 
     held_at: str  #: the deciding state; empty while it runs
+    will_hold: str  #: the decision before which somebody wants it held, in words; empty: none
     approval: Approval | None
     stops: tuple[Stop, ...]
     answered_by: str  #: who has answered the next call of the model; empty: nobody
@@ -64,6 +65,7 @@ def operating_of(turn: Turn, snapshot: Snapshot) -> Operating:
     """`snapshot`: the turn's last."""
     return Operating(
         held_at=snapshot.held_state.value if snapshot.held_state else "",
+        will_hold=_will_hold(snapshot),
         approval=_approval(turn, snapshot) if snapshot.approving else None,
         stops=tuple(Stop(number, stop_words(stop)) for number, stop in enumerate(breakpoints_of(turn, snapshot))),
         answered_by=snapshot.stand_in.answered_by if snapshot.stand_in else "",
@@ -77,6 +79,13 @@ def breakpoints_of(turn: Turn, snapshot: Snapshot) -> tuple[Breakpoint, ...]:
     if snapshot.setup is not None:
         return snapshot.breakpoints
     return tuple(Breakpoint(**stored) for stored in turn.breakpoints)
+
+
+def _will_hold(snapshot: Snapshot) -> str:
+    """What was asked for is not seen otherwise until the call that is under way has ended."""
+    if snapshot.hold_requested:
+        return "the next decision"
+    return words(snapshot.run_to) if snapshot.run_to else ""
 
 
 def _approval(turn: Turn, snapshot: Snapshot) -> Approval:
