@@ -5,6 +5,7 @@ A worker that was only asleep starts no tool of a turn that has gone on, and wha
 """
 
 import asyncio
+from collections.abc import Awaitable, Iterable
 from datetime import UTC, datetime
 from uuid import UUID
 
@@ -24,13 +25,36 @@ from dashboard.turns.models import ToolClaim, Turn
 from dashboard.turns.recorder import LostTurnError
 
 
-async def run_all(turn_id: UUID, command: RunTools, attempt: int) -> tuple[ToolResult, ...]:
-    """The results of all calls, in their order; they run side by side. `attempt`: the one that called.
+class Runs:
+    """The tools of one answer, side by side. While one runs, a person may answer in its place."""
 
-    Raises `LostTurnError`, before a tool starts, where the turn does not wait for it any more.
-    """
-    runs = (_run(turn_id, call, attempt, command.seconds_left) for call in command.calls)
-    return tuple(await asyncio.gather(*runs))
+    def __init__(self) -> None:
+        self._tasks: dict[str, asyncio.Task[ToolResult | None]] = {}
+        self._answered: set[str] = set()
+
+    async def results(self, turn_id: UUID, command: RunTools, attempt: int) -> tuple[ToolResult, ...]:
+        """Those of all calls that nobody else answered, in their order. `attempt`: the one that called.
+
+        Raises `LostTurnError`, before a tool starts, where the turn does not wait for it any more.
+        """
+        for call in command.calls:
+            run = _run(turn_id, call, attempt, command.seconds_left)
+            self._tasks[call.id] = asyncio.create_task(self._unless_answered(call.id, run))
+        return tuple(filter(None, await asyncio.gather(*self._tasks.values())))
+
+    async def _unless_answered(self, call_id: str, run: Awaitable[ToolResult]) -> ToolResult | None:
+        try:
+            return await run
+        except asyncio.CancelledError:
+            if call_id not in self._answered:
+                raise
+            return None
+
+    def end_but(self, calls: Iterable[ToolCall]) -> None:
+        """End those that are not called any more, for they are answered; what they still return is dropped."""
+        for call_id in self._tasks.keys() - {call.id for call in calls} - self._answered:
+            self._answered.add(call_id)
+            self._tasks[call_id].cancel()
 
 
 async def _run(turn_id: UUID, call: ToolCall, attempt: int, seconds_left: float | None) -> ToolResult:

@@ -14,7 +14,7 @@ import structlog
 from django.db import transaction
 
 from agentcore import serial
-from agentcore.commands import CallModel, Command, Finish, Hold
+from agentcore.commands import Command, Finish, Hold
 from agentcore.errors import IllegalEvent
 from agentcore.events import (
     CancelRequested,
@@ -169,8 +169,7 @@ class Driver:
         now = _now()
         self._require_unstarted(event)
         step = advance(self.standing.snapshot, event, self.standing.policy)
-        if isinstance(step.command, CallModel) and step.command.answer is not None:
-            await self.performer.drop()
+        await self.performer.make_way(step.command)
         entry = Entry(
             turn_id=self.turn_id,
             seq=self.standing.seq + 1,

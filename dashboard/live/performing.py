@@ -40,6 +40,7 @@ class Performer:
     exchange: Exchange | None = None  #: the last call that was begun here
     work: "asyncio.Task[Event] | None" = None  #: the command in flight
     running: Command | None = None  #: which one that is
+    tools: claims.Runs = field(default_factory=claims.Runs)  #: that run, or ran last
     waiting_since: datetime | None = None  #: when the backoff began
     recorded: float = 0.0  #: when the last record was written, by the process's clock
     ended: CallEnd | None = None  #: of the call whose event is recorded next
@@ -96,8 +97,8 @@ class Performer:
             case CallModel():
                 return await self._call_model()
             case RunTools():
-                results = await claims.run_all(self.turn_id, command, attempt)
-                return ToolsReturned(self.clock(), results)
+                self.tools = claims.Runs()
+                return ToolsReturned(self.clock(), await self.tools.results(self.turn_id, command, attempt))
             case Wait(seconds=seconds):
                 await self.wait(seconds)
                 return WokeUp(self.clock())
@@ -138,6 +139,14 @@ class Performer:
         partial = self.exchange.reading.partial()
         self.ended = self.exchange.reading.end(Ending(response=partial))
         return partial
+
+    async def make_way(self, command: Command) -> None:
+        """End what is in flight as far as this command says that an operator has answered in its place."""
+        match command:
+            case CallModel(answer=ChatResponse()):
+                await self.drop()
+            case RunTools(calls=calls):
+                self.tools.end_but(calls)
 
     async def let_tools_finish(self) -> None:
         """A worker that stops gives its tools a moment: their results are kept, and the next worker finds them."""

@@ -48,7 +48,7 @@ def turn(agent_of) -> Turn:
 
 def run(turn: Turn, *names: str) -> tuple[ToolResult, ...]:
     calls = tuple(ToolCall(f"c-{name}", name) for name in names)
-    return asyncio.run(claims.run_all(turn.id, RunTools(calls), attempt=1))
+    return asyncio.run(claims.Runs().results(turn.id, RunTools(calls), attempt=1))
 
 
 def test_what_has_run_is_not_run_again_and_gives_the_same_result(turn, runs):
