@@ -15,6 +15,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from agentcore.providers import PROVIDERS
 from agentcore.reasons import AttemptKind
 from dashboard.commenting.models import MAX_CHARS
+from dashboard.keeping.judgements import Command, Observation, Transition
 from dashboard.turns.fields import UNSTORABLE
 from dashboard.turns.tags import MOST_CHARACTERS, MOST_TAGS, is_tag
 
@@ -94,9 +95,9 @@ class Record(Shape):
     seq: Number
     at: Moment
     event: Object
-    transitions: list[Object]
-    command: Object
-    observed: list[Object]
+    transitions: list[Transition]
+    command: Command
+    observed: list[Observation]
     core_version: Word
 
 

@@ -254,6 +254,11 @@ def test_a_history_that_does_not_verify_is_refused_unless_one_wants_it(cut: Turn
 FOREIGN = {"path": "os.system", "kwargs": {"command": "id"}}
 TIME = "2026-01-01T00:00:00+00:00"
 EMPTY_COMMENT = {"transition": 1, "author": "a", "text": "", "created_at": TIME, "edited_at": None}
+#: The first move after the first answer, and the first evaluation there.
+MOVE = ("turn", "records", 1, "transitions", 1)
+MOVED = ".".join(map(str, MOVE))
+ASKED = (*MOVE, "outcome", "evaluations", 0)
+SAID = ".".join(map(str, ASKED))
 HOSTILE = [
     ("format", ("format",), "zip", ""),
     ("version", ("version",), 2, "version"),
@@ -289,6 +294,20 @@ HOSTILE = [
     ("no records", ("turn", "records"), [], "turn.records"),
     ("transitions", ("turn", "records", 1, "transitions"), ["a"], "turn.records.1.transitions.0"),
     ("command", ("turn", "records", 1, "command"), None, "turn.records.1.command"),
+    ("command of no type", ("turn", "records", 1, "command"), {}, "turn.records.1.command.type"),
+    ("attempt of a command", ("turn", "records", 0, "command", "attempt"), None, "turn.records.0.command.attempt"),
+    ("command of less", ("turn", "records", 0, "command"), {"type": "call_model"}, "turn.records.0.command"),
+    ("status of an end", ("turn", "records", -1, "command", "status"), {}, "turn.records.4.command.status"),
+    ("observed", ("turn", "records", 1, "observed"), [{"type": 5}], "turn.records.1.observed.0.type"),
+    ("trigger", (*MOVE, "trigger"), None, f"{MOVED}.trigger"),
+    ("reason", (*MOVE, "reason"), 2**63, f"{MOVED}.reason"),
+    ("outcome", (*MOVE, "outcome"), [], f"{MOVED}.outcome"),
+    ("transition without outcome", MOVE, {"from": "idle", "trigger": "a", "to": "b", "reason": ""}, f"{MOVED}.outcome"),
+    ("evaluations", (*MOVE, "outcome", "evaluations"), {}, f"{MOVED}.outcome.evaluations"),
+    ("criterion", (*ASKED, "criterion"), {}, f"{SAID}.criterion"),
+    ("decision", (*ASKED, "decision"), [], f"{SAID}.decision"),
+    ("reason of a criterion", (*ASKED, "reason"), None, f"{SAID}.reason"),
+    ("context", (*ASKED, "context"), [], f"{SAID}.context"),
     ("attempt order", ("turn", "attempts", 0, "index"), 2, "turn.attempts"),
     ("attempt kind", ("turn", "attempts", 0, "kind"), "<script>", "turn.attempts.0.kind"),
     ("attempt usage", ("turn", "attempts", 0, "usage"), {"output_tokens": {"a": 1}}, "turn.attempts.0.usage"),

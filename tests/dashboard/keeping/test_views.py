@@ -9,7 +9,7 @@ from django.test import Client
 from dashboard.live.services import turn_start
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import AgentOf, Play, drive
-from tests.dashboard.keeping.test_services import changed, erase, exported
+from tests.dashboard.keeping.test_services import brought, changed, erase, exported
 from tests.dashboard.pages import page
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -74,3 +74,12 @@ def test_the_pages_keep_to_the_policy(browser: Client, cut: Turn):
     assert "data-drop" in page(browser, "/import")
     assert "data-drop" in page(browser, "/")
     assert f'href="/api/v1/turns/{cut.id}/export"' in page(browser, f"/turns/{cut.id}")
+
+
+def test_a_page_shows_halves_of_characters_as_what_they_are_not(browser: Client, cut: Turn):
+    place = ("turn", "records", 1, "event", "response", "text")
+    turn = brought(changed(exported(cut), *place, to="half \ud800 of one"), unverified=True).turn
+    for address in ("", "/replay", "/transcript"):
+        answer = browser.get(f"/turns/{turn.id}{address}")
+        assert answer.status_code == 200
+        assert "half \ufffd of one" in answer.content.decode()
