@@ -10,12 +10,18 @@ class History:
 
     def __init__(self, messages: Sequence[Message]) -> None:
         self._answered = {message.tool_call_id for message in messages if message.role is Role.TOOL}
-        self._calls = {call.id: call for message in messages for call in message.tool_calls if call.issue is None}
+        self._calls: dict[str, ToolCall] = {}
+        self._names: dict[int, str] = {}  #: of the tools, by the identity of their results
+        for message in messages:
+            self._calls |= {call.id: call for call in message.tool_calls if call.issue is None}
+            # Some servers count their ids anew in each answer: a result is the last call's before it.
+            if message.role is Role.TOOL and self.has_call(message):
+                self._names[id(message)] = self._calls[message.tool_call_id or ""].name
 
     def name_of(self, result: Message) -> str:
         """The tool whose result this is; "" where its call is not in the history."""
         call = self._calls.get(result.tool_call_id or "")
-        return call.name if call else ""
+        return self._names.get(id(result), call.name if call else "")
 
     def has_call(self, result: Message) -> bool:
         """Whether the history holds the whole call that this result answers."""

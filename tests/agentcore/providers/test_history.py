@@ -29,6 +29,14 @@ def test_a_result_knows_the_name_of_its_call():
     assert (history.name_of(stray), history.has_call(stray)) == ("", False)
 
 
+def test_where_an_id_is_used_again_a_result_is_that_of_the_last_call_before_it():
+    first, again = Message(Role.TOOL, "seen", tool_call_id="c1"), Message(Role.TOOL, "late", tool_call_id="c1")
+    looked = Message(Role.ASSISTANT, tool_calls=(LOOK,))
+    waited = Message(Role.ASSISTANT, tool_calls=(replace(WAIT, id="c1"),))
+    history = History((looked, first, waited, again))
+    assert (history.name_of(first), history.name_of(again)) == ("look", "wait")
+
+
 def pairs_of(name: str, body: dict[str, Any]) -> tuple[list[str], list[str]]:
     """The ids of the calls and of the results in a body."""
     if name == "openai_responses":
