@@ -13,7 +13,7 @@ from dashboard.gateway.recording.rows import NewTurn
 from dashboard.gateway.routing import CONTINUE, DEFAULT_CAP, OBSERVE, Route, Ruling
 from dashboard.gateway.wire.asking import Asked
 from dashboard.gateway.wire.conversation import shown_input
-from dashboard.gateway.wire.dialects import extra_of, offers_tools
+from dashboard.gateway.wire.dialects import extra_of, tools_of
 from dashboard.gateway.wire.faults import Fault, unsupported
 from dashboard.turns.fields import storable_text
 
@@ -103,7 +103,7 @@ def _setup(turn_id: UUID, asked: Asked, route: Route, mode: str) -> Setup:
         model=route.model,
         max_tokens=_within(cap or DEFAULT_CAP, connection.max_output_tokens, mode),
         system_prompt=route.system_prompt,
-        tools=asked.tools if offers_tools(asked, dialect) else (),
+        tools=tools_of(asked, dialect),
         envelope_schema=schema,
         ceiling=connection.max_output_tokens,
         context_window=connection.context_window,

@@ -7,8 +7,10 @@ has a word for; the rest is left out, for no API takes fields it does not know.
 from collections.abc import Callable, Mapping, Set
 from typing import Any
 
+from agentcore.messages import ToolSpec
 from agentcore.providers.wire.continuing import FIRST_CALL, SETTINGS
 from dashboard.gateway.wire.asking import Asked
+from dashboard.gateway.wire.tools import Offered
 
 Json = dict[str, Any]
 
@@ -21,9 +23,17 @@ def extra_of(asked: Asked, dialect: str) -> Json:
     return _DIALECTS[dialect](asked)
 
 
-def offers_tools(asked: Asked, dialect: str) -> bool:
-    """Whether the tools are told at all: where a dialect cannot be told “none”, they are kept from it."""
-    return not (asked.offered.choice == "none" and dialect in _NO_NONE)
+def tools_of(asked: Asked, dialect: str) -> tuple[ToolSpec, ...]:
+    """The tools that are told.
+
+    What a dialect cannot be told of their choice, “none” or which are allowed, is said by keeping the others from it.
+    """
+    offered = asked.offered
+    if dialect == "openai":
+        return offered.specs
+    if offered.word == "none" and dialect in _NO_NONE:
+        return ()
+    return tuple(spec for spec in offered.specs if offered.allowed is None or spec.name in offered.allowed)
 
 
 _NO_NONE = frozenset({"bedrock", "ollama", "llama"})
@@ -49,13 +59,33 @@ def _responses(asked: Asked) -> Json:
     )
     if asked.fields.get("reasoning_effort") is not None:
         extra["reasoning"] = {"effort": asked.fields["reasoning_effort"]}
+    if written := _written(asked):
+        extra["text"] = written
+    if asked.offered.strict:
+        extra["tools"] = [_strict_or_not(spec, asked.offered) for spec in tools_of(asked, "openai_responses")]
     name = _chosen(asked)
-    choice = {"type": "function", "name": name} if name else asked.offered.choice
+    choice = {"type": "function", "name": name} if name else asked.offered.word
     if choice is not None:
         extra["tool_choice"] = choice
     if not _parallel(asked):
         extra["parallel_tool_calls"] = False
     return extra
+
+
+def _written(asked: Asked) -> Json:
+    """How the answer is to be written, which stands in a group of its own there."""
+    written = _renamed(asked, {"verbosity": "verbosity"})
+    if _wants_json(asked):
+        written["format"] = {"type": "json_object"}
+    elif asked.envelope_schema is not None:
+        described = asked.fields["response_format"]["json_schema"]
+        written["format"] = {"type": "json_schema", "name": "envelope", **described}
+    return written
+
+
+def _strict_or_not(spec: ToolSpec, offered: Offered) -> Json:
+    told = {"name": spec.name, "description": spec.description, "parameters": dict(spec.schema)}
+    return {"type": "function", **told, "strict": spec.name in offered.strict}
 
 
 def _anthropic(asked: Asked) -> Json:
@@ -64,11 +94,11 @@ def _anthropic(asked: Asked) -> Json:
         extra["stop_sequences"] = stops
     if isinstance(asked.fields.get("user"), str):
         extra["metadata"] = {"user_id": asked.fields["user"]}
-    if not asked.tools:
+    if not tools_of(asked, "anthropic"):
         return extra
     words = {"auto": "auto", "required": "any", "none": "none"}
     name = _chosen(asked)
-    choice: Json = {"type": "tool", "name": name} if name else {"type": words.get(str(asked.offered.choice), "auto")}
+    choice: Json = {"type": "tool", "name": name} if name else {"type": words.get(str(asked.offered.word), "auto")}
     if not _parallel(asked) and choice["type"] != "none":
         choice["disable_parallel_tool_use"] = True
     return extra | ({"tool_choice": choice} if choice != {"type": "auto"} else {})
@@ -88,11 +118,11 @@ def _gemini(asked: Asked) -> Json:
     if _wants_json(asked):
         config["responseMimeType"] = "application/json"
     extra: Json = {"generationConfig": config} if config else {}
-    mode = {"none": "NONE", "required": "ANY"}.get(str(asked.offered.choice))
+    mode = {"none": "NONE", "required": "ANY"}.get(str(asked.offered.word))
     name = _chosen(asked)
     if name:
         extra["toolConfig"] = {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": [name]}}
-    elif mode and asked.tools:
+    elif mode and tools_of(asked, "gemini"):
         extra["toolConfig"] = {"functionCallingConfig": {"mode": mode}}
     return extra
 
@@ -105,7 +135,7 @@ def _bedrock(asked: Asked) -> Json:
     name = _chosen(asked)
     if name:
         extra["toolConfig"] = {"toolChoice": {"tool": {"name": name}}}
-    elif asked.offered.choice == "required" and asked.tools:
+    elif asked.offered.word == "required" and tools_of(asked, "bedrock"):
         extra["toolConfig"] = {"toolChoice": {"any": {}}}
     return extra
 
@@ -131,8 +161,8 @@ def _cohere(asked: Asked) -> Json:
         extra["stop_sequences"] = stops
     if _wants_json(asked):
         extra["response_format"] = {"type": "json_object"}
-    choice = {"none": "NONE", "required": "REQUIRED"}.get(str(asked.offered.choice)) or (_chosen(asked) and "REQUIRED")
-    return extra | ({"tool_choice": choice} if choice and asked.tools else {})
+    choice = {"none": "NONE", "required": "REQUIRED"}.get(str(asked.offered.word)) or (_chosen(asked) and "REQUIRED")
+    return extra | ({"tool_choice": choice} if choice and tools_of(asked, "cohere") else {})
 
 
 def _llama(asked: Asked) -> Json:

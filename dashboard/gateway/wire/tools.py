@@ -19,14 +19,26 @@ class Offered:
 
     `verbatim`: the list as it came, where the specs do not say all of it (`strict`, tools that the provider runs).
     `other`: the type of a tool that only OpenAI-style servers know. `legacy`: they came as `functions`, so a call goes
-    back as a `function_call`.
+    back as a `function_call`. `allowed`: the names that a choice of `allowed_tools` leaves; None: it leaves them all.
     """
 
     specs: tuple[ToolSpec, ...] = ()
     choice: Any = None  #: `tool_choice`; of `function_call` what it says in those words
+    allowed: frozenset[str] | None = None
     verbatim: tuple[Any, ...] = ()
     other: str = ""
     legacy: bool = False
+
+    @property
+    def word(self) -> Any:
+        """The choice in one word, where it is one, without the names that are allowed."""
+        return self.choice["allowed_tools"].get("mode") if self.allowed is not None else self.choice
+
+    @property
+    def strict(self) -> frozenset[str]:
+        """The names of the tools whose arguments are to follow their schemas exactly."""
+        functions = [entry["function"] for entry in self.verbatim if isinstance(entry.get("function"), dict)]
+        return frozenset(str(function.get("name")) for function in functions if function.get("strict") is True)
 
 
 NO_TOOLS = Offered()
@@ -60,7 +72,17 @@ def _tools(given: Any, choice: Any) -> Offered | Fault:
         if kind != "function":
             other = other or str(kind)
         exact = exact and _is_said_by_its_spec(entry)
-    return Offered(tuple(specs), choice, () if exact else tuple(given), other)
+    return Offered(tuple(specs), choice, _allowed(choice), () if exact else tuple(given), other)
+
+
+def _allowed(choice: Any) -> frozenset[str] | None:
+    """The names in `{type: allowed_tools, allowed_tools: {mode, tools}}`."""
+    listed = choice.get("allowed_tools") if isinstance(choice, dict) else None
+    tools = listed.get("tools") if isinstance(listed, dict) else None
+    if not isinstance(tools, list):
+        return None
+    named = [tool.get("function") for tool in tools if isinstance(tool, dict)]
+    return frozenset(str(function.get("name")) for function in named if isinstance(function, dict))
 
 
 def _is_said_by_its_spec(entry: Mapping[str, Any]) -> bool:

@@ -6,7 +6,7 @@ import pytest
 
 from agentcore.providers import PROVIDERS
 from dashboard.gateway.wire.asking import Asked, read_request
-from dashboard.gateway.wire.dialects import extra_of, offers_tools
+from dashboard.gateway.wire.dialects import extra_of, tools_of
 
 LOOK = {"type": "function", "function": {"name": "look", "description": "", "parameters": {}}}
 NAMED = {"type": "function", "function": {"name": "look"}}
@@ -83,9 +83,40 @@ def test_gemini_and_bedrock_are_told_it_in_groups_of_their_own():
 
 def test_where_none_cannot_be_told_no_tool_is():
     given = asked(tools=[LOOK], tool_choice="none")
-    kept_from = [dialect for dialect in PROVIDERS if not offers_tools(given, dialect)]
+    kept_from = [dialect for dialect in PROVIDERS if not tools_of(given, dialect)]
     assert kept_from == ["bedrock", "ollama", "llama"]
-    assert all(offers_tools(asked(tools=[LOOK]), dialect) for dialect in PROVIDERS)
+    assert all(tools_of(asked(tools=[LOOK]), dialect) for dialect in PROVIDERS)
+
+
+WAIT = {"type": "function", "function": {"name": "wait", "description": "", "parameters": {}}}
+
+
+def allowing(mode, *names):
+    tools = [{"type": "function", "function": {"name": name}} for name in names]
+    return asked(
+        tools=[LOOK, WAIT], tool_choice={"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": tools}}
+    )
+
+
+@pytest.mark.parametrize("dialect", PROVIDERS)
+def test_of_tools_of_which_some_are_allowed_only_those_are_told(dialect):
+    names = [spec.name for spec in tools_of(allowing("auto", "wait"), dialect)]
+    assert names == (["look", "wait"] if dialect == "openai" else ["wait"])
+
+
+def test_how_to_choose_among_those_that_are_allowed_is_told():
+    given = allowing("required", "wait")
+    assert extra_of(given, "openai")["tool_choice"] == given.offered.choice
+    assert extra_of(given, "openai_responses")["tool_choice"] == "required"
+    assert extra_of(given, "anthropic")["tool_choice"] == {"type": "any"}
+    assert extra_of(given, "cohere")["tool_choice"] == "REQUIRED"
+    assert extra_of(given, "gemini") == {"toolConfig": {"functionCallingConfig": {"mode": "ANY"}}}
+    assert extra_of(given, "bedrock") == {"toolConfig": {"toolChoice": {"any": {}}}}
+
+
+@pytest.mark.parametrize("dialect", [dialect for dialect in PROVIDERS if dialect not in ("openai", "openai_responses")])
+def test_where_no_tool_is_left_nothing_is_said_of_their_choice(dialect):
+    assert extra_of(allowing("required"), dialect) == {}
 
 
 def test_one_call_at_a_time():
@@ -107,3 +138,15 @@ def test_json_without_a_schema_is_asked_for_where_that_can_be_said():
     assert extra_of(given, "gemini") == {"generationConfig": {"responseMimeType": "application/json"}}
     assert extra_of(given, "ollama") == {"format": "json"}
     assert extra_of(given, "cohere") == {"response_format": {"type": "json_object"}}
+    assert extra_of(given, "openai_responses") == {"text": {"format": {"type": "json_object"}}}
+
+
+def test_the_responses_api_is_told_how_strictly_a_schema_and_a_tool_are_meant():
+    described = {"name": "report", "strict": True, "schema": {"type": "object"}}
+    given = asked(response_format={"type": "json_schema", "json_schema": described}, verbosity="low")
+    assert extra_of(given, "openai_responses") == {
+        "text": {"verbosity": "low", "format": {"type": "json_schema", **described}}
+    }
+    strict = {"type": "function", "function": {**LOOK["function"], "strict": True}}
+    tools = extra_of(asked(tools=[strict, WAIT]), "openai_responses")["tools"]
+    assert [(tool["name"], tool["strict"]) for tool in tools] == [("look", True), ("wait", False)]
