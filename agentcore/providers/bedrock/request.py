@@ -34,12 +34,19 @@ def plain_content(text: str, calls: Sequence[ToolCall]) -> list[Any]:
 
 
 def _groups(request: ChatRequest) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    if request.tools:
-        yield "toolConfig", {"tools": [_tool(spec) for spec in request.tools]}
+    if tools := request.tools or _called(request):
+        yield "toolConfig", {"tools": [_tool(spec) for spec in tools]}
     if request.envelope_schema is not None:
         schema = json.dumps(dict(request.envelope_schema), ensure_ascii=False)
         structure = {"jsonSchema": {"name": "envelope", "schema": schema}}
         yield "outputConfig", {"textFormat": {"type": "json_schema", "structure": structure}}
+
+
+def _called(request: ChatRequest) -> list[ToolSpec]:
+    """The tools that were called before, by name: Converse refuses a conversation with calls where none is declared."""
+    history = History(request.messages)
+    names = dict.fromkeys(call.name for message in request.messages for call in history.calls_of(message))
+    return [ToolSpec(name, "", {"type": "object"}) for name in names]
 
 
 def _system(request: ChatRequest, going: Going) -> list[Any]:

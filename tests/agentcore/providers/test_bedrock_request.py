@@ -47,6 +47,16 @@ def test_the_plainest_request():
     assert encode() == {"messages": sent, "inferenceConfig": {"maxTokens": 100}}
 
 
+def test_where_calls_stand_in_the_history_and_no_tool_is_told_those_that_were_called_are():
+    """Converse refuses it else: “The toolConfig field must be defined when using toolUse …”."""
+    asked = Message(Role.ASSISTANT, tool_calls=(CALL,))
+    called = [{"toolSpec": {"name": "weather", "inputSchema": {"json": {"type": "object"}}}}]
+    assert encode(USER, asked, RESULT)["toolConfig"] == {"tools": called}
+    other = ToolSpec("now", "", {})
+    assert encode(USER, asked, RESULT, tools=(other,))["toolConfig"]["tools"][0]["toolSpec"]["name"] == "now"
+    assert "toolConfig" not in encode(USER, asked)  # a call without a result is not sent
+
+
 def test_everything_optional_has_its_place():
     schema = {"type": "object", "title": "É"}
     tools = (ToolSpec("weather", "Tells the weather", {"type": "object"}), ToolSpec("now", "", {}))
