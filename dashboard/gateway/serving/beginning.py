@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from agentcore.events import Setup, Started
-from agentcore.values import quickly_made
+from agentcore.values import quickly_made, replace
 from dashboard.gateway.access.callers import Caller
 from dashboard.gateway.recording.rows import NewTurn
 from dashboard.gateway.routing import CONTINUE, DEFAULT_CAP, OBSERVE, Route, Ruling
@@ -91,12 +91,13 @@ def begin(turn_id: UUID, asked: Asked, route: Route, caller: Caller, created_at:
 def _setup(turn_id: UUID, asked: Asked, route: Route, mode: str) -> Setup:
     dialect, connection = route.provider.name, route.connection
     cap = asked.max_tokens or route.max_tokens
+    schema = asked.envelope_schema
+    if schema is None and mode == CONTINUE and route.envelope_schema is not None:
+        schema = route.envelope_schema
+        asked = _without_format(asked)
     extra = {**route.settings, **extra_of(asked, dialect)}
     if cap is None and route.is_verbatim:
         extra["uncapped"] = True  # nobody names a cap, so the provider's own counts
-    schema = asked.envelope_schema
-    if schema is None and mode == CONTINUE:
-        schema = route.envelope_schema
     return Setup(
         turn_id=str(turn_id),
         provider=dialect,
@@ -111,6 +112,11 @@ def _setup(turn_id: UUID, asked: Asked, route: Route, mode: str) -> Setup:
         extra=extra,
         client_tools=True,
     )
+
+
+def _without_format(asked: Asked) -> Asked:
+    """The agent says what is a valid answer: an upstream that is asked for text, or for any JSON, would not give it."""
+    return replace(asked, fields={name: value for name, value in asked.fields.items() if name != "response_format"})
 
 
 def _within(cap: int, ceiling: int | None, mode: str) -> int:

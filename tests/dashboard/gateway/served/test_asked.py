@@ -159,6 +159,14 @@ def test_a_structured_answer_found_in_prose_is_told_without_it(gate, upstream, c
     assert json.loads(answer.choice["message"]["content"]) == {"ok": True}
 
 
+@pytest.mark.parametrize("kind", ["text", "json_object"])
+def test_an_agents_own_envelope_is_asked_for_whatever_form_the_client_names(gate, upstream, watched, agent_at, kind):
+    agent_at("m", connection=watched.connection, name="strict", envelope_schema=SCHEMA)
+    upstream.says(whole('{"ok": true}'))
+    gate.ask(model="strict", response_format={"type": kind})
+    assert upstream.asked[0]["response_format"]["json_schema"]["schema"] == SCHEMA
+
+
 def test_what_another_dialect_cannot_be_asked_is_said_before_anything_is_sent(gate, agent_at):
     agent_at("sim-essay", "anthropic", name="helper")
     image = [{"role": "user", "content": [{"type": "text", "text": "What?"}, {"type": "image_url", "image_url": {}}]}]
