@@ -29,28 +29,24 @@ async def models_of(caller: Caller, wanted: str) -> bytes | Fault:
 
 
 def _listed(caller: Caller) -> list[dict[str, Any]]:
-    listed: dict[str, dict[str, Any]] = {}
+    listed: dict[str, dict[str, Any] | None] = {}
     for name, owner, created, allowed in _names(caller):
-        if allowed and name not in listed:
-            listed[name] = {"id": name, "object": "model", "created": int(created.timestamp()), "owned_by": owner}
-    return list(listed.values())
+        told = {"id": name, "object": "model", "created": int(created.timestamp()), "owned_by": owner}
+        listed.setdefault(name, told if allowed else None)
+    return [told for told in listed.values() if told is not None]
 
 
 def _names(caller: Caller) -> Iterator[tuple[str, str, datetime, bool]]:
-    """Each name, whose it is, since when, and whether the caller may call it."""
+    """Each name, whose it is, since when, and whether the caller may call it; of one name, what is called first."""
     agents = list(Agent.objects.filter(project=caller.project).select_related("connection"))
-    for agent in agents:
-        yield (
-            agent.name,
-            agent.connection.name,
-            agent.created_at,
-            _may(caller, agent.name, agent.connection.name, agent.model),
-        )
     for alias in Alias.objects.filter(project=caller.project).select_related("agent__connection", "connection"):
         named, at = (alias.agent.name, alias.agent.connection) if alias.agent else (None, alias.connection)
         if at is not None:
             model = alias.agent.model if alias.agent else alias.model or alias.name
             yield alias.name, at.name, alias.created_at, _may(caller, named, at.name, model)
+    for agent in agents:
+        owner = agent.connection.name
+        yield agent.name, owner, agent.created_at, _may(caller, agent.name, owner, agent.model)
     for agent in agents:
         connection = agent.connection
         name = f"{connection.name}/{agent.model}"

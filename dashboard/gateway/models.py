@@ -21,6 +21,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import F, Q
 
+from dashboard.gateway.validation import is_model
 from dashboard.turns.ids import new_id
 
 MODES = [("observe", "observe"), ("continue", "continue")]
@@ -190,6 +191,11 @@ class Alias(models.Model):
             raise ValidationError("An alias stands for an agent or for a connection: choose one of them.")
         if self.agent is not None and self.model:
             raise ValidationError({"model": "An agent has its model; leave this empty."})
+        if not self.name.isprintable():
+            raise ValidationError({"name": "It has a line break, or another sign that nobody writes; take that out."})
+        if self.connection is not None and not is_model(self.model or self.name):
+            field = "model" if self.model else "name"
+            raise ValidationError({field: f"“{self.model or self.name}” cannot be the name of a model."})
         taken = Alias.objects.filter(project=self.project_id, name=self.name).exclude(pk=self.pk)
         if taken.exists():
             raise ValidationError({"name": f"The alias “{self.name}” is there already; choose another name."})

@@ -22,6 +22,7 @@ from dashboard.agents.models import Agent, Connection, Project
 from dashboard.agents.resolving import Level, overlaid
 from dashboard.agents.watching import WATCHED_FIELDS, watching
 from dashboard.gateway.access.callers import Caller, Target
+from dashboard.gateway.validation import is_model
 from dashboard.gateway.wire.faults import Fault
 from dashboard.live.offload import AWAY, in_database
 from dashboard.live.starting import settings_of
@@ -127,10 +128,6 @@ class Routes:
         return route
 
 
-#: A model's name stands in the address of some dialects: it may not lead to another one.
-_DOTS = frozenset({".", ".."})
-
-
 def _unknown(model: str) -> Fault:
     message = f"The model `{model[:200]}` does not exist or you do not have access to it."
     return Fault(404, message, code="model_not_found", param="model")
@@ -156,7 +153,7 @@ def _agent(project: Project, name: str | None) -> Agent | None:
 def _at_connection(project: Project, name: str | None, model: str) -> Agent | None:
     """An agent that nobody made: just a model behind a connection."""
     connection = selectors.connection_list(project=project).filter(name=name).first()
-    if connection is None or not model or _DOTS.intersection(model.split("/")):
+    if connection is None or not is_model(model):
         return None
     return Agent(id=None, project=project, name=f"{name}/{model}", connection=connection, model=model, max_tokens=0)
 

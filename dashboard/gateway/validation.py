@@ -1,4 +1,4 @@
-"""What a key may be told to open, checked where it is said."""
+"""What a key may be told to open, and what a model may be called, checked where it is said."""
 
 from collections.abc import Collection, Iterable
 
@@ -6,6 +6,15 @@ from django.core.exceptions import ValidationError
 
 MOST_ENTRIES = 100
 MOST_CHARACTERS = 265  #: of a connection's name, a slash and a model's
+
+
+#: A model's name stands in the address of some dialects: it may not lead to another one.
+_DOTS = frozenset({".", ".."})
+
+
+def is_model(name: str) -> bool:
+    """Whether anything can be asked for by this name."""
+    return bool(name) and name.isprintable() and not _DOTS.intersection(name.split("/"))
 
 
 def scope_clean(scope: Iterable[str], *, agents: Collection[str], connections: Collection[str]) -> list[str]:

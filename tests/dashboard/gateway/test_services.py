@@ -94,6 +94,9 @@ def test_an_alias_stands_for_one_thing_by_a_name_that_is_free(agent: Agent, near
         ({"name": "both", "connection": near, "agent": agent}, "choose one of them"),
         ({"name": "none"}, "choose one of them"),
         ({"name": "told", "agent": agent, "model": "m"}, "leave this empty"),
+        ({"name": "two\nlines", "agent": agent}, "line break"),
+        ({"name": "..", "connection": near}, "“..” cannot be the name of a model"),
+        ({"name": "up", "connection": near, "model": "../m"}, "“../m” cannot be the name of a model"),
     ):
         with pytest.raises(ValidationError, match=words):
             services.alias_create(project=project, **fields)

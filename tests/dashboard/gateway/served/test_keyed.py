@@ -58,6 +58,16 @@ def test_a_key_opens_what_its_scope_names_and_lists_no_more(keyed, agent_at):
     assert [model["id"] for model in client.get("/v1/models").json["data"]] == ["helper"]
 
 
+def test_where_an_alias_has_an_agents_name_what_is_listed_is_what_is_called(keyed, agent_at):
+    """Agents may be made, or named anew, after the alias was: callers mean the alias."""
+    other = agent_at("sim-script", name="other")
+    services.alias_create(project=other.project, name="helper", agent=other)
+    agent_at("sim-script", name="helper", connection=other.connection)
+    client, _ = keyed(scope=["helper"])
+    assert client.ask(model="helper").status == 403
+    assert client.get("/v1/models").json["data"] == []
+
+
 def test_the_call_beyond_the_pace_is_told_when_to_come_back(keyed, agent_at):
     agent_at("sim-script", name="helper")
     client, _ = keyed(requests_per_minute=2)
