@@ -32,6 +32,7 @@ const plain = (event) => !(event.ctrlKey || event.metaKey || event.altKey || eve
 const open = (id) => document.getElementById(id)?.showModal();
 
 function openBreak(here) {
+  if (document.body.classList.contains("watching")) return;
   const choice = document.getElementById("break-state");
   const focused = document.activeElement?.closest?.(".node")?.dataset.state;
   const wanted = [focused, here].find((state) => [...(choice?.options ?? [])].some((option) => option.value === state));

@@ -6,7 +6,7 @@ import sys
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.browser.conftest import CHECKOUT, PHONE, NewPage
 from tests.browser.journeys import LONG, ask, ended, resting, scrolls_sideways, until
@@ -28,6 +28,14 @@ for n in range(48):
         status="partial" if cut else "completed", stop_reason="retry_limit" if cut else "completed",
         model_stop_reason="max_tokens" if cut else "end_turn", input_tokens=10, output_tokens=100, duration_ms=900,
     )
+"""
+
+#: Who may look, and take turns away as files.
+WATCHER = """
+from django.contrib.auth.models import Group
+from dashboard.accounts.models import User
+user = User.objects.create_user("wilma", password="only-to-watch-them")
+user.groups.add(Group.objects.get(name="watcher"))
 """
 
 
@@ -240,3 +248,28 @@ def test_without_scripts_the_filters_are_a_plain_form(new_page: NewPage, yesterd
     page.locator("input[name='agent']").fill("made")
     page.get_by_role("button", name="Find").first.click()
     listed(page, range(0, 48, 3))
+
+
+def test_who_watches_takes_chosen_turns_away_and_is_offered_nothing_that_acts(
+    chrome: Browser, link: str, environment: dict[str, str], cut_turn: str
+):
+    subprocess.run([sys.executable, "manage.py", "shell", "-c", WATCHER], cwd=CHECKOUT, env=environment, check=True)
+    page = chrome.new_context(base_url=link.split("/sign-in", maxsplit=1)[0], accept_downloads=True).new_page()
+    page.goto("/sign-in/")
+    page.locator("#id_username").fill("wilma")
+    page.locator("#id_password").fill("only-to-watch-them")
+    page.get_by_role("button", name="Sign in").last.click()
+    page.locator("#rows input").first.check()
+    bar = page.get_by_role("form", name="Chosen turns")
+    expect(bar.get_by_role("button")).to_have_text(["Export", "Let go"])
+    with page.expect_download() as taken:
+        bar.get_by_role("button", name="Export").click()
+    assert taken.value.suggested_filename == "turns.zip"
+    bar.get_by_role("button", name="Let go").click()
+    expect(bar).to_be_hidden()
+    page.goto(cut_turn)
+    page.keyboard.press("b")
+    page.keyboard.press("?")
+    expect(page.locator("dialog[open]")).to_have_count(1)
+    expect(page.get_by_role("dialog", name="Keys")).not_to_contain_text("a breakpoint", use_inner_text=True)
+    page.context.close()
