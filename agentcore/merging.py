@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 TAIL = 400  #: characters in which words that were broken off are looked for
 MIN_OVERLAP = 12  #: characters; a shorter repetition is as likely the author's own
-_QUICK_TRIES = 16
+_QUICK_TRIES = 16  #: whole comparisons, each as long as the text
+_NEAR = 64  #: characters that are compared first
 _ZWJ = "\u200d"
 
 
@@ -60,14 +61,21 @@ def _overlap(existing: str, addition: str, minimum: int) -> int:
         return 0
     head = addition[:minimum]
     position = existing.find(head, len(existing) - longest)
-    for _ in range(_QUICK_TRIES):
-        if position < 0:
-            return 0
+    tries = 0
+    while position >= 0 and tries < _QUICK_TRIES:
         length = len(existing) - position
-        if existing.endswith(addition[:length]) and _clean(existing, addition, length):
-            return length
+        if _ends_alike(existing, addition, length):
+            if existing.endswith(addition[:length]) and _clean(existing, addition, length):
+                return length
+            tries += 1
         position = existing.find(head, position + 1)
     return _overlap_by_prefix_function(existing, position, addition, minimum) if position >= 0 else 0
+
+
+def _ends_alike(existing: str, addition: str, length: int) -> bool:
+    """Whether the last characters would agree: of many lines that begin alike hardly one gets further."""
+    near = min(length, _NEAR)
+    return addition.startswith(existing[-near:], length - near)
 
 
 def _clean(existing: str, addition: str, length: int) -> bool:
@@ -82,6 +90,8 @@ def _overlap_by_prefix_function(existing: str, position: int, addition: str, min
         while matched and (matched == len(pattern) or pattern[matched] != character):
             matched = borders[matched - 1]
         matched += pattern[matched] == character
+    if matched < minimum:
+        return 0
     here, there = _cuts(existing), _cuts(addition)
     while matched >= minimum and not (here[len(existing) - matched] and there[matched]):
         matched = borders[matched - 1]

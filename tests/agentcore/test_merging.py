@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from agentcore import merge_continuation
+from agentcore import merge_continuation, merging
 from agentcore.merging import MIN_OVERLAP, cut, splits_grapheme
 from tests.agentcore.growth import grows_linearly
 
@@ -100,6 +100,9 @@ PIECES = st.lists(
 @example("x" + "🇩" * 41, "🇩" * 60, 12)
 @example("🇩" * 41, "🇩" * 60, 12)
 @example("ab" * 40, "ab" * 30 + "e\u0301", 12)
+@example("".join(f"- one of the items: {n}\n" for n in range(60)), "- one of the items: 59\n- one more", 12)
+@example("".join(f"- one of the items: {n}\n" for n in range(60)), "- one of the items: 58\n- one of", 12)
+@example("- one of the items\n" * 60, "- one of the items\n" * 30 + "- one of", 12)
 def test_merging_is_what_trying_every_overlap_gives(existing, addition, minimum):
     merge = merge_continuation(existing, addition, min_overlap=minimum)
     assert merge.overlap == naive(existing, addition, minimum)
@@ -120,7 +123,17 @@ def test_a_cut_is_a_prefix_that_is_not_longer(text, length):
     assert len(cut(text, length)) <= length
 
 
+@pytest.mark.parametrize("begun", [0, 30, 59])
+def test_of_lines_that_begin_alike_each_is_told_by_its_end(begun: int, monkeypatch: pytest.MonkeyPatch):
+    lines = [f"- one of the items: {n}\n" for n in range(60)]
+    monkeypatch.delattr(merging, "_overlap_by_prefix_function")  # much slower, and not needed here
+    said, again = "".join(lines), "".join(lines[begun:])
+    assert merge_continuation(said, again + "- and on").overlap == len(again)
+    assert merge_continuation(said, again.replace("59", "60")).overlap == 0
+
+
 ADVERSARIAL = {
+    "lines that begin alike": lambda n: (("- one of the items: a\n" * (n // 22)), ("- one of the items: b\n" * (n // 22))),
     "one letter": lambda n: ("a" * n, "a" * n + "b"),
     "one letter, then another": lambda n: ("a" * n + "b", "a" * n),
     "many candidates, none right": lambda n: ("aaaaaaaaaaaab" * (n // 13), "aaaaaaaaaaaac" * (n // 13)),
