@@ -23,6 +23,7 @@ from agentcore.events import (
     OperatorActed,
 )
 from agentcore.machine.advance import advance
+from agentcore.machine.pending import pending_calls
 from agentcore.machine.requests import command_of
 from agentcore.machine.states import CALLS, State
 from dashboard.conversations import line
@@ -167,7 +168,7 @@ class Driver:
     async def _record(self, event: Event, signal: Signal | None = None) -> Command:
         """Advance the machine and commit the step, then tell the pages."""
         now = _now()
-        self._require_unstarted(event)
+        self._require_pending(event)
         step = advance(self.standing.snapshot, event, self.standing.policy)
         await self.performer.make_way(step.command)
         entry = Entry(
@@ -187,11 +188,17 @@ class Driver:
         await announce_change(self.turn_id, entry.seq)
         return step.command
 
-    def _require_unstarted(self, event: Event) -> None:
-        """Tools that run keep the arguments they were called with; a history that said otherwise would be wrong."""
+    def _require_pending(self, event: Event) -> None:
+        """Tools that run keep the arguments they were called with; a history that said otherwise would be wrong. And a
+        result that no call waits for any more would be dropped in silence."""
+        if not isinstance(event, OperatorActed):
+            return
         running = self.performer.work is not None and self.standing.snapshot.state is State.EXECUTE_TOOLS
-        if running and isinstance(event, OperatorActed) and event.tool_call is not None:
+        if running and event.tool_call is not None:
             raise IllegalEvent("The tools run already, with the arguments they were called with.")
+        given = event.tool_result
+        if given is not None and given.call_id not in {call.id for call in pending_calls(self.standing.snapshot)}:
+            raise IllegalEvent(f"No tool call “{given.call_id}” waits for its result any more.")
 
     def _signal_event(self, signal: Signal) -> Event:
         at, calling = self._now_at(), self.standing.snapshot.state in CALLS

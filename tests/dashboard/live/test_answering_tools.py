@@ -7,19 +7,20 @@ import pytest
 from django.db import connection as database
 
 from agentcore.commands import RunTools
-from agentcore.events import ToolResult
+from agentcore.events import OperatorActed, ToolResult
 from agentcore.messages import ToolCall
 from agentcore.replay import verify
 from dashboard.live import claims
 from dashboard.live.driver import Driver
 from dashboard.live.inbox import Inbox
+from dashboard.live.models import Signal
 from dashboard.live.services import turn_control, turn_start
 from dashboard.live.transport import Transport
 from dashboard.tools import selectors
 from dashboard.tools.registry import Registry
 from dashboard.turns.history import recording_of, standing_of
 from dashboard.turns.models import Turn
-from tests.dashboard.driving import AgentOf
+from tests.dashboard.driving import AgentOf, drive
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -117,3 +118,16 @@ def test_tools_that_are_cancelled_give_no_results(turn: Turn, told: Told):
     with pytest.raises(asyncio.CancelledError):
         asyncio.run(ended_while_it_runs(waiting(turn), told, cancel=True))
     assert told == ["hangs", "ended"]
+
+
+def test_a_result_that_comes_after_the_tools_have_returned_is_kept_with_the_reason(agent_of: AgentOf):
+    agent = agent_of("sim-tools", tools=["calculator"])
+    turn = drive(turn_start(agent=agent, input_text="Count.", breakpoints=[{"state": "evaluate_continuation"}]))
+    (call, *_) = standing_of(turn).snapshot.calls
+    given = {"call_id": call.id, "name": "calculator", "content": "late"}
+    # Accepted while the tools ran, and handed over when they had returned.
+    late = Signal.objects.create(turn_id=turn.id, action="change", by="ada", payload={"tool_result": given})
+    drive(turn)
+    late.refresh_from_db()
+    assert late.refused == f"No tool call “{call.id}” waits for its result any more."
+    assert not [row for row in recording_of(turn).records if isinstance(row.event, OperatorActed)]
