@@ -10,7 +10,8 @@ from agentcore.policy import Policy
 from agentcore.replay import Recording, what_if
 from agentcore.replay.past import Past
 from dashboard.agents.criteria import criteria_faults
-from dashboard.agents.layering import tried, versions_named
+from dashboard.agents.layering import layer_of, tried, versions_named
+from dashboard.agents.models import PolicyVersion
 from dashboard.agents.policies import draft_policy
 from dashboard.agents.resolving import Layer, Level
 from dashboard.agents.watching import by_itself, was_watched
@@ -47,6 +48,13 @@ class Draft:
         name = backtest.stands_for.name if backtest.stands_for else None
         stands = Stands(Layer(Level.AGENT, backtest.policy, policy=name)) if name else None
         return cls(policy, backtest.max_tokens, not criteria_faults(policy), stands)
+
+    @classmethod
+    def in_place(cls, version: PolicyVersion) -> "Draft":
+        """A version in the place of its policy, as a shadow tries it."""
+        layer = layer_of(version, Level.AGENT, "")
+        policy = draft_policy(layer.said)
+        return cls(policy, None, not criteria_faults(policy), Stands(layer))
 
     def for_turn(self, told: Told, own: Policy) -> Policy | None:
         """What a turn would have run under; None where words that it ran under are not here. Its model, prompt and

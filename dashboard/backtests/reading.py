@@ -107,8 +107,13 @@ def recordings(batch: list[Told]) -> Iterator[tuple[Told, Recording | None]]:
 
 def _asks_criteria(told: Told) -> bool:
     """Whether its policy has criteria of its own, whose answers stand in the transitions."""
-    policy = _readable(told, lambda: policy_of(told.policy))
+    policy = own_policy(told)
     return policy is not None and bool(policy.criterion_specs)
+
+
+def own_policy(told: Told) -> Policy | None:
+    """What the turn ran under; None where it cannot be read."""
+    return _readable(told, lambda: policy_of(told.policy))
 
 
 def _recording(told: Told, history: list[tuple[Any, ...]]) -> Recording | None:

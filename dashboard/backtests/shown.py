@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlencode
 
+from dashboard.backtests.debugger import beyond_in_words, debugger_of
+from dashboard.backtests.judging import Draft
 from dashboard.backtests.models import Backtest
 from dashboard.backtests.tallies import Flip, Group
 from dashboard.backtests.words import difference_in_words, percent
@@ -108,6 +109,10 @@ class BacktestShown:
         return self.backtest.status in (Backtest.Status.QUEUED, Backtest.Status.RUNNING)
 
     @property
+    def beyond(self) -> str:
+        return beyond_in_words(self.backtest.policy)
+
+    @property
     def draft(self) -> list[tuple[str, Any]]:
         """What was tried, as far as it is not a default."""
         asked = {"max_tokens": self.backtest.max_tokens, **(self.backtest.policy.get("limits") or {})}
@@ -165,6 +170,6 @@ def _slices(group: Group) -> list[Slice]:
 def _flips(backtest: Backtest) -> list[FlipShown]:
     named = [Flip(**flip) for flip in backtest.flips[:SHOWN]]
     turns = {str(turn.id): turn for turn in Turn.objects.filter(id__in=[flip.turn for flip in named])}
-    limits = {name: value for name, value in (backtest.policy.get("limits") or {}).items() if value is not None}
-    query = urlencode(limits | ({"max_tokens": backtest.max_tokens} if backtest.max_tokens else {}))
-    return [FlipShown(flip, turns.get(flip.turn), query) for flip in named]
+    asked = debugger_of(Draft.of(backtest), [turn.id for turn in turns.values()])
+    queries = {str(turn_id): query for turn_id, query in asked.items()}
+    return [FlipShown(flip, turns.get(flip.turn), queries.get(flip.turn, "")) for flip in named]

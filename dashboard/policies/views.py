@@ -20,6 +20,8 @@ from dashboard.agents.selectors import (
     project_default,
     versions_tried,
 )
+from dashboard.backtests.debugger import BEYOND, beyond_in_words, debugger_of
+from dashboard.backtests.judging import Draft
 from dashboard.backtests.shown import group_shown
 from dashboard.backtests.tallies import Group
 from dashboard.policies import selectors
@@ -134,10 +136,15 @@ def changes(request: HttpRequest) -> HttpResponse:
 def _shadow(shadow: Shadow) -> dict[str, Any]:
     flips, tally = selectors.disagreements(shadow)[: selectors.SHOWN], selectors.tally_of(shadow)
     counts = {name: getattr(tally, name) for name in ("same", "flipped", "undecidable", "gone_on", "sooner")}
-    limits = {name: value for name, value in shadow.version.limits.items() if value is not None}
-    shown = {"whole": group_shown(Group("", "", **counts)), "debugger": urlencode(limits)}
-    shown["most_waiting"] = selectors.MOST_WAITING
-    return {"shadow": shadow, "tally": tally, "flips": flips, **shown}
+    shown = {"whole": group_shown(Group("", "", **counts)), "most_waiting": selectors.MOST_WAITING}
+    asked = debugger_of(Draft.in_place(shadow.version), [flip.turn_id for flip in flips])
+    return {
+        "shadow": shadow,
+        "tally": tally,
+        "flips": [(flip, asked.get(flip.turn_id, "")) for flip in flips],
+        "beyond": beyond_in_words({field: getattr(shadow.version, field) for field in BEYOND}),
+        **shown,
+    }
 
 
 def _policy(policy_id: UUID) -> Policy:
