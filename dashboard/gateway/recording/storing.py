@@ -49,6 +49,7 @@ class Link:
     def __init__(self, statements: Iterable[Statement]) -> None:
         self._statements = {statement.name: statement for statement in statements}
         self._connection: psycopg.AsyncConnection[Any] | None = None
+        self._socket = -1  #: its number; libpq forgets it as soon as the server has gone, the loop does not
         self._answer: asyncio.Future[pq.abc.PGresult | None] | None = None
         self._last: pq.abc.PGresult | None = None
 
@@ -64,8 +65,8 @@ class Link:
         except Exception as error:
             # Whatever keeps us from it: the address, the server, an embedded one that is only just started again.
             raise DatabaseAway(str(error).partition("\n")[0], sent=False) from error
-        self._connection = made
-        asyncio.get_running_loop().add_reader(made.pgconn.socket, self._readable)
+        self._connection, self._socket = made, made.pgconn.socket
+        asyncio.get_running_loop().add_reader(self._socket, self._readable)
         for statement in self._statements.values():
             await self._asked(lambda s=statement: made.pgconn.send_prepare(s.name.encode(), s.sql.encode()))
 
@@ -122,9 +123,9 @@ class Link:
             self._broken(error)
             return
         if left:
-            loop.add_writer(pgconn.socket, self._flush)
+            loop.add_writer(self._socket, self._flush)
         else:
-            loop.remove_writer(pgconn.socket)
+            loop.remove_writer(self._socket)
 
     def _readable(self) -> None:
         assert self._connection is not None
@@ -155,10 +156,11 @@ class Link:
         made, self._connection = self._connection, None
         if made is None:
             return
+        # What stayed with the loop would be met by whoever opens the next socket, which has the same number.
         loop = asyncio.get_running_loop()
-        with contextlib.suppress(psycopg.Error, ValueError, OSError):
-            loop.remove_reader(made.pgconn.socket)
-            loop.remove_writer(made.pgconn.socket)
+        with contextlib.suppress(RuntimeError):  # it has met them already
+            loop.remove_reader(self._socket)
+            loop.remove_writer(self._socket)
         made.pgconn.finish()
 
 
