@@ -111,6 +111,9 @@ class Policy:
     min_overlap: int = 12  #: characters from which a repeated seam counts as overlap
     #: whether words that were broken off while they repeated the answer's end are dropped; None: as before they were
     drop_repetitions: bool | None = None
+    #: whether the words of a judgement and of a notice say of tokens nobody counted that they are about so many; None:
+    #: as before they did
+    tell_estimates: bool | None = None
     max_retry_after: float = 120.0  #: seconds we are ready to wait because a provider says so
     validate: Validator | None = field(default=None, compare=False, repr=False)  #: None: every value is valid
     repair: Repairer | None = field(default=None, compare=False, repr=False)  #: None: nothing is repaired

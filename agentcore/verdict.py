@@ -23,10 +23,13 @@ def verdict(snapshot: Snapshot) -> str:
     return _SENTENCES.get(end.terminal_reason, _other)(snapshot, end)
 
 
+def _about(snapshot: Snapshot) -> str:
+    return "about " if snapshot.spent.estimated else ""
+
+
 def _used(snapshot: Snapshot) -> str:
-    about = "about " if snapshot.spent.estimated else ""
     budget = snapshot.completion_budget
-    return f"{about}{number(snapshot.spent.output_tokens)} of {number(budget)} completion tokens used"
+    return f"{_about(snapshot)}{number(snapshot.spent.output_tokens)} of {number(budget)} completion tokens used"
 
 
 def _completed(snapshot: Snapshot, _end: Finish) -> str:
@@ -36,8 +39,7 @@ def _completed(snapshot: Snapshot, _end: Finish) -> str:
         resumed = AttemptKind.RESUME in (segment.kind for segment in snapshot.answer.segments)
         if snapshot.iteration > 1 or resumed or "operator_answered" in snapshot.flagged:
             return told  # which call would have needed how much does not follow from a sum
-        about = "about " if spent.estimated else ""
-        least, ceiling = f"max_tokens ≥ {about}{number(spent.output_tokens)}", snapshot.asked.ceiling
+        least, ceiling = f"max_tokens ≥ {_about(snapshot)}{number(spent.output_tokens)}", snapshot.asked.ceiling
         if ceiling is not None and ceiling < spent.output_tokens:
             return f"{told} One call would have needed {least}, above the connection's ceiling of {number(ceiling)}."
         return f"{told} With {least} it would have taken one call."
@@ -107,7 +109,7 @@ def _budget(snapshot: Snapshot, _end: Finish) -> str:
     how = f"A tool call was {snapshot.repairing}" if snapshot.repairing else "Cut off by max_tokens"
     total = snapshot.limits.max_total_tokens
     if total is not None and (snapshot.repairing or not _completion_spent(snapshot)):
-        used = f"{number(snapshot.spent.total_tokens)} of {number(total)} tokens in and out used"
+        used = f"{_about(snapshot)}{number(snapshot.spent.total_tokens)} of {number(total)} tokens in and out used"
         return f"{how}, then stopped at max_total_tokens: {used}. {_would(snapshot, 'a larger max_total_tokens')}"
     return (
         f"{how}, then stopped because the token total was spent: {_used(snapshot)}. "

@@ -51,8 +51,8 @@ class TokenUsageLimit:
     def explain(self, state: Snapshot) -> ContinuationEvaluation:
         limit, used = state.limits.max_total_tokens, state.spent.total_tokens
         if limit is None:
-            return _answer(self, ALLOW, f"{used} tokens in and out; no limit", used=used, limit=None)
-        reason = f"{used} of {limit} tokens"
+            return _answer(self, ALLOW, f"{state.about}{used} tokens in and out; no limit", used=used, limit=None)
+        reason = f"{state.about}{used} of {limit} tokens"
         return _answer(self, self.decide(state), reason, StopReason.TOKEN_LIMIT, used=used, limit=limit)
 
 

@@ -58,7 +58,7 @@ class TruncationCriterion:
         if bound is not None:
             name, stop, reason = bound
             return _answer(self, FORBID, reason, stop, bound=name, **context)
-        reason = f"cut off; {used} of {limit} continuations used, {state.completion_left} tokens left"
+        reason = f"cut off; {used} of {limit} continuations used, {state.about}{state.completion_left} tokens left"
         return _answer(self, REQUEST, reason, **context)
 
     def _repair(self, state: Snapshot) -> ContinuationEvaluation:
@@ -87,11 +87,11 @@ def _continuation_bound(state: Snapshot) -> tuple[str, StopReason, str] | None:
         reason = f"{spent.continuations} of {limits.max_continuations} continuations used"
         return "retry_limit", StopReason.RETRY_LIMIT, reason
     if state.completion_left < max(1, state.asked.output_floor):
-        reason = f"{spent.output_tokens} of {state.completion_budget} completion tokens used"
+        reason = f"{state.about}{spent.output_tokens} of {state.completion_budget} completion tokens used"
         return "budget_exhausted", StopReason.TOKEN_LIMIT, reason
     total = limits.max_total_tokens
     if total is not None and spent.total_tokens >= total:
-        return "budget_exhausted", StopReason.TOKEN_LIMIT, f"{spent.total_tokens} of {total} tokens used"
+        return "budget_exhausted", StopReason.TOKEN_LIMIT, f"{state.about}{spent.total_tokens} of {total} tokens used"
     if spent.output_chars >= limits.max_total_output_chars or state.cut_at_cap:
         reason = f"{spent.output_chars} of {limits.max_total_output_chars} characters used"
         return "output_cap", StopReason.GUARD, reason

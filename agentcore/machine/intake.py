@@ -75,6 +75,7 @@ def _started(snapshot: Snapshot, event: Started, policy: Policy) -> Intake:
         setup=setup,
         limits=policy.limits,
         error_policy=policy.error_policy,
+        tell_estimates=policy.tell_estimates,
         messages=event.messages,
         breakpoints=event.breakpoints,
         iteration=1,

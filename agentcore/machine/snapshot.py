@@ -128,6 +128,7 @@ class Snapshot:
     raw_stop_reason: str | None = None  #: of the last attempt
     #: signs in the answers so far: codes of `agentcore.lint`, `unknown_reason`, `operator_answered`
     flagged: tuple[str, ...] = ()
+    tell_estimates: bool | None = None  #: the policy's
     end: Finish | None = None  #: decided; then the command of the terminal state
 
     @property
@@ -166,6 +167,11 @@ class Snapshot:
     def completion_left(self) -> int:
         """Tokens left of `completion_budget`, never below 0."""
         return max(0, self.completion_budget - self.spent.output_tokens)
+
+    @property
+    def about(self) -> str:
+        """What stands before a number of tokens in words: an estimate is never told as a fact."""
+        return "about " if self.spent.estimated and self.tell_estimates else ""
 
     @property
     def seconds_left(self) -> float | None:

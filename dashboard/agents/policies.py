@@ -40,6 +40,7 @@ def draft_policy(body: Mapping[str, Any]) -> Policy:
             criterion_specs=tuple(CriterionSpec(**said) for said in body.get("criteria") or ()),
             envelope=envelope_rules_of(body.get("envelope")),
             drop_repetitions=True,
+            tell_estimates=True,
         )
     )
 

@@ -58,6 +58,11 @@ def test_a_turn_that_runs_has_none():
             "re-run to know.",
         ),
         (
+            ended("budget_exhausted", limits=Limits(max_total_tokens=9), spent=Spent(output_tokens=10, estimated=True)),
+            "Cut off by max_tokens, then stopped at max_total_tokens: about 10 of 9 tokens in and out used. With a "
+            "larger max_total_tokens it would have gone on; how far is not in this recording: re-run to know.",
+        ),
+        (
             ended("output_cap", limits=Limits(max_total_output_chars=9)),
             "Stopped at max_total_output_chars: the answer was cut at 9 characters.",
         ),

@@ -9,10 +9,12 @@ from agentcore import (
     ContinuationDecision,
     ContinuationEvaluation,
     ErrorPolicy,
+    Limits,
     NormalizedStopReason,
     State,
     StopReason,
     TurnStatus,
+    verify,
 )
 from agentcore.events import Breakpoint
 from agentcore.machine.judges.continue_pending import HINT
@@ -203,3 +205,33 @@ def test_an_empty_answer_of_an_earlier_iteration_does_not_count_against_this_one
     story = Playbook(max_total_completion_tokens=10**4) >> started() >> truncated("") >> called(call())
     story = story >> tools_returned() >> truncated("") << call_model(AttemptKind.CONTINUATION)
     assert story >> truncated("") << finish("", terminal="repetition")
+
+
+@pytest.mark.parametrize(("tell", "about"), [(True, "about "), (False, ""), (None, "")])
+@pytest.mark.parametrize(
+    ("limits", "said"),
+    [
+        (Limits(max_total_completion_tokens=20), "{}20 of 20 completion tokens used"),
+        (Limits(max_total_tokens=15), "{}20 of 15 tokens used"),
+        (Limits(max_continuations=1), "1 of 1 continuations used"),
+    ],
+)
+def test_of_tokens_that_nobody_counted_the_notice_says_about_how_many(limits, said, tell, about):
+    story = Playbook(limits=limits, tell_estimates=tell, max_tokens=10) >> started()
+    story = story >> truncated("one two three ", tokens=None) >> truncated("four five six", tokens=None)
+    end = story.snapshot.end
+    assert end is not None
+    assert end.notice == f"This answer is incomplete: {said.format(about)}."
+    assert verify(story.stored()).verified
+
+
+@pytest.mark.parametrize(("tokens", "about"), [(None, "about "), (10, "")])
+def test_and_so_do_the_criteria_while_there_are_some_left(tokens, about):
+    story = Playbook(tell_estimates=True, max_tokens=10) >> started() >> truncated("one two three ", tokens=tokens)
+    outcome = story.steps[-1].transitions[-1].outcome
+    used = 10 if tokens is None else 20
+    told = [outcome.get_evaluation_for(name).reason for name in ("TruncationCriterion", "TokenUsageLimit")]
+    assert told == [
+        f"cut off; 0 of 3 continuations used, {about}30 tokens left",
+        f"{about}{used} tokens in and out; no limit",
+    ]
