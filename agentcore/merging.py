@@ -1,16 +1,19 @@
 """Joins a continuation to what it continues, removing what the model said twice.
 
-Linear time: candidates are found by the string search of the interpreter; text that repeats itself too much for that
-falls back to the prefix function (Knuth, Morris and Pratt). A seam never splits a grapheme.
+Linear time: candidates are found by the string search of the interpreter, by their end, for lines that begin alike are
+many; text that repeats itself too much for that falls back to the prefix function (Knuth, Morris and Pratt). A seam
+never splits a grapheme.
 """
 
 import unicodedata
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 TAIL = 400  #: characters in which words that were broken off are looked for
 MIN_OVERLAP = 12  #: characters; a shorter repetition is as likely the author's own
 _QUICK_TRIES = 16  #: whole comparisons, each as long as the text
-_NEAR = 64  #: characters that are compared first
+_NEAR = 64  #: characters by whose end candidates are found
 _ZWJ = "\u200d"
 
 
@@ -59,23 +62,26 @@ def _overlap(existing: str, addition: str, minimum: int) -> int:
     longest = min(len(existing), len(addition))
     if longest < minimum:
         return 0
-    head = addition[:minimum]
-    position = existing.find(head, len(existing) - longest)
-    tries = 0
-    while position >= 0 and tries < _QUICK_TRIES:
-        length = len(existing) - position
-        if _ends_alike(existing, addition, length):
-            if existing.endswith(addition[:length]) and _clean(existing, addition, length):
-                return length
-            tries += 1
-        position = existing.find(head, position + 1)
-    return _overlap_by_prefix_function(existing, position, addition, minimum) if position >= 0 else 0
+    near = max(_NEAR, minimum)
+    long = _alike(existing, addition, near, longest)
+    short = _alike(existing, addition, minimum, min(longest, near - 1))
+    for tried, length in enumerate(chain(long, short)):
+        if tried == _QUICK_TRIES:
+            return _overlap_by_prefix_function(existing, len(existing) - length, addition, minimum)
+        if existing.endswith(addition[:length]) and _clean(existing, addition, length):
+            return length
+    return 0
 
 
-def _ends_alike(existing: str, addition: str, length: int) -> bool:
-    """Whether the last characters would agree: of many lines that begin alike hardly one gets further."""
-    near = min(length, _NEAR)
-    return addition.startswith(existing[-near:], length - near)
+def _alike(existing: str, addition: str, near: int, longest: int) -> Iterator[int]:
+    """The lengths, longest first, at which the last `near` characters of an overlap agree."""
+    if longest < near:
+        return
+    end = existing[-near:]
+    position = addition.rfind(end, 0, longest)
+    while position >= 0:
+        yield position + near
+        position = addition.rfind(end, 0, position + near - 1)
 
 
 def _clean(existing: str, addition: str, length: int) -> bool:

@@ -133,7 +133,10 @@ def test_of_lines_that_begin_alike_each_is_told_by_its_end(begun: int, monkeypat
 
 
 ADVERSARIAL = {
-    "lines that begin alike": lambda n: (("- one of the items: a\n" * (n // 22)), ("- one of the items: b\n" * (n // 22))),
+    "lines that begin alike": lambda n: (
+        ("- one of the items: a\n" * (n // 22)),
+        ("- one of the items: b\n" * (n // 22)),
+    ),
     "one letter": lambda n: ("a" * n, "a" * n + "b"),
     "one letter, then another": lambda n: ("a" * n + "b", "a" * n),
     "many candidates, none right": lambda n: ("aaaaaaaaaaaab" * (n // 13), "aaaaaaaaaaaac" * (n // 13)),
