@@ -43,7 +43,7 @@ document.addEventListener("htmx:configRequest", ({ target, detail }) => {
   }
 });
 document.addEventListener("htmx:afterSettle", (event) => {
-  if (event.detail.target.id !== "operate-panel") return;
+  if (event.detail.target?.id !== "operate-panel") return; // none where a page of the history is shown again
   const wrong = event.detail.target.querySelector(".wrong :is(input, select, textarea)");
   (wrong ?? event.detail.target.querySelector("#operate-title"))?.focus();
 });

@@ -3,11 +3,12 @@
 import re
 
 import pytest
-from playwright.sync_api import Page, WebSocketRoute, expect
+from playwright.sync_api import Page, WebSocket, WebSocketRoute, expect
 
 from tests.browser.conftest import DESK, PHONE, NewPage
 from tests.browser.journeys import LONG, alike, ask, ended, go_on, scrolls_sideways, until
 from tests.browser.test_accessible import check
+from tests.browser.test_operating import agent, held
 
 
 def begun(page: Page, prompt: str, *, agent: str = "sim-essay", max_tokens: int = 60) -> str:
@@ -60,6 +61,25 @@ def cut(lines: list[WebSocketRoute]) -> None:
     """The page's sockets are gone, as when a network or a server goes."""
     while lines:
         lines.pop().close(code=1012)
+
+
+def test_the_turn_under_way_is_watched_by_one_socket_and_the_conversation_by_another(page: Page):
+    name = agent(page, "sim-essay", max_tokens=60, breakpoints=[{"state": "evaluate_stop"}])
+    opened: list[WebSocket] = []
+    page.on("websocket", lambda socket: opened.append(socket))  # playwright takes no methods of C
+    ask(page, name, "Hold, that it is watched.")
+    held(page, "evaluate stop")
+    go_on(page, name, "Wait in line.")
+    expect(page.locator("#line")).to_contain_text("Wait in line.")
+
+    def watched() -> list[str]:
+        return sorted(socket.url.split("/")[4] for socket in opened if not socket.is_closed())
+
+    until(page, lambda: watched() == ["agents", "turns"], "there are more sockets than things to watch, or fewer")
+    page.go_back()
+    expect(page.locator("#line")).to_contain_text("Wait in line.")
+    held(page, "evaluate stop")
+    until(page, lambda: watched() == ["agents", "turns"], "there are more sockets once one has gone back")
 
 
 def test_who_was_away_comes_back_to_everything_once(page: Page, new_page: NewPage):
