@@ -7,6 +7,7 @@ import pytest
 from django.contrib.messages import get_messages
 from django.test import Client
 
+from dashboard.accounts.models import User
 from dashboard.agents.models import PolicyVersion
 from dashboard.agents.selectors import policy_version_active, project_default
 from dashboard.agents.services import policy_create
@@ -80,6 +81,12 @@ def test_what_suffices_becomes_a_version_that_keeps_the_rest(browser: Client):
     assert active.version == 1
     nameless = browser.post("/backtests/limits/keep", {"name": "", "query": ""})
     assert "Give the policy a name" in str(list(get_messages(nameless.wsgi_request))[-1])
+
+
+def test_who_may_not_change_policies_is_offered_no_draft(browser: Client, client: Client):
+    make_lengths()
+    client.force_login(User.objects.create_user("vera"))
+    assert ["Make the draft" in page(who, "/backtests/limits") for who in (browser, client)] == [True, False]
 
 
 def test_a_filter_that_cannot_be_read_keeps_nothing_instead_of_counting_every_turn(browser: Client):
