@@ -26,8 +26,9 @@ LISTED = 50
 @require_safe
 def index(request: HttpRequest) -> HttpResponse:
     """The newest backtests."""
-    found = [shown_of(backtest, flips=False) for backtest in backtest_list(project=project_default())[:LISTED]]
-    return render(request, "backtests/index.html", {"backtests": found})
+    found = list(backtest_list(project=project_default())[: LISTED + 1])
+    shown = [shown_of(backtest, flips=False) for backtest in found[:LISTED]]
+    return render(request, "backtests/index.html", {"backtests": shown, "older": len(found) > LISTED})
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -4,7 +4,7 @@ from django.test import Client
 from dashboard.agents.selectors import project_default
 from dashboard.agents.services import policy_create
 from dashboard.agents.versioning import version_activate
-from dashboard.backtests import working
+from dashboard.backtests import views, working
 from dashboard.backtests.models import Backtest
 from dashboard.turns.models import Turn
 from tests.dashboard.backtests.layered import play_layered
@@ -68,6 +68,16 @@ def test_without_a_policy_the_default_limits_are_tried(browser: Client):
 def test_a_policy_that_is_gone_is_refused_in_words(browser: Client):
     html = browser.post("/backtests/new", {"policy": "nobody"}).content.decode()
     assert "Choose one of the policies" in html
+
+
+def test_a_list_that_is_not_whole_says_so(browser: Client, monkeypatch):
+    monkeypatch.setattr(views, "LISTED", 2)
+    said = []
+    for _ in range(3):
+        Backtest.objects.create(project=project_default())
+        html = page(browser, "/backtests")
+        said.append((html.count("<section"), "Older ones are kept as well" in html))
+    assert said == [(1, False), (2, False), (2, True)]
 
 
 def test_a_backtest_that_is_not_there_is_a_404(browser: Client):
