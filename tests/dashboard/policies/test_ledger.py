@@ -123,7 +123,9 @@ def test_what_an_operator_set_while_the_turn_ran_is_the_operators(
     assert (stop.source.level, stop.source.of, stop.source.value, stop.setting) == ("operator", "ada", 0, None)
     (line,) = the_ledger(project).lines
     assert (line.said.level, line.said.policy, line.shown, line.setting) == ("operator", "", "0 continuations", None)
-    assert "an operator, while the turn ran" in page(browser, "/policies/ledger")
+    html = page(browser, "/policies/ledger")
+    assert "an operator, while the turn ran" in html
+    assert "nobody" not in html
     assert page(browser, f"/policies/ledger/turns?{line.query}&days=1").count(f"/turns/{turn.id}") >= 1
     assert "<b>an operator, while the turn ran</b> (ada)" in page(browser, f"/turns/{turn.id}")
 
