@@ -41,6 +41,7 @@ SHAPE_WORDS: Mapping[str, str] = {
     "model_type": "It must be an object.",
     "model_attributes_type": "It must be an object.",
     "list_type": "It must be a list.",
+    "too_long": "It is {actual_length} long; it must be at most {max_length}.",
     "literal_error": "It must be one of {expected}.",
     "union_tag_invalid": "It must be one of {expected_tags}.",
     "union_tag_not_found": "It is missing; give it.",

@@ -58,6 +58,11 @@ def test_an_unknown_field_is_refused_with_the_names_of_the_known_ones(api: Progr
     assert wrong["{field}"].startswith("There is no field “{field}”; the fields are name, provider, base_url, ")
 
 
+def test_a_text_that_is_too_long_is_told_how_long_it_may_be(api: Program):
+    wrong = api.problem("/policies", {"name": "p", "why": "x" * 501}, 422)
+    assert wrong == {"why": "It is 501 long; it must be at most 500."}
+
+
 def test_missing_and_wrong_fields_are_said_by_name(api: Program):
     assert api.problem("/connections", {"name": 5, "max_output_tokens": "many"}, 422) == {
         "name": "It must be text.",
