@@ -18,13 +18,15 @@ from dashboard.agents.reach import place_warnings
 from dashboard.agents.selectors import activations_of, attachment_list, policy_list
 from dashboard.agents.strict_json import read_strictly
 from dashboard.agents.versioning import policy_attach
-from dashboard.policies.intake import WHY, policy_in
+from dashboard.policies.intake import WHY, policy_in, refuse_unknown
 
 if TYPE_CHECKING:
     from dashboard.accounts.models import User
 
 MAX_FILE = 2_000_000  #: bytes
 MAX_POLICIES = 500
+FIELDS = ("whystop_policies", "policies", "attachments")
+PLACE = ("policy", "connection", "model", "provider")
 
 
 def as_file(project: Project) -> dict[str, Any]:
@@ -91,6 +93,7 @@ def _read(body: bytes) -> dict[str, Any]:
         raise ValidationError("The file holds the character U+0000, which nothing of a policy needs; take that out.")
     if not isinstance(file, Mapping) or file.get("whystop_policies") != 1:
         raise ValidationError("This is not a file of policies: it must say “whystop_policies”: 1.")
+    refuse_unknown(file, FIELDS, what="the file")
     policies, places = file.get("policies", []), file.get("attachments", [])
     whole = (
         isinstance(policies, list) and isinstance(places, list) and all(isinstance(p, dict) for p in policies + places)
@@ -101,6 +104,7 @@ def _read(body: bytes) -> dict[str, Any]:
 
 
 def _place_in(told: Mapping[str, Any], project: Project, by: "User | None") -> str:
+    refuse_unknown(told, PLACE, what="an attachment")
     policy = Policy.objects.filter(project=project, name=str(told.get("policy"))).first()
     if policy is None:
         raise ValidationError(

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 MAX_VERSIONS = 500
 MAX_SCHEDULED = 50
 WHY = "Taken in from a file"
+POLICY = ("name", "active", "past", "schedule", "versions")
 ABOUT = ("version", "why", "made_at", "by")  #: what a version of the file says of itself
 
 
@@ -136,6 +137,7 @@ def _read(told: Mapping[str, Any], project: Project, by: "User | None") -> _File
     fits = isinstance(name, str) and isinstance(versions, list) and 0 < len(versions) <= MAX_VERSIONS
     if not fits or not all(isinstance(version, dict) for version in versions or ()):
         raise ValidationError("Each policy needs a name and a list of versions.")
+    refuse_unknown(told, POLICY, what="a policy", whose=str(name))
     known = [_version(version, str(name)) for version in versions or ()]
     active = _numbered(known, told.get("active"), str(name), "active")
     if past is not None and not isinstance(past, list):
@@ -187,13 +189,17 @@ def _text(value: Any) -> str:
 
 def _version(told: Mapping[str, Any], name: str) -> _Told:
     """A version of the file, its words clean. Raises `ValidationError` where it has a field that none has."""
-    if unknown := [field for field in told if field not in (*ABOUT, *POLICY_FIELDS)]:
-        raise ValidationError(
-            f"“{name}”: there is no field “{unknown[0]}”; a version has {listed((*ABOUT, *POLICY_FIELDS))}."
-        )
+    refuse_unknown(told, (*ABOUT, *POLICY_FIELDS), what="a version", whose=name)
     given = {field: told[field] for field in POLICY_FIELDS if told.get(field)}
     try:
         return _Told(told.get("version"), _text(told.get("why")), policy_said(**given), None)
     except ValidationError as error:
         fault = ValidationError([f"“{name}”: {sentence}" for sentence in error.messages])
         return _Told(told.get("version"), _text(told.get("why")), {}, fault)
+
+
+def refuse_unknown(told: Mapping[str, Any], known: Sequence[str], *, what: str, whose: str = "") -> None:
+    """Raises `ValidationError` where it has a field that nothing here reads: a slip would be left out unawares."""
+    if unknown := [field for field in told if field not in known]:
+        named = f"“{whose}”: t" if whose else "T"
+        raise ValidationError(f"{named}here is no field “{unknown[0]}”; {what} has {listed(known)}.")

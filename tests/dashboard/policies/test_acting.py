@@ -261,6 +261,18 @@ def test_a_file_that_differs_makes_the_next_version(project: Project, two, ann: 
             '{"whystop_policies": 1, "policies": [{"name": "x", "versions": [{"version": 1, "limts": {}}]}]}',
             "“x”: there is no field “limts”; a version has version, why, made_at, by, limits",
         ),
+        (
+            '{"whystop_policies": 1, "policies": [{"name": "x", "versions": [{"version": 1}], "scheduled": []}]}',
+            "“x”: there is no field “scheduled”; a policy has name, active, past, schedule, versions",
+        ),
+        (
+            '{"whystop_policies": 1, "attachment": []}',
+            "There is no field “attachment”; the file has whystop_policies, policies, attachments",
+        ),
+        (
+            '{"whystop_policies": 1, "attachments": [{"policy": "x", "modle": "m"}]}',
+            "There is no field “modle”; an attachment has policy, connection, model, provider",
+        ),
         ('{"whystop_policies": 1, "attachments": [{"policy": "gone"}]}', "names the policy “gone”"),
         ('{"whystop_policies": 1, "attachments": [{"policy": "\\u0000"}]}', "the character U+0000"),
     ],
