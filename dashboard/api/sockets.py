@@ -42,6 +42,10 @@ MAX_REF = 200  #: characters
 class TurnSocket(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is untyped
     """One program at one turn."""
 
+    #: None has that name. Whoever follows a turn hears of it by themselves; a layer of the socket's own, which is away,
+    #: would fail it.
+    channel_layer_alias = "none"
+
     async def connect(self) -> None:
         user = self.scope.get("user")
         if user is None or not user.is_authenticated:

@@ -12,6 +12,8 @@ from dashboard.live.routing import websocket_urlpatterns
 class Nowhere(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is untyped
     """Closes a socket to an address nobody serves, where the router alone would raise."""
 
+    channel_layer_alias = "none"  # there is none of that name: one that is away would fail the socket
+
     async def connect(self) -> None:
         await self.close()
 

@@ -1,22 +1,27 @@
 """Live updates through a real Redis, which may be idle, away or restarted at any moment."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from channels.db import aclose_old_connections, database_sync_to_async
 from channels.layers import get_channel_layer
 
-from dashboard.accounts.services import one_time_code_create
+from dashboard.accounts.services import bootstrap_token_ensure, one_time_code_create
+from dashboard.accounts.websocket import AccessStack
 from dashboard.agents.models import Connection
 from dashboard.live import announcing
 from dashboard.live.services import turn_start
+from dashboard.runtime.sockets import router
 from dashboard.settings import _channel_layers as channel_layers_of
 from dashboard.turns.models import Turn
 from tests.dashboard.dialling import Dialled, dialled, everything
-from tests.dashboard.driving import AgentOf, driven
+from tests.dashboard.driving import AgentOf, Play, driven
 from tests.dashboard.showing import by_id, fresh
+from tests.dashboard.website import TOKEN
 from tests.redis_server import Redis
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -66,6 +71,25 @@ async def test_a_page_that_is_opened_while_redis_is_away_is_followed_too(queued:
         redis.start()
         await followed(socket, queued, pushed)
         await driving
+
+
+@pytest.fixture
+def ended(play: Play) -> Turn:
+    return play("sim-refuse")
+
+
+@pytest.mark.parametrize("address", ["/ws/turns/{turn}/?format=json", "/ws/nowhere/"])
+async def test_a_socket_that_is_opened_while_redis_is_away_is_answered_as_ever(ended: Turn, redis: Redis, address: str):
+    redis.stop()
+    await database_sync_to_async(bootstrap_token_ensure)(TOKEN)
+    headers = [(b"host", b"testserver"), (b"authorization", f"Bearer {TOKEN}".encode())]
+    socket = Dialled(AccessStack(router()), address.format(turn=ended.id), headers=headers)
+    accepted, code = await socket.connect()
+    assert (accepted, code) == ((True, None) if "json" in address else (False, 1000))
+    if accepted:
+        assert json.loads(await socket.receive_from())["type"] == "record"
+    await socket.disconnect()
+    await aclose_old_connections()
 
 
 @asynccontextmanager
