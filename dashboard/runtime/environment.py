@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import environ
 
@@ -47,7 +48,7 @@ def read_environment(variables: Mapping[str, str] | None = None) -> Environment:
     return Environment(
         data_dir=Path(_text(env, "WHYSTOP_DATA_DIR", str(CHECKOUT / ".whystop"))).expanduser().resolve(),
         database_url=_text(env, "DATABASE_URL", ""),
-        redis_url=_text(env, "REDIS_URL", ""),
+        redis_url=_redis(env, "REDIS_URL"),
         host=_text(env, "WHYSTOP_HOST", "127.0.0.1"),
         port=_port(env, "WHYSTOP_PORT", 8321),
         simulator_port=_port(env, "WHYSTOP_SIMULATOR_PORT", 0),
@@ -72,6 +73,19 @@ def _text(env: environ.Env, name: str, default: str) -> str:
 
 def _list(env: environ.Env, name: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in _text(env, name, "").split(",") if part.strip())
+
+
+def _redis(env: environ.Env, name: str) -> str:
+    address = _text(env, name, "")
+    try:
+        parts = urlsplit(address)
+        sound = parts.scheme == "unix" or (parts.scheme in ("redis", "rediss") and parts.port != 0)
+    except ValueError:  # no port is like that
+        sound = False
+    if address and not sound:
+        # What is there may hold a password.
+        raise StartError(f"{name} is no Redis address: write redis://host:6379, rediss://… or unix:///path.")
+    return address
 
 
 def _port(env: environ.Env, name: str, default: int) -> int:

@@ -64,3 +64,17 @@ def test_commands_of_mcp_servers_are_allowed_by_a_switch_alone():
 def test_a_port_that_is_none_is_refused(value: str):
     with pytest.raises(StartError, match=f"not “{value}”"):
         read_environment({"WHYSTOP_PORT": value})
+
+
+@pytest.mark.parametrize("value", ["localhost:6379", "http://localhost", "redis://host:secret", "redis://[::1", "x"])
+def test_an_address_of_redis_that_is_none_is_refused_without_its_password(value: str):
+    with pytest.raises(StartError, match="REDIS_URL is no Redis address") as refused:
+        read_environment({"REDIS_URL": value})
+    assert "secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "value", ["redis://", "redis://:p@host:6380/1", "rediss://host", "unix:///run/redis.sock?db=2"]
+)
+def test_an_address_of_redis_is_read_as_it_is(value: str):
+    assert read_environment({"REDIS_URL": value}).redis_url == value
