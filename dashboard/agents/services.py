@@ -144,11 +144,22 @@ def policy_create(
 
 def _policy_locked(project: Project, name: str) -> tuple[Policy, int]:
     """The policy of this name, made where there is none, and the number of its latest version."""
-    policy = Policy.objects.select_for_update().filter(project=project, name=name).first()
-    if policy is None:
-        policy = Policy(project=project, name=name)
-        _save(policy)
+    of_name = Policy.objects.select_for_update().filter(project=project, name=name)
+    policy = of_name.first() or _policy_made(project, name, of_name)
     return policy, policy.versions.aggregate(latest=models.Max("version"))["latest"] or 0
+
+
+def _policy_made(project: Project, name: str, of_name: models.QuerySet[Policy]) -> Policy:
+    """A new policy; where somebody makes one of this name at the same moment, theirs."""
+    policy = Policy(project=project, name=name)
+    try:
+        _save(policy)
+    except ValidationError:
+        theirs = of_name.first()
+        if theirs is None:
+            raise
+        return theirs
+    return policy
 
 
 def _as_list(given: Any) -> Any:

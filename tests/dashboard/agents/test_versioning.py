@@ -215,3 +215,13 @@ def test_of_two_who_attach_at_once_the_later_stands(project: Project, two, ann: 
     )
     assert [(row.pk, row.policy) for row in selectors.attachment_list(project=project)] == [(made.pk, other)]
     assert made.changes.latest("pgh_id").pgh_context == {"by": "ann", "why": "better"}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_two_who_make_a_policy_of_one_name_at_the_same_moment_the_second_makes_its_next_version(project: Project):
+    def make(steps: int) -> PolicyVersion:
+        return policy_create(project=project, name="new", limits={"max_steps": steps})
+
+    second = at_once(lambda: make(1), lambda: make(2))
+    assert (second.version, second.limits) == (2, {"max_steps": 2})
+    assert Policy.objects.filter(name="new").count() == 1
