@@ -127,6 +127,10 @@ def test_an_open_address_does_not_even_look_at_a_wrong_token(stranger: Client):
     assert stranger.get("/healthz", headers={"Authorization": "Bearer nonsense"}).status_code != 401
 
 
+def test_whatever_is_sent_to_healthz_is_no_question_of_a_token_of_forms():
+    assert Client(enforce_csrf_checks=True).post("/healthz").status_code == 405
+
+
 @pytest.mark.parametrize("path", [*MACHINE, *GATEWAY, *PAGES])
 @pytest.mark.parametrize("header", ["Bearer", "Bearer ", "bearer wrong", "Bearer wrong wrong"])
 def test_a_wrong_token_is_refused_although_there_is_a_session(browser: Client, path: str, header: str):

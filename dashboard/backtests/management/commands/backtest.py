@@ -11,6 +11,7 @@ from typing import Any
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
+from django.core.serializers.json import DjangoJSONEncoder
 
 from agentcore.error_policy import PRESETS
 from dashboard.agents.limit_fields import LIMIT_FIELDS
@@ -59,7 +60,7 @@ class Command(BaseCommand):
             backtest = _worked_on(_made(options), stop)
         if options["json"]:
             told = {"id": backtest.id, **backtest_shown(backtest)}
-            self.stdout.write(json.dumps(told, default=str))
+            self.stdout.write(json.dumps(told, cls=DjangoJSONEncoder))
         else:
             self.stdout.write("\n".join(lines_of(backtest)))
         if backtest.status != Backtest.Status.DONE:

@@ -10,6 +10,7 @@ from typing import Any
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
+from django.core.serializers.json import DjangoJSONEncoder
 
 from agentcore.reasons import TurnStatus
 from dashboard.agents.models import Agent
@@ -93,5 +94,5 @@ class AsJson:
         self._write({"turn": turn_shown(turn)})
 
     def _write(self, value: dict[str, Any]) -> None:
-        sys.stdout.write(json.dumps(value, default=str) + "\n")
+        sys.stdout.write(json.dumps(value, cls=DjangoJSONEncoder) + "\n")
         sys.stdout.flush()
