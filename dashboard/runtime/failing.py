@@ -5,7 +5,7 @@ import sys
 from http import HTTPStatus
 
 from django.conf import settings
-from django.core.exceptions import RequestDataTooBig, TooManyFieldsSent
+from django.core.exceptions import DisallowedHost, RequestDataTooBig, TooManyFieldsSent
 from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
@@ -17,6 +17,8 @@ from dashboard.accounts.answers import machine_error
 
 AWAY = "The database is away, or has no connection free. Nothing that was recorded is lost; try again in a moment."
 FAILED = "The server failed to answer; its log says why."
+STRANGE = "This server does not go by the name in the Host header; WHYSTOP_ALLOWED_HOSTS gives it further names."
+UNREAD = "This request cannot be read; the server's log says why."
 RETRY_SECONDS = 1
 
 
@@ -34,12 +36,13 @@ def server_failed(request: HttpRequest) -> HttpResponse:
 
 
 def request_refused(request: HttpRequest, exception: Exception) -> HttpResponseBase:
-    """413 for a form that is too large, as a note beside it where htmx sent it; else 400."""
+    """413 for a form that is too large, as a note beside it where htmx sent it; else 400. To programs in their form."""
     told = _too_large(exception)
+    if is_machine(request.path_info):
+        status = HTTPStatus.REQUEST_ENTITY_TOO_LARGE if told else HTTPStatus.BAD_REQUEST
+        return machine_error(request, status, told or (STRANGE if isinstance(exception, DisallowedHost) else UNREAD))
     if told is None:
         return bad_request(request, exception)
-    if is_machine(request.path_info):
-        return machine_error(request, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, told)
     template = "_too_large.html" if request.headers.get("HX-Request") else "413.html"
     return render(request, template, {"told": told}, status=HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
 

@@ -49,3 +49,10 @@ def test_a_prompt_as_large_as_the_api_takes_is_taken_however_a_browser_writes_it
 def test_what_else_cannot_be_read_is_400(browser: Client):
     answer = browser.get("/", headers={"host": "not a host"})
     assert answer.status_code == 400
+
+
+@pytest.mark.parametrize("path", ["/api/v1/turns", "/metrics", "/.well-known/openwop"])
+def test_a_program_that_asks_by_another_host_is_told_so_as_programs_are(browser: Client, path: str):
+    answer = browser.get(path, headers={"host": "elsewhere.example"})
+    assert (answer.status_code, answer["Content-Type"]) == (400, "application/problem+json")
+    assert "WHYSTOP_ALLOWED_HOSTS" in answer.json()["detail"]
