@@ -142,7 +142,7 @@ class Call:
         elif self.begun.asked.stream:
             await self._finish(said)
         else:
-            body = body_of(self._named, said, total_of(self.drive.usages))
+            body = body_of(self._named, said, total_of(self.drive.usages), "".join(self.drive.reasoning))
             await self._stored(said.finish_reason, 200)
             await self._whole(200, body)
 

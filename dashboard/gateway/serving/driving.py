@@ -69,6 +69,7 @@ class Drive:
     passes_unstored: bool = False  #: whether a call is made that nobody can record, or find room for
     snapshot: Snapshot = IDLE
     usages: list[TokenUsage | None] = field(default_factory=list)  #: of each attempt with an answer, or part of one
+    reasoning: list[str] = field(default_factory=list)  #: what each of them thought aloud
     upstream: Upstream | None = None  #: the call in flight, or the last one
     ending: Ending | None = None  #: of the last call that has ended
     away: float = 0.0  #: seconds that were not ours: upstream, in line, or waiting before another try
@@ -135,6 +136,7 @@ class Drive:
         self.ending, self._ended, self._in_flight = ending, self.upstream.reading.end(ending), False
         if ending.response is not None:
             self.usages.append(ending.response.usage)
+            self.reasoning.append(ending.response.reasoning_content or "")
         event = ending.event(self._at(), waited)
         if self.begun.observes and isinstance(event, ModelResponded):
             self._allow_resume(event)

@@ -14,10 +14,11 @@ from typing import Any
 from agentcore.messages import TokenUsage, ToolCall
 from agentcore.providers.wire.calls import encode_call
 from dashboard.gateway.wire.faults import Fault
-from dashboard.gateway.wire.reasons import FUNCTION_CALL, Said
+from dashboard.gateway.wire.reasons import FILTERED, FUNCTION_CALL, Said
 
 DONE = b"data: [DONE]\n\n"
 KEEP_ALIVE = b": keep-alive\n\n"
+_REASONING = '"reasoning_content"'  #: the name that most servers give it
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +30,15 @@ class Named:
     model: str
 
 
-def body_of(named: Named, said: Said, usage: TokenUsage | None) -> bytes:
-    """A whole answer. Usage that the provider did not count is not made up: it is left out."""
+def body_of(named: Named, said: Said, usage: TokenUsage | None, reasoning: str = "") -> bytes:
+    """A whole answer. Usage that the provider did not count is not made up: it is left out.
+
+    `reasoning`: what the model thought aloud; it is withheld with the answer.
+    """
     about = f'"id":{quoted(named.id)},"object":"chat.completion","created":{named.created}'
     message = f'"role":"assistant","content":{_or_null(said.text)},"refusal":{_or_null(said.refusal)}{_called(said)}'
+    if reasoning and said.finish_reason != FILTERED:
+        message += f",{_REASONING}:{quoted(reasoning)}"
     ended = f'"logprobs":null,"finish_reason":{quoted(said.finish_reason)}'
     choice = f'{{"index":0,"message":{{{message}}},{ended}}}'
     counted = "" if usage is None else f',"usage":{_counts(usage)}'
@@ -98,8 +104,17 @@ class Chunks:
         return self._role('""') + told.encode()
 
     def reasoning(self, text: str) -> bytes:
-        """What the model thinks aloud, under the name that most servers give it."""
-        return self._role('""') + self._open + b'{"reasoning_content":' + quoted(text).encode() + b"}" + self._close
+        """What the model thinks aloud."""
+        return (
+            self._role('""')
+            + self._open
+            + b"{"
+            + _REASONING.encode()
+            + b":"
+            + quoted(text).encode()
+            + b"}"
+            + self._close
+        )
 
     def end(self, said: Said) -> bytes:
         """Refusal, calls and the finish; the text has been told before."""

@@ -125,6 +125,18 @@ def test_what_a_client_sends_goes_up_whole_also_where_it_is_continued(gate, upst
     assert json.loads(request_body_of(attempt)) == second
 
 
+def test_what_the_model_thinks_aloud_is_told_whole_as_it_is_streamed(gate, upstream, continued):
+    upstream.says(
+        whole("Half ", "length", reasoning_content="One. "), whole("of it.", reasoning_content="Two."),
+        [chunk({"reasoning_content": "One. "}), *said("Half ", reason="length")],
+        [chunk({"reasoning_content": "Two."}), *said("of it.")],
+    )  # fmt: skip
+    message = gate.ask(model="continued").choice["message"]
+    assert (message["content"], message["reasoning_content"]) == ("Half of it.", "One. Two.")
+    deltas = gate.ask(model="continued", stream=True).deltas
+    assert "".join(delta.get("reasoning_content", "") for delta in deltas) == "One. Two."
+
+
 def test_without_a_cap_of_anyone_none_is_sent(gate, upstream, watched):
     upstream.says(whole())
     gate.ask(model=f"{watched.connection.name}/m")

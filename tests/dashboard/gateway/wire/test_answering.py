@@ -44,6 +44,13 @@ def test_a_body_says_all_that_clients_read():
     assert "usage" not in json.loads(body_of(NAMED, Said("stop", "Hello."), None))
 
 
+def test_what_was_thought_aloud_stands_beside_the_answer_and_is_withheld_with_it():
+    for said, told in ((Said("stop", "Hello."), "Hm é."), (Said("content_filter"), None)):
+        body = body_of(NAMED, said, None, "Hm é.")
+        assert body == json.dumps(json.loads(body), separators=(",", ":")).encode()
+        assert json.loads(body)["choices"][0]["message"].get("reasoning_content") == told
+
+
 @pytest.mark.parametrize("reason", ["stop", "tool_calls", "function_call"])
 @pytest.mark.parametrize("text", [None, "", 'é "\n\ud800\u2028'])
 @pytest.mark.parametrize("usage", [None, USAGE])
