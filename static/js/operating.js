@@ -2,7 +2,11 @@
    never replaced by what the socket pushes. */
 const SECOND = 1000;
 
-export const operate = (name) => document.querySelector(`[data-operate="${name}"]`)?.click();
+/* What is not shown, to who may only watch, is not pressed by its key either. */
+export function operate(name) {
+  const control = document.querySelector(`[data-operate="${name}"]`);
+  if (control?.checkVisibility()) control.click();
+}
 
 function left(until) {
   const seconds = Math.max(0, Math.round((until - Date.now()) / SECOND));

@@ -282,3 +282,11 @@ def test_who_watches_sees_where_a_turn_holds_and_nothing_to_press(page: Page):
     for name in ("Release", "Step", "Run", "Change…", "Cancel", "Breakpoint…"):
         expect(page.locator("#operate").locator("button, a", has_text=name)).to_be_hidden()
     expect(stop.get_by_role("button")).to_be_hidden()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    for key in "gnhbe":
+        page.keyboard.press(key)
+    expect(page.locator("dialog[open]")).to_have_count(0)
+    page.keyboard.press("?")
+    expect(page.locator("#keys-help")).to_be_visible()
+    assert asked == []
