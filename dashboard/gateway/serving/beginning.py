@@ -15,6 +15,7 @@ from dashboard.gateway.wire.asking import Asked
 from dashboard.gateway.wire.conversation import shown_input
 from dashboard.gateway.wire.dialects import extra_of, tools_of
 from dashboard.gateway.wire.faults import Fault, unsupported
+from dashboard.gateway.wire.signatures import signed
 from dashboard.turns.fields import storable_text
 
 MOST_SHOWN = 100_000  #: characters of the question that the timeline keeps; all of it is in the request
@@ -63,7 +64,8 @@ def begin(turn_id: UUID, asked: Asked, route: Route, caller: Caller, created_at:
     mode = mode_of(asked, route, caller)
     ruling = route.rulings[mode]
     setup = _setup(turn_id, asked, route, mode)
-    started = Started(0.0, setup, asked.messages)
+    is_google = route.provider.name == "gemini"
+    started = Started(0.0, setup, signed(asked.messages) if is_google else asked.messages)
     verbatim = _body(asked, route) if mode == OBSERVE and route.is_verbatim else None
     new_turn = NewTurn(
         id=turn_id,

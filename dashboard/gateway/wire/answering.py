@@ -54,7 +54,7 @@ def _called(said: Said) -> str:
         return ""
     if said.finish_reason == FUNCTION_CALL:
         return f',"function_call":{_json(encode_call(said.calls[0])["function"])}'
-    return f',"tool_calls":{_json([encode_call(call) for call in said.calls])}'
+    return f',"tool_calls":{_json([_encoded(call, said) for call in said.calls])}'
 
 
 def _counts(usage: TokenUsage) -> str:
@@ -143,11 +143,11 @@ def _deltas(said: Said) -> Iterator[bytes]:
         yield _json({"function_call": encode_call(said.calls[0])["function"]}).encode()
     else:
         for index, call in enumerate(said.calls):
-            yield _json({"tool_calls": [_indexed(index, call)]}).encode()
+            yield _json({"tool_calls": [{"index": index, **_encoded(call, said)}]}).encode()
 
 
-def _indexed(index: int, call: ToolCall) -> dict[str, Any]:
-    return {"index": index, **encode_call(call)}
+def _encoded(call: ToolCall, said: Said) -> dict[str, Any]:
+    return {**encode_call(call), **said.beside.get(call.id, {})}
 
 
 def _json(value: Any) -> str:

@@ -14,8 +14,9 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import ceil
+from typing import Any
 
 from agentcore.commands import Finish
 from agentcore.errors import ProviderError
@@ -24,9 +25,10 @@ from agentcore.messages import ChatResponse, ToolCall
 from agentcore.policy import RecoveryPath
 from agentcore.reasons import NormalizedStopReason as Reason
 from agentcore.reasons import TurnStatus
-from agentcore.values import quickly_made
+from agentcore.values import quickly_made, replace
 from agentcore.verdict import verdict
 from dashboard.gateway.wire.faults import INVALID, Fault
+from dashboard.gateway.wire.signatures import beside_calls
 
 STOP, LENGTH, TOOL_CALLS, FUNCTION_CALL, FILTERED = "stop", "length", "tool_calls", "function_call", "content_filter"
 #: The client's own retries would be turned away again, or paid for again: we have tried what may be tried.
@@ -47,6 +49,7 @@ class Said:
     text: str | None = None
     refusal: str | None = None
     calls: tuple[ToolCall, ...] = ()
+    beside: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  #: their other fields, by their ids
 
 
 def said(snapshot: Snapshot, *, observed: bool = False, legacy: bool = False) -> Said | Fault:
@@ -58,9 +61,11 @@ def said(snapshot: Snapshot, *, observed: bool = False, legacy: bool = False) ->
     ended = (
         _as_answered(snapshot, snapshot.end) if observed and snapshot.response else _as_judged(snapshot, snapshot.end)
     )
-    if isinstance(ended, Said) and legacy and ended.calls:
+    if isinstance(ended, Fault) or not ended.calls:
+        return ended
+    if legacy:
         return Said(FUNCTION_CALL, ended.text, ended.refusal, ended.calls[:1])
-    return ended
+    return replace(ended, beside=beside_calls(ended.calls, snapshot.response))
 
 
 def _as_answered(snapshot: Snapshot, end: Finish) -> Said | Fault:

@@ -125,6 +125,19 @@ def test_what_a_client_sends_goes_up_whole_also_where_it_is_continued(gate, upst
     assert json.loads(request_body_of(attempt)) == second
 
 
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_thoughts_signature_comes_out_with_its_call_and_goes_back_up_with_it(gate, upstream, continued, stream):
+    signed = {**called("{}")[0], "extra_content": {"google": {"thought_signature": "c2ln"}}}
+    pieces = [chunk({"tool_calls": [{"index": 0, **signed}]}), chunk({}, "tool_calls"), b"data: [DONE]\n\n"]
+    upstream.says(pieces if stream else whole(None, "tool_calls", tool_calls=[signed]), whole("Sunny."))
+    answer = gate.ask(model="continued", tools=TOOLS, stream=stream)
+    (call,) = answer.deltas[-2]["tool_calls"] if stream else answer.choice["message"]["tool_calls"]
+    assert {name: value for name, value in call.items() if name != "index"} == signed
+    history = [*HELLO, {"role": "assistant", "content": None, "tool_calls": [signed]}]
+    gate.ask(model="continued", messages=[*history, {"role": "tool", "tool_call_id": signed["id"], "content": "1"}])
+    assert upstream.asked[-1]["messages"][1]["tool_calls"] == [signed]
+
+
 def test_what_the_model_thinks_aloud_is_told_whole_as_it_is_streamed(gate, upstream, continued):
     upstream.says(
         whole("Half ", "length", reasoning_content="One. "), whole("of it.", reasoning_content="Two."),
