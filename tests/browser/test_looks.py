@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import DESK, PHONE, NewPage
-from tests.browser.journeys import scrolls_sideways
+from tests.browser.journeys import ask, ended, scrolls_sideways
 
 
 @pytest.fixture
@@ -46,3 +46,26 @@ def test_names_of_states_fit_their_boxes_and_labels_never_collide(new_page: NewP
       .filter(n => n.querySelector('text').getBBox().width > n.querySelector('rect').getBBox().width - 6)
       .map(n => n.dataset.state)""")
     assert wide == []
+
+
+#: Whether of two words in an element's text the first stands further right than the second.
+RIGHT_OF = """([selector, first, second]) => {
+  const text = document.createTreeWalker(document.querySelector(selector), NodeFilter.SHOW_TEXT).nextNode();
+  const [right, left] = [first, second].map((word) => {
+    const range = document.createRange();
+    range.setStart(text, text.data.indexOf(word));
+    range.setEnd(text, text.data.indexOf(word) + word.length);
+    return range.getBoundingClientRect().left;
+  });
+  return right > left;
+}"""
+
+
+def test_words_run_the_way_of_their_own_language(page: Page):
+    ask(page, "sim-odd", "لماذا توقف agent")
+    address = ended(page)
+    places = [(address, "#turn-head .prompt"), (address, "#answer .user > p"), ("/", "#rows .c-prompt a")]
+    for place, selector in places:
+        page.goto(place)
+        expect(page.locator(selector).first).to_contain_text("agent")
+        page.wait_for_function(RIGHT_OF, arg=[selector, "لماذا", "agent"])
