@@ -141,9 +141,10 @@ def _swept(name: str, values: range) -> None:
         raise ValidationError({"limit": f"There is no limit “{name}” to sweep; there are {listed(SWEPT)}."})
     if not values or values.step < 1:
         raise ValidationError({"end": "The range is empty: it must end where it begins, or later."})
-    if len(values) > MOST_POINTS:
+    count = (values[-1] - values[0]) // values.step + 1  # `len` knows no more than a processor's word holds
+    if count > MOST_POINTS:
         raise ValidationError(
-            {"step": f"The range has {len(values):,} values; at most {MOST_POINTS} are drawn. Take larger steps."}
+            {"step": f"The range has {count:,} values; at most {MOST_POINTS} are drawn. Take larger steps."}
         )
     for value in (values[0], values[-1]):
         if name != "max_tokens":
