@@ -7,15 +7,29 @@ from django import template
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.text import Truncator
 
 from dashboard.turns.transcript import TINTS
 
 register = template.Library()
 
+WORDLESS = "A turn without words"  #: an image alone, say, or an empty message
 THIN = "\u202f"  #: a narrow space that does not break: 1 214
 UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 MARKUP = {ord(character): f"\\u{ord(character):04x}" for character in "<>&"}
 MARKS = {(True, False): "future", (False, True): "past", (False, False): "now"}
+
+
+@register.filter
+def prompt(text: str, length: int) -> str:
+    """At most `length` characters of what was asked; where that has no words, words that say so: a link needs some."""
+    return Truncator(text).chars(length) if text.strip() else WORDLESS
+
+
+@register.filter
+def quoted(text: str, length: int) -> str:
+    """As `prompt`, in quotes where it is what was asked."""
+    return f"“{prompt(text, length)}”" if text.strip() else WORDLESS
 
 
 @register.filter

@@ -31,6 +31,16 @@ def test_the_timeline_shows_each_turn_with_why_it_stopped(browser: Client, cut: 
     assert 'data-reason="max_tokens"' in html
 
 
+@pytest.mark.parametrize("asked", ["", " \n "])
+def test_a_turn_that_was_asked_nothing_in_words_has_a_name_all_the_same(browser: Client, cut: Turn, asked: str):
+    Turn.objects.filter(pk=cut.pk).update(input_text=asked)
+    assert re.search(rf'<a href="/turns/{cut.id}" [^>]*>A turn without words</a>', page(browser, "/"))
+    for address in (f"/turns/{cut.id}", f"/turns/{cut.id}/replay"):
+        assert '<h1 class="prompt">A turn without words</h1>' in page(browser, address)
+    Turn.objects.filter(pk=cut.pk).update(input_text="Why?")
+    assert '<h1 class="prompt">“Why?”</h1>' in page(browser, f"/turns/{cut.id}")
+
+
 def test_without_turns_the_timeline_says_where_they_come_from(browser: Client):
     assert "Talk to an agent" in page(browser, "/")
 
