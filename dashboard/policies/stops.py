@@ -25,7 +25,9 @@ BY_RESOURCE: Mapping[str, str] = {
     **{name: f"limits.{name}" for name in RESOURCES if name not in ("max_retries", "max_output_tokens")},
     "max_retries": "error_policy.max_retries",
 }
-#: By the agent's stop reason, where a criterion forbade and is not known by name.
+#: What settles a judgement beside those: the machine's own criteria, and all of them together.
+OF_THE_MACHINE = ("TruncationCriterion", "EnvelopeCriterion", "ErrorPolicyCriterion", "aggregate")
+#: By the agent's stop reason, where nothing tells which criterion forbade: one of a policy's own may say any of these.
 BY_STOP: Mapping[str, str] = {
     "steps_limit": "limits.max_steps",
     "token_limit": "limits.max_total_tokens",
@@ -63,4 +65,6 @@ def clause_of(
         return BY_TERMINAL[terminal_reason]
     if terminal_reason == "provider_error" or (resolved_by == "ErrorPolicyCriterion" and error_type):
         return "error_policy.max_retries" if stop_reason == "retry_limit" else f"error_policy.on_{error_type}_error"
+    if resolved_by and resolved_by not in OF_THE_MACHINE:
+        return "criteria"
     return BY_STOP.get(stop_reason or "", "criteria")

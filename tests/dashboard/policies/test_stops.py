@@ -21,6 +21,8 @@ ENDS = [
     ("forbidden", "token_limit", "TokenUsageLimit", "limits.max_total_tokens"),
     ("forbidden", "finish_reason", "FinishReasonCheck", "finish_reasons"),
     ("forbidden", "guard", "MyOwn", "criteria"),
+    ("forbidden", "steps_limit", "MyOwn", "criteria"),
+    ("forbidden", "finish_reason", "MyOwn", "criteria"),
     ("forbidden", "steps_limit", "", "limits.max_steps"),
     ("provider_error", "time_limit", "ExecutionTimeLimit", "limits.max_seconds"),
 ]
