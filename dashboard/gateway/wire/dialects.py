@@ -26,17 +26,21 @@ def extra_of(asked: Asked, dialect: str) -> Json:
 def tools_of(asked: Asked, dialect: str) -> tuple[ToolSpec, ...]:
     """The tools that are told.
 
-    What a dialect cannot be told of their choice, “none” or which are allowed, is said by keeping the others from it.
+    What a dialect cannot be told of their choice, “none”, which are allowed, or which one has to be called, is said by
+    keeping the others from it.
     """
     offered = asked.offered
     if dialect == "openai":
         return offered.specs
     if offered.word == "none" and dialect in _NO_NONE:
         return ()
-    return tuple(spec for spec in offered.specs if offered.allowed is None or spec.name in offered.allowed)
+    name = _chosen(asked) if dialect in _NO_NAMES else None
+    allowed = offered.allowed if name is None else {name}
+    return tuple(spec for spec in offered.specs if allowed is None or spec.name in allowed)
 
 
 _NO_NONE = frozenset({"bedrock", "ollama", "llama"})
+_NO_NAMES = frozenset({"cohere", "ollama", "llama"})
 
 
 def _openai(asked: Asked) -> Json:

@@ -104,6 +104,12 @@ def test_of_tools_of_which_some_are_allowed_only_those_are_told(dialect):
     assert names == (["look", "wait"] if dialect == "openai" else ["wait"])
 
 
+@pytest.mark.parametrize("dialect", PROVIDERS)
+def test_where_the_one_that_has_to_be_called_cannot_be_named_no_other_is_told(dialect):
+    names = [spec.name for spec in tools_of(asked(tools=[LOOK, WAIT], tool_choice=NAMED), dialect)]
+    assert names == (["look"] if dialect in ("cohere", "ollama", "llama") else ["look", "wait"])
+
+
 def test_how_to_choose_among_those_that_are_allowed_is_told():
     given = allowing("required", "wait")
     assert extra_of(given, "openai")["tool_choice"] == given.offered.choice
