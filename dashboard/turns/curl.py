@@ -32,7 +32,6 @@ def curl_command(turn: Turn, attempt: Attempt, body: str) -> str:
 def _headers(turn: Turn, attempt: Attempt) -> Iterator[str]:
     name = turn.agent.connection.api_key_env if turn.agent else ""
     known = name if name and NAME.fullmatch(name) else ""
-    yield shlex.quote("Content-Type: application/json")
     for header, value in get_provider(attempt.provider).headers(KEY if known else None).items():
         yield _quoted(f"{header}: {value}", known)
     if attempt.provider == "bedrock" and not known:

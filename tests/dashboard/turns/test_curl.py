@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agentcore.providers import PROVIDERS
 from dashboard.agents.models import Agent, Connection
 from dashboard.turns.curl import curl_command
 from dashboard.turns.history import body_text
@@ -96,6 +97,12 @@ def test_a_key_is_named_and_never_told(monkeypatch: pytest.MonkeyPatch, provider
     command = command_for("{}", "http://127.0.0.1:1/", provider=provider)
     assert '"$OUR_KEY"' in command
     assert SECRET not in command
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_the_type_of_the_body_is_said_once(provider: str):
+    command = command_for("{}", "http://127.0.0.1:1/", provider=provider)
+    assert command.count("Content-Type: application/json") == 1
 
 
 def test_without_a_key_none_is_asked_for():
