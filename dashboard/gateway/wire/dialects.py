@@ -65,8 +65,9 @@ def _responses(asked: Asked) -> Json:
         extra["reasoning"] = {"effort": asked.fields["reasoning_effort"]}
     if written := _written(asked):
         extra["text"] = written
-    if asked.offered.strict:
-        extra["tools"] = [_strict_or_not(spec, asked.offered) for spec in tools_of(asked, "openai_responses")]
+    specs = tools_of(asked, "openai_responses")
+    if asked.offered.strict and specs:
+        extra["tools"] = [_strict_or_not(spec, asked.offered) for spec in specs]
     name = _chosen(asked)
     choice = {"type": "function", "name": name} if name else asked.offered.word
     if choice is not None:

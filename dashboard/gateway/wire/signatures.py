@@ -22,7 +22,7 @@ def beside_calls(calls: Sequence[ToolCall], response: ChatResponse | None) -> Ma
     if response is None or not echo:
         return {}
     entries = [mapping(entry) for entry in sequence(echo.get("tool_calls"))]
-    kept = [{name: entry[name] for name in _KEPT_FIELDS if entry.get(name)} for entry in entries]
+    kept: list[Json] = [{name: entry[name] for name in _KEPT_FIELDS if entry.get(name)} for entry in entries]
     kept += [_told(part.get("thoughtSignature")) for part in _calls_in(echo)]
     return {call.id: beside for call, beside in zip(calls, kept, strict=False) if beside}
 

@@ -156,3 +156,5 @@ def test_the_responses_api_is_told_how_strictly_a_schema_and_a_tool_are_meant():
     strict = {"type": "function", "function": {**LOOK["function"], "strict": True}}
     tools = extra_of(asked(tools=[strict, WAIT]), "openai_responses")["tools"]
     assert [(tool["name"], tool["strict"]) for tool in tools] == [("look", True), ("wait", False)]
+    none = {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": []}}
+    assert "tools" not in extra_of(asked(tools=[strict], tool_choice=none), "openai_responses")
