@@ -107,6 +107,29 @@ def test_who_was_away_comes_back_to_everything_once(page: Page, new_page: NewPag
     assert away.evaluate("window.stay"), "the page was not loaded again"
 
 
+def test_a_page_whose_server_is_not_heard_from_says_that_it_may_be_old_until_it_is(page: Page):
+    lines: list[WebSocketRoute] = []
+    away = {"now": False}
+
+    def answer(line: WebSocketRoute) -> None:
+        if away["now"]:
+            line.close(code=1012)
+            return
+        line.connect_to_server()
+        lines.append(line)
+
+    page.route_web_socket(re.compile("/ws/"), answer)
+    page.goto("/agents/sim-essay/live")
+    until(page, lambda: lines, "no socket was opened")
+    said = page.locator("#messages")
+    expect(said).to_have_text("")
+    away["now"] = True
+    cut(lines)
+    expect(said).to_contain_text("The server is not heard from, so what is shown here may be old.")
+    away["now"] = False
+    expect(said).to_have_text("", timeout=LONG)
+
+
 def test_who_slept_with_sockets_that_are_dead_and_do_not_know_it_catches_up_on_waking(page: Page, new_page: NewPage):
     address = begun(page, "Before I sleep.")
     ended(page)
