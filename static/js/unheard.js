@@ -9,10 +9,15 @@ let soon;
 note.className = "note warning unheard";
 note.textContent = "The server is not heard from, so what is shown here may be old. It is asked again until it answers.";
 
+/* What the page has replaced meanwhile waits for nothing. */
+function waits() {
+  for (const element of lost) if (!element.isConnected) lost.delete(element);
+  return lost.size > 0;
+}
+
 function tell() {
   soon = undefined;
-  for (const element of lost) if (!element.isConnected) lost.delete(element);
-  if (lost.size) document.getElementById("messages").append(note);
+  if (waits()) document.getElementById("messages").append(note);
 }
 
 document.addEventListener("htmx:wsClose", ({ target, detail }) => {
@@ -22,5 +27,5 @@ document.addEventListener("htmx:wsClose", ({ target, detail }) => {
 });
 document.addEventListener("htmx:wsOpen", ({ target }) => {
   lost.delete(target);
-  if (!lost.size) note.remove();
+  if (!waits()) note.remove();
 });
