@@ -105,16 +105,8 @@ class Chunks:
 
     def reasoning(self, text: str) -> bytes:
         """What the model thinks aloud."""
-        return (
-            self._role('""')
-            + self._open
-            + b"{"
-            + _REASONING.encode()
-            + b":"
-            + quoted(text).encode()
-            + b"}"
-            + self._close
-        )
+        told = f"{{{_REASONING}:{quoted(text)}}}"
+        return self._role('""') + self._open + told.encode() + self._close
 
     def end(self, said: Said) -> bytes:
         """Refusal, calls and the finish; the text has been told before."""
