@@ -113,11 +113,18 @@ class BacktestShown:
         return beyond_in_words(self.backtest.policy)
 
     @property
-    def draft(self) -> list[tuple[str, Any]]:
-        """What was tried, as far as it is not a default."""
+    def draft(self) -> list[tuple[str, str]]:
+        """What was tried, as far as it is not a default, in words."""
         asked = {"max_tokens": self.backtest.max_tokens, **(self.backtest.policy.get("limits") or {})}
         said = {name: value for name, value in self.backtest.policy.items() if name != "limits" and value}
-        return [(name, value) for name, value in (asked | said).items() if value is not None]
+        return [(name, _told(value)) for name, value in (asked | said).items() if value is not None]
+
+
+def _told(value: Any) -> str:
+    """A part of a draft, without the signs in which programs write it."""
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_told(item)}" for name, item in value.items() if item is not None)
+    return ", ".join(map(_told, value)) if isinstance(value, list) else str(value)
 
 
 def signed(amount: float, words: Any) -> str:

@@ -6,6 +6,7 @@ from dashboard.agents.services import policy_create
 from dashboard.agents.versioning import version_activate
 from dashboard.backtests import views, working
 from dashboard.backtests.models import Backtest
+from dashboard.backtests.services import backtest_create
 from dashboard.turns.models import Turn
 from tests.dashboard.backtests.layered import play_layered
 from tests.dashboard.driving import Play
@@ -59,6 +60,18 @@ def test_the_page_and_the_form_of_a_policy_answer_the_same(browser: Client, admi
         backtest.refresh_from_db()
     assert (asked.same, asked.flipped, asked.undecidable) == (panel.same, panel.flipped, panel.undecidable) == (1, 0, 0)
     assert "in the place of “own” among the words" in page(browser, f"/backtests/{asked.pk}")
+
+
+def test_what_was_tried_and_where_is_told_in_words(browser: Client, play: Play):
+    Turn.objects.filter(id=play("sim-essay", overrides={"max_tokens": 150}).id).update(input_text=" ")
+    words = {"limits": {"max_continuations": 0}, "finish_reasons": ["safety_blocked", "max_tokens"]}
+    draft = {**words, "error_policy": {"preset": "retry_all"}}
+    stored = backtest_create(project=project_default(), policy=draft, filter={})
+    working.run(stored.pk)
+    shown = page(browser, f"/backtests/{stored.pk}")
+    assert "finish_reasons <b>max_tokens, safety_blocked</b>" in shown
+    assert "error_policy <b>preset retry_all</b>" in shown
+    assert "A turn without words</a>" in shown
 
 
 def test_without_a_policy_the_default_limits_are_tried(browser: Client):
