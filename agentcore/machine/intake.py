@@ -76,6 +76,7 @@ def _started(snapshot: Snapshot, event: Started, policy: Policy) -> Intake:
         limits=policy.limits,
         error_policy=policy.error_policy,
         tell_estimates=policy.tell_estimates,
+        revision=policy.revision,
         messages=event.messages,
         breakpoints=event.breakpoints,
         iteration=1,

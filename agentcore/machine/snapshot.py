@@ -1,6 +1,6 @@
 """All a turn knows of itself between two events. Frozen: a fork is a kept value, a crash loses nothing."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 from agentcore.commands import Finish
 from agentcore.criteria.outcome import ContinuationOutcome
@@ -12,7 +12,7 @@ from agentcore.machine.states import State, Trigger
 from agentcore.messages import CallIssue, ChatResponse, Message, ToolCall
 from agentcore.policy import Limits
 from agentcore.reasons import AttemptKind
-from agentcore.values import quickly_made
+from agentcore.values import quickly_made, replace
 
 
 @quickly_made
@@ -58,6 +58,11 @@ class Spent:
         """Input and output together."""
         return self.input_tokens + self.output_tokens
 
+    def less(self, before: "Spent") -> "Spent":
+        """What came after `before` was used. Failures running, and whether something is an estimate, stay as told."""
+        counts = (field.name for field in fields(self) if field.name not in ("estimated", "consecutive_failures"))
+        return replace(self, **{name: getattr(self, name) - getattr(before, name) for name in counts})
+
 
 @quickly_made
 @dataclass(frozen=True, slots=True)
@@ -98,7 +103,8 @@ class Snapshot:
     iteration: int = 0  #: from 1; 0 while idle
     answer: Answer = field(default_factory=Answer)  #: of this iteration
     earlier: tuple[Answer, ...] = ()  #: the answers of the iterations before
-    spent: Spent = field(default_factory=Spent)  #: so far
+    spent: Spent = field(default_factory=Spent)  #: so far, in a fork with what its parent had: limits count that
+    inherited: Spent | None = None  #: of `spent`, what the turn it was forked from had used; None in any other turn
     call: Call | None = None  #: None while idle
     response: ChatResponse | None = None  #: the last answer
     failure: Failure | None = None  #: None: none is judged
@@ -129,6 +135,7 @@ class Snapshot:
     #: signs in the answers so far: codes of `agentcore.lint`, `unknown_reason`, `operator_answered`
     flagged: tuple[str, ...] = ()
     tell_estimates: bool | None = None  #: the policy's
+    revision: int | None = None  #: the policy's
     end: Finish | None = None  #: decided; then the command of the terminal state
 
     @property
@@ -143,6 +150,11 @@ class Snapshot:
         if self.answer.text or not self.earlier:
             return self.answer.text
         return next((answer.text for answer in reversed(self.earlier) if answer.text), "")
+
+    @property
+    def own(self) -> Spent:
+        """What this turn has used itself: of a fork, without what it began with. So turns add up to their attempts."""
+        return self.spent if self.inherited is None else self.spent.less(self.inherited)
 
     @property
     def just_added(self) -> str:

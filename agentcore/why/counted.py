@@ -151,8 +151,9 @@ def _of_others(case: Case) -> Iterator[tuple[str, Any, Any]]:
 
 def _begins_another(case: Case) -> bool:
     """Whether going on would have begun another iteration: elsewhere steps are not counted."""
-    calls = bool(case.context("ToolCallPresenceCheck").get("calls"))
-    return case.source is State.EVALUATE_CONTINUATION or (case.source is State.EVALUATE_STOP and calls)
+    calls, steps = bool(case.context("ToolCallPresenceCheck").get("calls")), case.said("StepsLimit")
+    wanted = calls or (steps is not None and steps["decision"] == "forbid")
+    return case.source is State.EVALUATE_CONTINUATION or (case.source is State.EVALUATE_STOP and wanted)
 
 
 def _floor(case: Case) -> float:
