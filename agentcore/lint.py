@@ -23,6 +23,7 @@ CODES: Mapping[str, str] = {
     "unclosed_sentence": "Said to have ended at the cap, in the middle of a sentence",
     "reasoning_ate_budget": "Reasoning used the output tokens; no text came",
     "relabelled": "Truncation under another name",
+    "ambiguous_seam": "A continuation may begin with a repeat, which was kept",
 }
 
 _NATURAL = (Reason.END_TURN, Reason.TOOL_CALL)
@@ -58,6 +59,16 @@ def signs(response: ChatResponse, max_tokens: int, before: str = "", *, stops: b
     """What of one answer to a call of `max_tokens` contradicts its reason. `before`: the text that it continues;
     `stops`: the caller asked it to end at strings of its own, so where its text ends says nothing."""
     return tuple(_signs(response, max_tokens, before, stops))
+
+
+def seam_sign(text: str, start: int, ambiguous: int) -> Sign:
+    """The sign of a seam at which the first `ambiguous` characters from `start` on may be a repeat, and were kept."""
+    kept = text[start : start + ambiguous]
+    words = (
+        f"The continuation begins with {ambiguous} characters that also end the text before it. That text repeats "
+        "itself, so they may be a repeat or the next copy. They were kept."
+    )
+    return Sign("ambiguous_seam", words, kept[:_SHOWN], start)
 
 
 def asks_for_stops(extra: Mapping[str, Any]) -> bool:

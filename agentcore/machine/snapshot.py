@@ -19,13 +19,15 @@ from agentcore.values import quickly_made, replace
 @dataclass(frozen=True, slots=True)
 class Segment:
     """What one attempt added to the answer: `answer.text[start:end]`, after `dropped` characters of overlap, which
-    stand in the answer just before `start`. Offsets are characters."""
+    stand in the answer just before `start`. The first `ambiguous` characters may be an overlap too, and were kept.
+    Offsets are characters."""
 
     attempt: int
     kind: AttemptKind  #: of its attempt
     start: int
     end: int
     dropped: int = 0
+    ambiguous: int = 0
 
 
 @dataclass(frozen=True, slots=True)

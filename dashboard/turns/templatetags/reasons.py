@@ -66,6 +66,7 @@ LOOKS: dict[str, Look] = {
     "unclosed_sentence": Look("cut", "torn", "sentence not ended"),
     "reasoning_ate_budget": Look("cut", "ring", "reasoning, no text"),
     "relabelled": Look("cut", "torn", "cut, renamed"),
+    "ambiguous_seam": Look("odd", "question", "repeat or not"),
 }
 
 
