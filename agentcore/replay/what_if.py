@@ -25,18 +25,25 @@ from agentcore.machine.snapshot import Snapshot
 from agentcore.messages import ChatResponse, TokenUsage
 from agentcore.policy import Policy
 from agentcore.reasons import NormalizedStopReason
+from agentcore.replay.certainty import Certainty, Experience
 from agentcore.replay.fork import under
 from agentcore.replay.past import Past
-from agentcore.replay.recording import Provenance, Record, Recording
+from agentcore.replay.recording import Provenance, Record, Recording, WhatIf
 from agentcore.replay.tape import Tape
 from agentcore.values import replace
 
 _MAX_STEPS = 10_000  #: far above what limits allow; a policy without any must still end
+NO_EXPERIENCE = Experience()
 _NEARLY = 0.5  #: tokens; positions are estimates
 
 
-def what_if(recording: Recording, policy: Policy, *, trace: bool = True) -> Recording:
-    """The same turn under another policy. `trace=False` judges the same and keeps only the final snapshot."""
+def what_if(
+    recording: Recording, policy: Policy, *, trace: bool = True, experience: Experience = NO_EXPERIENCE
+) -> WhatIf:
+    """The same turn under another policy. `trace=False` judges the same and keeps only the final snapshot.
+
+    `experience`: what the stored calls of the model bear out; it bounds what is assumed.
+    """
     return _Run(recording, policy, trace).result()
 
 
@@ -58,11 +65,16 @@ class _Run:
         self.snapshot = self.base = under(self.recording.base_snapshot, self.recording.policy, self.policy)
         self.past = Past.of(self.recording)
 
-    def result(self) -> Recording:
+    def result(self) -> WhatIf:
         command, undecidable = self._follow()
+        derived = False
         if command is not None and not undecidable:
-            undecidable = self._derive(command)
-        return Recording(self.policy, self.base, tuple(self.records), undecidable, self.snapshot)
+            undecidable = derived = self._derive(command)
+            derived = True
+        certainty = Certainty.ESTIMATED if derived else Certainty.RECORDED
+        if undecidable:
+            certainty = Certainty.UNDECIDABLE
+        return WhatIf(self.policy, self.base, tuple(self.records), undecidable, self.snapshot, certainty)
 
     def _follow(self) -> tuple[Command | None, bool]:
         """Feed what was recorded while the commands agree. Returns the first command the recording did not answer."""
