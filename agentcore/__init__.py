@@ -35,9 +35,13 @@ from agentcore.messages import ChatRequest, ChatResponse, Message, Role, TokenUs
 from agentcore.policy import Limits, Policy
 from agentcore.reasons import AttemptKind, NormalizedStopReason, StopReason, TurnStatus
 from agentcore.replay import (
+    Assumption,
+    Certainty,
+    Experience,
     Record,
     Recording,
     Verification,
+    WhatIf,
     recording_from_json,
     recording_to_json,
     verify,
@@ -47,7 +51,9 @@ from agentcore.version import VERSION
 
 __all__ = [
     "VERSION",
+    "Assumption",
     "AttemptKind",
+    "Certainty",
     "ChatRequest",
     "ChatResponse",
     "ContinuationCriteria",
@@ -60,6 +66,7 @@ __all__ = [
     "ErrorHandlingDecision",
     "ErrorPolicy",
     "ErrorType",
+    "Experience",
     "IllegalEvent",
     "Limits",
     "Merge",
@@ -82,6 +89,7 @@ __all__ = [
     "Trigger",
     "TurnStatus",
     "Verification",
+    "WhatIf",
     "advance",
     "merge_continuation",
     "recording_from_json",

@@ -2,6 +2,7 @@
 
 recording  a history as a value; `stored` is its JSON
 verify     the same events must give the same transitions, evaluations and commands; where two runs part
+certainty  how sure a what-if is, and what it assumes
 what_if    the recording answers the commands of a machine under another policy
 tape       what is known of each iteration's answer: the text that a what-if reads, call by call
 past       the recorded run once more, for what records do not hold; kept for the next what-if
@@ -12,21 +13,28 @@ fork       the snapshot after record n, under another policy
 A re-run is a driver's work; what it starts from is a fork.
 """
 
+from agentcore.replay.certainty import Assumed, Assumption, Certainty, Experience, Observed
 from agentcore.replay.folding import Span, fold
 from agentcore.replay.fork import fork, unforkable
 from agentcore.replay.recall import as_judged
-from agentcore.replay.recording import Provenance, Record, Recording
+from agentcore.replay.recording import Provenance, Record, Recording, WhatIf
 from agentcore.replay.stored import recording_from_json, recording_to_json
 from agentcore.replay.verify import Divergence, Verification, first_divergence, verify
 from agentcore.replay.what_if import what_if
 
 __all__ = [
+    "Assumed",
+    "Assumption",
+    "Certainty",
     "Divergence",
+    "Experience",
+    "Observed",
     "Provenance",
     "Record",
     "Recording",
     "Span",
     "Verification",
+    "WhatIf",
     "as_judged",
     "first_divergence",
     "fold",

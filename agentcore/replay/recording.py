@@ -10,6 +10,7 @@ from agentcore.events import Event
 from agentcore.machine.advance import Step
 from agentcore.machine.snapshot import Snapshot
 from agentcore.policy import Policy
+from agentcore.replay.certainty import Assumption, Certainty
 from agentcore.values import quickly_made, settle
 
 
@@ -31,7 +32,9 @@ class Record:
     transitions: tuple[Mapping[str, Any], ...] = ()
     command: Mapping[str, Any] = field(default_factory=dict)
     observed: tuple[Mapping[str, Any], ...] = ()
-    provenance: Provenance = Provenance.RECORDED  #: whether it is fact, read off the tape, or live
+    provenance: Provenance = Provenance.RECORDED  #: whether it is fact, derived from the recording, or live
+    certainty: Certainty = Certainty.RECORDED  #: of a what-if's step
+    assumes: tuple[Assumption, ...] = ()  #: what a what-if's step takes for granted
 
     @classmethod
     def of(cls, seq: int, event: Event, step: Step, provenance: Provenance = Provenance.RECORDED) -> "Record":
@@ -50,17 +53,30 @@ class Record:
 class Recording:
     """A history and what it was judged by. `base_snapshot` is the idle one, or where a fork began.
 
-    `undecidable` says that a what-if needed an answer that was never recorded; `final` is the last snapshot, where
-    it is known.
+    `final` is the last snapshot, where it is known.
     """
 
     policy: Policy  #: the turn's
     base_snapshot: Snapshot
     records: tuple[Record, ...]  #: the history, in order
-    undecidable: bool = False
+    undecidable: bool = False  #: a what-if needed an answer that was never recorded
     final: Snapshot | None = None
     #: What `agentcore.replay.past` has read out of the records, kept for the next what-if of the same recording.
     kept: list[Any] = field(default_factory=list, init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         settle(self, records=tuple)
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIf(Recording):
+    """What a what-if comes to: the history it would have been, how sure that is, and what it takes for granted.
+
+    `certainty` is the weakest of its steps. Where the two ends of the assumed ranges come to different ends it is
+    undecidable: its records stop where the first assumption is taken, and `endings` has both, the one with the smaller
+    assumptions first.
+    """
+
+    certainty: Certainty = Certainty.RECORDED
+    assumes: tuple[Assumption, ...] = ()  #: each name once, with the widest range that a step took
+    endings: tuple["WhatIf", ...] = ()  #: none, or two

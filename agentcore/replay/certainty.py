@@ -1,0 +1,68 @@
+"""How sure a what-if is: the four certainties of design §3.9, and the assumptions an estimate takes, as data."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Certainty(StrEnum):
+    """How sure one step of a what-if is, or the whole of it. Ordered from the strongest to the weakest."""
+
+    RECORDED = "recorded"  #: the same request under the same cap: the recorded answer or failure itself
+    CERTAIN = "certain"  #: it follows for any provider that has the same things to say
+    ESTIMATED = "estimated"  #: it takes assumptions, and both ends of each assumed range come to the same end
+    UNDECIDABLE = "undecidable"  #: the recording does not decide it
+
+    @property
+    def rank(self) -> int:
+        """0 for the strongest, 3 for the weakest."""
+        return _ORDER[self]
+
+
+_ORDER = {certainty: rank for rank, certainty in enumerate(Certainty)}
+
+
+def weakest(certainties: "list[Certainty]") -> Certainty:
+    """The weakest of these; `RECORDED` where there are none."""
+    return max(certainties, key=_ORDER.__getitem__, default=Certainty.RECORDED)
+
+
+class Assumed(StrEnum):
+    """What an estimate may assume. The value is the assumption's name in the API."""
+
+    REPEATS = "repeats"  #: tokens that a continuation repeats at the seam, per continuation
+    REASONING = "reasoning"  #: tokens of reasoning in a call that was never made, per call
+    POSITION = "position"  #: characters of text that a cut call reaches
+    USAGE = "usage"  #: output tokens of a call whose usage was not reported
+    WORDING = "wording"  #: tokens that text said after a hint takes when it is said in one go
+    FAILURES = "failures"  #: failed calls, where the order of calls has shifted against the recorded one
+    INPUT = "input_tokens"  #: input tokens of a call that was never made
+    SECONDS = "seconds"  #: seconds that a call takes which was never made
+
+
+@dataclass(frozen=True, slots=True)
+class Assumption:
+    """One assumption of an estimate: a range, and where it comes from. The unit is that of its name (`Assumed`)."""
+
+    name: Assumed
+    low: float
+    high: float
+    source: str  #: in words, such as "largest of this recording" or "95th percentile of 41 stored calls"
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """One figure of a model's stored calls, per continuation."""
+
+    p95: float  #: the 95th percentile, in tokens
+    calls: int  #: how many stored calls it was taken from
+
+
+@dataclass(frozen=True, slots=True)
+class Experience:
+    """What the stored calls of a model bear out. A figure of fewer than `LEAST_CALLS` calls is not used."""
+
+    repeats: Observed | None = None  #: tokens repeated at the seam
+    reasoning: Observed | None = None  #: tokens of reasoning in a continuation
+
+
+LEAST_CALLS = 20  #: stored calls from which on a figure of them bounds an assumption
