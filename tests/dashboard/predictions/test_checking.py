@@ -95,7 +95,7 @@ def test_what_came_true_or_was_only_an_estimate_is_not_checked(cut: Turn):
 
 
 def test_where_the_connection_asks_otherwise_by_now_another_answer_would_say_nothing(cut: Turn):
-    prediction = failed(cut)
+    failed(cut)
     assert cut.agent is not None
     connection_update(connection=cut.agent.connection, changes={"prefill": True})
     before = Turn.objects.count()
