@@ -6,9 +6,10 @@ from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
 
+from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 from ninja import Query, Router
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from agentcore.replay import Certainty
 from dashboard.agents.selectors import project_default
@@ -101,8 +102,6 @@ class PredictionSummary(BaseModel):
 class Asked(BaseModel):
     """Which predictions."""
 
-    model_config = ConfigDict(extra="forbid")
-
     model: str | None = Field(default=None, description="The model's name.")
     provider: str | None = Field(default=None, description="The dialect of the connection.")
     kind: Annotated[str | None, Field(description=f"One of: {KINDS}.")] = None
@@ -115,6 +114,9 @@ class Asked(BaseModel):
 @router.get("/predictions", response=PredictionPage, summary="List predictions")
 def prediction_list(request: HttpRequest, asked: Query[Asked]) -> dict[str, Any]:
     """Newest first, a page at a time."""
+    if unknown := sorted(set(request.GET) - set(Asked.model_fields)):
+        words = f"There is no filter “{unknown[0]}”; there are {', '.join(Asked.model_fields)}."
+        raise ValidationError({unknown[0]: words})
     given = asked.model_dump(exclude_none=True, exclude={"cursor", "limit"}, mode="json")
     filters: Filters = given  # type: ignore[assignment] # the fields of `Asked` are its keys
     page = predictions_page(project=project_default(), filters=filters, cursor=asked.cursor, limit=asked.limit)
