@@ -7,14 +7,12 @@ from agentcore.replay import Certainty
 from dashboard.accounts.models import User
 from dashboard.predictions.foretelling import Kind, Purpose
 from dashboard.predictions.models import Calibration, Prediction
+from dashboard.replay.other_words import Words
 from dashboard.replay.rerunning import turn_rerun
 from dashboard.turns.models import Turn
 
+UNHELD = Words(breakpoints=())  #: nobody waits at a breakpoint of such a turn
 CLAIMING = (Certainty.RECORDED.value, Certainty.CERTAIN.value)  #: what must come true
-CHANGED = (
-    "This turn cannot be asked the same once more: its connection or its agent has been changed since, so another "
-    "answer would say nothing."
-)
 
 
 def may_be_checked(prediction: Prediction) -> bool:
@@ -40,9 +38,11 @@ def prediction_check(
         if not may_be_checked(held):
             raise ValidationError("Only a certain prediction that failed is checked, and only until it is told why.")
         purpose = Purpose(Kind.CHECK, queue, calibration, checks=held)
-        child = turn_rerun(
-            turn=held.parent, overrides={}, from_record=held.from_record, created_by=created_by, purpose=purpose
+        return turn_rerun(
+            turn=held.parent,
+            overrides={},
+            from_record=held.from_record,
+            created_by=created_by,
+            words=UNHELD,
+            purpose=purpose,
         )
-        if not Prediction.objects.filter(child=child).exists():
-            raise ValidationError(CHANGED)
-        return child

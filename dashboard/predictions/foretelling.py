@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import structlog
+from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from agentcore import serial
@@ -49,6 +50,10 @@ class Purpose:
 
 
 RERUN = Purpose()
+CHANGED = (
+    "This turn cannot be asked the same once more: its connection or its agent has been changed since, so another "
+    "answer would say nothing."
+)
 
 
 def kept_with(child: Turn, foretold: Prediction | None, queue: Any) -> Turn:
@@ -61,7 +66,17 @@ def kept_with(child: Turn, foretold: Prediction | None, queue: Any) -> Turn:
 
 
 def foretold(*, parent: Turn, child: Turn, wanted: Mapping[str, Any], purpose: Purpose = RERUN) -> Prediction | None:
-    """What is predicted for a re-run from the start or from a record; not saved. None where there is nothing to say."""
+    """What is predicted for a re-run from the start or from a record; not saved. None where there is nothing to say.
+
+    Raises `ValidationError` where that is all the re-run would be for.
+    """
+    found = _foretold(parent, child, wanted, purpose)
+    if found is None and purpose.kind in (Kind.CALIBRATION, Kind.CHECK):
+        raise ValidationError(CHANGED)
+    return found
+
+
+def _foretold(parent: Turn, child: Turn, wanted: Mapping[str, Any], purpose: Purpose) -> Prediction | None:
     policy, own = stored_policy(child.policy), stored_policy(parent.policy)
     if parent.status not in TOLD or was_watched(own) or (not purpose.checks and _same_limits(parent, child)):
         return None

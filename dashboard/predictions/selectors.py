@@ -8,7 +8,7 @@ from django.db.models import Count, Q, QuerySet
 
 from agentcore.replay import Certainty
 from dashboard.agents.models import Project
-from dashboard.predictions.models import Prediction
+from dashboard.predictions.models import Calibration, Prediction
 from dashboard.turns.models import Turn
 from dashboard.turns.selectors import Cursor
 
@@ -91,9 +91,19 @@ def record_by_model(*, project: Project, **filters: Any) -> list[ModelRecord]:
     found: dict[tuple[str, str], ModelRecord] = {}
     for row in counted:
         key, certainty = (row["provider"], row["model"]), Certainty(row["certainty"])
-        counts = {name: row[f"n_{name}"] for name in COUNTS}
-        found.setdefault(key, ModelRecord(*key)).tallies[certainty] = Tally(certainty, **counts)
+        found.setdefault(key, ModelRecord(*key)).tallies[certainty] = _tally(certainty, row)
     return list(found.values())
+
+
+def tallies_of(calibration: Calibration) -> tuple[Tally, ...]:
+    """Of all turns that a calibration has begun, checks apart; one for each certainty, the strongest first."""
+    counted: Any = calibration.predictions.exclude(kind=Prediction.Kind.CHECK).order_by("certainty")
+    rows = {row["certainty"]: row for row in counted.values("certainty").annotate(**_named(COUNTS))}
+    return tuple(_tally(certainty, rows.get(certainty.value)) for certainty in Certainty)
+
+
+def _tally(certainty: Certainty, row: dict[str, Any] | None) -> Tally:
+    return Tally(certainty) if row is None else Tally(certainty, **{name: row[f"n_{name}"] for name in COUNTS})
 
 
 def _named(counts: dict[str, Any]) -> dict[str, Any]:
