@@ -59,7 +59,8 @@ class Progress:
         self._out, self._total = out, total
 
     def compared(self, place: int, trial: Trial, prediction: Prediction, used: Used) -> None:
-        self._line(place, f"{limits_words(trial.overrides)}: {prediction.certainty}, {_came(prediction)}.", used)
+        asked = f"{prediction.model}, {limits_words(trial.overrides)}"
+        self._line(place, f"{asked}: {prediction.certainty}, {_came(prediction)}.", used)
 
     def skipped(self, place: int, trial: Trial, why: str) -> None:
         self._line(place, f"{limits_words(trial.overrides)}: not run. {why}", None)
@@ -82,7 +83,7 @@ def _came(prediction: Prediction) -> str:
     if prediction.not_compared:
         return f"not compared ({words.NOT_COMPARED[prediction.not_compared]})"
     if prediction.came_true:
-        return "came true"
+        return "came true" if len(prediction.endings) == 1 else "ended in one of the two predicted ways"
     return f"failed ({'; '.join(map(words.difference_words, prediction.differences))})"
 
 

@@ -56,7 +56,7 @@ def test_it_says_what_it_may_cost_runs_each_turn_and_tells_what_came_true(cut: T
     assert said[0] == "2 re-runs of 1 stored turn under other limits."
     assert "price not known" in "".join(said)
     assert "Budget: 200,000 tokens. No turn is begun that could exceed it." in said
-    assert any(line.startswith("[2/2] max_continuations 1: ") and "came true. " in line for line in said)
+    assert any(line.startswith("[2/2] sim-essay, max_continuations 1: ") and "came true. " in line for line in said)
     assert any(
         line.split() == ["certainty", "predictions", "came", "true", "failed", "not", "compared", "share"]
         for line in said

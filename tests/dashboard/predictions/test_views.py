@@ -54,7 +54,7 @@ def test_it_counts_by_model_and_certainty(browser: Client, cut: Turn):
 def test_a_certain_one_that_failed_stands_apart_with_both_turns_and_a_way_to_find_out_why(browser: Client, cut: Turn):
     prediction = failed(cut)
     html = page(browser, ADDRESS)
-    assert "Certain predictions that failed" in html
+    assert "Recorded and certain predictions that failed" in html
     assert f"/compare?left={prediction.parent_id}&amp;right={prediction.child_id}" in html
     assert "terminal reason: predicted repetition, was completed" in bare(html)
     assert "The reason is not known yet." in bare(html)
@@ -72,7 +72,7 @@ def test_a_certain_one_that_failed_stands_apart_with_both_turns_and_a_way_to_fin
 
 def test_who_watches_reads_it_and_asks_nothing_again(watcher: Client, browser: Client, cut: Turn):
     prediction = failed(cut)
-    assert "Certain predictions that failed" in page(watcher, ADDRESS)
+    assert "Recorded and certain predictions that failed" in page(watcher, ADDRESS)
     assert watcher.post(f"{ADDRESS}/{prediction.id}/check").status_code == 403
     assert not Prediction.objects.filter(kind="check").exists()
 
