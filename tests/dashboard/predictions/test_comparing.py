@@ -4,11 +4,13 @@ from typing import Any
 
 import pytest
 
+from agentcore.replay import WhatIf
 from dashboard.live.services import turn_cancel, turn_control, turn_give_up
 from dashboard.predictions import comparing
 from dashboard.predictions.models import Prediction
 from dashboard.replay.other_words import Words
 from dashboard.replay.rerunning import turn_go_on, turn_rerun
+from dashboard.replay.services import turn_what_if
 from dashboard.timeline.services import turns_erase
 from dashboard.turns.models import Record, Turn
 from tests.dashboard.driving import Play, drive
@@ -87,6 +89,20 @@ def test_of_two_endings_either_may_come_true(play: Play):
     assert failed_in(found) == ["terminal_reason"], "against the nearer of the two"
 
 
+def test_two_endings_are_the_ends_of_a_range_of_calls(play: Play):
+    cut = play("sim-essay", overrides={"max_tokens": 60})
+    child = drive(turn_go_on(turn=cut, overrides=FURTHER))
+    real = {"status": child.status, "stop_reason": child.stop_reason, "terminal_reason": child.terminal_reason}
+    for one, other, came_true in ((-1, 1, True), (1, 2, False)):
+        stored = Prediction.objects.get()
+        stored.delete()
+        calls = (child.attempts + one, child.attempts + other)
+        endings = [{**real, "attempts": count, "output_tokens": 9} for count in calls]
+        Prediction.objects.create(**_columns(stored), endings=endings)
+        comparing.sweep()
+        assert Prediction.objects.get().came_true is came_true
+
+
 def _columns(prediction: Prediction) -> dict[str, Any]:
     kept = ("project_id", "parent_id", "child_id", "kind", "provider", "model", "connection", "certainty")
     return {name: getattr(prediction, name) for name in kept}
@@ -160,3 +176,17 @@ def test_a_prediction_goes_with_either_of_its_turns(cut: Turn):
     assert Prediction.objects.count() == 1
     turns_erase(project=cut.project, chosen=[cut.id], by=by)
     assert Prediction.objects.count() == 0
+
+
+def test_a_turn_that_goes_on_live_ends_in_one_of_the_two_predicted_ways(cut: Turn):
+    def endings(max_tokens: int) -> int:
+        found = turn_what_if(turn=cut, overrides={"max_tokens": max_tokens}).recording
+        assert isinstance(found, WhatIf)
+        return len(found.endings)
+
+    undecidable = next(value for value in range(40, 150) if endings(value) == 2)
+    drive(turn_go_on(turn=cut, overrides={"max_tokens": undecidable}))
+    comparing.sweep()
+    prediction = Prediction.objects.get()
+    assert (prediction.kind, prediction.certainty, len(prediction.endings)) == ("continued", "undecidable", 2)
+    assert prediction.came_true is True, prediction.differences

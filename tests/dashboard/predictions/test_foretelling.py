@@ -11,6 +11,7 @@ from dashboard.agents.services import connection_create, connection_update, poli
 from dashboard.live.services import turn_control
 from dashboard.policies import services as policies
 from dashboard.policies import shadowing
+from dashboard.predictions import comparing
 from dashboard.predictions.foretelling import kept_with
 from dashboard.predictions.models import Prediction
 from dashboard.replay.other_words import Words
@@ -96,6 +97,38 @@ def test_a_fork_under_other_limits_says_how_the_rest_goes(cut: Turn):
     prediction = again_of(cut, {"limits": {"max_continuations": 1}}, from_record=2)
     assert prediction.endings[0]["terminal_reason"] == "retry_limit"
     assert prediction.came_true, prediction.differences
+
+
+OTHERWISE: list[dict[str, Any]] = [
+    {"max_tokens": 88},
+    {"max_tokens": 500},
+    {"limits": {"max_continuations": 1}},
+    {"limits": {"max_steps": 1}},
+]
+
+
+@pytest.mark.parametrize(
+    ("model", "agent"),
+    [
+        ("sim-essay", {"max_tokens": 150}),
+        ("sim-cut-tool", {"max_tokens": 40, "tools": ["calculator"]}),
+        ("sim-tools", {"tools": ["calculator"]}),
+    ],
+)
+def test_what_is_recorded_or_certain_comes_true_from_wherever_a_turn_is_run_again(
+    play: Play, model: str, agent: dict[str, Any]
+):
+    turn = play(model, **agent)
+    spans = fold(recording_of(turn))
+    places = [None, *(span.record.seq for span in spans if not unforkable(span.after, span.record.seq))]
+    for place in places:
+        for overrides in OTHERWISE:
+            child = drive(turn_rerun(turn=turn, overrides=overrides, from_record=place))
+            comparing.sweep()
+            found = Prediction.objects.filter(child=child).first()
+            if found is not None and found.certainty in ("recorded", "certain"):
+                assert found.came_true, (place, overrides, found.differences)
+    assert Prediction.objects.filter(came_true=True, certainty__in=("recorded", "certain")).count() >= len(places)
 
 
 def test_a_rerun_of_a_fork_from_its_start_goes_back_further_than_its_recording(cut: Turn):
