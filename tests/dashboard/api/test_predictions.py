@@ -27,6 +27,15 @@ def test_a_prediction_is_told_whole(api: Program, cut: Turn):
     assert (told["certainty"], told["differences"]) == (made.certainty, [])
 
 
+def test_a_rerun_that_is_asked_for_by_the_api_is_predicted_too(api: Program, cut: Turn):
+    overrides = {"limits": {"max_continuations": 1}}
+    made = api.post(f"/turns/{cut.id}/replay", {"mode": "rerun", "overrides": overrides}).json()
+    fork = api.post(f"/turns/{cut.id}/replay", {"mode": "rerun", "overrides": overrides, "from_record": 2}).json()
+    items = api.get("/predictions").json()["items"]
+    assert [(one["child_id"], one["from_record"]) for one in items] == [(fork["id"], 2), (made["id"], None)]
+    assert all(one["came_true"] is None and one["actual"] is None for one in items)
+
+
 def test_they_are_found_by_model_certainty_and_whether_they_came_true(api: Program, cut: Turn):
     made = again_of(cut, {"limits": {"max_continuations": 1}})
 

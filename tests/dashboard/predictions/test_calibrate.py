@@ -119,6 +119,20 @@ def test_a_budget_of_money_is_kept_to_and_refused_where_no_price_is_known(cut: T
     assert not Prediction.objects.exists()
 
 
+def test_where_the_price_is_known_it_is_said_beforehand_and_may_be_bounded(play: Play):
+    turn = play("gpt-4o", max_tokens=400)
+    assert turn.status == "failed", "the simulator knows no such model; its price is known all the same"
+    bound = at_most(turn, {"limits": {"max_continuations": 0}})
+    assert bound.dollars is not None
+    assert bound.dollars > 0
+    said = told("--max-continuations", "0", "--money", "2.50")
+    assert "at list prices" in said
+    assert "Budget: 200,000 tokens and $2.50." in said
+    assert "came true" in said
+    stopped = as_json("--max-continuations", "0,1", "--money", "0.0001")
+    assert (stopped["begun"], stopped["stopped_by"], stopped["dollars"]) == (0, "budget", 0.0)
+
+
 def test_a_certain_one_that_fails_is_asked_again_once_under_the_recorded_policy(
     cut: Turn, monkeypatch: pytest.MonkeyPatch
 ):
