@@ -14,7 +14,8 @@ from dashboard.prices.selectors import turn_rate
 from dashboard.turns.history import request_body_of
 from dashboard.turns.models import Attempt, Turn
 
-HINT_TOKENS = 400  #: of what is said to have an answer continued or mended; far more than it takes
+HINT_TOKENS = 100  #: of what is said to have an answer continued; more than it takes
+CORRECTIVE_TOKENS = 1_000  #: of what is said to have a structured answer mended
 TAKEN_OVER = 1  #: calls that are given again where a worker dies
 
 
@@ -37,16 +38,27 @@ def at_most(turn: Turn, overrides: Mapping[str, Any]) -> AtMost:
     policy = overridden(stored_policy(turn.policy), overrides)
     envelope = (turn.setup.get("setup") or {}).get("envelope_schema") is not None
     calls, cap = _calls(policy, envelope=envelope), _cap(turn, policy, envelope=envelope)
+    said = _said(policy, calls, cap, envelope=envelope)
+    asked = CORRECTIVE_TOKENS if envelope else HINT_TOKENS
     first = _first_input(turn)
     # Each call is sent all that was said before it.
-    came = calls * first + (cap + HINT_TOKENS) * calls * (calls - 1) // 2
+    came = sum(first + min(said, call * cap) + call * asked for call in range(calls))
     rate = turn_rate(turn)
-    dollars = None if rate is None else rate.dollars(TokenUsage(came, calls * cap))
-    return AtMost(calls, came, calls * cap, dollars)
+    dollars = None if rate is None else rate.dollars(TokenUsage(came, said))
+    return AtMost(calls, came, said, dollars)
+
+
+def _said(policy: Policy, calls: int, cap: int, *, envelope: bool) -> int:
+    """Output tokens. The total of a policy bounds them where no call is made again after an error."""
+    if envelope or _retries(policy) or policy.criterion_specs:
+        return calls * cap
+    total = policy.limits.max_total_completion_tokens or 4 * cap
+    return min(calls * cap, max(total, cap) + TAKEN_OVER * cap)
 
 
 def _calls(policy: Policy, *, envelope: bool) -> int:
     limits = policy.limits
+    # A model may call a tool that it was not given, and be asked for the call again.
     of_an_answer = 1 + limits.max_continuations + limits.max_tool_repair_attempts
     rounds = 1 + limits.schema_rounds if envelope else 1
     # Only a criterion from outside asks for another iteration where no tool was called.

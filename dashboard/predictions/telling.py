@@ -28,7 +28,7 @@ def plan_lines(calibration: Calibration, *, resumed: bool, used: Used, budget: B
     certainties = [f"{word} {sum(trial.certainty == word for trial in trials)}" for word in Certainty]
     yield f"Predicted: {', '.join(certainties)}."
     for why, count in calibration.skipped.items():
-        yield f"Left out: {count:,} {why if why.startswith('values') else f'turns {why}'}."
+        yield f"Left out {count:,}: {why}."
     if resumed:
         yield f"Goes on with an earlier run: {begun} of {len(trials)} were begun, {used_words(used)}."
     yield f"At most {_most(trials[begun:])}, if every call is made that the limits allow and is as long as it may be."

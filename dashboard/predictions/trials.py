@@ -82,7 +82,7 @@ def plan_of(turns: Iterable[Turn], values: Values, *, most: int) -> Plan:
         if len(plan.turns) >= most:
             break
         if why := left_out_for(turn):
-            plan.left_out[why] += 1
+            plan.left_out[f"turns {why}"] += 1
             continue
         made = list(_trials(turn, values, plan.left_out))
         plan.trials += made
@@ -118,7 +118,7 @@ def _trials(turn: Turn, values: Values, left_out: Counter[str]) -> Iterator[Tria
     recording = recording_of(turn)
     events = [record.event for record in recording.records]
     if was_changed(events) or was_taken_over(events):
-        left_out["that an operator changed, or a worker left behind"] += 1
+        left_out["turns that an operator changed, or a worker left behind"] += 1
         return
     ask = _asking(recording, turn)
     for overrides in values.by_hand or _chosen(turn, ask, values.most):

@@ -69,7 +69,7 @@ def difference_words(difference: Mapping[str, Any]) -> str:
     """`terminal reason: predicted completed, was retry_limit`."""
     name = NAMES.get(difference["field"], difference["field"])
     if difference["field"] == "text":
-        return "text: another one than predicted"
+        return "text: not the predicted one"
     return f"{name}: predicted {difference['predicted'] or 'none'}, was {difference['actual'] or 'none'}"
 
 

@@ -131,8 +131,8 @@ def _calibration(project: Project, options: dict[str, Any]) -> tuple[Calibration
     turns = _named(options["ids"]) if options["ids"] else _newest(project, options["filter"])
     plan = plan_of(turns, values, most=len(options["ids"]) or options["turns"])
     if not plan.trials:
-        why = "".join(f" {count:,} {why}." for why, count in plan.left_out.items())
-        raise CommandError(f"There is no turn to run again.{f' Left out:{why}' if why else ''}")
+        left_out = "".join(f" Left out {count:,}: {why}." for why, count in plan.left_out.items())
+        raise CommandError(f"There is no turn to run again.{left_out}")
     return calibrating.calibration_begin(project=project, key=key, plan=plan), False
 
 
