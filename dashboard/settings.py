@@ -53,6 +53,7 @@ INSTALLED_APPS = [
     "dashboard.comparing",
     "dashboard.sharing",
     "dashboard.policies",
+    "dashboard.predictions",
     "dashboard.gateway",
     "dashboard.api",
     "dashboard.runtime",
