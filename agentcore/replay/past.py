@@ -1,23 +1,38 @@
-"""The recorded run once more, for what its records do not hold: snapshots, and with them commands, and the tapes."""
+"""The recorded run once more, for what its records do not hold: its calls, tapes, tools, and what they bear out."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from agentcore.events import Event, ToolResult
 from agentcore.machine.advance import settle
-from agentcore.machine.snapshot import Snapshot
+from agentcore.machine.snapshot import Segment, Snapshot
+from agentcore.messages import ToolCall
+from agentcore.replay.heard import Heard, Listener
 from agentcore.replay.recall import as_judged
 from agentcore.replay.recording import Recording
-from agentcore.replay.tape import Listener, Tape
+from agentcore.replay.tape import Tape, spoken_tokens, tape_of
+
+#: Tokens of a character where no usage was reported, and nothing in the recording tells: English prose takes 0.25.
+RATE = (0.12, 1.0)
+_EXACT = ("prefill", "prefix", "continue_final_message")
+#: Dialects that cannot go on with an assistant message, whatever the connection says.
+_NEVER_EXACT = frozenset({"openai_responses", "cohere"})
 
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """Each event with the snapshot after it, and what tapes and tools have said."""
+    """Each event with the snapshot after it, and what was said, by occurrence."""
 
     after: tuple[tuple[Event, Snapshot], ...]
+    calls: Mapping[tuple[int, int], Heard]  #: by iteration, and place in it from 1
+    attempts: Mapping[int, Heard]  #: the same by their place in the turn
     tapes: Mapping[int, Tape]  #: by iteration
-    results: Mapping[tuple[str, str], ToolResult]  #: of tools, by name and arguments
+    tools: Mapping[tuple[int, int], tuple[ToolCall, ToolResult]]  #: by iteration, and place among its calls from 0
+    tool_seconds: Mapping[int, float]  #: by iteration
+    exact: bool  #: continuations go on from the text itself, and repeat nothing
+    rate: tuple[float, float]  #: tokens of a character, least and most, where usage is missing
+    repeated: float  #: tokens that a continuation repeated, at most
+    reasoning: int  #: tokens of reasoning in one call, at most
 
     @classmethod
     def of(cls, recording: Recording) -> "Past":
@@ -26,16 +41,78 @@ class Past:
         kept = recording.kept
         # A copy with another policy shares the list, so what is kept says what it was read from.
         if not kept or any(one is not other for one, other in zip(kept[0], source, strict=True)):
-            kept[:] = (source, cls._read(recording))
+            kept[:] = (source, _read(recording))
         past: Past = kept[1]
         return past
 
-    @classmethod
-    def _read(cls, recording: Recording) -> "Past":
-        snapshot, after, listener = recording.base_snapshot, [], Listener()
-        for record in recording.records:
-            judged = as_judged(recording.policy, record.transitions)
-            listener.hear(snapshot, record.event)
-            snapshot = settle(snapshot, record.event, judged)
-            after.append((record.event, snapshot))
-        return cls(tuple(after), listener.tapes(snapshot), listener.results)
+    def in_iteration(self, iteration: int) -> Sequence[Heard]:
+        """The calls of one iteration, in order."""
+        return [heard for (found, _), heard in self.calls.items() if found == iteration]
+
+
+def _read(recording: Recording) -> Past:
+    snapshot, after, listener = recording.base_snapshot, [], Listener()
+    for record in recording.records:
+        listener.hear(snapshot, record.event)
+        snapshot = settle(snapshot, record.event, as_judged(recording.policy, record.transitions))
+        after.append((record.event, snapshot))
+    base, heard = recording.base_snapshot, listener.calls
+    segments = {part.attempt: part for answer in (*snapshot.earlier, snapshot.answer) for part in answer.segments}
+    exact, rate = goes_on_exactly(snapshot), _rate(heard)
+    return Past(
+        tuple(after),
+        {(one.iteration, one.nth): one for one in heard},
+        {one.attempt: one for one in heard},
+        _tapes(heard, segments, base, exact=exact, rate=rate),
+        listener.tools,
+        listener.tool_seconds,
+        exact,
+        rate,
+        max((_repeated(one, segments) for one in heard), default=0.0),
+        max((one.reasoning for one in heard), default=0),
+    )
+
+
+def goes_on_exactly(snapshot: Snapshot) -> bool:
+    """Whether this turn's continuations are written on from the text itself, by the connection's setting."""
+    setup = snapshot.setup
+    if setup is None or setup.provider in _NEVER_EXACT:
+        return False
+    return any(setup.extra.get(key) for key in _EXACT)
+
+
+def _rate(heard: Sequence[Heard]) -> tuple[float, float]:
+    """Tokens of a character, from the calls that were counted or cut; else what texts in general take."""
+    found = [
+        spoken_tokens(one, RATE)[0] / len(one.response.text)
+        for one in heard
+        if one.response is not None and len(one.response.text) >= 40 and (one.tokens is not None or one.cut)
+    ]
+    return (0.7 * min(found), 1.5 * max(found)) if found else RATE
+
+
+def _repeated(heard: Heard, segments: Mapping[int, Segment]) -> float:
+    part = segments.get(heard.attempt)
+    if part is None or not part.dropped or heard.response is None or not heard.response.text:
+        return 0.0
+    return spoken_tokens(heard, RATE)[1] * part.dropped / len(heard.response.text)
+
+
+def _tapes(
+    heard: Sequence[Heard],
+    segments: Mapping[int, Segment],
+    base: Snapshot,
+    *,
+    exact: bool,
+    rate: tuple[float, float],
+) -> dict[int, Tape]:
+    dropped = {attempt: part.dropped for attempt, part in segments.items()}
+    found: dict[int, list[Heard]] = {}
+    for one in heard:
+        found.setdefault(one.iteration, []).append(one)
+    return {
+        iteration: tape_of(
+            calls, dropped, base.answer.text if iteration == base.iteration else "", exact=exact, rate=rate
+        )
+        for iteration, calls in found.items()
+    }

@@ -1,173 +1,186 @@
-"""What a recording knows of each iteration's answer: its text as one tape, overlaps removed, and how it ended.
+"""The text of one iteration's answer as it was recorded: stretch after stretch, and what each of them cost.
 
-A call of a what-if reads `max_tokens` worth of tape from where the last one stopped. Where a token stands in the text
-is proportional within each attempt (characters × output tokens / length): an estimate, and marked as one.
+A call of a what-if reads as many tokens of it as its cap allows. Places are counted in tokens of text, which a provider
+reports; where a token stands in the text is proportional to characters, and so is an estimate.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
 from typing import NamedTuple
 
-from agentcore.events import Event, Interrupted, ModelFailed, ModelResponded, ToolResult, ToolsReturned
 from agentcore.machine.classify import response_error
-from agentcore.machine.snapshot import Call, Snapshot
 from agentcore.merging import cut
 from agentcore.messages import CallIssue, ChatResponse, ToolCall
 from agentcore.reasons import NormalizedStopReason
+from agentcore.replay.heard import Heard
 from agentcore.values import replace
 
 _OPEN = (NormalizedStopReason.MAX_TOKENS, NormalizedStopReason.PAUSED, NormalizedStopReason.CANCELLED)
 
 
-class Piece(NamedTuple):
-    """A stretch of tape: characters of new text (none where a tool call was written), and the tokens they took."""
+class Stretch(NamedTuple):
+    """What one recorded call added to the answer: `text[start:end]` of its tape."""
 
-    characters: int
-    tokens: float
+    heard: Heard
+    start: int
+    end: int
+    least: float  #: tokens of this text, at the low end of what is known of them
+    most: float  #: at the high end; the same where usage was reported
+    calls: float  #: tokens of the tool calls it ended with, as a share of the whole: an estimate
+    hinted: bool  #: it was asked for with a hint: the model may have said other words in one go
+    barrier: bool  #: it ended by something else than its cap: what follows belongs to another call whatever the cap
+
+    def tokens(self, end: float) -> float:
+        """Tokens of text, at the low (0) or high (1) end."""
+        return self.least + (self.most - self.least) * end
+
+
+class Part(NamedTuple):
+    """A piece of text that a call may reach, what it costs at most, and whether nothing beyond it can be reached."""
+
+    text: str
+    tokens: float  #: what saying it takes
+    advance: float  #: how far it leads on the tape, in the tape's own tokens
+    barrier: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Tape:
-    """One iteration's answer. `closed`: the model itself ended it, with `last`. `seconds` is what saying it took."""
+    """One iteration's answer. `closed`: the model itself ended it, with `last`."""
 
-    text: str = ""
-    pieces: tuple[Piece, ...] = ()
-    last: ChatResponse | None = None
-    closed: bool = False
-    seconds: float = 0.0
-    input_tokens: int = 0  #: of the first attempt
+    text: str
+    stretches: tuple[Stretch, ...]
+    last: ChatResponse | None
+    closed: bool
 
     @property
-    def tokens(self) -> float:
-        return sum(piece.tokens for piece in self.pieces)
+    def call_tokens(self) -> float:
+        """Tokens of the tool calls at its end."""
+        return self.stretches[-1].calls if self.stretches else 0.0
 
-    def tokens_at(self, characters: int) -> float:
-        """How many tokens the first `characters` characters took."""
-        tokens = 0.0
-        for piece in self.pieces:
-            if characters < piece.characters:
-                return tokens + piece.tokens * characters / piece.characters
-            if characters == 0 and not piece.characters:
-                return tokens
-            tokens, characters = tokens + piece.tokens, characters - piece.characters
-        return tokens
+    @property
+    def least(self) -> float:
+        """Tokens of its text, at the low end."""
+        return sum(stretch.least for stretch in self.stretches)
 
-    def calls_cut_at(self, tokens: float) -> tuple[ToolCall, ...]:
-        """The calls that an answer of this many tokens would have left half written, at the end of the tape."""
-        if self.last is None or tokens <= self.tokens_at(len(self.text)):
-            return ()
-        calls = self.last.tool_calls
+    @property
+    def most(self) -> float:
+        """Tokens of its text, at the high end."""
+        return sum(stretch.most for stretch in self.stretches)
+
+    def place_of(self, characters: int, end: float) -> float:
+        """How many tokens of the tape the first `characters` characters took."""
+        place = 0.0
+        for stretch in self.stretches:
+            if characters < stretch.end:
+                inside = max(0, characters - stretch.start) / (stretch.end - stretch.start)
+                return place + stretch.tokens(end) * inside
+            place += stretch.tokens(end)
+        return place
+
+    def parts(self, place: float, end: float, widen: float) -> list[Part]:
+        """What can be read from `place` on. `widen`: by how much text that was said after a hint may be longer in one
+        go, as a share."""
+        found = list[Part]()
+        for stretch in self.stretches:
+            tokens = stretch.tokens(end)
+            if place >= tokens - _NEARLY and stretch is not self.stretches[-1]:
+                place = max(0.0, place - tokens)
+                continue
+            rest = max(0.0, tokens - place)
+            text = self.text[self._inside(stretch, place, tokens) : stretch.end]
+            longer = 1.0 + widen if found and stretch.hinted else 1.0
+            found.append(Part(text, rest * longer, rest, stretch.barrier))
+            place = 0.0
+        return found
+
+    def after(self, heard: Heard, end: float, widen: float) -> tuple[list[Part], float]:
+        """The same from the beginning of one recorded call on, what it repeated included; and the place it began at."""
+        before = 0.0
+        for stretch in takewhile(lambda one: one.heard is not heard, self.stretches):
+            before += stretch.tokens(end)
+        parts = self.parts(before, end, widen)
+        if not parts or heard.response is None or not any(one.heard is heard and one.hinted for one in self.stretches):
+            return parts, before
+        first, overlap = parts[0], len(heard.response.text) - len(parts[0].text)
+        if overlap > 0 and first.text:
+            repeated = first.tokens * overlap / len(first.text)
+            parts[0] = first._replace(text=heard.response.text, tokens=first.tokens + repeated)
+        return parts, before
+
+    def cut_calls(self) -> tuple[ToolCall, ...]:
+        """The tool calls at the tape's end, left half written."""
+        calls = self.last.tool_calls if self.last else ()
         return tuple(replace(call, arguments={}, issue=CallIssue.TRUNCATED, shown_whole=False) for call in calls)
 
-    def characters_at(self, tokens: float) -> int:
-        """How many characters the first `tokens` tokens reach, no grapheme split."""
-        characters = 0
-        for piece in self.pieces:
-            if tokens < piece.tokens:
-                return len(cut(self.text, characters + int(piece.characters * tokens / piece.tokens)))
-            characters, tokens = characters + piece.characters, tokens - piece.tokens
-        return len(self.text)
+    def _inside(self, stretch: Stretch, place: float, tokens: float) -> int:
+        if not tokens or place <= 0:
+            return stretch.start
+        reached = stretch.start + int((stretch.end - stretch.start) * place / tokens)
+        return len(cut(self.text, reached))
 
 
-class Heard(NamedTuple):
-    """One recorded attempt: what came, what it was called with, and the iteration it belongs to."""
-
-    iteration: int
-    attempt: int
-    call: Call
-    response: ChatResponse
-    whole: bool  #: it ended by an answer, not by a failure
+_NEARLY = 1e-6
 
 
-@dataclass(slots=True)
-class Listener:
-    """Collects what tapes are made of while a recording is walked."""
-
-    heard: list[Heard] = field(default_factory=list)
-    seconds: dict[int, float] = field(default_factory=dict)
-    results: dict[tuple[str, str], ToolResult] = field(default_factory=dict)
-
-    def hear(self, before: Snapshot, event: Event) -> None:
-        """One recorded event, and the snapshot before it."""
-        match event:
-            case ModelResponded(response=response, waited=waited):
-                self._attempt(before, response, event.at - (waited or 0.0), whole=True)
-            case ModelFailed(partial=partial, waited=waited):
-                if partial is not None and before.call is not None:
-                    self._attempt(before, partial, event.at - (waited or 0.0), whole=False)
-            case Interrupted(partial=partial):
-                if partial is not None and before.call is not None:
-                    self._attempt(before, partial, event.at, whole=False)
-            case ToolsReturned():
-                self._tools(before, event)
-
-    def _attempt(self, before: Snapshot, response: ChatResponse, at: float, *, whole: bool) -> None:
-        assert before.call is not None, "an answer was called for"
-        iteration = before.iteration
-        self.heard.append(Heard(iteration, before.spent.attempts, before.call, response, whole))
-        self.seconds[iteration] = self.seconds.get(iteration, 0.0) + max(0.0, at - before.at)
-
-    def _tools(self, before: Snapshot, event: ToolsReturned) -> None:
-        calls = {call.id: call for call in before.calls}
-        known = (*event.results, *before.supplied)
-        returned = (result for result in known if result.call_id in calls)
-        self.results |= {(result.name, calls[result.call_id].raw): result for result in returned}
-
-    def tapes(self, last: Snapshot) -> dict[int, Tape]:
-        """The tape of every iteration that was heard. `last`: the snapshot after all that was."""
-        heard: dict[int, list[Heard]] = {}
-        for attempt in self.heard:
-            heard.setdefault(attempt.iteration, []).append(attempt)
-        if last.setup is not None and last.setup.envelope_schema is not None:
-            return {i: _envelope_tape(attempts, self.seconds[i]) for i, attempts in heard.items()}
-        answers = (*last.earlier, last.answer)
-        dropped = {segment.attempt: segment.dropped for answer in answers for segment in answer.segments}
-        return {i: _tape(attempts, dropped, self.seconds[i]) for i, attempts in heard.items()}
-
-
-def _tape(attempts: list[Heard], dropped: Mapping[int, int], seconds: float) -> Tape:
-    """Attempt after attempt, as far as its text was kept: those are in `dropped`, with the overlap they lost."""
-    text, pieces = "", list[Piece]()
-    for heard in attempts:
-        # What the attempt said, not what the answer took of it: the character cap may have cut that.
+def tape_of(
+    calls: Sequence[Heard], dropped: Mapping[int, int], begun: str, *, exact: bool, rate: tuple[float, float]
+) -> Tape:
+    """The tape of an iteration's calls. `dropped`: the overlap of each attempt whose text was kept; `begun`: the text
+    of a fork's base; `exact`: continuations go on from the text itself; `rate`: tokens of a character, least and most,
+    where usage is missing. What comes after a broken tool call was said to a repair, and is on no tape."""
+    text, stretches = begun, list[Stretch]()
+    kept = _until_broken(calls)
+    for heard in kept:
         overlap = dropped.get(heard.attempt)
+        if heard.response is None or (overlap is None and heard is not kept[-1]):
+            continue
         added = "" if overlap is None else heard.response.text[overlap:]
+        stretches.append(_stretch(heard, len(text), added, overlap or 0, exact=exact, rate=rate))
         text += added
-        pieces += _pieces(heard, len(added), overlap or 0, last=heard is attempts[-1])
-    usage, last = attempts[0].response.usage, attempts[-1]
-    input_tokens = usage.input_tokens if usage else 0
-    return Tape(text, tuple(pieces), last.response, _closed(last), seconds, input_tokens)
+    last = kept[-1] if kept else None
+    return Tape(text, tuple(stretches), last.response if last else None, last is not None and closed(last))
 
 
-def _envelope_tape(attempts: list[Heard], seconds: float) -> Tape:
-    """A structured answer is said anew in every attempt: the tape is the last one that was not corrected."""
-    plain = [heard for heard in attempts if not heard.call.corrective] or attempts
-    return _tape(plain[-1:], {plain[-1].attempt: 0}, seconds)
+def _until_broken(calls: Sequence[Heard]) -> Sequence[Heard]:
+    for place, heard in enumerate(calls):
+        if heard.response is not None and heard.response.broken_tool_calls:
+            return calls[: place + 1]
+    return calls
 
 
-def _closed(heard: Heard) -> bool:
+def _stretch(heard: Heard, start: int, added: str, overlap: int, *, exact: bool, rate: tuple[float, float]) -> Stretch:
     response = heard.response
-    ended = heard.whole and response.stop_reason not in _OPEN
-    return ended and response_error(response) is None and not response.broken_tool_calls
+    assert response is not None, "something was heard"
+    continued = heard.before.call is not None and heard.before.call.hint is not None
+    written = sum(len(call.raw) + len(call.name) for call in (*response.tool_calls, *response.broken_tool_calls))
+    # An echo of the text that was sent along is not counted by who sends it.
+    length = len(added) + written + (0 if exact and continued else overlap)
+    least, most = spoken_tokens(heard, rate)
+    share = len(added) / length if length else 0.0
+    calls = (least + most) / 2 * written / length if length else 0.0
+    barrier = heard.cut_below_cap or (not heard.cut and heard.answered)
+    hinted = continued and not exact
+    return Stretch(heard, start, start + len(added), least * share, most * share, calls, hinted, barrier)
 
 
-def _pieces(heard: Heard, added: int, dropped: int, *, last: bool) -> list[Piece]:
-    """An attempt's tokens shared out over its new text and, at the tape's end, the calls it wrote."""
+def spoken_tokens(heard: Heard, rate: tuple[float, float]) -> tuple[float, float]:
+    """Tokens of text and calls without reasoning, least and most: the provider's count where there is one."""
+    if heard.tokens is not None:
+        spoken = float(heard.tokens if heard.uncounted else heard.tokens - heard.reasoning)
+        return spoken, spoken
     response = heard.response
-    calls = (*response.tool_calls, *response.broken_tool_calls)
-    written = sum(len(call.raw) + len(call.name) for call in calls)
-    length = added + dropped + written
-    tokens = float(output_tokens(response, heard.call.max_tokens))
-    if not length:
-        return [Piece(0, tokens)] if tokens else []
-    pieces = [Piece(added, tokens * added / length)] if added else []
-    if last and written:
-        pieces.append(Piece(0, tokens * written / length))
-    return pieces
+    assert response is not None, "something was heard"
+    if heard.cut:
+        return float(heard.cap), float(heard.cap)
+    length = len(response.text) + len(response.reasoning_content) + sum(len(call.raw) for call in response.tool_calls)
+    return min(length * rate[0], heard.cap), min(length * rate[1], heard.cap)
 
 
-def output_tokens(response: ChatResponse, cap: int) -> int:
-    """The provider's count, else our estimate: the cap where it was cut, a token for four characters of text."""
-    if response.usage is not None:
-        return response.usage.output_tokens
-    return cap if response.stop_reason is NormalizedStopReason.MAX_TOKENS else -(-len(response.text) // 4)
+def closed(heard: Heard) -> bool:
+    """Whether the model itself ended this answer, with nothing broken in it."""
+    response = heard.response
+    if response is None or not heard.answered or response.broken_tool_calls:
+        return False
+    return response.stop_reason not in _OPEN and response_error(response) is None

@@ -1,7 +1,9 @@
 """Replay that asks: the recording answers the commands of a machine under another policy; no provider is called.
 
 While every command is the one that was recorded, the recorded events are fed as they are. From the first other command
-on, answers are read from the tapes; where a tape has no more to say the run is undecidable, and stops there.
+on each call is answered by the recorded call of the same occurrence, as far as it tells (`answering`). Where a step
+takes an assumption the run goes on twice, once to each end of the assumed range: equal ends are an estimate, different
+ones are undecidable.
 """
 
 import math
@@ -10,7 +12,6 @@ from dataclasses import dataclass, field
 from agentcore.commands import CallModel, Command, Finish, Hold, RunTools, Wait
 from agentcore.events import (
     Event,
-    Interrupted,
     ModelFailed,
     ModelResponded,
     OperatorActed,
@@ -22,19 +23,20 @@ from agentcore.events import (
 from agentcore.machine.advance import advance, settle
 from agentcore.machine.requests import command_of
 from agentcore.machine.snapshot import Snapshot
-from agentcore.messages import ChatResponse, TokenUsage
+from agentcore.machine.states import State
+from agentcore.messages import ChatResponse
 from agentcore.policy import Policy
-from agentcore.reasons import NormalizedStopReason
-from agentcore.replay.certainty import Certainty, Experience
+from agentcore.replay.answering import SLACK, UNKNOWN, Answer, Asked
+from agentcore.replay.assuming import HIGH, LOW, Assuming, NeedsEnds
+from agentcore.replay.certainty import Assumption, Certainty, Experience
 from agentcore.replay.fork import under
+from agentcore.replay.heard import result_for
 from agentcore.replay.past import Past
 from agentcore.replay.recording import Provenance, Record, Recording, WhatIf
-from agentcore.replay.tape import Tape
 from agentcore.values import replace
 
 _MAX_STEPS = 10_000  #: far above what limits allow; a policy without any must still end
 NO_EXPERIENCE = Experience()
-_NEARLY = 0.5  #: tokens; positions are estimates
 
 
 def what_if(
@@ -44,7 +46,32 @@ def what_if(
 
     `experience`: what the stored calls of the model bear out; it bounds what is assumed.
     """
-    return _Run(recording, policy, trace).result()
+    run = _Run(recording, policy, trace, Assuming(Past.of(recording), experience))
+    try:
+        return run.to_the_end()
+    except NeedsEnds:
+        return _both_ends(run)
+
+
+def _both_ends(run: "_Run") -> WhatIf:
+    """The run gone on with to either end of what it assumes."""
+    low, high = run.towards(LOW).to_the_end(), run.towards(HIGH).to_the_end()
+    if low.undecidable and high.undecidable:
+        return low
+    if not (low.undecidable or high.undecidable) and _end(low) == _end(high):
+        return low
+    endings = () if low.undecidable or high.undecidable else (low, high)
+    return run.undecided(low.assumes, endings)
+
+
+def _end(imagined: WhatIf) -> tuple[object, ...]:
+    """What two runs must agree on to count as one: how the turn ends, and after how many calls."""
+    final = imagined.final
+    assert final is not None, "a run has a last snapshot"
+    if final.end is None:
+        return (None, final.spent.attempts)
+    end = final.end
+    return (end.status, end.stop_reason, end.terminal_reason, end.error_code, final.spent.attempts, final.iteration)
 
 
 @dataclass(slots=True)
@@ -54,162 +81,155 @@ class _Run:
     recording: Recording
     policy: Policy
     trace: bool
+    assuming: Assuming
     base: Snapshot = field(init=False)
     snapshot: Snapshot = field(init=False)
-    past: Past = field(init=False)
     records: list[Record] = field(default_factory=list)
     seq: int = 0
-    read: dict[int, int] = field(default_factory=dict)  #: characters of tape read since the runs parted, by iteration
+    certainty: Certainty = Certainty.RECORDED
+    followed: bool = False  #: the recorded events have been fed as far as they fit
+    places: dict[int, float] = field(default_factory=dict)  #: tokens of tape read since the runs parted, by iteration
+    first: dict[int, int] = field(default_factory=dict)  #: the first attempt of each iteration
 
     def __post_init__(self) -> None:
         self.snapshot = self.base = under(self.recording.base_snapshot, self.recording.policy, self.policy)
-        self.past = Past.of(self.recording)
 
-    def result(self) -> WhatIf:
-        command, undecidable = self._follow()
-        derived = False
-        if command is not None and not undecidable:
-            undecidable = derived = self._derive(command)
-            derived = True
-        certainty = Certainty.ESTIMATED if derived else Certainty.RECORDED
-        if undecidable:
-            certainty = Certainty.UNDECIDABLE
-        return WhatIf(self.policy, self.base, tuple(self.records), undecidable, self.snapshot, certainty)
+    @property
+    def past(self) -> Past:
+        return self.assuming.past
 
-    def _follow(self) -> tuple[Command | None, bool]:
-        """Feed what was recorded while the commands agree. Returns the first command the recording did not answer."""
+    def towards(self, end: float) -> "_Run":
+        """A copy that goes on to this end of what is assumed."""
+        copy = _Run(self.recording, self.policy, self.trace, Assuming(self.past, self.assuming.experience, end))
+        copy.assuming.taken.update(self.assuming.taken)
+        copy.snapshot, copy.seq, copy.certainty, copy.followed = self.snapshot, self.seq, self.certainty, self.followed
+        copy.records += self.records
+        copy.places |= self.places
+        copy.first |= self.first
+        return copy
+
+    def to_the_end(self) -> WhatIf:
+        """Run on. Raises `NeedsEnds`, with nothing changed, where both ends of an assumption must be run."""
+        if not self.followed:
+            decided = self._follow()
+            self.followed = True
+            if decided:
+                return self._result()
+        if self.snapshot.state is State.IDLE:
+            self.certainty = Certainty.UNDECIDABLE
+            return self._result()
+        command = command_of(self.snapshot)
+        while not isinstance(command, Finish):
+            answer = self._answer(command) if self.seq < _MAX_STEPS else UNKNOWN
+            if answer.event is not None:
+                provenance = Provenance.RECORDED if answer.certainty is Certainty.RECORDED else Provenance.DERIVED
+                command = self._feed(answer, provenance)
+            if not answer.decided:
+                self.certainty = Certainty.UNDECIDABLE
+                break
+        return self._result()
+
+    def undecided(self, assumes: tuple[Assumption, ...], endings: tuple[WhatIf, ...]) -> WhatIf:
+        """The run as far as it had come, where its two ends differ."""
+        self.certainty = Certainty.UNDECIDABLE
+        return self._result(assumes, endings)
+
+    def _result(self, assumes: tuple[Assumption, ...] | None = None, endings: tuple[WhatIf, ...] = ()) -> WhatIf:
+        return WhatIf(
+            self.policy,
+            self.base,
+            tuple(self.records),
+            self.certainty is Certainty.UNDECIDABLE,
+            self.snapshot,
+            self.certainty,
+            tuple(self.assuming.taken.values()) if assumes is None else assumes,
+            endings,
+        )
+
+    # While the runs agree ---------------------------------------------------------------------------------------------
+
+    def _follow(self) -> bool:
+        """Feed what was recorded while the commands agree. Returns whether that ended the turn."""
         command: Command | None = None
         recorded: Command | None = None
+        if self.base.state is not State.IDLE:
+            command, recorded = command_of(self.base), command_of(self.recording.base_snapshot)
         for event, after in self.past.after:
-            if self._other_deadline(command, recorded, event):
-                return command, True
+            asked = command is not None and recorded is not None
+            if asked and (not _same(command, recorded) or self._other_deadline(command, recorded, event)):
+                return False
             recorded = command_of(after)
-            command = self._feed(event, Provenance.RECORDED)
+            command = self._feed(Answer(event, Certainty.RECORDED), Provenance.RECORDED)
             if isinstance(command, Finish):
-                return None, False
-            if not _same(command, recorded):
-                return command, self._asks_otherwise(after)
-        return command, command is None
-
-    def _other_deadline(self, command: Command | None, recorded: Command | None, event: Event) -> bool:
-        """Whether another time limit would have changed what came: waited less than it took, or longer than was waited.
-
-        A call that was given up at the recorded limit keeps what it had said.
-        """
-        left, was, took = _seconds_left(command), _seconds_left(recorded), event.at - self.snapshot.at
-        if left < was:
-            return took > left
-        if not isinstance(event, ModelFailed) or left == was or took < was:
-            return False
-        if event.partial is not None:
-            self._feed(Interrupted(event.at, event.partial), Provenance.DERIVED)
-        return True
-
-    def _asks_otherwise(self, recorded: Snapshot) -> bool:
-        """A changed prompt, model or message makes every answer unknown."""
-        here = self.snapshot
-        return (here.asked.model, here.asked.system_prompt) != (recorded.asked.model, recorded.asked.system_prompt)
-
-    def _derive(self, command: Command) -> bool:
-        """Answer from the tapes until the end. Returns whether it stopped undecided."""
-        while not isinstance(command, Finish):
-            event = self._answer(command) if self.seq < _MAX_STEPS else None
-            if event is None:
-                return True
-            command = self._feed(event, Provenance.DERIVED)
-            if isinstance(event, Interrupted):
                 return True
         return False
 
-    def _feed(self, event: Event, provenance: Provenance) -> Command:
-        self.seq += 1
-        if not self.trace:
-            self.snapshot = settle(self.snapshot, event, self.policy)
-            return command_of(self.snapshot)
-        step = advance(self.snapshot, event, self.policy)
-        self.snapshot = step.snapshot
-        self.records.append(Record.of(self.seq, event, step, provenance))
-        return step.command
+    def _other_deadline(self, command: Command, recorded: Command, event: Event) -> bool:
+        """Whether another time limit would have changed what came: waited less than it took, or longer than was
+        waited."""
+        left, was, took = _seconds_left(command), _seconds_left(recorded), event.at - self.snapshot.at
+        if left < was:
+            return took > left
+        return isinstance(event, ModelFailed) and left != was and took + SLACK >= was
 
-    def _answer(self, command: Command) -> Event | None:
+    # Once they have parted --------------------------------------------------------------------------------------------
+
+    def _feed(self, answer: Answer, provenance: Provenance) -> Command:
+        assert answer.event is not None, "something has come"
+        self.seq += 1
+        iteration = self.snapshot.iteration
+        self.certainty = max(self.certainty, answer.certainty, key=lambda one: one.rank)
+        if answer.place is not None:
+            self.places[iteration] = answer.place
+        assumes = tuple(self.assuming.step.values())
+        self.assuming.step.clear()
+        if not self.trace:
+            self.snapshot = settle(self.snapshot, answer.event, self.policy)
+            command = command_of(self.snapshot)
+        else:
+            step = advance(self.snapshot, answer.event, self.policy)
+            self.snapshot, command = step.snapshot, step.command
+            record = Record.of(self.seq, answer.event, step, provenance)
+            self.records.append(replace(record, certainty=answer.certainty, assumes=assumes))
+        if isinstance(command, CallModel):
+            self.first.setdefault(self.snapshot.iteration, self.snapshot.spent.attempts)
+        return command
+
+    def _answer(self, command: Command) -> Answer:
+        self.assuming.step.clear()
         match command:
             case CallModel(answer=ChatResponse() as said):
-                return ModelResponded(self.snapshot.at, said)
+                return Answer(ModelResponded(self.snapshot.at, said), Certainty.CERTAIN)
             case CallModel():
                 return self._answer_call(command)
             case RunTools():
                 return self._answer_tools(command)
             case Wait(seconds=seconds):
-                return WokeUp(self.snapshot.at + seconds)
+                return Answer(WokeUp(self.snapshot.at + seconds), Certainty.CERTAIN)
             case Hold():
-                return OperatorActed(self.snapshot.at, by="what-if", action=OperatorAction.RELEASE)
+                release = OperatorActed(self.snapshot.at, by="what-if", action=OperatorAction.RELEASE)
+                return Answer(release, Certainty.CERTAIN)
             case Finish():
-                return None
+                return UNKNOWN
 
-    def _answer_tools(self, command: RunTools) -> Event | None:
+    def _answer_call(self, command: CallModel) -> Answer:
+        iteration = self.snapshot.iteration
+        nth = self.snapshot.spent.attempts - self.first.setdefault(iteration, self.snapshot.spent.attempts) + 1
+        cap, place = command.request.max_tokens, self.places.get(iteration)
+        return Asked(self.snapshot, nth, cap, command.seconds_left, place, self.past, self.assuming).answer()
+
+    def _answer_tools(self, command: RunTools) -> Answer:
+        """The results of the same occurrences; past the time limit nobody knows what a tool would have done."""
         results: list[ToolResult] = []
         for call in command.calls:
-            recorded = self.past.results.get((call.name, call.raw))
+            recorded = result_for(self.past.tools, self.snapshot, call)
             if recorded is None:
-                return None
-            results.append(replace(recorded, call_id=call.id))
-        return ToolsReturned(self.snapshot.at, tuple(results))
-
-    def _answer_call(self, command: CallModel) -> Event | None:
-        """Read the next `max_tokens` of tape."""
-        call, iteration = self.snapshot.call, self.snapshot.iteration
-        tape = self.past.tapes.get(iteration)
-        if tape is None or tape.last is None or (call is not None and call.corrective):
-            return None
-        envelope = self.snapshot.asked.envelope_schema is not None
-        start = 0 if envelope else self.read.get(iteration, len(self.snapshot.answer.text))
-        begun = tape.tokens_at(start)
-        budget = float(command.request.max_tokens)
-        left = tape.tokens - begun
-        if budget + _NEARLY > left and tape.closed:
-            return self._reaches_end(tape, start, left)
-        if budget > left + _NEARLY:
-            return self._past_the_end(tape, start, left)
-        return self._is_cut(tape, start, begun, budget)
-
-    def _reaches_end(self, tape: Tape, start: int, tokens: float) -> Event:
-        assert tape.last is not None, "a closed tape has its last answer"
-        self.read[self.snapshot.iteration] = len(tape.text)
-        usage = self._usage(tape, start, tokens)
-        return self._heard(tape, replace(tape.last, text=tape.text[start:], usage=usage, echo=None), tokens)
-
-    def _is_cut(self, tape: Tape, start: int, begun: float, budget: float) -> Event:
-        end = max(start, tape.characters_at(begun + budget))
-        self.read[self.snapshot.iteration] = end
-        broken = tape.calls_cut_at(begun + budget)
-        response = ChatResponse(
-            text=tape.text[start:end],
-            broken_tool_calls=broken,
-            stop_reason=NormalizedStopReason.MAX_TOKENS,
-            raw_stop_reason=None,
-            usage=self._usage(tape, start, budget),
-            diagnostics=("derived",),
-            model=self.snapshot.asked.model,
-        )
-        return self._heard(tape, response, budget)
-
-    def _past_the_end(self, tape: Tape, start: int, left: float) -> Event | None:
-        """The recording stops before this call would: what is known of it is kept, the rest is not guessed."""
-        rest = tape.text[start:]
-        if not rest:
-            return None
-        partial = ChatResponse(text=rest, usage=self._usage(tape, start, left), diagnostics=("derived",))
-        return Interrupted(self.snapshot.at + _seconds(tape, left), partial)
-
-    def _heard(self, tape: Tape, response: ChatResponse, tokens: float) -> ModelResponded:
-        return ModelResponded(self.snapshot.at + _seconds(tape, tokens), response)
-
-    def _usage(self, tape: Tape, start: int, tokens: float) -> TokenUsage:
-        return TokenUsage(tape.input_tokens + round(tape.tokens_at(start)), max(0, round(tokens)))
-
-
-def _seconds(tape: Tape, tokens: float) -> float:
-    return tape.seconds * tokens / tape.tokens if tape.tokens else 0.0
+                return UNKNOWN
+            results.append(recorded)
+        seconds = self.past.tool_seconds.get(self.snapshot.iteration, 0.0)
+        if command.seconds_left is not None and seconds > command.seconds_left:
+            return UNKNOWN
+        return Answer(ToolsReturned(self.snapshot.at + seconds, tuple(results)), Certainty.CERTAIN)
 
 
 def _same(left: Command, right: Command) -> bool:
@@ -217,7 +237,7 @@ def _same(left: Command, right: Command) -> bool:
     return _timeless(left) == _timeless(right)
 
 
-def _seconds_left(command: Command | None) -> float:
+def _seconds_left(command: Command) -> float:
     left = command.seconds_left if isinstance(command, CallModel | RunTools) else None
     return math.inf if left is None else left
 

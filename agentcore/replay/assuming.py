@@ -1,0 +1,66 @@
+"""What an estimate takes for granted: each assumption a range, and the run goes to one end of all of them.
+
+The low end is the one at which the turn needs least: nothing repeated, nothing thought again, fewest tokens. The high
+end is what the recorded calls bear out (design §3.9).
+"""
+
+from dataclasses import dataclass, field
+
+from agentcore.replay.certainty import LEAST_CALLS, Assumed, Assumption, Experience, Observed
+from agentcore.replay.past import Past
+
+#: Tokens that a continuation by hint may repeat where nothing tells: about three lines of text.
+REPEATS = 48.0
+#: By how much text that was said after a hint may be longer when it is said in one go, as a share.
+WORDING = 0.2
+#: How far the share of a text's characters may be from the share of its tokens.
+POSITION = 0.2
+
+LOW, HIGH = 0.0, 1.0
+
+
+class NeedsEnds(Exception):
+    """An assumption with a range is needed: the run goes on twice, once to each end."""
+
+
+@dataclass(slots=True)
+class Assuming:
+    """The assumptions of one run. `end`: 0 low, 1 high, None while none with a range was needed."""
+
+    past: Past
+    experience: Experience
+    end: float | None = None
+    taken: dict[Assumed, Assumption] = field(default_factory=dict)  #: each with the widest range so far
+    step: dict[Assumed, Assumption] = field(default_factory=dict)  #: of the step under way
+
+    def at(self, name: Assumed, low: float, high: float, source: str) -> float:
+        """The value at this run's end of the range. Raises `NeedsEnds` where both ends must be run."""
+        if low == high:
+            return low
+        if self.end is None:
+            raise NeedsEnds
+        self.note(name, low, high, source)
+        return low + (high - low) * self.end
+
+    def note(self, name: Assumed, low: float, high: float, source: str) -> None:
+        """Remember an assumption whose range makes no difference to what follows."""
+        for kept in (self.step, self.taken):
+            before = kept.get(name)
+            lowest = low if before is None else min(low, before.low)
+            highest = high if before is None else max(high, before.high)
+            kept[name] = Assumption(name, round(lowest, 2), round(highest, 2), source)
+
+    def repeats(self, said: float) -> float:
+        """Tokens that a continuation by hint repeats, of `said` tokens that there are to repeat."""
+        high, source = self._bound(self.experience.repeats, self.past.repeated, REPEATS)
+        return self.at(Assumed.REPEATS, 0.0, min(high, said), source)
+
+    def reasoning(self) -> float:
+        """Tokens of reasoning in a call that was never made."""
+        high, source = self._bound(self.experience.reasoning, float(self.past.reasoning), 0.0)
+        return self.at(Assumed.REASONING, 0.0, high, source)
+
+    def _bound(self, observed: Observed | None, largest: float, default: float) -> tuple[float, str]:
+        if observed is not None and observed.calls >= LEAST_CALLS:
+            return observed.p95, f"95th percentile of {observed.calls} stored calls"
+        return (largest, "the largest in this recording") if largest > default else (default, "default")

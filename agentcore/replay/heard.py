@@ -1,0 +1,173 @@
+"""The calls of a recorded run: what each asked for, what came back, and which occurrence it was.
+
+An occurrence is named in two ways: the nth call of its iteration, and the nth of the turn. They agree until a run under
+another policy makes more or fewer calls.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from agentcore.events import (
+    CancelRequested,
+    Event,
+    Interrupted,
+    ModelFailed,
+    ModelResponded,
+    ToolResult,
+    ToolsReturned,
+)
+from agentcore.machine.snapshot import Snapshot
+from agentcore.machine.states import CALLS
+from agentcore.messages import ChatResponse, Message, ToolCall
+from agentcore.reasons import NormalizedStopReason
+from agentcore.values import replace
+
+_CALLS = frozenset(CALLS)
+
+#: What a call asks for, without its cap: prompt, conversation and what is to be continued.
+Asks = tuple[Any, ...]
+_MESSAGES, _ECHO = 0, 1
+
+
+def asks_of(snapshot: Snapshot) -> Asks:
+    """What the pending call asks for, without its cap. Equal for equal requests."""
+    call, asked = snapshot.call, snapshot.asked
+    assert call is not None, "a call is pending"
+    continued = None if call.hint is None else snapshot.answer.text
+    prompt = (asked.model, asked.system_prompt, call.corrective, call.hint, call.resume_token)
+    rest = (asked.tools, asked.envelope_schema, asked.extra)
+    return (snapshot.messages, call.echo, continued, prompt, rest)
+
+
+def alike(one: Asks, other: Asks) -> bool:
+    """Whether two calls ask for the same in the same words, whatever ids and provider's own forms go along."""
+    if one[2:] != other[2:]:
+        return False
+    return all(_worded(one[part]) == _worded(other[part]) for part in (_MESSAGES, _ECHO))
+
+
+def _worded(messages: tuple[Message, ...]) -> list[tuple[Any, ...]]:
+    return [(m.role, m.text, tuple((call.name, call.raw) for call in m.tool_calls)) for m in messages]
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """One recorded call and what came of it. `response` is what had arrived, None where nothing had."""
+
+    iteration: int
+    nth: int  #: of its iteration, from 1
+    attempt: int  #: of the turn, from 1; a fork's go on from its parent's
+    cap: int  #: max_tokens of the call
+    before: Snapshot  #: as it was asked
+    asks: Asks
+    event: Event  #: how it came back
+    response: ChatResponse | None
+    seconds: float  #: that it took
+
+    @property
+    def failed(self) -> bool:
+        """Whether no answer came: the call failed, or its worker was lost."""
+        return isinstance(self.event, ModelFailed | Interrupted)
+
+    @property
+    def answered(self) -> bool:
+        """Whether an answer came, whatever it was."""
+        return isinstance(self.event, ModelResponded)
+
+    @property
+    def reasoning(self) -> int:
+        """Tokens of reasoning: the provider's count, else the share of the thinking that it shows."""
+        response = self.response
+        if response is None or response.usage is None:
+            return 0
+        if response.usage.reasoning_tokens or not response.reasoning_content:
+            return response.usage.reasoning_tokens
+        shown = len(response.reasoning_content)
+        length = shown + len(response.text) + sum(len(call.raw) for call in response.tool_calls)
+        return round(response.usage.output_tokens * shown / length)
+
+    @property
+    def thought_through(self) -> bool:
+        """Whether its reasoning had ended: something was said after it, or the answer ended by itself."""
+        response = self.response
+        return response is not None and bool(not self.cut or response.text or response.broken_tool_calls)
+
+    @property
+    def tokens(self) -> int | None:
+        """Output tokens as they count towards the cap; None where they were not reported.
+
+        A whole answer that has more tokens than its cap only with its reasoning shows that this provider does not
+        count reasoning.
+        """
+        usage = self.response.usage if self.response else None
+        if usage is None:
+            return None
+        return usage.output_tokens - self.reasoning if self.uncounted else usage.output_tokens
+
+    @property
+    def uncounted(self) -> bool:
+        """Whether reasoning did not count towards the cap."""
+        usage = self.response.usage if self.response else None
+        if usage is None or self.cut or usage.output_tokens <= self.cap:
+            return False
+        return usage.output_tokens - usage.reasoning_tokens <= self.cap
+
+    @property
+    def cut(self) -> bool:
+        """Whether the answer was cut by `max_tokens`."""
+        return self.response is not None and self.response.stop_reason is NormalizedStopReason.MAX_TOKENS
+
+    @property
+    def cut_below_cap(self) -> bool:
+        """Whether something else than its cap cut the answer, or this provider does not count all that it cuts by."""
+        return self.cut and self.tokens is not None and self.tokens < self.cap - max(2, self.cap // 50)
+
+
+@dataclass(slots=True)
+class Listener:
+    """Collects the calls and the tools' results while a recording is walked."""
+
+    calls: list[Heard] = field(default_factory=list)
+    tools: dict[tuple[int, int], tuple[ToolCall, ToolResult]] = field(default_factory=dict)  #: by iteration, position
+    tool_seconds: dict[int, float] = field(default_factory=dict)  #: by iteration
+    _first: dict[int, int] = field(default_factory=dict)  #: the first attempt of each iteration
+
+    def hear(self, before: Snapshot, event: Event) -> None:
+        """One recorded event, and the snapshot before it."""
+        if before.state in _CALLS:
+            match event:
+                case ModelResponded(response=response, waited=waited):
+                    self._call(before, event, response, waited)
+                case ModelFailed(partial=partial, waited=waited) | CancelRequested(partial=partial, waited=waited):
+                    self._call(before, event, partial, waited)
+                case Interrupted(partial=partial):
+                    self._call(before, event, partial, None)
+        elif isinstance(event, ToolsReturned):
+            self._tools(before, event)
+
+    def _call(self, before: Snapshot, event: Event, response: ChatResponse | None, waited: float | None) -> None:
+        assert before.call is not None, "a call was in flight"
+        attempt, seconds = before.spent.attempts, max(0.0, event.at - before.at - (waited or 0.0))
+        nth = attempt - self._first.setdefault(before.iteration, attempt) + 1
+        cap, asks = before.call.max_tokens, asks_of(before)
+        self.calls.append(Heard(before.iteration, nth, attempt, cap, before, asks, event, response, seconds))
+
+    def _tools(self, before: Snapshot, event: ToolsReturned) -> None:
+        places = {call.id: place for place, call in enumerate(before.calls)}
+        for result in (*event.results, *before.supplied):
+            if result.call_id in places:
+                place = places[result.call_id]
+                self.tools[before.iteration, place] = (before.calls[place], result)
+        self.tool_seconds[before.iteration] = max(0.0, event.at - before.at)
+
+
+def result_for(
+    tools: Mapping[tuple[int, int], tuple[ToolCall, ToolResult]], snapshot: Snapshot, call: ToolCall
+) -> ToolResult | None:
+    """The recorded result of the same occurrence of this call; None where another call stood there."""
+    place = next((place for place, one in enumerate(snapshot.calls) if one.id == call.id), -1)
+    recorded = tools.get((snapshot.iteration, place))
+    if recorded is None or (recorded[0].name, recorded[0].raw) != (call.name, call.raw):
+        return None
+    return replace(recorded[1], call_id=call.id)
