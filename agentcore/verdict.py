@@ -56,12 +56,22 @@ def _one_call_is_certain(snapshot: Snapshot) -> bool:
     """Whether one call of as many tokens as all calls spent would have said the same (design §3.9, `certain`).
 
     After a hint a model may say other things than in one go; a failed call, a repair and another iteration spend tokens
-    on other texts; an estimate bounds nothing; an end that may hide a cut is no end.
+    on other texts; an estimate bounds nothing; what cut a call below its cap is not known; an end that may hide a cut
+    is no end.
     """
     spent = snapshot.spent
     alone = spent.attempts == spent.continuations + 1 and not spent.total_failures and snapshot.iteration <= 1
     natural = snapshot.model_stop_reason in _NATURAL and not snapshot.flagged
-    return alone and natural and not spent.estimated and _continued_exactly(snapshot)
+    return alone and natural and not spent.estimated and _cut_at_the_cap(snapshot) and _continued_exactly(snapshot)
+
+
+def _cut_at_the_cap(snapshot: Snapshot) -> bool:
+    """Whether the cut calls spent as much as their caps allowed: what cut them below is not known, and a larger cap
+    need not lift it."""
+    last = snapshot.response.usage if snapshot.response is not None else None
+    if last is None:
+        return False
+    return snapshot.spent.output_tokens - last.output_tokens >= snapshot.spent.continuations * snapshot.asked.max_tokens
 
 
 def _continued_exactly(snapshot: Snapshot) -> bool:

@@ -5,6 +5,7 @@ import pytest
 from agentcore.commands import Finish
 from agentcore.events import Setup
 from agentcore.machine.snapshot import Answer, Segment, Snapshot, Spent
+from agentcore.messages import ChatResponse, TokenUsage
 from agentcore.policy import Limits
 from agentcore.reasons import AttemptKind, StopReason, TurnStatus
 from agentcore.values import replace
@@ -38,6 +39,7 @@ def test_a_turn_that_runs_has_none():
                 "completed",
                 setup=replace(SETUP, extra={"prefill": True}),
                 model_stop_reason="end_turn",
+                response=ChatResponse("said", usage=TokenUsage(9, 30)),
                 spent=Spent(attempts=3, continuations=2, output_tokens=150),
             ),
             "Completed after 2 continuations. With max_tokens ≥ 150 it would have taken one call.",
@@ -96,7 +98,9 @@ def test_each_end_has_its_sentence(snapshot: Snapshot, sentence: str):
 
 def test_no_cap_is_named_where_none_would_have_done():
     spent = Spent(attempts=3, continuations=2, output_tokens=150)
+    last = ChatResponse("said", usage=TokenUsage(9, 30))
     exact = {"setup": replace(SETUP, extra={"prefill": True}), "model_stop_reason": "end_turn", "spent": spent}
+    exact["response"] = last
     resumed = Answer("said", (Segment(2, AttemptKind.RESUME, 0, 4),))
     assert "max_tokens ≥ 150" in verdict(ended("completed", **exact))
     assert verdict(ended("completed", **exact, answer=resumed)) == "Completed after 2 continuations."

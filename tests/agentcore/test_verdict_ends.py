@@ -320,7 +320,7 @@ def test_every_limit_that_bound_is_named(book: Playbook, wanted: str):
     assert verdict(book.snapshot).endswith(f"With {wanted} {ON}")
 
 
-@pytest.mark.parametrize("tokens", [(60,), (60, 60), (60, 60, 7)])
+@pytest.mark.parametrize("tokens", [(60,), (60, 60), (60, 60, 60)])
 def test_the_number_that_is_offered_takes_one_call_by_the_recording_itself(tokens: tuple[int, ...]):
     book = play(*cut(*tokens), ended("end", tokens=9), extra=PREFILL)
     offered = sum(tokens) + 9
@@ -346,7 +346,10 @@ def test_the_continuations_that_are_offered_go_on_by_the_recording_itself():
             play(error(), woke_up(), *cut(60), ended("b"), error_policy=ErrorPolicy.retry_all(2), extra=PREFILL),
             "a failed call spent tokens on another text",
         ),
-        (play(*cut(60), cut_call(" Let me. "), ended("It."), extra=PREFILL), "a repair spent tokens on another text"),
+        (
+            play(*cut(60), cut_call(" Let me. ", tokens=60), ended("It."), extra=PREFILL),
+            "a repair spent tokens on another text",
+        ),
         (play(*cut(60), ended("b", tokens=None), extra=PREFILL), "an estimate bounds nothing"),
         (
             play(called(call()), tools_returned(), truncated("It"), ended(" is 1."), extra=PREFILL),
@@ -354,6 +357,7 @@ def test_the_continuations_that_are_offered_go_on_by_the_recording_itself():
         ),
         (play(*cut(60), unknown(None, "b"), extra=PREFILL), "an end without a word is no end that is known"),
         (play(*cut(60), ended("b", answered_by="ops"), extra=PREFILL), "an operator said it"),
+        (play(*cut(60, 7), ended("c"), extra=PREFILL), "something else than the cap cut the second call"),
         (
             play(*cut(60), ended("b", tokens=60), max_tokens=60, extra=PREFILL),
             "an answer that ends at the cap may have been cut there",
@@ -368,7 +372,7 @@ def test_no_number_is_said_where_it_is_not_certain(book: Playbook, why: str):
 
 
 def test_a_cut_that_the_provider_itself_goes_on_from_is_exact_where_it_is_the_only_one():
-    once = play(truncated("abc", resume_token="t1"), ended("d"))
-    twice = play(truncated("abc", resume_token="t1"), truncated("d", resume_token="t2"), ended("e"))
-    assert verdict(once.snapshot) == "Completed after 1 continuation. With max_tokens ≥ 15 it would have taken one call."
+    cuts = [truncated(text, tokens=60, resume_token=text) for text in ("abc", "d")]
+    once, twice = play(cuts[0], ended("d")), play(*cuts, ended("e"))
+    assert verdict(once.snapshot).endswith("With max_tokens ≥ 65 it would have taken one call.")
     assert verdict(twice.snapshot) == "Completed after 2 continuations."
