@@ -64,7 +64,7 @@ class Asked:
 
     def answer(self) -> Answer:
         """Its answer, or what is known of it."""
-        same = self.past.calls.get((self.snapshot.iteration, self.nth))
+        same = self.past.nth(self.snapshot.iteration, self.nth)
         asks = asks_of(self.snapshot)
         struck = self._struck(same)
         found = self._failed(struck, asks) if struck is not None else None
@@ -104,6 +104,8 @@ class Asked:
             return UNKNOWN
         least, most = self._counted(struck)
         tokens = self.assuming.at(Assumed.USAGE, least, most, "not reported") if least <= self.cap < most else most
+        if tokens == self.cap and not self.assuming.at(Assumed.FAILURES, 0.0, 1.0, "it came as the cap was reached"):
+            return None
         return self._again(struck, Certainty.CERTAIN) if tokens <= self.cap else None
 
     def _as_far_as(self, struck: Heard) -> Answer:
@@ -136,7 +138,7 @@ class Asked:
 
     def _candidates(self, same: Heard | None, asks: Asks) -> list[Heard]:
         """The recorded answers to this very request, the one of the same occurrence first."""
-        calls = self.past.in_iteration(self.snapshot.iteration)
+        calls = self.past.calls.get(self.snapshot.iteration, ())
         answered = [heard for heard in calls if isinstance(heard.event, ModelResponded) and not _failing(heard)]
         return sorted((one for one in answered if alike(asks, one.asks)), key=lambda one: one is not same)
 
@@ -146,18 +148,15 @@ class Asked:
 
     def _fits(self, heard: Heard, same: Heard | None) -> bool:
         """Whether an answer that ended by itself ends within this cap."""
-        if heard is not same and self.past.reasoning and heard.tokens is not None:
-            spoken = spoken_tokens(heard, self.past.rate)[1]
-            bound = max(float(self.past.reasoning), float(heard.reasoning))
-            if spoken + bound <= self.cap:
-                self.assuming.note(Assumed.REASONING, 0.0, bound, "the largest in this recording")
-                return True
-            return spoken + self.assuming.reasoning() <= self.cap
+        if heard is not same and self.past.reasoning:
+            return spoken_tokens(heard, self.past.rate)[1] + self._reasoning(heard, same) <= self.cap
         if heard.tokens is None and self.cap >= heard.cap:
             return True
         least, most = self._counted(heard)
         if least <= self.cap < most:
             return self.assuming.at(Assumed.USAGE, least, most, "not reported") <= self.cap
+        if heard.tokens is None and most <= self.cap:
+            self.assuming.note(Assumed.USAGE, least, most, "not reported")
         return most <= self.cap
 
     def _again(self, heard: Heard, certainty: Certainty) -> Answer:
@@ -218,7 +217,10 @@ class Asked:
         """The tokens it thinks for: those of the same occurrence, where its thinking had ended."""
         if known is same and known.thought_through:
             return float(known.reasoning)
-        return self.assuming.reasoning()
+        if same is None or same.thought_through or not same.answered or not alike(same.asks, known.asks):
+            return self.assuming.reasoning()
+        least, most = float(same.reasoning), max(float(same.reasoning), float(self.cap))
+        return self.assuming.at(Assumed.REASONING, least, most, "cut in its thinking; its length is not recorded")
 
     def _widened(self, tape: Tape, parts: list[Part]) -> list[Part]:
         """The parts beyond a seam that was asked for with a hint, as long as they may be in one go."""
@@ -250,7 +252,7 @@ class Asked:
 
     def _all_spent(self) -> float | None:
         """All tokens that the calls of this iteration spent; None where some were not reported, or failed."""
-        calls = self.past.in_iteration(self.snapshot.iteration)
+        calls = self.past.calls.get(self.snapshot.iteration, ())
         counts = [None if heard.failed else heard.tokens for heard in calls]
         return None if None in counts else float(sum(count or 0 for count in counts))
 
@@ -369,9 +371,7 @@ class Asked:
         return Answer(Interrupted(at, partial), Certainty.UNDECIDABLE, decided=False)
 
     def _said(self, response: ChatResponse, tokens: float, certainty: Certainty, place: float) -> Answer:
-        draws = [heard.event.draw for heard in self.past.calls.values() if isinstance(heard.event, ModelResponded)]
-        at = self.snapshot.at + self._seconds(tokens)
-        return Answer(ModelResponded(at, response, draws[-1] if draws else 0.5), certainty, place)
+        return Answer(ModelResponded(self.snapshot.at + self._seconds(tokens), response), certainty, place)
 
     def _usage(self, tape: Tape, reading: Reading, output: float) -> TokenUsage | None:
         """What the call would report; None where this provider reports nothing."""
@@ -391,7 +391,7 @@ class Asked:
 
     def _seconds(self, tokens: float) -> float:
         """How long a call of so many tokens takes, at the recorded pace."""
-        calls = self.past.in_iteration(self.snapshot.iteration)
+        calls = self.past.calls.get(self.snapshot.iteration, ())
         spent = sum((self._counted(heard)[0] if heard.response else 0.0) for heard in calls)
         seconds = sum(heard.seconds for heard in calls) * (tokens / spent if spent else 0.0)
         if self.snapshot.limits.max_seconds is None:
@@ -413,7 +413,9 @@ class Asked:
         said = event.response if isinstance(event, ModelResponded) else getattr(event, "partial", None)
         text = said.text if said is not None else ""
         share = left / max(_NEARLY, event.at - self.snapshot.at)
-        reached = round(self.assuming.at(Assumed.POSITION, 0.0, round(len(text) * share), "what had come by then"))
+        arrived, source = round(len(text) * share), "what had come by then"
+        self.assuming.note(Assumed.POSITION, 0.0, arrived, source)
+        reached = round(self.assuming.at(Assumed.POSITION, 0.0, arrived, source))
         error = ProviderError(ErrorType.TIMEOUT, "timeout", f"The call was ended after {left:.1f} s: max_seconds.")
         partial = ChatResponse(text=text[:reached], diagnostics=("derived",)) if reached else None
         return Answer(ModelFailed(self.snapshot.at + left, error, partial), Certainty.ESTIMATED)

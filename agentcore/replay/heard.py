@@ -21,7 +21,7 @@ from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import CALLS
 from agentcore.messages import ChatResponse, Message, ToolCall
 from agentcore.reasons import NormalizedStopReason
-from agentcore.values import replace
+from agentcore.values import quickly_made, replace
 
 _CALLS = frozenset(CALLS)
 
@@ -51,6 +51,7 @@ def _worded(messages: tuple[Message, ...]) -> list[tuple[Any, ...]]:
     return [(m.role, m.text, tuple((call.name, call.raw) for call in m.tool_calls)) for m in messages]
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Heard:
     """One recorded call and what came of it. `response` is what had arrived, None where nothing had."""
@@ -64,6 +65,17 @@ class Heard:
     event: Event  #: how it came back
     response: ChatResponse | None
     seconds: float  #: that it took
+    answered: bool  #: an answer came, whatever it was
+    cut: bool  #: the answer was cut by `max_tokens`
+    #: output tokens as they count towards the cap; None where they were not reported
+    tokens: int | None
+    #: tokens of reasoning: the provider's count, else the share of the thinking that it shows; all of an answer that
+    #: was cut before it said anything
+    reasoning: int
+    #: reasoning did not count towards the cap: a whole answer has more tokens than its cap with its reasoning only
+    uncounted: bool
+    #: its reasoning had ended: something was said after it, or the answer ended by itself
+    thought_through: bool
 
     @property
     def failed(self) -> bool:
@@ -71,57 +83,51 @@ class Heard:
         return isinstance(self.event, ModelFailed | Interrupted)
 
     @property
-    def answered(self) -> bool:
-        """Whether an answer came, whatever it was."""
-        return isinstance(self.event, ModelResponded)
-
-    @property
-    def reasoning(self) -> int:
-        """Tokens of reasoning: the provider's count, else the share of the thinking that it shows."""
-        response = self.response
-        if response is None or response.usage is None:
-            return 0
-        if response.usage.reasoning_tokens or not response.reasoning_content:
-            return response.usage.reasoning_tokens
-        shown = len(response.reasoning_content)
-        length = shown + len(response.text) + sum(len(call.raw) for call in response.tool_calls)
-        return round(response.usage.output_tokens * shown / length)
-
-    @property
-    def thought_through(self) -> bool:
-        """Whether its reasoning had ended: something was said after it, or the answer ended by itself."""
-        response = self.response
-        return response is not None and bool(not self.cut or response.text or response.broken_tool_calls)
-
-    @property
-    def tokens(self) -> int | None:
-        """Output tokens as they count towards the cap; None where they were not reported.
-
-        A whole answer that has more tokens than its cap only with its reasoning shows that this provider does not
-        count reasoning.
-        """
-        usage = self.response.usage if self.response else None
-        if usage is None:
-            return None
-        return usage.output_tokens - self.reasoning if self.uncounted else usage.output_tokens
-
-    @property
-    def uncounted(self) -> bool:
-        """Whether reasoning did not count towards the cap."""
-        usage = self.response.usage if self.response else None
-        if usage is None or self.cut or usage.output_tokens <= self.cap:
-            return False
-        return usage.output_tokens - usage.reasoning_tokens <= self.cap
-
-    @property
-    def cut(self) -> bool:
-        """Whether the answer was cut by `max_tokens`."""
-        return self.response is not None and self.response.stop_reason is NormalizedStopReason.MAX_TOKENS
-
-    @property
     def cut_below_cap(self) -> bool:
         """Whether something else than its cap cut the answer, or this provider does not count all that it cuts by."""
         return self.cut and self.tokens is not None and self.tokens < self.cap - max(2, self.cap // 50)
+
+
+def heard(before: Snapshot, event: Event, response: ChatResponse | None, nth: int, seconds: float) -> Heard:
+    """The call that `before` waits for, as it came back."""
+    assert before.call is not None, "a call was in flight"
+    cap, usage = before.call.max_tokens, response.usage if response is not None else None
+    cut = response is not None and response.stop_reason is NormalizedStopReason.MAX_TOKENS
+    through = response is not None and bool(
+        not cut or response.text or response.tool_calls or response.broken_tool_calls
+    )
+    output, reasoning = usage.output_tokens if usage else None, _reasoning(response)
+    uncounted = not cut and output is not None and output - reasoning <= cap < output
+    if cut and not through:
+        reasoning = cap if output is None else output
+    return Heard(
+        before.iteration,
+        nth,
+        before.spent.attempts,
+        cap,
+        before,
+        asks_of(before),
+        event,
+        response,
+        seconds,
+        isinstance(event, ModelResponded),
+        cut,
+        output - reasoning if uncounted and output is not None else output,
+        reasoning,
+        uncounted,
+        through,
+    )
+
+
+def _reasoning(response: ChatResponse | None) -> int:
+    usage = response.usage if response is not None else None
+    if response is None or usage is None:
+        return 0
+    if usage.reasoning_tokens or not response.reasoning_content:
+        return usage.reasoning_tokens
+    shown = len(response.reasoning_content)
+    length = shown + len(response.text) + sum(len(call.raw) for call in response.tool_calls)
+    return round(usage.output_tokens * shown / length)
 
 
 @dataclass(slots=True)
@@ -147,11 +153,9 @@ class Listener:
             self._tools(before, event)
 
     def _call(self, before: Snapshot, event: Event, response: ChatResponse | None, waited: float | None) -> None:
-        assert before.call is not None, "a call was in flight"
         attempt, seconds = before.spent.attempts, max(0.0, event.at - before.at - (waited or 0.0))
         nth = attempt - self._first.setdefault(before.iteration, attempt) + 1
-        cap, asks = before.call.max_tokens, asks_of(before)
-        self.calls.append(Heard(before.iteration, nth, attempt, cap, before, asks, event, response, seconds))
+        self.calls.append(heard(before, event, response, nth, seconds))
 
     def _tools(self, before: Snapshot, event: ToolsReturned) -> None:
         places = {call.id: place for place, call in enumerate(before.calls)}

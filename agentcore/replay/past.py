@@ -24,7 +24,7 @@ class Past:
     """Each event with the snapshot after it, and what was said, by occurrence."""
 
     after: tuple[tuple[Event, Snapshot], ...]
-    calls: Mapping[tuple[int, int], Heard]  #: by iteration, and place in it from 1
+    calls: Mapping[int, Sequence[Heard]]  #: by iteration, in order
     attempts: Mapping[int, Heard]  #: the same by their place in the turn
     tapes: Mapping[int, Tape]  #: by iteration
     tools: Mapping[tuple[int, int], tuple[ToolCall, ToolResult]]  #: by iteration, and place among its calls from 0
@@ -45,9 +45,10 @@ class Past:
         past: Past = kept[1]
         return past
 
-    def in_iteration(self, iteration: int) -> Sequence[Heard]:
-        """The calls of one iteration, in order."""
-        return [heard for (found, _), heard in self.calls.items() if found == iteration]
+    def nth(self, iteration: int, nth: int) -> Heard | None:
+        """The nth call of an iteration, from 1; None where there was none."""
+        calls = self.calls.get(iteration, ())
+        return calls[nth - 1] if nth <= len(calls) else None
 
 
 def _read(recording: Recording) -> Past:
@@ -57,13 +58,16 @@ def _read(recording: Recording) -> Past:
         snapshot = settle(snapshot, record.event, as_judged(recording.policy, record.transitions))
         after.append((record.event, snapshot))
     base, heard = recording.base_snapshot, listener.calls
+    calls: dict[int, list[Heard]] = {}
+    for one in heard:
+        calls.setdefault(one.iteration, []).append(one)
     segments = {part.attempt: part for answer in (*snapshot.earlier, snapshot.answer) for part in answer.segments}
     exact, rate = goes_on_exactly(snapshot), _rate(heard)
     return Past(
         tuple(after),
-        {(one.iteration, one.nth): one for one in heard},
+        calls,
         {one.attempt: one for one in heard},
-        _tapes(heard, segments, base, exact=exact, rate=rate),
+        _tapes(calls, segments, base, exact=exact, rate=rate),
         listener.tools,
         listener.tool_seconds,
         exact,
@@ -99,7 +103,7 @@ def _repeated(heard: Heard, segments: Mapping[int, Segment]) -> float:
 
 
 def _tapes(
-    heard: Sequence[Heard],
+    calls: Mapping[int, Sequence[Heard]],
     segments: Mapping[int, Segment],
     base: Snapshot,
     *,
@@ -107,12 +111,5 @@ def _tapes(
     rate: tuple[float, float],
 ) -> dict[int, Tape]:
     dropped = {attempt: part.dropped for attempt, part in segments.items()}
-    found: dict[int, list[Heard]] = {}
-    for one in heard:
-        found.setdefault(one.iteration, []).append(one)
-    return {
-        iteration: tape_of(
-            calls, dropped, base.answer.text if iteration == base.iteration else "", exact=exact, rate=rate
-        )
-        for iteration, calls in found.items()
-    }
+    begun = {base.iteration: base.answer.text}
+    return {i: tape_of(one, dropped, begun.get(i, ""), exact=exact, rate=rate) for i, one in calls.items()}

@@ -155,14 +155,17 @@ class _Run:
         if self.base.state is not State.IDLE:
             command, recorded = command_of(self.base), command_of(self.recording.base_snapshot)
         for event, after in self.past.after:
-            asked = command is not None and recorded is not None
-            if asked and (not _same(command, recorded) or self._other_deadline(command, recorded, event)):
+            if command is not None and recorded is not None and self._parts(command, recorded, event):
                 return False
             recorded = command_of(after)
             command = self._feed(Answer(event, Certainty.RECORDED), Provenance.RECORDED)
             if isinstance(command, Finish):
                 return True
         return False
+
+    def _parts(self, command: Command, recorded: Command, event: Event) -> bool:
+        """Whether this command is not the recorded one, or would not have been answered by the recorded event."""
+        return _timeless(command) != _timeless(recorded) or self._other_deadline(command, recorded, event)
 
     def _other_deadline(self, command: Command, recorded: Command, event: Event) -> bool:
         """Whether another time limit would have changed what came: waited less than it took, or longer than was
@@ -230,11 +233,6 @@ class _Run:
         if command.seconds_left is not None and seconds > command.seconds_left:
             return UNKNOWN
         return Answer(ToolsReturned(self.snapshot.at + seconds, tuple(results)), Certainty.CERTAIN)
-
-
-def _same(left: Command, right: Command) -> bool:
-    """Whether two commands ask for the same; how long one may take is not part of what it asks."""
-    return _timeless(left) == _timeless(right)
 
 
 def _seconds_left(command: Command) -> float:

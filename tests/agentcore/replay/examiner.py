@@ -6,21 +6,24 @@ characters is a share of tokens; what it says, thinks, repeats and where it fail
 
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from agentcore import (
     ChatResponse,
     ErrorType,
     Message,
     NormalizedStopReason,
+    Policy,
     ProviderError,
     Role,
     Snapshot,
+    Step,
     TokenUsage,
     ToolCall,
 )
 from agentcore.commands import CallModel, Finish, RunTools, Wait
-from agentcore.events import Event, ModelFailed, ModelResponded, Started, ToolResult, ToolsReturned, WokeUp
+from agentcore.events import Event, ModelFailed, ModelResponded, Setup, Started, ToolResult, ToolsReturned, WokeUp
+from agentcore.machine.requests import command_of
 from agentcore.messages import CallIssue
 from tests.agentcore.playbook import CALCULATOR, Playbook
 
@@ -50,6 +53,7 @@ class Provider:
     prefill: bool = False
     echoes: bool = False  #: a prefilled text is sent again
     tool_errors: frozenset[int] = frozenset()  #: iterations whose tool fails
+    other_words: float | None = None  #: after a hint it goes on in other words, so many times as long
     pace: float = 0.01  #: seconds of a token
     setup_seconds: float = 0.2  #: of each call
 
@@ -136,6 +140,8 @@ def speak(
         else:
             begins = max(0, begins - provider.repeats)
     rest, room = text[begins:], cap - thought
+    if provider.other_words is not None and begins and not provider.prefill:
+        rest = words(begins, max(1, round(len(rest) * provider.other_words)))
     if room <= 0:
         return "", cap, False, cap, ()
     if len(rest) + cost <= room:
@@ -158,19 +164,11 @@ def place_in(text: tuple[str, ...], said: str) -> int:
     return count
 
 
-def fork_book(parent: Playbook, snapshot: Snapshot, policy: object) -> Playbook:
-    """A book that begins at this snapshot."""
-    from agentcore.machine.advance import Step
-    from agentcore.machine.requests import command_of
-
+def beginning_at(snapshot: Snapshot, policy: Policy, setup: Setup) -> Playbook:
+    """A book that begins at this snapshot, as a fork does."""
     book = object.__new__(Playbook)
-    fields = {
-        "policy": policy,
-        "setup": replace(parent.setup),
-        "snapshot": snapshot,
-        "steps": (Step(snapshot, (), command_of(snapshot)),),
-        "records": (),
-    }
+    begun = (Step(snapshot, (), command_of(snapshot)),)
+    fields = {"policy": policy, "setup": setup, "snapshot": snapshot, "steps": begun, "records": ()}
     for name, value in fields.items():
         object.__setattr__(book, name, value)
     return book

@@ -1,0 +1,231 @@
+"""What a what-if claims, and what it does not: each claim that was found false, told once (design §3.9)."""
+
+from dataclasses import replace
+
+import pytest
+
+from agentcore import (
+    Certainty,
+    ErrorPolicy,
+    Experience,
+    Limits,
+    NormalizedStopReason,
+    Policy,
+    TokenUsage,
+    TurnStatus,
+    what_if,
+)
+from agentcore.events import ToolResult
+from agentcore.replay import Assumed, Observed
+from agentcore.replay.certainty import LEAST_CALLS, weakest
+from tests.agentcore.playbook import (
+    Playbook,
+    call,
+    called,
+    ended,
+    error,
+    malformed_call,
+    responded,
+    said,
+    started,
+    tools_returned,
+    truncated,
+    woke_up,
+)
+from tests.agentcore.replay.examiner import Provider, run, words
+from tests.agentcore.replay.obedient import Says, play, text_of
+
+ESSAY = text_of(300)
+
+
+def asked(story, experience=None, **changes):
+    limits = {name: changes.pop(name) for name in list(changes) if name in Limits.__dataclass_fields__}
+    policy = replace(story.policy, limits=replace(story.policy.limits, **limits), **changes)
+    return what_if(story.recording, policy, experience=experience or Experience())
+
+
+def ends(imagined):
+    return [(one.final.end.status.value, one.final.end.terminal_reason) for one in imagined.endings]
+
+
+def names(imagined):
+    return {assumption.name for assumption in imagined.assumes}
+
+
+def test_certainties_are_ordered_and_a_whole_is_as_sure_as_its_weakest_step():
+    assert [one.rank for one in Certainty] == [0, 1, 2, 3]
+    assert weakest([Certainty.CERTAIN, Certainty.ESTIMATED, Certainty.RECORDED]) is Certainty.ESTIMATED
+    assert weakest([]) is Certainty.RECORDED
+
+
+def test_the_same_request_under_the_same_cap_is_recorded():
+    story = play(Playbook(max_tokens=150), Says(ESSAY))
+    imagined = asked(story, max_continuations=9)
+    assert imagined.certainty is Certainty.RECORDED
+    assert {record.certainty for record in imagined.records} == {Certainty.RECORDED}
+    assert imagined.assumes == ()
+
+
+def test_a_natural_end_within_the_new_cap_is_certain():
+    story = play(Playbook(max_tokens=400), Says(ESSAY))
+    for cap in (300, 350, 4000):
+        imagined = asked(story, max_tokens=cap)
+        assert (imagined.certainty, imagined.assumes) == (Certainty.CERTAIN, ())
+        assert imagined.final.end.output_text == ESSAY
+
+
+def test_one_call_is_certain_from_all_recorded_tokens_on_only_where_every_continuation_was_exact():
+    exact = play(Playbook(max_tokens=150, extra={"prefill": True}), Says(ESSAY))
+    assert asked(exact, max_tokens=300).certainty is Certainty.CERTAIN
+    hinted = play(Playbook(max_tokens=150), Says(ESSAY))
+    imagined = asked(hinted, max_tokens=600)
+    assert imagined.certainty is Certainty.ESTIMATED
+    assert names(imagined) == {Assumed.WORDING}
+    assert imagined.final.spent.attempts == 1
+    near = asked(hinted, max_tokens=301)
+    assert near.undecidable
+    assert ends(near) == [("completed", "completed")] * 2
+    assert [ending.final.spent.attempts for ending in near.endings] == [1, 2]
+
+
+def test_a_smaller_cap_that_completes_only_if_nothing_is_repeated_is_undecidable_with_both_endings():
+    """`sim-essay`, recorded whole: 88 tokens were said to be enough, and really ended as partial."""
+    story = play(Playbook(max_tokens=400), Says(ESSAY))
+    imagined = asked(story, max_tokens=80)
+    assert imagined.undecidable
+    assert ends(imagined) == [("completed", "completed"), ("partial", "retry_limit")]
+    assert names(imagined) >= {Assumed.REPEATS}
+    assert imagined.final.end is None
+    assert imagined.records[-1].command["type"] == "call_model"
+    quiet = what_if(story.recording, replace(story.policy, max_tokens=80), trace=False)
+    assert [one.final for one in quiet.endings] == [one.final for one in imagined.endings]
+
+
+def test_a_cap_at_which_both_ends_agree_is_an_estimate_with_its_assumptions():
+    story = play(Playbook(max_tokens=400), Says(ESSAY))
+    imagined = asked(story, max_tokens=250)
+    assert imagined.certainty is Certainty.ESTIMATED
+    assert imagined.final.spent.attempts == 2
+    [repeats] = [one for one in imagined.assumes if one.name is Assumed.REPEATS]
+    assert (repeats.low, repeats.high, repeats.source) == (0.0, 48.0, "default")
+    assert [record.certainty for record in imagined.records[1:]] == [Certainty.ESTIMATED] * 2
+
+
+def test_what_a_models_stored_calls_bear_out_bounds_what_is_assumed():
+    story = play(Playbook(max_tokens=400), Says(ESSAY))
+    known = Experience(repeats=Observed(3.0, LEAST_CALLS))
+    assert asked(story, known, max_tokens=80).certainty is Certainty.ESTIMATED
+    few = Experience(repeats=Observed(3.0, LEAST_CALLS - 1))
+    assert asked(story, few, max_tokens=80).undecidable
+
+
+def test_a_repeat_in_the_recording_that_is_larger_than_the_default_bounds_what_is_assumed():
+    story = play(Playbook(max_tokens=150), Says(ESSAY, repeats=4 * 70))
+    imagined = asked(story, max_tokens=140)
+    [repeats] = [one for one in imagined.assumes if one.name is Assumed.REPEATS]
+    assert repeats.high == pytest.approx(70, abs=1)
+    assert repeats.source == "the largest in this recording"
+
+
+def test_recorded_reasoning_counts_towards_a_smaller_cap():
+    """300 tokens of reasoning and 80 of text: at 100 it was said to complete; really it repeats nothing twice."""
+    provider = Provider((words(1, 80),), reasoning=(300,))
+    story = run(Playbook(max_tokens=600), provider)
+    imagined = asked(story, max_tokens=100)
+    assert imagined.undecidable
+    truth = run(Playbook(max_tokens=100), provider).end
+    assert (truth.status, truth.terminal_reason) == (TurnStatus.PARTIAL, "repetition")
+    assert (truth.status.value, truth.terminal_reason) in ends(imagined)
+    assert names(imagined) == {Assumed.REASONING}
+    assert asked(story, max_tokens=380).certainty is Certainty.CERTAIN
+
+
+def test_a_failure_belongs_to_the_occurrence_it_struck():
+    """`sim-flaky` under `retry_all`: another cap and `stop_on_any_error` were said to complete."""
+    story = Playbook(error_policy=ErrorPolicy.retry_all()) >> started() >> error() >> woke_up() >> ended("fine")
+    imagined = asked(story, max_tokens=300, error_policy=ErrorPolicy.stop_on_any_error())
+    assert (imagined.final.end.status, imagined.certainty) == (TurnStatus.FAILED, Certainty.CERTAIN)
+    patient = asked(story, max_tokens=300)
+    assert (patient.final.end.status, patient.final.spent.attempts) == (TurnStatus.COMPLETED, 2)
+    assert patient.certainty is Certainty.CERTAIN
+
+
+def test_a_failure_that_may_strike_another_call_is_an_assumption():
+    asked_first = Playbook(max_tokens=150, extra={"prefill": True}, error_policy=ErrorPolicy.retry_all())
+    story = (
+        asked_first >> started() >> truncated(ESSAY[:600], tokens=150) >> called(call(), text=ESSAY[600:], tokens=150)
+    )
+    story = story >> tools_returned() >> error() >> woke_up() >> ended("done.")
+    imagined = asked(story, max_tokens=400)
+    assert Assumed.FAILURES in names(imagined)
+
+
+def test_a_tools_result_belongs_to_the_occurrence_of_its_call():
+    """The same call was answered with an error, then with 42: a what-if told the model 42 twice."""
+    story = Playbook(max_tokens=60, error_policy=ErrorPolicy.ignore_tool_errors()) >> started()
+    story = story >> called(call()) >> tools_returned(ToolResult("a", "calculator", "no", "tool"))
+    story = story >> called(call(id="b")) >> tools_returned(ToolResult("b", "calculator", "42")) >> ended("42.")
+    imagined = asked(story, max_tokens=400)
+    assert [m.text for m in imagined.final.messages if m.tool_call_id] == ["no", "42"]
+    assert imagined.certainty is Certainty.CERTAIN
+
+
+def test_a_fork_brings_the_text_of_its_base_and_its_pending_call():
+    """A child re-run from record 2 was said to complete at any cap, with half of the text."""
+    provider = Provider((words(2, 300),), prefill=True)
+    parent = run(Playbook(max_tokens=100, extra={"prefill": True}), provider)
+    base = parent.steps[1].snapshot
+    child = replace(parent.recording, base_snapshot=base, records=parent.records[2:])
+    for cap in (50, 100, 150, 400):
+        imagined = what_if(child, replace(parent.policy, max_tokens=cap))
+        if not imagined.undecidable and imagined.final.end.status is TurnStatus.COMPLETED:
+            assert imagined.final.end.output_text == "".join(provider.texts[0])
+    other = what_if(child, replace(parent.policy, model="another"))
+    assert (other.undecidable, other.records) == (True, ())
+    assert what_if(child, parent.policy).certainty is Certainty.RECORDED
+
+
+@pytest.mark.parametrize("cap", [5, 40, 400])
+def test_a_forks_pending_call_under_another_cap_is_not_recorded(cap):
+    parent = play(Playbook(max_tokens=60), Says(ESSAY))
+    child = replace(parent.recording, base_snapshot=parent.steps[1].snapshot, records=parent.records[2:])
+    imagined = what_if(child, replace(parent.policy, max_tokens=cap))
+    assert imagined.certainty is not Certainty.RECORDED
+
+
+def test_a_natural_end_without_usage_is_known_under_a_larger_cap_and_assumed_under_a_smaller_one():
+    story = Playbook(max_tokens=400) >> started() >> ended(ESSAY, tokens=None)
+    assert asked(story, max_tokens=500).certainty is Certainty.CERTAIN
+    smaller = asked(story, max_tokens=200)
+    assert Assumed.USAGE in names(smaller)
+    assert smaller.certainty.rank >= Certainty.ESTIMATED.rank
+
+
+def test_a_provider_that_does_not_count_reasoning_is_held_to_what_it_counts():
+    usage = TokenUsage(10, 113, 110)
+    answer = replace(said("A whole answer."), usage=usage, raw_stop_reason="completed")
+    story = Playbook(max_tokens=16) >> started() >> responded(answer)
+    assert asked(story, max_tokens=8).certainty is Certainty.CERTAIN
+    assert asked(story, max_tokens=8).final.end.status is TurnStatus.COMPLETED
+
+
+def test_an_answer_that_was_cut_below_its_cap_says_nothing_about_other_caps():
+    cut = replace(said("Half", reason=NormalizedStopReason.MAX_TOKENS), usage=TokenUsage(10, 482))
+    story = Playbook(max_tokens=4000, max_continuations=0) >> started() >> responded(cut)
+    assert asked(story, max_tokens=8000).undecidable
+
+
+def test_a_malformed_call_under_another_cap_is_the_same_and_a_cut_one_is_undecidable():
+    story = Playbook(max_tokens=60, max_tool_repair_attempts=0) >> started() >> malformed_call("Let me see.")
+    assert asked(story, max_tokens=100).certainty is Certainty.CERTAIN
+    assert asked(story, max_tokens=2).undecidable
+
+
+def test_a_changed_prompt_is_undecidable_and_has_no_endings():
+    story = play(Playbook(max_tokens=150), Says(ESSAY))
+    imagined = what_if(story.recording, replace(story.policy, system_prompt="Be brief."))
+    assert (imagined.certainty, imagined.endings, imagined.assumes) == (Certainty.UNDECIDABLE, (), ())
+
+
+def test_a_policy_that_was_never_asked_for_anything_is_recorded():
+    assert what_if(play(Playbook(), Says("Hi.")).recording, Policy()).certainty.rank <= Certainty.CERTAIN.rank
