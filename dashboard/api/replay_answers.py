@@ -109,13 +109,19 @@ class Backtest(BaseModel):
     same: int
     flipped: int
     undecidable: int
+    recorded: int | None = Field(
+        description="Of those the same or flipped, how many are `recorded`. With `certain`, `estimated` and "
+        "`undecidable` they add up to `done`. Null: judged before certainties were counted."
+    )
+    certain: int | None = Field(description="As `recorded`.")
+    estimated: int | None = Field(description="As `recorded`.")
     tokens_delta: int
     calls_delta: int
     seconds_delta: float
     dollars_delta: float = Field(description="At list prices, of the decided turns whose price is known.")
     unpriced: int = Field(description="Decided turns whose price is not known.")
     flipped_turns: list[UUID] = Field(description="The first thousand.")
-    flips: Objects = Field(description="`{turn, ended, ends, how, tokens, calls}` of each of them.")
+    flips: Objects = Field(description="`{turn, ended, ends, how, tokens, calls, certainty}` of each of them.")
     groups: Objects = Field(
         description="The same counts by `provider` and `model`; `watched`: of all, the turns that were only watched."
     )
