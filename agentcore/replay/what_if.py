@@ -36,7 +36,7 @@ from agentcore.replay.recording import Provenance, Record, Recording, WhatIf
 from agentcore.values import replace
 
 _MAX_STEPS = 10_000  #: far above what limits allow; a policy without any must still end
-NO_EXPERIENCE = Experience()
+NO_EXPERIENCE = Experience()  #: nothing is known of the model's stored calls
 
 
 def what_if(

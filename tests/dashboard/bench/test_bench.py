@@ -8,7 +8,7 @@ from django.core.management import call_command
 from django.db import connection
 from pytest_django import DjangoDbBlocker
 
-from agentcore import Policy, StopReason, verify, what_if
+from agentcore import Certainty, Policy, StopReason, verify, what_if
 from agentcore.replay import Provenance
 from dashboard.bench import core, live, loading, measuring, timeline, writing
 from dashboard.bench import what_if as bench_what_if
@@ -26,18 +26,20 @@ def test_the_core_is_measured_beside_its_bounds(monkeypatch: pytest.MonkeyPatch)
     assert "transitions/s" in told
     assert "× slower than split lines and json.loads" in told
     lines = {line.split("  ")[0]: line for line in told.splitlines()}
-    for what in ("what-if", "what-if, limits bind"):
+    for what in ("what-if", "what-if, limits bind", "what-if, two ends"):
         assert "turns/s" in lines[f"{what}, traced"]
         assert "turns/s" in lines[f"{what}, totals only"]
     assert "ms more than interpreter start" in lines["import agentcore"]
 
 
 def test_the_benchmarks_turns_end_as_their_names_say():
-    recording = core._recording()
-    freely, bound = (what_if(recording, Policy(max_tokens=cap)) for cap in (400, 40))
+    hinted, exact = core._recording(), core._recording(prefill=True)
+    freely, two = what_if(hinted, Policy(max_tokens=400)), what_if(hinted, Policy(max_tokens=40))
+    bound = what_if(exact, Policy(max_tokens=40))
     assert [record.provenance for record in freely.records] == [Provenance.RECORDED, Provenance.DERIVED]
     assert freely.final.end.stop_reason is StopReason.COMPLETED
     assert bound.final.end.stop_reason is StopReason.RETRY_LIMIT
+    assert len(two.endings) == 2 or two.certainty is Certainty.ESTIMATED
 
 
 @pytest.mark.django_db(transaction=True)
