@@ -211,10 +211,8 @@ def test_the_draft_is_promoted_with_its_tally_attached(play: Play, shadow: Shado
     told = unescape(
         anns.post(f"/policies/shadows/{shadow.pk}/promote", {"why": "as tried"}, follow=True).content.decode()
     )
-    assert (
-        "activated v2 after a shadow over 1 turn (1 would have stopped sooner, 0 undecidable; 1 recorded, 0 certain, 0 estimated)"
-        in told
-    )
+    tally = "1 would have stopped sooner, 0 undecidable; 1 recorded, 0 certain, 0 estimated"
+    assert f"activated v2 after a shadow over 1 turn ({tally})" in told
     assert "Promoted after a shadow over 1 turn" in told
     assert policy_version_active(policy=policy) == shadow.version
     evidence = PolicyActivation.objects.get(version=shadow.version).evidence
