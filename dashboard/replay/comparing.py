@@ -33,7 +33,6 @@ class Ending:
     condition: str  #: `If nothing is repeated`
     reason: str  #: the word it is known by
     words: str  #: `completed in 4 calls`
-    calls: int
     tokens: int
 
 
@@ -144,7 +143,6 @@ def _endings(what_if: WhatIf) -> tuple[Ending, ...]:
             condition,
             "unknown" if ending.undecidable else str(ending.turn["terminal_reason"]),
             words,
-            ending.turn["attempts"],
             ending.turn["output_tokens"],
         )
         for (condition, words), ending in zip(what_if.conditions, what_if.endings, strict=True)

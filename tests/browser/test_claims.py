@@ -25,8 +25,8 @@ def continued(chrome, signed_in, link) -> str:
 def test_a_sweep_of_a_turn_in_one_call_promises_no_value_below_which_nothing_was_tried(page: Page):
     ask(page, "sim-essay", "All of it at once.", max_tokens=400)
     page.goto(f"{ended(page)}/replay/sweep?limit=max_tokens&begin=20&end=400&step=20")
-    found = page.locator("#sweep .verdict")
-    expect(found).to_contain_text("max_tokens that completes: certain from")
+    found = page.locator("#sweep .named")
+    expect(found).to_contain_text("certain")
     assert " 88 " not in found.inner_text()
     expect(page.locator("#sweep .chart svg.wide .band.sure")).not_to_have_count(0)
 
@@ -68,8 +68,13 @@ def test_pages_that_tell_certainties_do_not_scroll_sideways(
         "sweep": f"{continued}/replay/sweep",
         "map": "/backtests/limits/map",
         "limits": "/backtests/limits",
+        "cell": "/backtests/limits/map?continuations=3&max_tokens=100",
         "backtests": "/backtests/",
     }
+    page.goto("/backtests/new")
+    page.get_by_role("button", name="Start").click()
+    expect(page.locator("#backtest h2").first).to_contain_text("done")
+    addresses["backtest"] = page.url
     for name, address in addresses.items():
         page.goto(address)
         if page.locator(".certainties summary").count():
