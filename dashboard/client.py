@@ -7,9 +7,9 @@
         print(message)
     print(turn.wait().verdict)
 
-This and the three files beside it (`client_values`, `client_why`, `client_wire`) need the standard library alone and
-may be copied into any project. Limits, breakpoints and the like are written as the API's bodies are (`/api/v1/docs`).
-What can go wrong:
+This and the four files beside it (`client_replay`, `client_values`, `client_why`, `client_wire`) need the standard
+library alone and may be copied into any project. Limits, breakpoints and the like are written as the API's bodies are
+(`/api/v1/docs`). What can go wrong:
 
     WhystopError
     ├── Unreachable          nobody answers there, or somebody else
@@ -32,6 +32,7 @@ from typing import Any, Unpack
 from urllib.parse import quote
 
 # Relative, so that they can be copied.
+from .client_replay import Assumption, Replays, WhatIf
 from .client_values import Attempt, Changes, Draft, Json, Overrides, Record, read_as
 from .client_why import Road, Step, Why, WhyNode
 from .client_wire import (
@@ -48,6 +49,7 @@ from .client_wire import (
 )
 
 __all__ = [
+    "Assumption",
     "Attempt",
     "Changes",
     "Conflict",
@@ -63,6 +65,7 @@ __all__ = [
     "Turn",
     "Unauthorized",
     "Unreachable",
+    "WhatIf",
     "Why",
     "WhyNode",
     "Whystop",
@@ -92,7 +95,7 @@ class _Hand:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(Replays):
     """A turn as it was when it was asked for; what is done to it answers with it as it is then."""
 
     id: str

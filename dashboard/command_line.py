@@ -124,6 +124,12 @@ def _show(whystop: Whystop, asked: Namespace, output: Output) -> int:
     return 0
 
 
+def _what_if(whystop: Whystop, asked: Namespace, output: Output) -> int:
+    given = {"limits": _limits(asked), "max_tokens": asked.max_tokens}
+    output.imagined(whystop.turn(asked.id).what_if(**{k: v for k, v in given.items() if v not in (None, {})}))
+    return 0
+
+
 def _list(whystop: Whystop, asked: Namespace, output: Output) -> int:
     filters = {name: value for name in ("status", "agent") if (value := getattr(asked, name))}
     for turn in islice(whystop.turns(**filters), asked.most):
@@ -187,6 +193,8 @@ def _parser() -> ArgumentParser:
         _take_limits(changing)
     command("cancel", _cancel, "end a turn; what had arrived is kept", "id")
     command("show", _show, "where a turn stands, and its answer", "id")
+    imagining = command("what-if", _what_if, "a turn under other limits, from its recording: how certain that is", "id")
+    _take_limits(imagining)
     listing = command("list", _list, "turns, newest first")
     listing.add_argument("--status", help="running, held, completed, …")
     listing.add_argument("--agent", help="of one agent")

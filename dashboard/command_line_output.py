@@ -4,7 +4,7 @@ import json
 import sys
 from typing import Any, Protocol, TextIO
 
-from dashboard.client import Draft, End, Message, Record, Turn
+from dashboard.client import Draft, End, Message, Record, Turn, WhatIf
 from dashboard.live.narration import Lines, answer_of
 
 
@@ -21,6 +21,9 @@ class Output(Protocol):
 
     def shown(self, turn: Turn) -> None:
         """One turn with all that is known."""
+
+    def imagined(self, what_if: WhatIf) -> None:
+        """A turn as it would have been."""
 
 
 def say_that_it_goes_on(turn: Turn) -> None:
@@ -64,6 +67,14 @@ class AsLines:
         if turn.notice:
             self._lines.line(f"[NOTICE] {turn.notice}")
 
+    def imagined(self, what_if: WhatIf) -> None:
+        self._lines.line(f"{what_if.status}: {what_if.verdict}")
+        self._lines.line(f"[CERTAINTY] {what_if.certainty}")
+        for each in what_if.assumes:
+            self._lines.line(f"[ASSUMED] {each.name} {each.low:g} to {each.high:g}: {each.source}")
+        for ending in what_if.endings:
+            self._lines.line(f"[ENDING] {ending.status}, {ending.attempts} attempts: {ending.verdict}")
+
 
 class AsJson:
     """For programs: one JSON object a line, by the kind of what it tells. Drafts are left out; records hold them."""
@@ -87,6 +98,9 @@ class AsJson:
         self._write("turn", turn.json)
 
     shown = turn
+
+    def imagined(self, what_if: WhatIf) -> None:
+        self._write("what_if", what_if.json)
 
     def _write(self, kind: str, value: Any) -> None:
         self._out.write(json.dumps({kind: value}) + "\n")

@@ -45,6 +45,7 @@ def _estimate(found: Estimate) -> dict[str, Any]:
         "suffices": found.suffices,
         "quantiles": [{"complete": at.of, "tokens": at.tokens, "low": at.low, "high": at.high} for at in points],
         "capped": found.capped,
+        "certainties": dict(found.certainties),
     }
 
 

@@ -38,3 +38,7 @@ class Estimate(BaseModel):
     suffices: int | None = Field(description="The smallest total of tokens in which 95 % are whole.")
     quantiles: list[Quantile]
     capped: bool = Field(description="Whether only the newest turns count, because there were more.")
+    certainties: dict[str, int] = Field(
+        description="How certain the lengths are, by turns: `recorded` (one call said the answer), `certain` (every "
+        "continuation was exact), `estimated` (continued after a hint, or usage was not reported), `undecidable` (cut)."
+    )

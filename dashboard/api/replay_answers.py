@@ -7,6 +7,7 @@ from uuid import UUID
 from pydantic import BaseModel, Field
 
 from dashboard.api.answers import MaybeObject, Object, Objects, Turn
+from dashboard.turns.certainty import MEANINGS
 
 
 class Verification(BaseModel):
@@ -19,6 +20,22 @@ class Verification(BaseModel):
     divergence: Divergence | None = Field(description="The first record where the two part.")
 
 
+CERTAINTIES = " ".join(f"`{certainty}`: {words}" for certainty, words in MEANINGS.items())
+Certainty = Literal["recorded", "certain", "estimated", "undecidable"]
+
+
+class Assumption(BaseModel):
+    """A range that an estimate takes for granted. `repeats`: tokens a continuation repeats at the seam. `reasoning`:
+    reasoning tokens of a call that was never made. `position`: characters of the text that a cut call reaches. `usage`:
+    output tokens of a call without reported usage. `wording`: tokens that text said after a hint takes in one go.
+    `failures`: failed calls. `input_tokens`, `seconds`: of a call that was never made."""
+
+    name: Literal["repeats", "reasoning", "position", "usage", "wording", "failures", "input_tokens", "seconds"]
+    low: float
+    high: float
+    source: str = Field(description="Where the range comes from, in words.")
+
+
 class Step(BaseModel):
     seq: int
     at: datetime | None
@@ -27,13 +44,26 @@ class Step(BaseModel):
     command: Object
     observed: Objects
     provenance: Literal["recorded", "derived", "live"]
+    certainty: Certainty
+    assumes: list[Assumption] = Field(description="What this step takes for granted; empty unless it is estimated.")
 
 
-class WhatIf(Turn):
+class Ending(Turn):
     """The turn as it would have been."""
 
     steps: list[Step]
-    undecidable: bool = Field(description="The recording had no answer to what was asked for; it stops there.")
+    undecidable: bool = Field(description="The recording does not decide how the turn ends; it stops there.")
+    certainty: Certainty = Field(description="The weakest of its steps. " + CERTAINTIES)
+    assumes: list[Assumption] = Field(description="What its steps take for granted, each name with its widest range.")
+
+
+class WhatIf(Ending):
+    """The turn as it would have been; where its assumptions decide, with both endings."""
+
+    endings: list[Ending] = Field(
+        description="Where assumptions decide how it ends: the turn at the smaller and at the larger end of their "
+        "ranges, in this order. Empty otherwise."
+    )
 
 
 class Rerun(BaseModel):
@@ -45,14 +75,24 @@ class Sweep(BaseModel):
     class Point(BaseModel):
         value: int
         ends: str = Field(description="How the turn would have ended; `undecidable`: that is not in the recording.")
+        certainty: Certainty
         completed: bool
         output_tokens: int
         attempts: int
         price: float | None = Field(description="US dollars at list prices; null: not known.")
 
+    class Found(BaseModel):
+        since: int | None = Field(
+            description="The smallest value from which on every larger one that was tried completes as well; null: the "
+            "largest does not."
+        )
+        first: int = Field(description="The smallest value that completes.")
+
     limit: str
-    least: int | None = Field(description="The smallest value that completes.")
-    sure: bool = Field(description="Every smaller value of the range was tried.")
+    certain: Found | None = Field(description="Where it completes, `recorded` or `certain`; null: nowhere.")
+    likely: Found | None = Field(description="Where it completes, `estimated` included; null: nowhere.")
+    least: int | None = Field(description="The smallest value that completes, however certain: `likely.first`.")
+    sure: bool = Field(description="Every smaller value of the range than `least` was tried.")
     tried: int
     words: str
     points: list[Point]
@@ -69,13 +109,19 @@ class Backtest(BaseModel):
     same: int
     flipped: int
     undecidable: int
+    recorded: int | None = Field(
+        description="Of those the same or flipped, how many are `recorded`. With `certain`, `estimated` and "
+        "`undecidable` they add up to `done`. Null: judged before certainties were counted."
+    )
+    certain: int | None = Field(description="As `recorded`.")
+    estimated: int | None = Field(description="As `recorded`.")
     tokens_delta: int
     calls_delta: int
     seconds_delta: float
     dollars_delta: float = Field(description="At list prices, of the decided turns whose price is known.")
     unpriced: int = Field(description="Decided turns whose price is not known.")
     flipped_turns: list[UUID] = Field(description="The first thousand.")
-    flips: Objects = Field(description="`{turn, ended, ends, how, tokens, calls}` of each of them.")
+    flips: Objects = Field(description="`{turn, ended, ends, how, tokens, calls, certainty}` of each of them.")
     groups: Objects = Field(
         description="The same counts by `provider` and `model`; `watched`: of all, the turns that were only watched."
     )

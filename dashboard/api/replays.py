@@ -39,8 +39,9 @@ router = Router(tags=["replay"])
     summary="Verify a turn, ask what if, or run it again",
 )
 def turn_replay(request: HttpRequest, turn_id: UUID, body: Body[replay_bodies.Replay]) -> Status[dict[str, Any]]:
-    """`verify` → `{verified, divergence}`; `what_if` → the turn as it would have been, with its `steps`;
-    `rerun` → 201 and the new turn's id; `sweep` → how it would have ended at each value of one limit."""
+    """`verify` → `{verified, divergence}`; `what_if` → the turn as it would have been, with its `steps`, how certain
+    that is and what it assumes; `rerun` → 201 and the new turn's id; `sweep` → how it would have ended at each value of
+    one limit, and from where on it completes, certainly or likely."""
     turn = selectors.turn_get(turn_id)
     match body:
         case replay_bodies.AskVerify():
@@ -85,8 +86,7 @@ def _sweep(turn: Turn, asked: replay_bodies.AskSweep) -> dict[str, Any]:
 def _what_if(turn: Turn, overrides: dict[str, Any]) -> dict[str, Any]:
     with about_parts_of("overrides", bodies.Overrides.model_fields):
         imagined = services.turn_what_if(turn=turn, overrides=overrides)
-    shown = presenting.what_if_shown(turn, imagined.turn, imagined.recording.records)
-    return {**shown, "undecidable": imagined.recording.undecidable}
+    return imagined.shown(turn)
 
 
 @router.post("/backtests", response={201: replay_answers.BacktestId}, summary="Try a policy over stored turns")

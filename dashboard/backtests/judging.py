@@ -1,4 +1,4 @@
-"""One stored turn under a draft: the same, flipped, or undecidable from what its recording holds."""
+"""One stored turn under a draft: the same, flipped, or undecidable from what its recording holds; and how certain."""
 
 from dataclasses import dataclass, field, replace
 
@@ -7,7 +7,7 @@ from django.core.exceptions import ValidationError
 
 from agentcore.machine.snapshot import Snapshot, Spent
 from agentcore.policy import Policy
-from agentcore.replay import Recording, what_if
+from agentcore.replay import Experience, Recording, WhatIf, what_if
 from agentcore.replay.past import Past
 from dashboard.agents.criteria import criteria_faults
 from dashboard.agents.layering import layer_of, tried, versions_named
@@ -25,6 +25,7 @@ from dashboard.turns.fields import exact_json
 log = structlog.get_logger(__name__)
 
 UNDECIDABLE = Judged("undecidable")
+NO_EXPERIENCE = Experience()
 KEPT = ("system_prompt", "model", "drop_repetitions", "tell_estimates", "revision")  #: a turn's own, under any draft
 KEPT_WORDS = 256  #: different words that turns ran under
 #: What comes of sources that name versions which are not here, or say what no version says: a turn from elsewhere.
@@ -91,19 +92,22 @@ class Stands:
             return None
 
 
-def judge(told: Told, recording: Recording | None, draft: Draft) -> Judged:
-    """Try the draft on one turn. A history that this core cannot read or judge decides nothing."""
+def judge(told: Told, recording: Recording | None, draft: Draft, *, experience: Experience = NO_EXPERIENCE) -> Judged:
+    """Try the draft on one turn. A history that this core cannot read or judge decides nothing. `experience`: what the
+    stored calls of the turn's model bear out."""
     if recording is None or not recording.records:
         return UNDECIDABLE
     watched = was_watched(recording.policy)
     policy = draft.for_turn(told, recording.policy) if draft.sound else None
-    found = None if policy is None else imagined(recording, policy)
+    found = None if policy is None else imagined(recording, policy, experience=experience)
     if found is None or found.final is None:
         return replace(UNDECIDABLE, watched=watched)
-    return _decided(told, recording, found.final, watched)
+    return replace(_decided(told, recording, found.final, watched), certainty=found.certainty.value)
 
 
-def imagined(recording: Recording, policy: Policy, *, trace: bool = False) -> Recording | None:
+def imagined(
+    recording: Recording, policy: Policy, *, experience: Experience = NO_EXPERIENCE, trace: bool = False
+) -> WhatIf | None:
     """The turn under another policy, as `what_if`; None where its recording does not tell, or a criterion of the policy
     cannot be asked. No I/O: whatever the core raises, this one history is to blame.
 
@@ -113,7 +117,8 @@ def imagined(recording: Recording, policy: Policy, *, trace: bool = False) -> Re
     if criteria_faults(policy) or _several(recording):
         return None
     try:
-        found = what_if(by_itself(recording) if was_watched(recording.policy) else recording, policy, trace=trace)
+        asked = by_itself(recording) if was_watched(recording.policy) else recording
+        found = what_if(asked, policy, trace=trace, experience=experience)
     except Exception as error:
         log.info("history_undecidable", error=f"{type(error).__name__}: {error}")
         return None

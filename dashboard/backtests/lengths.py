@@ -1,11 +1,14 @@
 """How long the answers of stored turns were: true where they ended, at least so long where they were cut."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
-from django.db.models import Exists, F, OuterRef
+from django.db.models import Case, Exists, F, OuterRef, When
+from django.db.models.fields.json import KeyTransform
 
 from agentcore.reasons import NormalizedStopReason, TurnStatus
+from agentcore.replay import Certainty
 from dashboard.agents.models import Project
 from dashboard.backtests.survival import Curve, Length, estimate
 from dashboard.gateway.models import GatewayCall
@@ -20,14 +23,24 @@ CUT_SIGNS = frozenset({"output_at_cap", "unclosed_json", "unclosed_fence", "uncl
 ASKED = (0.5, 0.75, 0.9, 0.95, 0.99)
 ENOUGH = 0.95  #: of the answers, whole: what a limit should do
 FEW = 30  #: turns, below which an interval says little
+#: Whether a turn was continued by prefill; of turns that were not continued the setup is not read.
+EXACT = Case(
+    When(continuations__gt=0, then=KeyTransform("prefill", KeyTransform("extra", KeyTransform("setup", "setup"))))
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """The curve of one answer's tokens, over all its continuations. `capped`: only the newest `MOST` turns count."""
+    """The curve of one answer's tokens, over all its continuations. `capped`: only the newest `MOST` turns count.
+
+    A length is recorded where one call said the answer; certain where every continuation was a prefill; estimated after
+    a hint, for the model might have taken other tokens in one go, and where usage was not reported; undecidable where
+    the answer was cut.
+    """
 
     curve: Curve
     capped: bool
+    certainties: Mapping[str, int] = field(default_factory=dict)  #: how certain each length is, all four; they add up
 
     @property
     def words(self) -> str:
@@ -66,18 +79,29 @@ def _percent(share: float) -> str:
 def estimate_of(*, project: Project, filters: TimelineFilters) -> Estimate:
     """Of the turns that gave one answer, in one call or continued; a turn that ran tools, or one call for several,
     gives several and is left out. A call that was only watched counts: how long an answer is depends on no policy."""
-    lengths = list(_lengths(project, filters))
-    return Estimate(estimate(lengths), len(lengths) == MOST)
+    found = list(_lengths(project, filters))
+    counted = Counter(certainty for _, certainty in found)
+    certainties = {certainty.value: counted[certainty] for certainty in Certainty}
+    return Estimate(estimate(length for length, _ in found), len(found) == MOST, certainties)
 
 
-def _lengths(project: Project, filters: TimelineFilters) -> Iterator[Length]:
+def _lengths(project: Project, filters: TimelineFilters) -> Iterator[tuple[Length, Certainty]]:
     turns = turns_matching(project=project, filters=filters).exclude(status__in=UNFINISHED).order_by("-id")
     one_answer = turns.filter(attempts=F("continuations") + 1, output_tokens__gt=0, envelope_retries=0)
     several = GatewayCall.objects.filter(turn_id=OuterRef("pk"), n__gt=1)
-    told = ("output_tokens", "model_stop_reason", "status", "lint")
-    rows = one_answer.exclude(Exists(several)).values_list(*told)[:MOST]
-    for tokens, reason, status, lint in rows.iterator(chunk_size=5_000):
-        yield Length(tokens, _ended_by_itself(reason, status) and CUT_SIGNS.isdisjoint(lint))
+    told = ("output_tokens", "model_stop_reason", "status", "lint", "continuations", "tokens_estimated", "exact")
+    rows = one_answer.exclude(Exists(several)).annotate(exact=EXACT).values_list(*told)[:MOST]
+    for tokens, reason, status, lint, continuations, guessed, exact in rows.iterator(chunk_size=5_000):
+        ended = _ended_by_itself(reason, status) and CUT_SIGNS.isdisjoint(lint)
+        certainty = _certainty(continued=continuations > 0, guessed=guessed, exact=bool(exact))
+        yield Length(tokens, ended), certainty if ended else Certainty.UNDECIDABLE
+
+
+def _certainty(*, continued: bool, guessed: bool, exact: bool) -> Certainty:
+    """Of the length of an answer that ended by itself."""
+    if guessed or (continued and not exact):
+        return Certainty.ESTIMATED
+    return Certainty.CERTAIN if continued else Certainty.RECORDED
 
 
 def _ended_by_itself(reason: str | None, status: str) -> bool:

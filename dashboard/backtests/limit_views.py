@@ -17,7 +17,7 @@ from dashboard.backtests.forms import CellForm
 from dashboard.backtests.lengths import ASKED, ENOUGH, MOST, estimate_of
 from dashboard.backtests.selectors import turns_asked
 from dashboard.backtests.services import limit_keep
-from dashboard.backtests.sweep_map import cell_of, map_of, sample_of
+from dashboard.backtests.sweep_map import cell_of, experience_with, map_of, sample_of
 from dashboard.timeline.chips import chips_of
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.listing import query_of
@@ -55,11 +55,13 @@ def sweep_map(request: HttpRequest) -> HttpResponse:
         return render(request, "backtests/map.html", context, status=400)
     if cell is None:
         part = bool(request.headers.get("HX-Request"))
-        found = map_of(sample_of(project=project_default(), filters=filters))
+        project = project_default()
+        found = map_of(sample_of(project=project, filters=filters), experience_with(project))
         return render(request, "backtests/_map.html" if part else "backtests/map.html", {**context, "map": found})
     said = cell.cleaned_data
-    sample = sample_of(project=project_default(), filters=filters, newest=said["newest"])
-    shown = cell_of(sample, said["continuations"], said["max_tokens"])
+    project = project_default()
+    sample = sample_of(project=project, filters=filters, newest=said["newest"])
+    shown = cell_of(sample, said["continuations"], said["max_tokens"], experience_with(project))
     asked = turns_asked([each.told.id for each in shown.ended])
     return render(request, "backtests/cell.html", {**context, "cell": shown, "asked": asked})
 

@@ -32,6 +32,11 @@ class Backtest(models.Model):
     same = models.PositiveIntegerField(default=0)
     flipped = models.PositiveIntegerField(default=0)
     undecidable = models.PositiveIntegerField(default=0)
+    #: Of the decided ones, how certain that is; with the undecidable they add up to `done`. Null: some were judged
+    #: before certainties were counted.
+    recorded = models.PositiveIntegerField(null=True, default=0)
+    certain = models.PositiveIntegerField(null=True, default=0)
+    estimated = models.PositiveIntegerField(null=True, default=0)
     tokens_delta = models.BigIntegerField(default=0)
     calls_delta = models.BigIntegerField(default=0)
     seconds_delta = models.FloatField(default=0)

@@ -1,12 +1,13 @@
 """A backtest as its page shows it. The undecidable share stands in every figure; a flip claims no good end."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from dashboard.backtests.debugger import beyond_in_words, debugger_of
 from dashboard.backtests.judging import Draft
 from dashboard.backtests.models import Backtest
-from dashboard.backtests.tallies import Flip, Group
+from dashboard.backtests.tallies import SURE, Flip, Group
 from dashboard.backtests.words import difference_in_words, percent
 from dashboard.prices.templatetags.prices import dollars_in_words
 from dashboard.timeline.chips import Chip, chips_of
@@ -25,6 +26,15 @@ OUTCOMES = {
     "undecidable": ("undecidable", "odd", "question"),
 }
 HOWS = {name: words for name, (words, _, _) in OUTCOMES.items()}
+#: How certain that is; the undecidable are the same ones.
+CERTAINTIES = {
+    "recorded": ("recorded", "fact", "disc"),
+    "certain": ("certain", "sure", "equal"),
+    "estimated": ("estimated", "guess", "about"),
+    "unknown": ("certainty not known", "wait", "ring"),
+    "undecidable": OUTCOMES["undecidable"],
+}
+LOOKS = {**OUTCOMES, **CERTAINTIES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,20 +49,20 @@ class Slice:
 
     @property
     def words(self) -> str:
-        return OUTCOMES[self.name][0]
+        return LOOKS[self.name][0]
 
     @property
     def always(self) -> bool:
         """Whether it is said even where it is none."""
-        return self.name in ("same", "undecidable")
+        return self.name not in HOWS or self.name in ("same", "undecidable")
 
     @property
     def hue(self) -> str:
-        return OUTCOMES[self.name][1]
+        return LOOKS[self.name][1]
 
     @property
     def shape(self) -> str:
-        return OUTCOMES[self.name][2]
+        return LOOKS[self.name][2]
 
     @property
     def percent(self) -> str:
@@ -65,6 +75,7 @@ class GroupShown:
 
     group: Group
     slices: tuple[Slice, ...]
+    sure: tuple[Slice, ...]  #: the same turns by how certain that is
 
     @property
     def dollars(self) -> str:
@@ -138,7 +149,7 @@ def signed(amount: float, words: Any) -> str:
 def shown_of(backtest: Backtest, *, flips: bool = True) -> BacktestShown:
     """`flips`: with its flipped turns."""
     filters, _ = TimelineFilters.parse(backtest.filter)
-    groups = [Group(**group) for group in backtest.groups]
+    groups = [Group.stored(group) for group in backtest.groups]
     return BacktestShown(
         backtest,
         group_shown(_whole(backtest, groups)),
@@ -153,6 +164,7 @@ def _whole(backtest: Backtest, groups: list[Group]) -> Group:
     whole = Group("", "", same=backtest.same, flipped=backtest.flipped, undecidable=backtest.undecidable)
     whole.tokens, whole.calls, whole.seconds = backtest.tokens_delta, backtest.calls_delta, backtest.seconds_delta
     whole.dollars, whole.unpriced = backtest.dollars_delta, backtest.unpriced
+    whole.recorded, whole.certain, whole.estimated = backtest.recorded, backtest.certain, backtest.estimated
     for name in ("gone_on", "sooner", "watched"):
         setattr(whole, name, sum(getattr(group, name) for group in groups))
     return whole
@@ -160,12 +172,19 @@ def _whole(backtest: Backtest, groups: list[Group]) -> Group:
 
 def group_shown(group: Group) -> GroupShown:
     """Counts with their part of the bar."""
-    return GroupShown(group, tuple(_slices(group)))
-
-
-def _slices(group: Group) -> list[Slice]:
     counts = {"same": group.same, "gone_on": group.gone_on, "sooner": group.sooner}
     counts |= {"otherwise": group.otherwise, "undecidable": group.undecidable}
+    return GroupShown(group, tuple(_slices(group, counts)), tuple(_slices(group, _certainties(group))))
+
+
+def _certainties(group: Group) -> dict[str, int]:
+    """The four counts. What is not known of some is told of all: a part would read as the whole."""
+    known = {name: count for name in SURE if (count := getattr(group, name)) is not None}
+    unknown = {} if len(known) == len(SURE) else {"unknown": group.turns - group.undecidable}
+    return {**({} if unknown else known), **unknown, "undecidable": group.undecidable}
+
+
+def _slices(group: Group, counts: Mapping[str, int]) -> list[Slice]:
     slices, x = [], 0.0
     for name, count in counts.items():
         share = count / group.turns if group.turns else 0.0

@@ -1,20 +1,20 @@
 """Two limits at once over a sample of turns: how many would be whole, at what price, how many cannot be told."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from uuid import UUID
 
-from agentcore.policy import Limits
 from agentcore.reasons import TurnStatus
-from agentcore.replay import Recording
+from agentcore.replay import Certainty, Experience, Recording
 from dashboard.agents.models import Project
 from dashboard.agents.watching import was_watched
 from dashboard.backtests.judging import imagined
 from dashboard.backtests.reading import Told, batches, recordings
 from dashboard.prices.rates import rate_of
 from dashboard.prices.selectors import totals_price
+from dashboard.replay.experience import experience_of
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.models import UNFINISHED
 from dashboard.turns.selectors import turns_matching
@@ -23,6 +23,13 @@ SAMPLE = 100  #: turns, the newest
 CONTINUATIONS = (0, 1, 2, 3, 5, 8)
 #: Of the largest max_tokens in the sample.
 SHARES = (0.25, 0.5, 1.0, 2.0, 4.0)
+#: What is known of a turn's model.
+Known = Callable[[Told], Experience]
+NO_EXPERIENCE = Experience()
+
+
+def nothing_known(_told: Told) -> Experience:
+    return NO_EXPERIENCE
 
 
 #: What became of a turn, in words.
@@ -36,6 +43,7 @@ class Ended:
     told: Told
     word: str
     dollars: float | None
+    certainty: str = Certainty.UNDECIDABLE.value
 
     @property
     def look(self) -> str:
@@ -56,6 +64,12 @@ class Cell:
         words = [each.word for each in self.ended]
         return {word: words.count(word) for word in ("complete", "partial", "undecidable")}
 
+    @cached_property
+    def certainties(self) -> dict[str, int]:
+        """The four counts of how certain that is."""
+        words = [each.certainty for each in self.ended]
+        return {certainty.value: words.count(certainty.value) for certainty in Certainty}
+
     @property
     def total(self) -> int:
         """The token total that goes with both."""
@@ -68,6 +82,10 @@ class Cell:
     @property
     def undecidable(self) -> str:
         return self._percent("undecidable")
+
+    @property
+    def estimated(self) -> str:
+        return self._share(self.certainties["estimated"])
 
     @property
     def sorts(self) -> list[tuple[str, list[Ended]]]:
@@ -93,7 +111,10 @@ class Cell:
         return sum(each.dollars is not None for each in self.ended)
 
     def _percent(self, word: str) -> str:
-        return f"{100 * self.counts[word] / max(1, len(self.ended)):.0f} %"
+        return self._share(self.counts[word])
+
+    def _share(self, count: int) -> str:
+        return f"{100 * count / max(1, len(self.ended)):.0f} %"
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,10 +141,15 @@ def sample_of(
     return list(islice((pair for batch in batches(chosen) for pair in recordings(batch)), SAMPLE))
 
 
-def map_of(sample: Sequence[tuple[Told, Recording | None]]) -> SweepMap:
+def experience_with(project: Project) -> Known:
+    """What the stored calls of each turn's model bear out."""
+    return lambda told: experience_of(project=project, provider=told.provider, model=told.model)
+
+
+def map_of(sample: Sequence[tuple[Told, Recording | None]], known: Known = nothing_known) -> SweepMap:
     """Every pair of limits; each recording's past is read once."""
     columns = columns_of(sample)
-    rows = tuple((n, tuple(cell_of(sample, n, tokens) for tokens in columns)) for n in CONTINUATIONS)
+    rows = tuple((n, tuple(cell_of(sample, n, tokens, known) for tokens in columns)) for n in CONTINUATIONS)
     watched = sum(recording is not None and was_watched(recording.policy) for _, recording in sample)
     return SweepMap(columns, rows, len(sample), sample[-1][0].id if sample else None, watched)
 
@@ -139,23 +165,29 @@ def _asked_first(recording: Recording) -> int:
     return setup.max_tokens if setup is not None else 0
 
 
-def cell_of(sample: Sequence[tuple[Told, Recording | None]], continuations: int, max_tokens: int) -> Cell:
+def cell_of(
+    sample: Sequence[tuple[Told, Recording | None]], continuations: int, max_tokens: int, known: Known = nothing_known
+) -> Cell:
     """The token total is lifted with the continuations, so that they and max_tokens are what binds."""
-    ended = tuple(_ended(told, recording, continuations, max_tokens) for told, recording in sample)
-    return Cell(continuations, max_tokens, ended)
+    limits = {
+        "max_continuations": continuations,
+        "max_total_completion_tokens": (continuations + 1) * max_tokens,
+    }
+    ended = (_ended(told, recording, limits, max_tokens, known(told)) for told, recording in sample)
+    return Cell(continuations, max_tokens, tuple(ended))
 
 
-def _ended(told: Told, recording: Recording | None, continuations: int, max_tokens: int) -> Ended:
+def _ended(
+    told: Told, recording: Recording | None, limits: Mapping[str, int], max_tokens: int, experience: Experience
+) -> Ended:
     if recording is None:
         return Ended(told, "undecidable", None)
     own = recording.policy
-    changed: Limits = replace(
-        own.limits, max_continuations=continuations, max_total_completion_tokens=(continuations + 1) * max_tokens
-    )
-    found = imagined(recording, replace(own, limits=changed, max_tokens=max_tokens))
+    policy = replace(own, limits=replace(own.limits, **limits), max_tokens=max_tokens)
+    found = imagined(recording, policy, experience=experience)
     if found is None or found.final is None or found.final.end is None:
         return Ended(told, "undecidable", None)
     rate = rate_of(provider=told.provider, model=told.model, address=told.address or "", at=told.started_at)
     price = totals_price(found.final.own, recording.base_snapshot.own, rate)
     word = "complete" if found.final.end.status is TurnStatus.COMPLETED else "partial"
-    return Ended(told, word, None if price is None else float(price.dollars))
+    return Ended(told, word, None if price is None else float(price.dollars), found.certainty.value)

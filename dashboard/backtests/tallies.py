@@ -25,11 +25,13 @@ class Judged:
     seconds: float = 0.0
     dollars: float | None = 0.0
     watched: bool = False
+    certainty: str = "undecidable"  #: recorded, certain, estimated or undecidable
 
 
 @dataclass(slots=True)
 class Group:
-    """Counts of one provider and model."""
+    """Counts of one provider and model: by how the turns would have ended, and by how certain that is. The latter are
+    None where some of them were judged before certainties were counted."""
 
     provider: str
     model: str
@@ -44,6 +46,14 @@ class Group:
     dollars: float = 0.0
     unpriced: int = 0
     watched: int = 0  #: of all, those that were only watched
+    recorded: int | None = 0
+    certain: int | None = 0
+    estimated: int | None = 0
+
+    @classmethod
+    def stored(cls, group: Mapping[str, Any]) -> "Group":
+        """From JSON as it was stored; what it did not count then is not known."""
+        return cls(**{**dict.fromkeys(SURE), **group})
 
     @property
     def turns(self) -> int:
@@ -64,12 +74,19 @@ class Group:
         self.dollars += judged.dollars or 0.0
         self.unpriced += judged.dollars is None
         self.watched += judged.watched
+        if judged.certainty in SURE:
+            setattr(self, judged.certainty, (getattr(self, judged.certainty) or 0) + 1)
 
     def add(self, other: "Group") -> None:
         for name in SUMMED:
             setattr(self, name, getattr(self, name) + getattr(other, name))
+        for name in SURE:
+            counts = (getattr(self, name), getattr(other, name))
+            setattr(self, name, None if None in counts else sum(counts))
 
 
+#: How certain a decided turn is. With the undecidable they add up to all turns.
+SURE = ("recorded", "certain", "estimated")
 SUMMED = (
     "same",
     "flipped",
@@ -95,6 +112,7 @@ class Flip:
     how: str
     tokens: int
     calls: int
+    certainty: str = ""  #: empty: judged before certainties were counted
 
 
 @dataclass(slots=True)
@@ -108,8 +126,8 @@ class Tally:
         """`turn`: with `id`, `provider` and `model`."""
         self._group(turn.provider, turn.model).count(judged)
         if judged.word == "flipped" and len(self.flips) < LISTED:
-            flip = Flip(str(turn.id), judged.ended, judged.ends, judged.how, judged.tokens, judged.calls)
-            self.flips.append(flip)
+            ends = (judged.ended, judged.ends, judged.how, judged.tokens, judged.calls, judged.certainty)
+            self.flips.append(Flip(str(turn.id), *ends))
 
     def total(self) -> Group:
         whole = Group("", "")
@@ -133,7 +151,7 @@ def added_up(found: Iterable[Mapping[str, Any]]) -> Tally:
     whole = Tally()
     for part in found:
         for group in part["groups"]:
-            whole._group(group["provider"], group["model"]).add(Group(**group))
+            whole._group(group["provider"], group["model"]).add(Group.stored(group))
         whole.flips += [Flip(**flip) for flip in part["flips"]]
     whole.flips = sorted(whole.flips, key=lambda flip: flip.turn)[:LISTED]
     return whole

@@ -1,4 +1,4 @@
-"""A backtest as lines for a terminal; the undecidable share stands in every one that counts."""
+"""A backtest as lines for a terminal; how many are undecidable, and how certain the others, stands in every count."""
 
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -21,7 +21,7 @@ def lines_of(backtest: Backtest) -> Iterator[str]:
         for each in shown.groups:
             yield f"{each.group.provider} {each.group.model}: {counts_in_words(asdict(each.group))}"
     for flip in shown.flips[:LISTED]:
-        about = ", ".join(filter(None, (flip.words, flip.difference)))
+        about = ", ".join(filter(None, (flip.words, flip.difference, flip.flip.certainty)))
         yield f"{flip.flip.turn}  {flip.flip.ended} → {flip.flip.ends}  {about}"
     if backtest.flipped > LISTED:
         yield f"… and {backtest.flipped - LISTED:,} more"

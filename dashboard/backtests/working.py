@@ -17,6 +17,7 @@ from dashboard.backtests.judging import Draft, judge
 from dashboard.backtests.models import Backtest, Part
 from dashboard.backtests.reading import batches, recordings
 from dashboard.backtests.tallies import Tally, added_up
+from dashboard.replay.experience import experience_of
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.selectors import turns_matching
@@ -106,7 +107,8 @@ def _judge_part(backtest: Backtest, part: Part, draft: Draft, stopped: Callable[
     turns = turns_of(backtest).filter(id__gte=part.low, id__lte=part.high)
     for batch in batches(turns, sources=draft.stands is not None):
         for told, recording in recordings(batch):
-            tally.count(told, judge(told, recording, draft))
+            known = experience_of(project=backtest.project, provider=told.provider, model=told.model)
+            tally.count(told, judge(told, recording, draft, experience=known))
         if stopped() or _is_over(backtest.id):
             return 0
     _store(part, tally)
@@ -137,6 +139,9 @@ def _columns(whole: Tally) -> dict[str, Any]:
         "same": total.same,
         "flipped": total.flipped,
         "undecidable": total.undecidable,
+        "recorded": total.recorded,
+        "certain": total.certain,
+        "estimated": total.estimated,
         "tokens_delta": total.tokens,
         "calls_delta": total.calls,
         "seconds_delta": total.seconds,

@@ -16,6 +16,7 @@ from dashboard.agents.models import Project
 from dashboard.backtests import working
 from dashboard.backtests.models import Backtest
 from dashboard.backtests.pool import Done, Pool, database_address
+from dashboard.backtests.tallies import SURE
 from dashboard.bench.measuring import rate
 from dashboard.bench.mix import Mix
 from dashboard.bench.told import copy_turns, recording_made
@@ -59,6 +60,8 @@ def lines(turns: int) -> Iterator[str]:
         f"{'same, flipped, undecidable':<34} {backtest.same:,}, {backtest.flipped:,}, {backtest.undecidable:,}; "
         f"calls {backtest.calls_delta:+,}, tokens {backtest.tokens_delta:+,}, {backtest.dollars_delta:+,.2f} dollars"
     )
+    sure = (f"{getattr(backtest, name) or 0:,} {name}" for name in SURE)
+    yield f"{'how certain':<34} {', '.join(sure)}"
     own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     most = max(each.memory for each in done)
     yield f"{'most memory':<34} {most / MEGABYTE:>14,.0f} MB in a judging process, {own / MEGABYTE:,.0f} MB in this one"

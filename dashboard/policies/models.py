@@ -62,6 +62,8 @@ class ShadowVerdict(models.Model):
     after = models.TextField(default="", blank=True)
     tokens_delta = models.BigIntegerField(default=0)
     calls_delta = models.BigIntegerField(default=0)
+    #: recorded, certain, estimated or undecidable; empty: judged before it was kept
+    certainty = models.TextField(default="", blank=True)
     parted_at = models.PositiveIntegerField(null=True)  #: the first record decided otherwise; null: none was
     created_at = models.DateTimeField(auto_now_add=True)
 

@@ -9,13 +9,14 @@ from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Sum
 from agentcore.reasons import TurnStatus
 from dashboard.agents.models import Policy
 from dashboard.agents.watching import ENDLESS_CHARS
+from dashboard.backtests.tallies import SURE
 from dashboard.backtests.words import counts_in_words
 from dashboard.policies.models import Shadow, ShadowVerdict
 from dashboard.turns.ids import first_id_at
 from dashboard.turns.models import UNFINISHED, Turn
 
 LISTED = 200  #: turns of a line of the ledger
-TOLD = ("word", "before", "after", "calls_delta", "tokens_delta", "parted_at")
+TOLD = ("word", "before", "after", "calls_delta", "tokens_delta", "parted_at", "certainty")
 MOST_WAITING = 1_000  #: turns that are counted; where more wait, nobody asks how many
 #: Ended by a person or lost: no policy had the last word.
 APART = (TurnStatus.CANCELLED.value, TurnStatus.INTERRUPTED.value)
@@ -24,7 +25,11 @@ SHOWN = 20  #: flipped turns that are listed
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How many turns would have ended the same, otherwise, or cannot be told; what all told would have cost more."""
+    """How many turns would have ended the same, otherwise, or cannot be told; what all told would have cost more.
+
+    `recorded`, `certain` and `estimated`: how certain the decided ones are; None where some were judged before that was
+    kept.
+    """
 
     same: int
     flipped: int
@@ -34,6 +39,9 @@ class Tally:
     gone_on: int = 0  #: of the flipped
     sooner: int = 0  #: of the flipped
     another_way: int = 0  #: of the same: decided otherwise on the way
+    recorded: int | None = 0
+    certain: int | None = 0
+    estimated: int | None = 0
     waiting: int = 0  #: ended and not judged yet; `MOST_WAITING` stands for more too
 
     @property
@@ -45,12 +53,15 @@ class Tally:
         return counts_in_words(asdict(self))
 
 
+UNDECIDED = (ShadowVerdict.NOT_ENDED, ShadowVerdict.Word.UNDECIDABLE)
 FLIPPED = Q(word=ShadowVerdict.Word.FLIPPED)
 #: As a backtest tells them apart: by calls, and by tokens where those are the same.
 COUNTED: Mapping[str, Q] = {
     **{word: Q(word=word) for word in ShadowVerdict.Word.values},
     "gone_on": FLIPPED & (Q(calls_delta__gt=0) | Q(calls_delta=0, tokens_delta__gt=0)),
     "sooner": FLIPPED & (Q(calls_delta__lt=0) | Q(calls_delta=0, tokens_delta__lt=0)),
+    **{certainty: ~Q(word__in=UNDECIDED) & Q(certainty=certainty) for certainty in SURE},
+    "unsure": ~Q(word__in=UNDECIDED) & Q(certainty=""),
     "another_way": Q(word=ShadowVerdict.Word.SAME, parted_at__isnull=False),
 }
 
@@ -59,6 +70,8 @@ def tally_of(shadow: Shadow) -> Tally:
     counts = {name: Count("pk", filter=of) for name, of in COUNTED.items()}
     sums = {f"{name}_sum": Sum(f"{name}_delta", default=0) for name in ("tokens", "calls")}
     found = shadow.verdicts.aggregate(**counts, **sums)
+    if found.pop("unsure"):
+        found |= dict.fromkeys(SURE)
     deltas = {"tokens_delta": found.pop("tokens_sum"), "calls_delta": found.pop("calls_sum")}
     waiting = 0 if shadow.ended_at else sum(turns[:MOST_WAITING].count() for turns in turns_unjudged(shadow))
     return Tally(**found, **deltas, waiting=min(waiting, MOST_WAITING))

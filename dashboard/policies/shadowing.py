@@ -16,13 +16,14 @@ from django.db.models import Q
 from django.utils import timezone
 
 from agentcore.policy import Policy
-from agentcore.replay import Record, Recording
+from agentcore.replay import Certainty, Record, Recording
 from dashboard.agents.layering import layer_of, tried, versions_named
 from dashboard.agents.models import PolicyVersion
 from dashboard.agents.resolving import Level
 from dashboard.backtests.judging import imagined as imagined_under
 from dashboard.policies.models import Shadow, ShadowVerdict
 from dashboard.policies.selectors import APART, turns_under, turns_unjudged
+from dashboard.replay.services import turn_experience
 from dashboard.turns.history import recording_of
 from dashboard.turns.ids import first_id_at
 from dashboard.turns.models import UNFINISHED, Turn
@@ -89,19 +90,22 @@ def verdict_of(shadow: Shadow, turn: Turn) -> ShadowVerdict:
     before = turn.terminal_reason or turn.status
     try:
         recording = recording_of(turn)
-        imagined = imagined_under(recording, policy_in_shadow(turn, shadow.version, recording.policy), trace=True)
+        policy = policy_in_shadow(turn, shadow.version, recording.policy)
+        imagined = imagined_under(recording, policy, experience=turn_experience(turn), trace=True)
     except Exception as error:
         # A recording that cannot be judged again must not hold up all that come after it.
         log.warning("shadow_undecidable", turn=str(turn.id), error=str(error))
         imagined = None
     if imagined is None or imagined.final is None or imagined.final.end is None:
-        return ShadowVerdict(shadow=shadow, turn=turn, word=Word.UNDECIDABLE, before=before)
+        unknown = Certainty.UNDECIDABLE.value
+        return ShadowVerdict(shadow=shadow, turn=turn, word=Word.UNDECIDABLE, certainty=unknown, before=before)
     end, spent = imagined.final.end, imagined.final.own
     same = (end.status.value, end.terminal_reason) == (turn.status, turn.terminal_reason)
     return ShadowVerdict(
         shadow=shadow,
         turn=turn,
         word=Word.SAME if same else Word.FLIPPED,
+        certainty=imagined.certainty.value,
         before=before,
         after=end.terminal_reason,
         tokens_delta=spent.output_tokens - turn.output_tokens,

@@ -23,7 +23,7 @@ from dashboard.agents.selectors import (
 from dashboard.backtests.debugger import BEYOND, beyond_in_words, debugger_of
 from dashboard.backtests.judging import Draft
 from dashboard.backtests.shown import group_shown
-from dashboard.backtests.tallies import Group
+from dashboard.backtests.tallies import SURE, Group
 from dashboard.policies import selectors
 from dashboard.policies.acting import CHANGE
 from dashboard.policies.configuration import configuration_trail
@@ -35,6 +35,7 @@ from dashboard.policies.trail import trail_of
 
 #: Periods of the ledger, in days.
 DAYS = (1, 7, 30, 90)
+COUNTED = ("same", "flipped", "undecidable", "gone_on", "sooner")  #: of a shadow, as of a backtest
 SHADOWS = 5  #: of a policy that are shown
 
 
@@ -135,7 +136,7 @@ def changes(request: HttpRequest) -> HttpResponse:
 
 def _shadow(shadow: Shadow) -> dict[str, Any]:
     flips, tally = selectors.disagreements(shadow)[: selectors.SHOWN], selectors.tally_of(shadow)
-    counts = {name: getattr(tally, name) for name in ("same", "flipped", "undecidable", "gone_on", "sooner")}
+    counts = {name: getattr(tally, name) for name in (*COUNTED, *SURE)}
     shown = {"whole": group_shown(Group("", "", **counts)), "most_waiting": selectors.MOST_WAITING}
     asked = debugger_of(Draft.in_place(shadow.version), [flip.turn_id for flip in flips])
     return {

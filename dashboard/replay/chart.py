@@ -4,17 +4,19 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 
+from agentcore.replay import Certainty
 from dashboard.prices.templatetags.prices import dollars_in_words
-from dashboard.replay.sweeping import Point, Sweep
+from dashboard.replay.swept import Found, Point, Sweep
 from dashboard.turns.templatetags.reasons import look_of
 from dashboard.turns.templatetags.shown import number
 
 LEFT, RIGHT, BAND = 70.0, 14.0, 30.0
-TOP = 18.0  #: above the band, for the marks' words
+TOP = 46.0  #: above the band, for the marks' words, each in its own row
+ROW = 13.0
+SURE, APART = 20.0, 3.0  #: the band of certainties below, and the gap between
 TALL = 96.0  #: of one panel
 GAP = 34.0
 LETTER = 6.6  #: about as wide is one, at the size of a band's word
-UNKNOWN = "undecidable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,20 +32,15 @@ class Band:
 
     @property
     def hue(self) -> str:
-        return "odd" if self.word == UNKNOWN else look_of(self.word).hue
+        return look_of(self.word).hue
 
     @property
     def shape(self) -> str:
-        return "question" if self.word == UNKNOWN else look_of(self.word).shape
+        return look_of(self.word).shape
 
     @property
     def label(self) -> str:
-        return UNKNOWN if self.word == UNKNOWN else look_of(self.word).label
-
-    @property
-    def reason(self) -> str:
-        """The word it is shown by."""
-        return "unknown" if self.word == UNKNOWN else self.word
+        return look_of(self.word).label
 
     @property
     def symbol(self) -> float:
@@ -63,12 +60,25 @@ class Tick:
 
 
 @dataclass(frozen=True, slots=True)
+class Mark:
+    """A value with a name, as a line with words at its top: `certain from 520`. `name`: recorded, certain or likely."""
+
+    name: str
+    x: float
+    words: str
+    y: float  #: of its words
+    left: bool  #: whether its words stand to the left of it
+
+
+@dataclass(frozen=True, slots=True)
 class Panel:
-    """One quantity over the range. `path`: its steps; where the recording ends there is none."""
+    """One quantity over the range. `path`: its steps where they are recorded or certain; `estimated`: where they are
+    estimated. Where it is undecidable there are none."""
 
     title: str
     top: float
     path: str
+    estimated: str
     ticks: tuple[Tick, ...]
 
     @property
@@ -82,17 +92,14 @@ class Chart:
     bands: tuple[Band, ...]
     panels: tuple[Panel, ...]
     ticks: tuple[Tick, ...]
-    recorded: float | None  #: where the recorded value stands; None: outside the range
-    least: float | None
+    marks: tuple[Mark, ...]
+    sureness: tuple[Band, ...]  #: the same values by how certain their ends are
     key: str  #: tells its hatching from another chart's
     left: float = LEFT
     top: float = TOP
     band: float = BAND
-
-    @property
-    def recorded_first(self) -> bool:
-        """Whether the recorded value stands before the smallest that completes: its word then goes to its left."""
-        return self.recorded is not None and self.least is not None and LEFT + 60 < self.recorded < self.least
+    sure: float = SURE
+    sure_top: float = TOP + BAND + APART
 
     @property
     def right(self) -> float:
@@ -100,11 +107,16 @@ class Chart:
 
     @property
     def height(self) -> float:
-        return self.panels[-1].bottom + 26 if self.panels else TOP + BAND + 26
+        return self.panels[-1].bottom + 26 if self.panels else TOP + BAND + APART + SURE + 26
 
     @property
     def foot(self) -> float:
         return self.height - 6
+
+    @property
+    def hatched(self) -> float:
+        """How tall the hatching of what is undecidable is."""
+        return self.floor - self.sure_top
 
     @property
     def floor(self) -> float:
@@ -122,10 +134,33 @@ def _chart(sweep: Sweep, width: float, key: str) -> Chart:
     def x(value: float) -> float:
         return round(LEFT + (width - LEFT - RIGHT) * (value - first) / (last - first), 1)
 
-    recorded = x(float(sweep.recorded)) if sweep.recorded is not None and first <= sweep.recorded < last else None
-    least = None if sweep.least is None else x(sweep.least.value)
+    def within(value: float) -> bool:
+        return first <= value < last
+
+    marks = tuple(_mark(name, x(value), words, width) for name, value, words in _named(sweep) if within(value))
     ticks = tuple(_value_ticks(sweep, x, 8 if width > 600 else 3))
-    return Chart(width, tuple(bands_of(sweep, x)), tuple(_panels(sweep, x)), ticks, recorded, least, key)
+    sureness = tuple(bands_of(sweep, x, lambda point: point.certainty.value))
+    return Chart(width, tuple(bands_of(sweep, x)), tuple(_panels(sweep, x)), ticks, marks, sureness, key)
+
+
+def _named(sweep: Sweep) -> Iterator[tuple[str, float, str]]:
+    """The values that have a name, with their words."""
+    if sweep.recorded is not None:
+        yield "recorded", float(sweep.recorded), "recorded"
+    if sweep.certain:
+        yield "certain", sweep.certain.value, _since("certain", sweep.certain)
+    if sweep.likely and sweep.likely != sweep.certain:
+        yield "likely", sweep.likely.value, _since("likely", sweep.likely)
+
+
+def _since(name: str, found: Found) -> str:
+    return f"{name} {'at' if found.since is None else 'from'} {number(found.value)}"
+
+
+def _mark(name: str, x: float, words: str, width: float) -> Mark:
+    row = ("recorded", "certain", "likely").index(name)
+    left = x + len(words) * LETTER + 10 > width
+    return Mark(name, x, words, 11 + ROW * row, left)
 
 
 def _ends(sweep: Sweep) -> tuple[int, ...]:
@@ -135,21 +170,23 @@ def _ends(sweep: Sweep) -> tuple[int, ...]:
     return (*values[1:], values[-1] + reach)
 
 
-def bands_of(sweep: Sweep, x: Callable[[float], float]) -> Iterator[Band]:
+def bands_of(
+    sweep: Sweep, x: Callable[[float], float], word: Callable[[Point], str] = lambda point: point.word
+) -> Iterator[Band]:
     """Neighbours of one word as one band; it reaches to where the next begins."""
     since = sweep.points[0]
     for point, end, after in zip(sweep.points, _ends(sweep), (*sweep.points[1:], None), strict=True):
-        if after is not None and after.word == since.word:
+        if after is not None and word(after) == word(since):
             continue
         width = round(x(end) - x(since.value), 1)
-        band = Band(since.word, x(since.value), width, since.value, point.value)
+        band = Band(word(since), x(since.value), width, since.value, point.value)
         fits = width > len(band.label) * LETTER + 30
         yield Band(band.word, band.x, width, band.since, band.until, band.label if fits else "")
         since = after or point
 
 
 def _panels(sweep: Sweep, x: Callable[[float], float]) -> Iterator[Panel]:
-    top = TOP + BAND + GAP - 8
+    top = TOP + BAND + APART + SURE + GAP - 8
     yield _panel("tokens out", top, sweep, x, lambda point: Decimal(point.tokens), lambda n: number(int(n)))
     if all(point.price is not None for point in sweep.points):
         below = top + TALL + GAP
@@ -176,13 +213,14 @@ def _panel(
         return round(top + TALL - (TALL - 8) * float(amount / most), 1)
 
     ticks = tuple(Tick(y(amount), words(amount)) for amount in (Decimal(0), most))
-    return Panel(title, top, " ".join(_steps(sweep, x, lambda point: y(of(point)))), ticks)
+    paths = [" ".join(_steps(sweep, x, lambda point: y(of(point)), guess=guess)) for guess in (False, True)]
+    return Panel(title, top, paths[0], paths[1], ticks)
 
 
-def _steps(sweep: Sweep, x: Callable[[float], float], y: Callable[[Point], float]) -> Iterator[str]:
+def _steps(sweep: Sweep, x: Callable[[float], float], y: Callable[[Point], float], *, guess: bool) -> Iterator[str]:
     drawing = False
     for point, end in zip(sweep.points, _ends(sweep), strict=True):
-        if point.undecidable:
+        if point.undecidable or (point.certainty is Certainty.ESTIMATED) is not guess:
             drawing = False
             continue
         yield f"{'L' if drawing else 'M'}{x(point.value)} {y(point)}H{x(end)}"
@@ -192,6 +230,6 @@ def _steps(sweep: Sweep, x: Callable[[float], float], y: Callable[[Point], float
 def _value_ticks(sweep: Sweep, x: Callable[[float], float], most: int) -> Iterator[Tick]:
     count = len(sweep.points)
     every = -(-count // most)
-    placed = (point.value for point in sweep.points[:count:every] if point is not sweep.least or count < most)
+    placed = (point.value for point in sweep.points[:count:every] if point is not sweep.best or count < most)
     for value in placed:
         yield Tick(x(value), number(value))

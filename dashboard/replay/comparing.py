@@ -8,7 +8,7 @@ from typing import Any
 from django.core.exceptions import ValidationError
 
 from agentcore.machine.states import TERMINAL, State
-from agentcore.replay import Recording, first_divergence
+from agentcore.replay import Assumption, Certainty, Recording, first_divergence
 from agentcore.values import replace
 from dashboard.live.services import OVERRIDES
 from dashboard.prices.rates import Price
@@ -22,7 +22,18 @@ from dashboard.turns.shown import Draft, Shown, draft_shown, shown_of
 from dashboard.turns.standing_words import standing_words
 from dashboard.turns.waterfall import LENGTH, Bar
 
-UNDECIDABLE = "The recording ends here; what the model would have said next is unknown. Re-run live to know."
+UNDECIDABLE = "The recording ends here; what the model would have said next is unknown. Re-run live to find out."
+TWO_ENDINGS = "Two endings are possible, by what is assumed. Re-run live to find out."
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """One of the two ends that a what-if comes to where its assumptions decide."""
+
+    condition: str  #: `If nothing is repeated`
+    reason: str  #: the word it is known by
+    words: str  #: `completed in 4 calls`
+    tokens: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +54,9 @@ class Side:
     price: Price | None = None  #: None: not known
     forks: frozenset[int] = frozenset()  #: numbers of steps after which another turn may begin
     draft: Draft | None = None
+    certainty: str = Certainty.RECORDED.value
+    assumes: tuple[Assumption, ...] = ()
+    endings: tuple[Ending, ...] = ()
 
     @property
     def derived(self) -> bool:
@@ -62,7 +76,7 @@ class Side:
     def leading(self) -> Leading:
         """The verdict, parted after its first words."""
         if self.undecidable:
-            return Leading("Undecidable.", f" {UNDECIDABLE}")
+            return Leading("Undecidable.", f" {TWO_ENDINGS if self.endings else UNDECIDABLE}")
         return leading(str(self.row["verdict"]), self.reason)
 
     @property
@@ -107,11 +121,31 @@ def imagined(turn: Turn, recording: Recording, what_if: WhatIf) -> Side:
         shown_of(what_if.recording),
         parts_at=parting.seq if parting else 0,
         parts_how=parting_words(parting),
-        same_words=not what_if.undecidable and what_if.turn["output_text"] == turn.output_text,
+        same_words=_certain(what_if) and what_if.turn["output_text"] == turn.output_text,
         undecidable=what_if.undecidable,
-        reach=reach_words(what_if.recording),
+        reach="" if what_if.endings else reach_words(what_if.recording),
         scale=max(1, turn.output_tokens, what_if.turn["output_tokens"]),
         price=recording_price(what_if.recording, final, rate, derived=derived),
+        certainty=what_if.recording.certainty.value,
+        assumes=what_if.recording.assumes,
+        endings=_endings(what_if),
+    )
+
+
+def _certain(what_if: WhatIf) -> bool:
+    """Whether its text is known, too: an estimate tells how a turn ends, not what is said."""
+    return what_if.recording.certainty.rank <= Certainty.CERTAIN.rank
+
+
+def _endings(what_if: WhatIf) -> tuple[Ending, ...]:
+    return tuple(
+        Ending(
+            condition,
+            "unknown" if ending.undecidable else str(ending.turn["terminal_reason"]),
+            words,
+            ending.turn["output_tokens"],
+        )
+        for (condition, words), ending in zip(what_if.conditions, what_if.endings, strict=True)
     )
 
 

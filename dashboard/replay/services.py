@@ -7,25 +7,50 @@ from typing import Any
 from django.core.exceptions import ValidationError
 
 from agentcore.policy import Policy
-from agentcore.replay import Divergence, Recording, Verification, verify, what_if
+from agentcore.replay import Divergence, Experience, Recording, Verification, verify, what_if
+from agentcore.replay import WhatIf as Imagined
 from dashboard.agents.criteria import criteria_faults
 from dashboard.agents.policies import overridden
 from dashboard.live.services import overrides_clean
+from dashboard.replay.experience import experience_of
+from dashboard.turns.certainty import ending_in_words, if_high, if_low
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Turn
+from dashboard.turns.presenting import what_if_shown
 from dashboard.turns.projection import failed_by, project, undecided
 
 
 @dataclass(frozen=True, slots=True)
 class WhatIf:
-    """A turn as it would have been. `turn` holds columns as a stored turn's; nothing is stored."""
+    """A turn as it would have been, and how sure that is. `turn` holds columns as a stored turn's; nothing is stored.
 
-    recording: Recording
+    `endings`: where assumptions decide, the turn at both ends of their ranges, the smaller first; else none.
+    """
+
+    recording: Imagined
     turn: dict[str, Any]
+    endings: "tuple[WhatIf, ...]" = ()
 
     @property
     def undecidable(self) -> bool:
         return self.recording.undecidable
+
+    @property
+    def conditions(self) -> tuple[tuple[str, str], ...]:
+        """Each ending in words: `If nothing is repeated`, `completed in 4 calls`."""
+        assumes = self.recording.assumes
+        ends = (ending_in_words(ending.turn, undecidable=ending.undecidable) for ending in self.endings)
+        return tuple(zip((if_low(assumes), if_high(assumes)), ends, strict=False))
+
+    @property
+    def endings_in_words(self) -> str:
+        """`If nothing is repeated: completed in 4 calls. If 48 …`; empty where there is one ending."""
+        return " ".join(f"{condition}: {end}." for condition, end in self.conditions)
+
+    def shown(self, turn: Turn) -> dict[str, Any]:
+        """As the API tells it; `turn`: the stored one."""
+        told, *endings = [what_if_shown(turn, each.turn, each.recording) for each in (self, *self.endings)]
+        return {**told, "endings": endings}
 
 
 def turn_verify(*, turn: Turn) -> Verification:
@@ -54,15 +79,28 @@ def what_if_under(recording: Recording, turn: Turn, overrides: Mapping[str, Any]
 
 
 def what_if_of(recording: Recording, policy: Policy, turn: Turn) -> WhatIf:
-    imagined = what_if(recording, policy)
+    return _told(what_if(recording, policy, experience=turn_experience(turn)), turn)
+
+
+def turn_experience(turn: Turn) -> Experience:
+    """What the stored calls of the turn's model bear out."""
+    return experience_of(project=turn.project, provider=turn.provider, model=turn.model)
+
+
+def _told(imagined: Imagined, turn: Turn) -> WhatIf:
     assert imagined.final is not None, "a what-if knows where it ended"
     at = None if turn.started_at is None else turn.finished_at
     columns = project(imagined.final, seq=len(imagined.records), started_at=turn.started_at, at=at)
+    endings = tuple(_told(ending, turn) for ending in imagined.endings)
     if imagined.undecidable:
         columns = undecided(columns)
     columns["error_type"] = failed_by(move for record in imagined.records for move in record.transitions)
     columns["duration_ms"] = round(imagined.final.at * 1000)
-    return WhatIf(imagined, columns)
+    told = WhatIf(imagined, columns, endings)
+    if endings:
+        columns["verdict"] = f"Undecidable: two endings are possible, by what is assumed. {told.endings_in_words}"
+        columns["notice"] = "From here on the assumptions decide how the turn ends."
+    return told
 
 
 def _wanted(turn: Turn, overrides: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,8 @@ from typing import Any
 from django import forms
 
 from dashboard.replay.dials import Dial
-from dashboard.replay.sweeping import SWEPT, unit_of
+from dashboard.replay.sweeping import SWEPT
+from dashboard.replay.swept import unit_of
 from dashboard.turns.models import Turn
 
 POINTS = 40  #: about so many, where nobody says how many

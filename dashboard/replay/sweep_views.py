@@ -16,7 +16,8 @@ from dashboard.replay.asked import Asked
 from dashboard.replay.chart import charts_of
 from dashboard.replay.policies import policy_of_replay
 from dashboard.replay.sweep_range import RangeForm, range_form
-from dashboard.replay.sweeping import Sweep, turn_sweep
+from dashboard.replay.sweeping import turn_sweep
+from dashboard.replay.swept import Sweep
 from dashboard.turns.views import turn_or_404
 
 
@@ -32,7 +33,7 @@ def sweep(request: HttpRequest, turn_id: UUID) -> HttpResponse:
         "sweep": found,
         "charts": charts_of(found) if found else (),
         "beside": [(name, value) for name, value in asked.given.items() if name != ranged.data["limit"]],
-        "can_be_policy": found is not None and found.least is not None and found.name != "max_tokens",
+        "can_be_policy": found is not None and found.best is not None and found.name != "max_tokens",
     }
     alone = request.headers.get("HX-Target") == "sweep"
     response = render(request, "replay/_sweep.html" if alone else "replay/sweep.html", {**context, "alone": alone})

@@ -1,8 +1,10 @@
-"""One limit over a range: how the turn would have ended at each value, and the smallest at which it completes.
+"""One limit over a range: how the turn would have ended at each value, and from where on it completes.
 
-Whether a turn completes need not grow with a limit (a continuation more may run into another limit), so the smallest
-value is not searched by halves alone: between the last grid value that fails and the first that completes it is, and
-then every smaller value is tried too, as far as the work allows. Where it does not, the words say so.
+Two values are named: from where it completes for certain, and from where it likely does (design §3.9). Completing need
+not grow with a limit (a continuation more may run into another limit): "from" is said only where every larger value
+that was tried completes as well. The smallest value is not searched by halves alone: between the last grid value that
+fails and the first that completes it is, and then every smaller value is tried too, as far as the work allows. Where it
+does not, the words say so.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,15 +15,16 @@ from django.core.exceptions import ValidationError
 
 from agentcore.policy import Policy
 from agentcore.reasons import TurnStatus
-from agentcore.replay import Recording, what_if
+from agentcore.replay import Experience, Recording, what_if
 from dashboard.agents.criteria import criteria_faults
-from dashboard.agents.limit_fields import LIMIT_FIELDS
 from dashboard.agents.policies import overridden
 from dashboard.agents.policy_validation import limit_clean, listed
 from dashboard.live.services import overrides_clean
-from dashboard.prices.rates import Price, Rate
+from dashboard.prices.rates import Rate
 from dashboard.prices.selectors import totals_price, turn_rate
 from dashboard.replay.dials import Number
+from dashboard.replay.services import turn_experience
+from dashboard.replay.swept import Found, Holds, Point, Sweep
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Turn
 from dashboard.turns.projection import status_of
@@ -40,84 +43,6 @@ MOST_POINTS = 120  #: of the chart
 LEAST_WORK, MOST_WORK, WORK = 150, 1_000, 4_000  #: what-ifs of one sweep; times attempts they come to about WORK
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
-    """The turn at one value. `word`: how it would have ended, `undecidable` where that is not in the recording."""
-
-    value: int
-    word: str
-    completed: bool
-    tokens: int
-    calls: int
-    price: Price | None
-
-    @property
-    def undecidable(self) -> bool:
-        return self.word == "undecidable"
-
-    def shown(self) -> dict[str, Any]:
-        """As the API tells it; `price`: US dollars, null where it is not known."""
-        told = {"value": self.value, "ends": self.word, "completed": self.completed}
-        price = None if self.price is None else float(self.price.dollars)
-        return {**told, "output_tokens": self.tokens, "attempts": self.calls, "price": price}
-
-
-@dataclass(frozen=True, slots=True)
-class Sweep:
-    """`least`: the smallest value that completes, one of the points; `sure`: every smaller one of the range was tried.
-
-    `points` are those asked for, and `least`.
-    """
-
-    name: str
-    recorded: Number | None
-    points: tuple[Point, ...]
-    least: Point | None
-    sure: bool
-    tried: int
-
-    def shown(self) -> dict[str, Any]:
-        """As the API tells it."""
-        least = None if self.least is None else self.least.value
-        told = {"limit": self.name, "least": least, "sure": self.sure, "tried": self.tried, "words": self.words}
-        return {**told, "points": [point.shown() for point in self.points]}
-
-    @property
-    def words(self) -> str:
-        """What was found, in a sentence that claims no more than was tried."""
-        return f"{self.finding} {self.proof}"
-
-    @property
-    def finding(self) -> str:
-        if self.least is None:
-            return f"No {self.name} from {self.points[0].value:,} to {self.points[-1].value:,} completes"
-        smallest = "the smallest" if self.sure else "the smallest found"
-        return f"{self.least.value:,} is {smallest} {self.name} that completes"
-
-    @property
-    def unit(self) -> str:
-        return unit_of(self.name)
-
-    @property
-    def asks(self) -> int | None:
-        """The value to re-run with where the recording knows none that completes: the largest it cannot tell of."""
-        unknown = [point.value for point in self.points if point.undecidable]
-        return unknown[-1] if unknown and self.least is None else None
-
-    @property
-    def proof(self) -> str:
-        """How far that is known."""
-        knows = "in what this recording knows"
-        if self.least is not None:
-            if self.least.value == self.points[0].value:
-                return f"{knows}; the range begins there."
-            return f"{knows}: {'every' if self.sure else 'not every'} smaller value of the range was tried."
-        unknown = next((point for point in self.points if point.undecidable), None)
-        if unknown is None:
-            return f"{knows}."
-        return f"{knows}. From {unknown.value:,} {self.unit} on some values are undecidable: re-run live to know."
-
-
 def turn_sweep(*, turn: Turn, name: str, values: range, overrides: Mapping[str, Any]) -> Sweep:
     """The turn at each of `values` of one limit, under what else is overridden. Raises `ValidationError` in words."""
     _swept(name, values)
@@ -131,7 +56,7 @@ def turn_sweep(*, turn: Turn, name: str, values: range, overrides: Mapping[str, 
     overrides_clean(_at(name, values[0]), connection)
     overrides_clean(_at(name, values[-1]), connection)
     work = max(LEAST_WORK, min(MOST_WORK, WORK // max(1, turn.attempts)))
-    run = _Run(recording, policy, name, turn_rate(turn), work)
+    run = _Run(recording, policy, name, turn_rate(turn), work, turn_experience(turn))
     recorded = turn.max_tokens if name == "max_tokens" else getattr(recording.policy.limits, name)
     return run.sweep(values, recorded)
 
@@ -155,13 +80,12 @@ def _at(name: str, value: int) -> dict[str, Any]:
     return {"max_tokens": value} if name == "max_tokens" else {"limits": {name: value}}
 
 
-def unit_of(name: str) -> str:
-    """What a limit that can be swept counts."""
-    return "tokens" if name == "max_tokens" else LIMIT_FIELDS[name].unit
+def _completes(point: Point) -> bool:
+    return point.completed
 
 
-def _value(point: Point) -> int:
-    return point.value
+def _completes_certainly(point: Point) -> bool:
+    return point.completes_certainly
 
 
 @dataclass(slots=True)
@@ -173,33 +97,63 @@ class _Run:
     name: str
     rate: Rate | None
     work: int
+    experience: Experience
     known: dict[int, Point] = field(default_factory=dict)
 
     def sweep(self, values: range, recorded: Number | None) -> Sweep:
-        points = tuple(self.at(value) for value in values)
-        first = next((place for place, point in enumerate(points) if point.completed), None)
-        if first is None:
-            return Sweep(self.name, recorded, points, None, True, len(self.known))
-        found = values[first] if first == 0 else self._between(values[first - 1], values[first])
-        smaller, sure = self._smaller(range(values[0], found))
-        least = self.at(found if smaller is None else smaller)
-        drawn = points if least in points else tuple(sorted((*points, least), key=_value))
-        return Sweep(self.name, recorded, drawn, least, sure, len(self.known))
+        asked = [self.at(value).value for value in values]
+        sure = self._look_for(values, _completes)
+        self._look_for(values, _completes_certainly)
+        certain, likely = self._found(_completes_certainly), self._found(_completes)
+        named = (value for found in (certain, likely) if found for value in (found.first, found.value))
+        points = tuple(self.known[value] for value in sorted({*asked, *named}))
+        return Sweep(self.name, recorded, points, certain, likely, sure, len(self.known))
 
-    def _between(self, fails: int, completes: int) -> int:
+    def _look_for(self, values: range, holds: Holds) -> bool:
+        """Try what is needed to name the smallest at which it holds; whether every smaller one could be tried."""
+        place = next((place for place, value in enumerate(values) if holds(self.at(value))), None)
+        if place is None:
+            return True
+        first = values[place] if place == 0 else self._between(values[place - 1], values[place], holds)
+        sure = self._all_before(range(values[0], first), holds)
+        self._look_closer(holds)
+        return sure
+
+    def _found(self, holds: Holds) -> Found | None:
+        """What is known once everything was tried."""
+        first = min((value for value, point in self.known.items() if holds(point)), default=None)
+        return None if first is None else Found(first, self._unbroken(holds))
+
+    def _look_closer(self, holds: Holds) -> None:
+        """Try the values next to the last at which it does not hold."""
+        since = self._unbroken(holds)
+        before = [value for value in self.known if since is not None and value < since]
+        if since is not None and before:
+            self._between(max(before), since, holds)
+
+    def _unbroken(self, holds: Holds) -> int | None:
+        """The smallest value tried from which on it holds at every one that was."""
+        since = None
+        for value in sorted(self.known, reverse=True):
+            if not holds(self.known[value]):
+                break
+            since = value
+        return since
+
+    def _between(self, fails: int, completes: int, holds: Holds) -> int:
         while completes - fails > 1:
             middle = (fails + completes) // 2
-            fails, completes = (fails, middle) if self.at(middle).completed else (middle, completes)
+            fails, completes = (fails, middle) if holds(self.at(middle)) else (middle, completes)
         return completes
 
-    def _smaller(self, values: Iterable[int]) -> tuple[int | None, bool]:
-        """The smallest of these values that completes, and whether all before it could be tried."""
+    def _all_before(self, values: Iterable[int], holds: Holds) -> bool:
+        """Try these values until it holds at one. False where the work did not allow to try all before it."""
         for value in values:
             if value not in self.known and len(self.known) >= self.work:
-                return min((v for v in self.known if self.known[v].completed and v in values), default=None), False
-            if self.at(value).completed:
-                return value, True
-        return None, True
+                return False
+            if holds(self.at(value)):
+                return True
+        return True
 
     def at(self, value: int) -> Point:
         if value not in self.known:
@@ -207,7 +161,8 @@ class _Run:
         return self.known[value]
 
     def _point(self, value: int) -> Point:
-        imagined = what_if(self.recording, overridden(self.policy, _at(self.name, value)), trace=False)
+        policy = overridden(self.policy, _at(self.name, value))
+        imagined = what_if(self.recording, policy, trace=False, experience=self.experience)
         final = imagined.final
         assert final is not None, "a what-if knows where it ended"
         status = status_of(final)
@@ -219,4 +174,5 @@ class _Run:
             final.own.output_tokens,
             final.own.attempts,
             totals_price(final.own, self.recording.base_snapshot.own, self.rate),
+            imagined.certainty,
         )

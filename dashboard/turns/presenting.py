@@ -8,7 +8,8 @@ from typing import Any
 
 from agentcore import serial
 from agentcore.replay import Record as ReplayedRecord
-from agentcore.replay import Verification
+from agentcore.replay import Verification, WhatIf
+from dashboard.turns.certainty import assumption_shown
 from dashboard.turns.models import Attempt, Outcome, Record, Turn
 
 Shown = dict[str, Any]
@@ -123,13 +124,22 @@ def step_shown(record: ReplayedRecord, *, started_at: datetime | None) -> Shown:
         "command": record.command,
         "observed": list(record.observed),
         "provenance": record.provenance.value,
+        "certainty": record.certainty.value,
+        "assumes": [assumption_shown(assumption) for assumption in record.assumes],
     }
 
 
-def what_if_shown(turn: Turn, columns: Mapping[str, Any], recorded: tuple[ReplayedRecord, ...]) -> Shown:
+def what_if_shown(turn: Turn, columns: Mapping[str, Any], imagined: WhatIf) -> Shown:
     """The turn as it would have been. `columns`: those of its row that a what-if says anew."""
     anew = {key: value for key, value in columns.items() if key in TURN_KEYS}
-    return {**turn_shown(turn), **anew, "steps": [step_shown(r, started_at=turn.started_at) for r in recorded]}
+    return {
+        **turn_shown(turn),
+        **anew,
+        "steps": [step_shown(record, started_at=turn.started_at) for record in imagined.records],
+        "undecidable": imagined.undecidable,
+        "certainty": imagined.certainty.value,
+        "assumes": [assumption_shown(assumption) for assumption in imagined.assumes],
+    }
 
 
 def verification_shown(verification: Verification) -> Shown:

@@ -7,7 +7,7 @@ from typing import Any
 from agentcore.commands import Finish
 from agentcore.criteria.builtin import ErrorPolicyCriterion
 from agentcore.machine.snapshot import Snapshot
-from agentcore.replay import Provenance, Span
+from agentcore.replay import Assumption, Certainty, Provenance, Span
 from agentcore.why import Road, roads_of
 from agentcore.why.case import case_of
 from dashboard.turns.acted import changes_in_words
@@ -47,6 +47,8 @@ class Moment:
     end: Finish | None = None
     acted: str = ""  #: what a person changed by it, in words
     roads: tuple[Road, ...] = ()  #: what else could have happened there
+    certainty: str = Certainty.RECORDED.value  #: of a what-if's step
+    assumes: tuple[Assumption, ...] = ()  #: what that takes for granted
 
     @property
     def until(self) -> int:
@@ -92,6 +94,8 @@ def _moment(span: Span, number: int, transition: Mapping[str, Any], snapshot: Sn
         end=snapshot.end if number == span.last else None,
         acted=changes_in_words(span.record.event) if number == span.first else "",
         roads=roads_of(case) if (case := case_of(span, number, transition)) else (),
+        certainty=span.record.certainty.value,
+        assumes=span.record.assumes if number == span.first else (),
     )
 
 

@@ -5,8 +5,10 @@ import pytest
 from agentcore.commands import Finish
 from agentcore.events import Setup
 from agentcore.machine.snapshot import Answer, Segment, Snapshot, Spent
+from agentcore.messages import ChatResponse, TokenUsage
 from agentcore.policy import Limits
 from agentcore.reasons import AttemptKind, StopReason, TurnStatus
+from agentcore.values import replace
 from agentcore.verdict import verdict
 from tests.agentcore.playbook import Playbook, started
 from tests.agentcore.playbook import ended as said
@@ -17,7 +19,7 @@ SAID = Answer("said", (Segment(1, AttemptKind.INITIAL, 0, 4),))
 
 def ended(terminal_reason: str, *, spent: Spent | None = None, **more: object) -> Snapshot:
     end = Finish(TurnStatus.PARTIAL, StopReason.ERROR, terminal_reason, **more.pop("end", {}))
-    return Snapshot(setup=SETUP, spent=spent or Spent(attempts=1), end=end, **more)
+    return Snapshot(**{"setup": SETUP, "spent": spent or Spent(attempts=1), "end": end, **more})
 
 
 def test_a_turn_that_runs_has_none():
@@ -30,6 +32,16 @@ def test_a_turn_that_runs_has_none():
         (ended("completed"), "Completed in 1 call."),
         (
             ended("completed", spent=Spent(attempts=3, continuations=2, output_tokens=150)),
+            "Completed after 2 continuations.",
+        ),
+        (
+            ended(
+                "completed",
+                setup=replace(SETUP, extra={"prefill": True}),
+                model_stop_reason="end_turn",
+                response=ChatResponse("said", usage=TokenUsage(9, 30)),
+                spent=Spent(attempts=3, continuations=2, output_tokens=150),
+            ),
             "Completed after 2 continuations. With max_tokens ≥ 150 it would have taken one call.",
         ),
         (ended("completed", flagged=("unknown_reason",)), "Completed in 1 call. The provider gave no stop reason."),
@@ -86,9 +98,13 @@ def test_each_end_has_its_sentence(snapshot: Snapshot, sentence: str):
 
 def test_no_cap_is_named_where_none_would_have_done():
     spent = Spent(attempts=3, continuations=2, output_tokens=150)
+    last = ChatResponse("said", usage=TokenUsage(9, 30))
+    exact = {"setup": replace(SETUP, extra={"prefill": True}), "model_stop_reason": "end_turn", "spent": spent}
+    exact["response"] = last
     resumed = Answer("said", (Segment(2, AttemptKind.RESUME, 0, 4),))
-    assert verdict(ended("completed", spent=spent, answer=resumed)) == "Completed after 2 continuations."
-    assert verdict(ended("completed", spent=spent, iteration=2)) == "Completed after 2 continuations."
+    assert "max_tokens ≥ 150" in verdict(ended("completed", **exact))
+    assert verdict(ended("completed", **exact, answer=resumed)) == "Completed after 2 continuations."
+    assert verdict(ended("completed", **exact, iteration=2)) == "Completed after 2 continuations."
     paused = ended("retry_limit", spent=spent, model_stop_reason="paused")
     assert verdict(paused).startswith("Paused by the provider 3 times")
 

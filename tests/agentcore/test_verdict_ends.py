@@ -31,6 +31,7 @@ from tests.agentcore.playbook import (
 
 SCHEMA = {"required": ["a"]}
 ON = "it would have gone on; how far is not in this recording: re-run to know."
+PREFILL = {"prefill": True}
 WORDS = "The same words again and again, and again."
 
 
@@ -49,28 +50,33 @@ def cut(*tokens: int):
 ENDS = [
     (play(ended("done")), "completed completed completed", "Completed in 1 call."),
     (
-        play(*cut(400, 400), ended("c", tokens=12), max_tokens=400),
+        play(*cut(400, 400), ended("c", tokens=12), max_tokens=400, extra=PREFILL),
         "completed completed completed",
         "Completed after 2 continuations. With max_tokens ≥ 812 it would have taken one call.",
     ),
     (
-        play(*cut(1600), ended("c", tokens=414), max_tokens=1600),
+        play(*cut(400, 400), ended("c", tokens=12), max_tokens=400),
+        "completed completed completed",
+        "Completed after 2 continuations.",
+    ),
+    (
+        play(*cut(1600), ended("c", tokens=414), max_tokens=1600, extra=PREFILL),
         "completed completed completed",
         "Completed after 1 continuation. With max_tokens ≥ 2\u202f014 it would have taken one call.",
     ),
     (
-        play(truncated("a", tokens=None), ended("b", tokens=20)),
+        play(truncated("a", tokens=None), ended("b", tokens=20), extra=PREFILL),
         "completed completed completed",
-        "Completed after 1 continuation. With max_tokens ≥ about 80 it would have taken one call.",
+        "Completed after 1 continuation.",
     ),
     (
-        play(truncated("abc def", tokens=60), ended(" ghi", tokens=50), ceiling=60),
+        play(truncated("abc def", tokens=60), ended(" ghi", tokens=50), ceiling=60, extra=PREFILL),
         "completed completed completed",
         "Completed after 1 continuation. One call would have needed max_tokens ≥ 110, above the connection's ceiling "
         "of 60.",
     ),
     (
-        play(truncated("abc def", tokens=60), ended(" ghi", tokens=50), ceiling=110),
+        play(truncated("abc def", tokens=60), ended(" ghi", tokens=50), ceiling=110, extra=PREFILL),
         "completed completed completed",
         "Completed after 1 continuation. With max_tokens ≥ 110 it would have taken one call.",
     ),
@@ -314,9 +320,9 @@ def test_every_limit_that_bound_is_named(book: Playbook, wanted: str):
     assert verdict(book.snapshot).endswith(f"With {wanted} {ON}")
 
 
-@pytest.mark.parametrize("tokens", [(60,), (60, 60), (60, 60, 7)])
+@pytest.mark.parametrize("tokens", [(60,), (60, 60), (60, 60, 60)])
 def test_the_number_that_is_offered_takes_one_call_by_the_recording_itself(tokens: tuple[int, ...]):
-    book = play(*cut(*tokens), ended("end", tokens=9))
+    book = play(*cut(*tokens), ended("end", tokens=9), extra=PREFILL)
     offered = sum(tokens) + 9
     assert f"max_tokens ≥ {offered} it would have taken one call" in verdict(book.snapshot)
     imagined = what_if(book.recording, Policy(max_tokens=offered))
@@ -330,3 +336,43 @@ def test_the_continuations_that_are_offered_go_on_by_the_recording_itself():
     imagined = what_if(book.recording, more)
     assert imagined.undecidable
     assert imagined.final.spent.continuations == 3
+
+
+@pytest.mark.parametrize(
+    ("book", "why"),
+    [
+        (play(*cut(60, 60), ended("c")), "after a hint the model may say other things than in one go"),
+        (
+            play(error(), woke_up(), *cut(60), ended("b"), error_policy=ErrorPolicy.retry_all(2), extra=PREFILL),
+            "a failed call spent tokens on another text",
+        ),
+        (
+            play(*cut(60), cut_call(" Let me. ", tokens=60), ended("It."), extra=PREFILL),
+            "a repair spent tokens on another text",
+        ),
+        (play(*cut(60), ended("b", tokens=None), extra=PREFILL), "an estimate bounds nothing"),
+        (
+            play(called(call()), tools_returned(), truncated("It"), ended(" is 1."), extra=PREFILL),
+            "another iteration spent tokens on another text",
+        ),
+        (play(*cut(60), unknown(None, "b"), extra=PREFILL), "an end without a word is no end that is known"),
+        (play(*cut(60), ended("b", answered_by="ops"), extra=PREFILL), "an operator said it"),
+        (play(*cut(60, 7), ended("c"), extra=PREFILL), "something else than the cap cut the second call"),
+        (
+            play(*cut(60), ended("b", tokens=60), max_tokens=60, extra=PREFILL),
+            "an answer that ends at the cap may have been cut there",
+        ),
+    ],
+    ids=lambda given: given if isinstance(given, str) else "",
+)
+def test_no_number_is_said_where_it_is_not_certain(book: Playbook, why: str):
+    told = verdict(book.snapshot)
+    assert told.startswith("Completed after "), why
+    assert "max_tokens" not in told, why
+
+
+def test_a_cut_that_the_provider_itself_goes_on_from_is_exact_where_it_is_the_only_one():
+    cuts = [truncated(text, tokens=60, resume_token=text) for text in ("abc", "d")]
+    once, twice = play(cuts[0], ended("d")), play(*cuts, ended("e"))
+    assert verdict(once.snapshot).endswith("With max_tokens ≥ 65 it would have taken one call.")
+    assert verdict(twice.snapshot) == "Completed after 2 continuations."

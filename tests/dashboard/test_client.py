@@ -101,6 +101,19 @@ def test_why_it_stopped_and_what_else_could_have_happened_are_values(whystop: Wh
     assert [found.id for found in whystop.turns(resource="max_continuations")] == [turn.id]
 
 
+def test_what_if_tells_how_certain_it_is_and_what_it_assumes(whystop: Whystop, essay: str, working: None):
+    turn = whystop.start(essay, "Why?", max_tokens=150).wait()
+    same, more = turn.what_if(), turn.what_if(max_tokens=400)
+    assert (same.certainty, same.assumes, same.endings) == ("recorded", (), ())
+    assert (more.status, more.attempts, more.certainty) == ("completed", 1, "estimated")
+    assert {each.name for each in more.assumes} == {"wording"}
+    two = turn.what_if(max_tokens=100)
+    assert (two.certainty, len(two.endings)) == ("undecidable", 2)
+    assert {ending.status for ending in two.endings} == {"completed", "partial"}
+    swept = turn.sweep("max_continuations", 0, 5)
+    assert swept["certain"]["since"] == turn.continuations
+
+
 def test_what_streams_is_told_as_it_comes(whystop: Whystop, agent_of: AgentOf, slow: Connection, working: None):
     agent_of("sim-essay", connection=slow, max_tokens=150)
     turn = whystop.start("sim-essay", "Slowly, please.")
@@ -229,7 +242,7 @@ def test_the_client_needs_the_standard_library_alone_wherever_it_is_copied(tmp_p
     package = tmp_path / "borrowed"
     package.mkdir()
     (package / "__init__.py").touch()
-    for name in ("client.py", "client_values.py", "client_why.py", "client_wire.py"):
+    for name in ("client.py", "client_replay.py", "client_values.py", "client_why.py", "client_wire.py"):
         (package / name).write_text((CHECKOUT / "dashboard" / name).read_text())
     program = (
         "import sys, borrowed.client as c\n"

@@ -15,7 +15,7 @@ ALIAS = re.compile(r"--([\w-]+): var\(--([\w-]+)\);")
 Colour = tuple[float, float, float]
 
 GROUNDS = ["page", "card", "sunk"]
-HUES = ["end", "cut", "limit", "tool", "block", "odd", "wait"]
+HUES = ["end", "cut", "limit", "tool", "block", "odd", "wait", "fact", "sure", "guess"]
 SEGMENTS = ["seg1", "seg2", "seg3", "seg4"]
 TEXTS = [
     *product(["ink", "soft", "faint", "accent", *HUES], GROUNDS),

@@ -14,7 +14,7 @@ register = template.Library()
 class Look:
     """One word's look."""
 
-    hue: str  #: `w-<hue>` colours it: end, cut, limit, tool, block, odd or wait
+    hue: str  #: `w-<hue>` colours it: end, cut, limit, tool, block, odd, wait, fact, sure or guess
     shape: str  #: the symbol's id
     label: str  #: the word in English, in the middle of a sentence
 
@@ -58,6 +58,11 @@ LOOKS: dict[str, Look] = {
     "tool_repair_failed": Look("block", "nut", "tool call not repaired"),
     "provider_error": Look("block", "triangle", "provider error"),
     "unknown_fatal": Look("odd", "question", "unknown reason"),
+    # how certain a what-if is
+    "recorded": Look("fact", "disc", "recorded"),
+    "certain": Look("sure", "equal", "certain"),
+    "estimated": Look("guess", "about", "estimated"),
+    "undecidable": Look("odd", "question", "undecidable"),
     # signs that a stop reason hides a cut
     "output_at_cap": Look("cut", "torn", "ended at the cap"),
     "unclosed_json": Look("cut", "torn", "JSON not closed"),

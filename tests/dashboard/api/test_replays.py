@@ -42,13 +42,23 @@ def test_a_history_that_was_tampered_with_diverges_at_its_record(api: Program, t
 def test_what_if_with_a_larger_budget_is_one_call_with_the_same_words(api: Program, turn: Turn):
     status, imagined = replay(api, turn, {"mode": "what_if", "overrides": {"max_tokens": 400}})
     assert status == 200
-    assert list(imagined) == [*TURN, "steps", "undecidable"]
+    assert list(imagined) == [*TURN, "steps", "undecidable", "certainty", "assumes", "endings"]
     assert (imagined["status"], imagined["attempts"], imagined["undecidable"]) == ("completed", 1, False)
     assert imagined["output_text"] == ESSAY
     assert imagined["id"] == str(turn.id)
-    assert [list(step) for step in imagined["steps"]] == [[*RECORD, "provenance"]] * 2
+    assert [list(step) for step in imagined["steps"]] == [[*RECORD, "provenance", "certainty", "assumes"]] * 2
     assert {step["provenance"] for step in imagined["steps"]} <= {"recorded", "derived"}
     assert Turn.objects.get().attempts == turn.attempts
+
+
+def test_a_what_if_says_how_certain_it_is_as_a_whole_and_step_by_step(api: Program, turn: Turn):
+    _, recorded = replay(api, turn, {"mode": "what_if"})
+    assert (recorded["certainty"], recorded["assumes"], recorded["endings"]) == ("recorded", [], [])
+    assert {step["certainty"] for step in recorded["steps"]} == {"recorded"}
+    _, other = replay(api, turn, {"mode": "what_if", "overrides": {"max_tokens": 400}})
+    assert other["certainty"] != "recorded"
+    _, open_end = replay(api, turn, {"mode": "what_if", "overrides": {"model": "another"}})
+    assert open_end["certainty"] == "undecidable"
 
 
 def test_what_if_says_honestly_where_the_recording_ends(api: Program, play: Play):
@@ -119,8 +129,9 @@ def test_a_sweep_names_the_smallest_value_that_completes(api: Program, turn: Tur
     status, found = replay(api, turn, body)
     assert status == 200
     assert (found["least"], found["sure"], found["tried"]) == (turn.continuations, True, 6)
+    assert found["certain"] == found["likely"] == {"since": turn.continuations, "first": turn.continuations}
     assert [point["value"] for point in found["points"]] == list(range(6))
-    assert set(found["points"][0]) == {"value", "ends", "completed", "output_tokens", "attempts", "price"}
+    assert set(found["points"][0]) == {"value", "ends", "completed", "output_tokens", "attempts", "price", "certainty"}
     assert found["points"][0]["price"] is None
     assert Turn.objects.count() == 1
 

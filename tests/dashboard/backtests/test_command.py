@@ -28,7 +28,8 @@ def told(*words: str) -> str:
 def test_it_says_how_many_would_have_ended_otherwise_at_what_cost_and_which(play: Play):
     turn = play("sim-essay", overrides={"max_tokens": 150})
     lines = told("--max-continuations", "0").splitlines()
-    assert lines[0] == "A backtest over 1 turn: 1 would have stopped sooner, 0 undecidable."
+    certainty = "1 recorded, 0 certain, 0 estimated"
+    assert lines[0] == f"A backtest over 1 turn: 1 would have stopped sooner, 0 undecidable; {certainty}."
     assert lines[1].startswith(f"Of the 1 decided: {turn.continuations} attempts fewer, ")
     assert lines[1].endswith("; price not known")
     assert lines[2].startswith(f"{turn.id}  completed → retry_limit  would have stopped sooner, ")

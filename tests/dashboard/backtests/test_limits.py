@@ -54,6 +54,19 @@ def test_a_cut_answer_is_only_at_least_so_long_and_so_is_one_that_hides_its_cut(
     assert estimate_of(project=project, filters=anything).curve.count == after.curve.count
 
 
+def test_how_certain_the_lengths_are_is_said_with_all_four_counts(browser: Client):
+    exact = {"setup": {"setup": {"extra": {"prefill": True}}}}
+    continued = {**ENDED, "attempts": 2, "continuations": 1}
+    make_turn(output_tokens=10, **ENDED)
+    make_turn(output_tokens=20, **ENDED, tokens_estimated=True)
+    make_turn(output_tokens=30, **continued)
+    make_turn(output_tokens=40, **continued, **exact)
+    make_turn(output_tokens=50, **{**ENDED, "model_stop_reason": "max_tokens", "status": "partial"})
+    found = estimate_of(project=project_default(), filters=TimelineFilters())
+    assert found.certainties == {"recorded": 1, "certain": 1, "estimated": 2, "undecidable": 1}
+    assert 'id="certainties"' in page(browser, "/backtests/limits")
+
+
 def test_whole_calls_for_the_caller_end_an_answer_and_calls_that_were_kept_from_running_do_not():
     called = {**ENDED, "model_stop_reason": "tool_call"}
     make_turn(output_tokens=35, **called)
@@ -116,6 +129,9 @@ def test_the_map_counts_every_turn_in_every_cell_and_leads_to_them(browser: Clie
     sample = sample_of(project=project_default(), filters=TimelineFilters())
     found = map_of(sample)
     assert all(sum(cell.counts.values()) == 20 for _, cells in found.rows for cell in cells)
+    assert all(sum(cell.certainties.values()) == 20 for _, cells in found.rows for cell in cells)
+    for _, cells in found.rows:
+        assert all(cell.certainties["undecidable"] == cell.counts["undecidable"] for cell in cells)
     as_recorded = cell_of(sample, 3, 60)
     completed = sum(told.status == "completed" for told, _ in sample)
     assert as_recorded.counts["complete"] == completed

@@ -53,13 +53,14 @@ def made(**more) -> Backtest:
 def one_by_one(turns: list[Turn], max_tokens: int | None) -> dict[str, object]:
     """The same totals, by the core alone."""
     totals = {"same": 0, "flipped": 0, "undecidable": 0, "tokens_delta": 0, "calls_delta": 0}
+    totals |= {"recorded": 0, "certain": 0, "estimated": 0}
     flips = []
     for turn in turns:
         recording = recording_of(turn)
         policy = replace(recording.policy, limits=Limits(**LIMITS))
         imagined = what_if(recording, replace(policy, max_tokens=max_tokens or policy.max_tokens))
+        totals[imagined.certainty.value] += 1
         if imagined.undecidable:
-            totals["undecidable"] += 1
             continue
         end, spent = imagined.final.end, imagined.final.spent
         same = (end.status, end.terminal_reason) == (turn.status, turn.terminal_reason)

@@ -71,6 +71,17 @@ def test_each_turn_is_judged_once_it_has_ended_and_keeps_its_own_end(play: Play,
     assert (flip.parted_at, ShadowVerdict.objects.get(word="same").parted_at) == (3, None)
     tally = tally_of(shadow)
     assert (tally.sooner, tally.gone_on, tally.another_way) == (1, 0, 0)
+    assert flip.certainty == imagined.certainty == "recorded"
+    assert (tally.recorded, tally.certain, tally.estimated) == (2, 0, 0)
+
+
+def test_where_verdicts_from_before_did_not_say_how_certain_they_are_nothing_is_claimed(play: Play, shadow: Shadow):
+    play("sim-essay", max_tokens=150, policy=shadow.version.policy)
+    shadowing.sweep()
+    ShadowVerdict.objects.update(certainty="")
+    tally = tally_of(shadow)
+    assert (tally.recorded, tally.certain, tally.estimated) == (None, None, None)
+    assert tally.words.endswith("; how certain is not known")
 
 
 def test_other_numbers_that_decide_nothing_otherwise_part_no_turn(play: Play, project: Project):
@@ -106,6 +117,8 @@ def test_where_the_recording_has_no_answer_nothing_is_guessed(play: Play, projec
     shadowing.sweep()
     tally = tally_of(shadow)
     assert (tally.undecidable, tally.judged) == (1, 1)
+    assert ShadowVerdict.objects.get().certainty == "undecidable"
+    assert (tally.recorded, tally.certain, tally.estimated) == (0, 0, 0)
 
 
 def test_an_override_of_the_turn_stands_before_the_draft_too(play: Play, shadow: Shadow):
@@ -198,7 +211,8 @@ def test_the_draft_is_promoted_with_its_tally_attached(play: Play, shadow: Shado
     told = unescape(
         anns.post(f"/policies/shadows/{shadow.pk}/promote", {"why": "as tried"}, follow=True).content.decode()
     )
-    assert "activated v2 after a shadow over 1 turn (1 would have stopped sooner, 0 undecidable)" in told
+    tally = "1 would have stopped sooner, 0 undecidable; 1 recorded, 0 certain, 0 estimated"
+    assert f"activated v2 after a shadow over 1 turn ({tally})" in told
     assert "Promoted after a shadow over 1 turn" in told
     assert policy_version_active(policy=policy) == shadow.version
     evidence = PolicyActivation.objects.get(version=shadow.version).evidence

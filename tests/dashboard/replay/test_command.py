@@ -1,6 +1,7 @@
 """`manage.py replay`: verify and what-if in the terminal."""
 
 import io
+import json
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -24,15 +25,36 @@ def test_without_numbers_a_turn_is_verified(play: Play):
 def test_with_numbers_it_is_told_as_it_would_have_been(play: Play):
     turn = play("sim-essay", overrides={"max_tokens": 150})
     lines = told(str(turn.id), "--max-tokens", "400").splitlines()
-    assert lines[0] == "recorded  [THINK] Call 1 of sim-essay: initial, 400 tokens"
-    assert lines[-1] == "Completed in 1 call."
+    assert lines[0] == "   recorded  [THINK] Call 1 of sim-essay: initial, 400 tokens"
+    assert "Completed in 1 call." in lines
+    assert any(line.startswith("Estimated. It takes assumptions") for line in lines)
+    assert any(line.startswith("- What was said after a hint takes ") for line in lines)
+
+
+def test_as_json_it_is_what_the_api_tells(play: Play):
+    turn = play("sim-essay", overrides={"max_tokens": 150})
+    imagined = json.loads(told(str(turn.id), "--max-tokens", "400", "--json"))
+    assert (imagined["status"], imagined["certainty"], imagined["endings"]) == ("completed", "estimated", [])
+    assert imagined["assumes"][0].keys() == {"name", "low", "high", "source"}
+    swept = json.loads(told(str(turn.id), "--sweep", "max_continuations=0:5", "--json"))
+    assert swept["certain"] == {"since": turn.continuations, "first": turn.continuations}
+    assert json.loads(told(str(turn.id), "--json")) == {"verified": True, "divergence": None}
+
+
+def test_where_the_assumptions_decide_both_endings_are_told(play: Play):
+    turn = play("sim-essay", overrides={"max_tokens": 150})
+    lines = told(str(turn.id), "--max-tokens", "100").splitlines()
+    verdict = next(line for line in lines if line.startswith("Undecidable: two endings are possible"))
+    assert "If nothing is repeated: completed in" in verdict
+    assert "tokens are repeated at each seam: stopped at max_continuations after 4 calls." in verdict
+    assert any(line.startswith("- A continuation repeats 0–") for line in lines)
 
 
 def test_what_the_recording_does_not_hold_is_called_undecidable(play: Play):
     turn = play("sim-essay", overrides={"max_tokens": 60})
     lines = told(str(turn.id), "--max-tokens", "400").splitlines()
-    assert lines[-2].startswith("undecidable  The recording ends here")
-    assert lines[-1].startswith("Undecidable")
+    assert any(line.startswith("undecidable  The recording ends here") for line in lines)
+    assert any(line.startswith("Undecidable. The recording does not decide it.") for line in lines)
 
 
 @pytest.mark.parametrize("given", ["nonsense", "01a1fbed-aba8-7701-99d1-643edbe4f3e2"])
@@ -50,10 +72,10 @@ def test_numbers_that_make_no_sense_are_refused_in_words(play: Play):
 def test_a_sweep_is_a_table_that_names_the_smallest_value_that_completes(play: Play):
     turn = play("sim-essay", overrides={"max_tokens": 150})
     lines = told(str(turn.id), "--sweep", "max_continuations=0:5").splitlines()
-    assert lines[0].split() == ["max_continuations", "ends", "attempts", "tokens", "out", "price"]
+    assert lines[0].split() == ["max_continuations", "ends", "certainty", "attempts", "tokens", "out", "price"]
     assert len(lines) == 1 + 6 + 1
-    assert lines[1 + turn.continuations].endswith("price not known  <- the smallest that completes")
-    assert lines[-1].startswith(f"{turn.continuations} is the smallest max_continuations that completes")
+    assert lines[1 + turn.continuations].endswith("price not known  <- certain")
+    assert lines[-1].startswith(f"max_continuations that completes: certain from {turn.continuations}. ")
 
 
 @pytest.mark.parametrize(

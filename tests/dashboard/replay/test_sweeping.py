@@ -6,11 +6,13 @@ import pytest
 from django.core.exceptions import ValidationError
 from django.test import Client
 
+from agentcore.replay import Certainty
 from dashboard.agents.models import Agent, PolicyVersion
 from dashboard.replay import sweeping
 from dashboard.replay.chart import charts_of
 from dashboard.replay.services import turn_what_if
 from dashboard.replay.sweeping import SWEPT, turn_sweep
+from dashboard.replay.swept import Found, Point, Sweep
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import Play
 from tests.dashboard.pages import HTMX, page
@@ -39,8 +41,45 @@ def test_the_smallest_value_that_completes_is_found_between_the_values_that_are_
     least = next(value for value in range(20, 620) if completes(whole, value))
     assert found.least is not None
     assert (found.least.value, found.sure) == (least, True)
-    assert found.words.startswith(f"{least} is the smallest max_tokens that completes in what this recording knows")
-    assert "every smaller value of the range was tried" in found.words
+    assert "Every smaller value of the range was tried." in found.words
+
+
+def test_from_is_said_only_where_every_larger_value_that_was_tried_completes_too(whole: Turn):
+    found = turn_sweep(turn=whole, name="max_tokens", values=range(20, 620, 50), overrides={})
+    assert found.likely is not None
+    assert found.likely.since is not None
+    assert all(point.completed for point in found.points if point.value >= found.likely.since)
+    assert not completes(whole, found.likely.since - 1)
+    assert f"likely from {found.likely.since}" in found.words
+
+
+def a_point(value: int, certainty: Certainty | None) -> Point:
+    """None: it does not complete, for certain."""
+    completed = certainty not in (None, Certainty.UNDECIDABLE)
+    return Point(value, "completed" if completed else "x", completed, 1, 1, None, certainty or Certainty.CERTAIN)
+
+
+@pytest.mark.parametrize(
+    ("certain", "likely", "words"),
+    [
+        (Found(9, 9), Found(9, 9), "certain from 9"),
+        (Found(9, 9), Found(7, 7), "certain from 9, likely from 7"),
+        (None, Found(7, 7), "likely from 7, certain at no value that was tried"),
+        (Found(7, 9), Found(7, 7), "certain from 9 (and at 7, but not at every value between), likely from 7"),
+        (Found(7, None), Found(7, 7), "certain at 7, but not at every larger value that was tried, likely from 7"),
+    ],
+)
+def test_two_values_are_named_and_what_comes_and_goes_is_said(certain: Found | None, likely: Found, words: str):
+    points = tuple(a_point(value, Certainty.CERTAIN) for value in (7, 9))
+    found = Sweep("max_tokens", 60, points, certain, likely, sure=True, tried=2)
+    assert found.finding == f"max_tokens that completes: {words}"
+
+
+def test_a_limit_that_changes_nothing_recorded_is_certain_from_there_on(whole: Turn):
+    found = turn_sweep(turn=whole, name="max_continuations", values=range(11), overrides={})
+    assert found.certain == found.likely == Found(whole.continuations, whole.continuations)
+    assert found.best is not None
+    assert found.best.value == whole.continuations
 
 
 def test_every_point_ends_as_the_what_if_of_its_value(whole: Turn):
@@ -63,8 +102,8 @@ def test_continuations_are_swept_one_by_one(whole: Turn):
 def test_what_is_not_in_the_recording_is_not_called_complete(cut: Turn):
     found = turn_sweep(turn=cut, name="max_tokens", values=range(20, 420, 20), overrides={})
     assert found.least is None
-    assert "No max_tokens from 20 to 400 completes" in found.words
-    assert "From 80 tokens on some values are undecidable: re-run live to know" in found.words
+    assert "No max_tokens from 20 to 400 is known to complete" in found.words
+    assert "tokens on some values are undecidable: re-run live to find out." in found.words
 
 
 def test_where_not_every_smaller_value_could_be_tried_the_words_say_so(whole: Turn, monkeypatch: pytest.MonkeyPatch):
@@ -74,9 +113,8 @@ def test_where_not_every_smaller_value_could_be_tried_the_words_say_so(whole: Tu
     assert found.least is not None
     assert found.least.completed
     assert not found.sure
-    assert "the smallest found" in found.words
-    assert "not every smaller value" in found.words
-    assert found.tried <= 20 + 7
+    assert "Not every smaller value" in found.words
+    assert found.tried <= 20 + 7 + 7
 
 
 def test_it_is_swept_under_what_else_is_overridden(whole: Turn):
@@ -122,16 +160,19 @@ def test_the_charts_bands_cover_the_range_without_gaps(whole: Turn, cut: Turn):
 
 def test_the_chart_draws_no_line_where_the_recording_ends(cut: Turn):
     found = turn_sweep(turn=cut, name="max_tokens", values=range(20, 420, 20), overrides={})
-    tokens = charts_of(found)[0].panels[0].path
+    panel = charts_of(found)[0].panels[0]
     known = [point for point in found.points if not point.undecidable]
-    assert tokens.count("H") == len(known) < len(found.points)
+    guessed = [point for point in known if point.certainty is Certainty.ESTIMATED]
+    assert panel.estimated.count("H") == len(guessed)
+    assert panel.path.count("H") + panel.estimated.count("H") == len(known) < len(found.points)
 
 
 def test_the_page_names_the_smallest_and_leads_to_its_what_if(browser: Client, whole: Turn):
     html = page(browser, f"/turns/{whole.id}/replay/sweep?begin=20&end=600&step=20&max_steps=5")
-    least = next(value for value in range(20, 600) if completes(whole, value))
-    assert f"{least} is the smallest max_tokens that completes" in html
-    assert f"?max_steps=5&amp;max_tokens={least}" in html
+    found = turn_sweep(turn=whole, name="max_tokens", values=range(20, 601, 20), overrides={"limits": {"max_steps": 5}})
+    assert found.best is not None
+    assert all(words in html for _, _, words in found.named)
+    assert f"?max_steps=5&amp;max_tokens={found.best.value}" in html
     assert "price not known" in html.lower()
 
 
@@ -161,7 +202,7 @@ def test_what_was_found_can_be_kept_as_a_policy(browser: Client, whole: Turn):
 def test_a_turn_whose_agent_is_gone_can_still_be_swept(browser: Client, whole: Turn):
     Agent.objects.all().delete()
     html = page(browser, f"/turns/{whole.id}/replay/sweep")
-    assert "is the smallest max_tokens" in html
+    assert "at 150, but not at every larger value" in html
 
 
 def test_where_the_recording_knows_no_value_that_completes_a_live_re_run_is_offered(cut: Turn, browser: Client):

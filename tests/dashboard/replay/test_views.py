@@ -45,15 +45,28 @@ def test_a_larger_budget_than_was_recorded_is_not_guessed(browser: Client, cut: 
 def test_a_budget_that_the_recording_covers_completes_with_the_same_words(browser: Client, continued: Turn):
     html = column(page(browser, f"/turns/{continued.id}/replay?max_tokens=400"), "what-if")
     assert "in 1 call" in html
-    assert "same words as recorded" in html
+    assert 'data-certainty="estimated"' in html
+    assert "What was said after a hint takes" in html
+    assert "same words as recorded" not in html
     assert "the call asks for 400 tokens in place of 150" in html
 
 
 def test_every_step_says_where_it_comes_from(browser: Client, continued: Turn):
     html = page(browser, f"/turns/{continued.id}/replay?max_continuations=1")
-    assert '<span class="d recorded">recorded</span>' in html
-    html = page(browser, f"/turns/{continued.id}/replay?max_tokens=100")
-    assert '<span class="d derived">derived</span>' in html
+    assert 'data-certainty="recorded"' in html
+    html = column(page(browser, f"/turns/{continued.id}/replay?max_tokens=400"), "what-if")
+    steps = html[html.index('class="steps"') :]
+    assert 'data-certainty="estimated"' in steps
+    assert "Assumed: What was said after a hint takes" in steps
+
+
+def test_where_the_assumptions_decide_both_endings_stand_side_by_side(browser: Client, continued: Turn):
+    html = column(page(browser, f"/turns/{continued.id}/replay?max_tokens=100"), "what-if")
+    assert "Two endings are possible, by what is assumed" in html
+    assert "If nothing is repeated" in html
+    assert "tokens are repeated at each seam" in html
+    assert "stopped at max_continuations after 4 calls" in html
+    assert "from here on the assumptions decide" in html
 
 
 def test_htmx_gets_the_imagined_column_alone(browser: Client, cut: Turn):
@@ -164,7 +177,7 @@ def test_how_far_the_recording_reaches_is_said_and_going_on_live_offered(browser
         page(browser, f"/turns/{cut.id}/replay?max_continuations=9&max_total_completion_tokens=2000"), "what-if"
     )
     assert "was never made in this recording" in html
-    assert "Go on live" not in column(page(browser, f"/turns/{cut.id}/replay?max_tokens=30"), "what-if")
+    assert "Go on live" not in column(page(browser, f"/turns/{cut.id}/replay?max_continuations=1"), "what-if")
 
 
 def test_going_on_live_is_stored_as_a_child(browser: Client, cut: Turn):

@@ -1,5 +1,7 @@
 from datetime import UTC, datetime
+from importlib import import_module
 from io import StringIO
+from types import SimpleNamespace
 
 import pytest
 from django.contrib.postgres.search import SearchQuery
@@ -157,3 +159,32 @@ def test_a_turn_outlives_its_agent_and_its_parent():
     parent.delete()
     child.refresh_from_db()
     assert (child.parent, child.forked_at) == (None, 3)
+
+
+EXACT = {"model_stop_reason": "end_turn", "setup": {"setup": {"extra": {"prefill": True}}}}
+ONE_CALL = "Completed after 2 continuations. With max_tokens ≥ 150 it would have taken one call."
+
+
+@pytest.mark.parametrize(
+    ("columns", "verdict", "kept"),
+    [
+        (EXACT, ONE_CALL, ONE_CALL),
+        ({**EXACT, "setup": {}}, ONE_CALL, "Completed after 2 continuations."),
+        ({**EXACT, "tokens_estimated": True}, ONE_CALL, "Completed after 2 continuations."),
+        ({**EXACT, "attempts": 4}, ONE_CALL, "Completed after 2 continuations."),
+        (
+            {},
+            "Completed after 1 continuation. One call would have needed max_tokens ≥ 9, above the connection's ceiling "
+            "of 5.",
+            "Completed after 1 continuation.",
+        ),
+        ({}, "Completed in 1 call.", "Completed in 1 call."),
+    ],
+)
+def test_stored_verdicts_lose_a_number_that_was_not_certain(columns: dict[str, object], verdict: str, kept: str):
+    told = {"agent_name": "a", "provider": "p", "model": "m", "max_tokens": 1, "attempts": 3, "continuations": 2}
+    turn = Turn.objects.create(project=selectors.project_default(), verdict=verdict, **{**told, **columns})
+    migration = import_module("dashboard.turns.migrations.0011_certain_verdicts")
+    migration.unsay(None, SimpleNamespace(connection=connection))
+    turn.refresh_from_db()
+    assert turn.verdict == kept

@@ -7,6 +7,8 @@ from uuid import uuid4
 import pytest
 from django.test import Client
 
+from dashboard.agents.selectors import project_default
+from dashboard.agents.services import connection_create
 from dashboard.live.services import turn_start
 from dashboard.turns.history import raw_response_of
 from dashboard.turns.models import Attempt, Turn
@@ -121,8 +123,12 @@ def test_the_page_is_sent_compressed_to_who_takes_it(browser: Client, cut: Turn)
     assert response["Content-Encoding"] == "gzip"
 
 
-def test_what_a_verdict_offers_leads_to_the_what_if_that_shows_it(browser: Client, play: Play):
-    whole = play("sim-essay", max_tokens=150)
+def test_what_a_verdict_offers_leads_to_the_what_if_that_shows_it(browser: Client, play: Play, simulator_url: str):
+    address = simulator_url.removesuffix("/v1")
+    exact = connection_create(
+        project=project_default(), name="exact", provider="anthropic", base_url=address, prefill=True
+    )
+    whole = play("sim-essay", max_tokens=150, connection=exact)
     found = re.search(
         r"With <a href=\"([^\"]+)\">max_tokens ≥ (\d+)</a> it would have taken one call",
         page(browser, f"/turns/{whole.id}"),

@@ -9,17 +9,20 @@ from uuid import UUID
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
+from django.core.serializers.json import DjangoJSONEncoder
 
 from agentcore.events import Interrupted
-from agentcore.replay import Provenance
+from agentcore.replay import Divergence, Provenance
 from agentcore.serial import event_to_json
 from dashboard.live.narration import lines_of
 from dashboard.prices.templatetags.prices import money
 from dashboard.replay.comparing import UNDECIDABLE
-from dashboard.replay.services import turn_verify, turn_what_if
+from dashboard.replay.services import WhatIf, turn_verify, turn_what_if
 from dashboard.replay.sweeping import turn_sweep
+from dashboard.replay.swept import Point, Sweep
 from dashboard.runtime.preparing import prepare
-from dashboard.turns import selectors
+from dashboard.turns import presenting, selectors
+from dashboard.turns.certainty import MEANINGS, assumption_in_words
 from dashboard.turns.models import Turn
 
 NUMBERS = (
@@ -43,55 +46,92 @@ class Command(BaseCommand):
             "--sweep", metavar="LIMIT=FROM:TO:STEP", help="a limit over a range, such as max_tokens=50:1000:50"
         )
 
+        parser.add_argument("--json", action="store_true", help="one JSON object, as the API tells it")
+
     def handle(self, *_args: Any, **options: Any) -> None:
         prepare(settings.ENVIRONMENT, simulator_url=None)
         turn = _turn(options["turn"])
         limits = {name: options[name] for name in NUMBERS if options[name] is not None}
         overrides = {"max_tokens": options["max_tokens"], "limits": limits}
         if options["sweep"]:
-            self._sweep(turn, options["sweep"], overrides)
+            self._sweep(turn, options["sweep"], overrides, as_json=options["json"])
         elif limits or options["max_tokens"] is not None:
-            self._what_if(turn, overrides)
+            self._what_if(turn, overrides, as_json=options["json"])
         else:
-            self._verify(turn)
+            self._verify(turn, as_json=options["json"])
 
-    def _verify(self, turn: Turn) -> None:
+    def _verify(self, turn: Turn, *, as_json: bool) -> None:
         verification = turn_verify(turn=turn)
-        if verification.divergence is None:
+        if as_json:
+            self.stdout.write(_json(presenting.verification_shown(verification)))
+        elif verification.verified:
             self.stdout.write(f"Verified: {verification.records} records were judged again, all the same.")
-            return
-        divergence = verification.divergence
+        else:
+            self._divergence(verification.divergence)
+        if not verification.verified:
+            sys.exit(1)
+
+    def _divergence(self, divergence: Divergence | None) -> None:
+        assert divergence is not None, "what is not verified diverges"
         self.stdout.write(f"Diverges at record {divergence.seq}.")
         self.stdout.write(f"recorded: {json.dumps(divergence.recorded, ensure_ascii=False)}")
         self.stdout.write(f"replayed: {json.dumps(divergence.replayed, ensure_ascii=False)}")
-        sys.exit(1)
 
-    def _sweep(self, turn: Turn, said: str, overrides: dict[str, Any]) -> None:
+    def _sweep(self, turn: Turn, said: str, overrides: dict[str, Any], *, as_json: bool) -> None:
         name, values = _range(said)
         try:
             found = turn_sweep(turn=turn, name=name, values=values, overrides=overrides)
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from error
-        self.stdout.write(f"{name:>20}  {'ends':<20} {'attempts':>8} {'tokens out':>10}  price")
+        if as_json:
+            self.stdout.write(_json(found.shown()))
+            return
+        self.stdout.write(f"{name:>20}  {'ends':<20} {'certainty':<11} {'attempts':>8} {'tokens out':>10}  price")
         for point in found.points:
             tokens = f"{point.tokens:,}{'+' if point.undecidable else ''}"
-            row = f"{point.value:>20,}  {point.word:<20} {point.calls:>8} {tokens:>10}  {money(point.price)}"
-            self.stdout.write(f"{row}{'  <- the smallest that completes' if point is found.least else ''}")
+            ends = f"{point.value:>20,}  {'' if point.undecidable else point.word:<20} {point.certainty.value:<11}"
+            row = f"{ends} {point.calls:>8} {tokens:>10}  {money(point.price)}"
+            self.stdout.write(f"{row}{_mark(found, point)}")
         self.stdout.write(found.words)
 
-    def _what_if(self, turn: Turn, overrides: dict[str, Any]) -> None:
+    def _what_if(self, turn: Turn, overrides: dict[str, Any], *, as_json: bool) -> None:
         try:
             imagined = turn_what_if(turn=turn, overrides=overrides)
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from error
+        if as_json:
+            self.stdout.write(_json(imagined.shown(turn)))
+            return
+        self._steps(imagined)
+        self.stdout.write(imagined.turn["verdict"])
+        self._sureness(imagined)
+
+    def _steps(self, imagined: WhatIf) -> None:
         for record in imagined.recording.records:
             if isinstance(record.event, Interrupted) and record.provenance is Provenance.DERIVED:
                 self.stdout.write(f"undecidable  {UNDECIDABLE}")
                 break
             told = {"event": event_to_json(record.event), "transitions": record.transitions, "command": record.command}
             for line in lines_of(told):
-                self.stdout.write(f"{record.provenance:>8}  {line}")
-        self.stdout.write(imagined.turn["verdict"])
+                self.stdout.write(f"{record.certainty:>11}  {line}")
+
+    def _sureness(self, imagined: WhatIf) -> None:
+        """How certain the whole is, and what it assumes."""
+        certainty = imagined.recording.certainty
+        self.stdout.write(f"{certainty.value.capitalize()}. {MEANINGS[certainty]}")
+        for assumption in imagined.recording.assumes:
+            self.stdout.write(f"- {assumption_in_words(assumption)}.")
+
+
+def _json(shown: Any) -> str:
+    return json.dumps(shown, cls=DjangoJSONEncoder, ensure_ascii=False)
+
+
+def _mark(found: Sweep, point: Point) -> str:
+    """What the value is named for, if for anything."""
+    named = {"certain": found.certain, "likely": found.likely}
+    said = [name for name, each in named.items() if each is not None and each.value == point.value]
+    return f"  <- {said[0]}" if said else ""
 
 
 def _range(said: str) -> tuple[str, range]:

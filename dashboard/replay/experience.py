@@ -1,0 +1,143 @@
+"""What the stored calls of a model bear out: how much a continuation repeats at the seam, and how much it reasons.
+
+A what-if bounds its assumptions with these (design §3.9). They are read from the newest continuations of a project's
+turns of one provider and model, and kept for a minute in each process: a backtest asks for them once a minute and
+model, not once a turn.
+"""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import groupby
+from operator import attrgetter
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from django.db.models import F
+from django.db.models.fields.json import KeyTransform
+
+from agentcore.merging import merge_continuation
+from agentcore.reasons import AttemptKind
+from agentcore.replay import Experience, Observed
+from agentcore.replay.certainty import LEAST_CALLS
+from dashboard.agents.models import Project
+from dashboard.turns.filters import TimelineFilters
+from dashboard.turns.finding import find
+from dashboard.turns.models import Attempt, Turn
+from dashboard.turns.reach import reach_of
+
+TURNS = 200  #: the newest with a continuation that are read
+MOST = 300  #: continuations that count
+KEPT_SECONDS = 60.0
+KEPT_MODELS = 256
+SHARE = 0.95
+
+
+class Said(NamedTuple):
+    """One attempt, as far as it tells of repeats and reasoning. `usage` is None where the provider reported none."""
+
+    turn_id: UUID
+    iteration: int
+    kind: str
+    text: str
+    usage: dict[str, Any] | None
+
+
+@dataclass(slots=True)
+class _Found:
+    repeats: list[float] = field(default_factory=list)
+    reasoning: list[float] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Kept:
+    """What was read, by project, provider and model, with when."""
+
+    found: dict[tuple[UUID, str, str], tuple[float, Experience]] = field(default_factory=dict)
+
+    def get(self, project: Project, provider: str, model: str) -> Experience:
+        key, now = (project.pk, provider, model), time.monotonic()
+        read_at, experience = self.found.get(key, (None, Experience()))
+        if read_at is None or now - read_at > KEPT_SECONDS:
+            experience = experience_read(project=project, provider=provider, model=model)
+            if len(self.found) >= KEPT_MODELS:
+                self.found.clear()
+            self.found[key] = (now, experience)
+        return experience
+
+    def forget(self) -> None:
+        self.found.clear()
+
+
+kept = _Kept()
+
+
+def experience_of(*, project: Project, provider: str, model: str) -> Experience:
+    """The experience with a model, as it was within the last minute."""
+    return kept.get(project, provider, model)
+
+
+def experience_read(*, project: Project, provider: str, model: str) -> Experience:
+    """The same, read now."""
+    found = _Found()
+    for turn in _turns(project, provider, model):
+        _count(turn, found)
+        if len(found.reasoning) >= MOST:
+            break
+    return Experience(repeats=_observed(found.repeats), reasoning=_observed(found.reasoning))
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    said: tuple[Said, ...]
+    exact: bool  #: its connection continues by prefill: nothing it repeats is dropped
+
+
+def _turns(project: Project, provider: str, model: str) -> Iterator[_Turn]:
+    """The newest turns with a continuation first. Forks begin in the middle of a parent's answer, and structured
+    answers are not continued by joining: both are left out."""
+    filters = TimelineFilters(provider=(provider,), model=(model,), has=("continuation",))
+    ids = [turn_id for turn_id, _ in find(project=project, filters=filters, reach=reach_of(filters), limit=TURNS)]
+    extra, schema = _asked("extra", "prefill"), _asked("envelope_schema")
+    rows = Turn.objects.filter(id__in=ids, base_snapshot__isnull=True).annotate(exact=extra, schema=schema)
+    told = rows.values_list("id", "exact", "schema")
+    exact = {turn_id: bool(prefill) for turn_id, prefill, schema in told if not schema}
+    columns = ("turn_id", "iteration", "kind", "text", "usage")
+    attempts = Attempt.objects.filter(turn_id__in=exact).order_by("-turn_id", "index")
+    said = (Said(*row) for row in attempts.values_list(*columns).iterator(chunk_size=MOST))
+    for turn_id, group in groupby(said, key=attrgetter("turn_id")):
+        yield _Turn(tuple(group), exact[turn_id])
+
+
+def _asked(*path: str) -> Any:
+    """A field of the setup with which a turn started."""
+    found: Any = F("setup")
+    for name in ("setup", *path):
+        found = KeyTransform(name, found)
+    return found
+
+
+def _count(turn: _Turn, found: _Found) -> None:
+    for _, group in groupby(turn.said, key=attrgetter("iteration")):
+        text = ""
+        for said in group:
+            merge = merge_continuation(text, said.text)
+            if said.kind == AttemptKind.CONTINUATION and said.usage:
+                _count_one(said, merge.overlap if text else 0, turn.exact, found)
+            text = merge.text
+
+
+def _count_one(said: Said, dropped: int, exact: bool, found: _Found) -> None:
+    usage = said.usage or {}
+    reasoning = usage.get("reasoning_tokens") or 0
+    found.reasoning.append(reasoning)
+    if said.text and not exact:
+        found.repeats.append(max(0, usage.get("output_tokens", 0) - reasoning) * dropped / len(said.text))
+
+
+def _observed(figures: list[float]) -> Observed | None:
+    """None where the calls are too few to bound anything."""
+    if len(figures) < LEAST_CALLS:
+        return None
+    place = -(-len(figures) * round(100 * SHARE) // 100) - 1
+    return Observed(sorted(figures)[place], len(figures))

@@ -1,0 +1,100 @@
+"""How sure a what-if is, in words: each certainty, what it assumes, and what the two ends of that come to."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from agentcore.replay import Assumed, Assumption, Certainty
+from agentcore.wording import count, number
+from dashboard.turns.templatetags.reasons import reason_label
+
+#: The certainties from the strongest to the weakest, each in one sentence.
+MEANINGS: Mapping[Certainty, str] = {
+    Certainty.RECORDED: "Exactly this happened: the same requests under the same caps.",
+    Certainty.CERTAIN: "It follows from the recording, for any provider that has the same things to say.",
+    Certainty.ESTIMATED: "It takes assumptions, which are listed. Both ends of every assumed range end alike.",
+    Certainty.UNDECIDABLE: "The recording does not decide it. Only a live re-run can tell.",
+}
+
+#: What is assumed, with a range for `{}`.
+ASSUMED: Mapping[Assumed, str] = {
+    Assumed.REPEATS: "A continuation repeats {} tokens at the seam",
+    Assumed.REASONING: "A call that was never made spends {} tokens on reasoning",
+    Assumed.POSITION: "Cuts fall at characters {} of the text",
+    Assumed.USAGE: "A call without reported usage spent {} output tokens",
+    Assumed.WORDING: "What was said after a hint takes {} tokens when it is said in one go",
+    Assumed.FAILURES: "{} of the calls fail",
+    Assumed.INPUT: "A call that was never made reads {} input tokens",
+    Assumed.SECONDS: "A call that was never made takes {} seconds",
+}
+
+#: What one end of an assumed range says: for nothing of it, and for `{}`.
+ENDS: Mapping[Assumed, tuple[str, str]] = {
+    Assumed.REPEATS: ("nothing is repeated", "{} tokens are repeated at each seam"),
+    Assumed.REASONING: ("no new call reasons", "each new call spends {} tokens on reasoning"),
+    Assumed.USAGE: ("a call without usage spent nothing", "a call without usage spent {} tokens"),
+    Assumed.WORDING: ("the text takes no tokens", "the text takes {} tokens in one go"),
+    Assumed.FAILURES: ("no call fails", "{} calls fail"),
+    Assumed.INPUT: ("a new call reads nothing", "a new call reads {} input tokens"),
+    Assumed.SECONDS: ("a new call takes no time", "a new call takes {} seconds"),
+}
+
+
+def assumption_shown(assumption: Assumption) -> dict[str, Any]:
+    """As the API tells it."""
+    return {
+        "name": assumption.name.value,
+        "low": assumption.low,
+        "high": assumption.high,
+        "source": assumption.source,
+    }
+
+
+def assumption_in_words(assumption: Assumption) -> str:
+    """`A continuation repeats 0–48 tokens at the seam (95th percentile of 41 stored calls)`."""
+    source = f" ({assumption.source})" if assumption.source else ""
+    return f"{ASSUMED[assumption.name].format(_range(assumption))}{source}"
+
+
+def _range(assumption: Assumption) -> str:
+    low, high = _rounded(assumption.low), _rounded(assumption.high)
+    return low if low == high else f"{low}–{high}"
+
+
+def _rounded(value: float) -> str:
+    """Whole from ten on; a smaller amount with one digit, where it has one."""
+    return number(round(value, 0 if value >= 10 else 1))
+
+
+def if_low(assumes: Iterable[Assumption]) -> str:
+    """What the smaller ends of the assumed ranges say: `If nothing is repeated`."""
+    return _if(assumes, lambda assumption: assumption.low, "earlier")
+
+
+def if_high(assumes: Iterable[Assumption]) -> str:
+    """What the larger ends say: `If 48 tokens are repeated at each seam`."""
+    return _if(assumes, lambda assumption: assumption.high, "later")
+
+
+def _if(assumes: Iterable[Assumption], end: Callable[[Assumption], float], where: str) -> str:
+    """Where a cut falls is a consequence of the others, and told only where it stands alone."""
+    ranges = [assumption for assumption in assumes if assumption.low != assumption.high and assumption.name in ENDS]
+    if not ranges:
+        return f"If cuts fall {where} in the text"
+    return f"If {' and '.join(_end(assumption.name, end(assumption)) for assumption in ranges)}"
+
+
+def _end(name: Assumed, value: float) -> str:
+    nothing, some = ENDS[name]
+    return some.format(_rounded(value)) if value else nothing
+
+
+def ending_in_words(columns: Mapping[str, Any], *, undecidable: bool) -> str:
+    """How a turn of these columns ended, briefly: `completed in 4 calls`, `stopped at max_continuations`."""
+    if undecidable:
+        return "the recording ends before the turn does"
+    calls = count(columns["attempts"], "call")
+    if columns["status"] == "completed":
+        return f"completed in {calls}"
+    if columns["resource"]:
+        return f"stopped at {columns['resource']} after {calls}"
+    return f"{reason_label(columns['terminal_reason'])} after {calls}"

@@ -1,0 +1,26 @@
+"""How certain something is, on pages; see `_certainty.html`."""
+
+from django import template
+
+from agentcore.replay import Assumption, Certainty
+from dashboard.turns.certainty import MEANINGS, assumption_in_words
+
+register = template.Library()
+
+
+@register.filter
+def meaning(certainty: str) -> str:
+    """What a certainty says, in a sentence; empty for a word that is none."""
+    return MEANINGS.get(Certainty(certainty), "") if certainty in set(Certainty) else ""
+
+
+@register.filter
+def assumed(assumption: Assumption) -> str:
+    """An assumption in words."""
+    return assumption_in_words(assumption)
+
+
+@register.simple_tag
+def certainties() -> tuple[tuple[str, str], ...]:
+    """Every certainty with its meaning, the strongest first."""
+    return tuple((certainty.value, words) for certainty, words in MEANINGS.items())

@@ -1,0 +1,130 @@
+"""What the stored calls of a model bear out: repeats at the seam and reasoning, read from stored attempts."""
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from agentcore.replay import Experience
+from dashboard.agents.selectors import project_default
+from dashboard.replay import experience
+from dashboard.replay.experience import experience_of, experience_read
+from dashboard.replay.services import turn_what_if
+from dashboard.turns.ids import new_id
+from dashboard.turns.models import Attempt, Turn
+from tests.dashboard.driving import Play
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+BEFORE = "The lower gate closes behind the boat, and then"
+
+
+@pytest.fixture(autouse=True)
+def _nothing_kept():
+    experience.kept.forget()
+
+
+def a_turn(*said: tuple[str, dict[str, int] | None], extra: dict[str, object] | None = None, **columns: object) -> Turn:
+    """A stored turn whose first call said `BEFORE`, and whose continuations said these texts."""
+    asked = {"setup": {"setup": {"extra": extra or {}, "envelope_schema": None}}}
+    told = {"agent_name": "a", "provider": "openai", "model": "m", "max_tokens": 60, "status": "completed"}
+    counts = {"attempts": len(said) + 1, "continuations": len(said)}
+    turn = Turn.objects.create(project=project_default(), **{**told, **counts, **asked, **columns})
+    calls = ((BEFORE, {"output_tokens": 60}), *said)
+    kinds = ["initial"] + ["continuation"] * len(said)
+    for index, ((text, usage), kind) in enumerate(zip(calls, kinds, strict=True), start=1):
+        Attempt.objects.create(
+            turn_id=turn.pk,
+            index=index,
+            kind=kind,
+            iteration=1,
+            provider="openai",
+            model="m",
+            max_tokens=60,
+            request="{}",
+            request_sha256=str(new_id()),
+            request_url="http://host",
+            started_at=turn.created_at,
+            text=text,
+            usage=usage,
+        )
+    return turn
+
+
+def read() -> Experience:
+    return experience_read(project=project_default(), provider="openai", model="m")
+
+
+def test_tokens_repeated_at_the_seam_are_the_dropped_share_of_the_answers_tokens():
+    for _ in range(20):
+        a_turn((BEFORE[-20:] + "x" * 20, {"output_tokens": 50, "reasoning_tokens": 10}))
+    found = read()
+    assert found.repeats is not None
+    assert (found.repeats.p95, found.repeats.calls) == (20.0, 20)
+    assert found.reasoning is not None
+    assert (found.reasoning.p95, found.reasoning.calls) == (10, 20)
+
+
+def test_of_the_figures_the_95th_percentile_counts():
+    for reasoning in range(1, 41):
+        a_turn((" more", {"output_tokens": 50, "reasoning_tokens": reasoning}))
+    found = read()
+    assert found.reasoning is not None
+    assert found.reasoning.p95 == 38
+
+
+def test_fewer_than_twenty_calls_bear_out_nothing():
+    for _ in range(19):
+        a_turn((" more", {"output_tokens": 50}))
+    assert read() == Experience()
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"model": "another"},
+        {"base_snapshot": {}},
+        {"setup": {"setup": {"extra": {}, "envelope_schema": {"type": "object"}}}},
+    ],
+    ids=["another model's", "a fork's", "a structured answer's"],
+)
+def test_what_tells_nothing_of_this_model_does_not_count(columns: dict[str, object]):
+    for _ in range(20):
+        a_turn((BEFORE[-20:] + "x" * 20, {"output_tokens": 50}), **columns)
+    assert read() == Experience()
+
+
+def test_after_a_prefill_nothing_is_said_of_repeats_and_unreported_usage_counts_nowhere():
+    for _ in range(20):
+        a_turn((" more", {"output_tokens": 50}), (" and more", None), extra={"prefill": True})
+    found = read()
+    assert found.repeats is None
+    assert found.reasoning is not None
+    assert found.reasoning.calls == 20
+
+
+def test_it_is_read_once_a_minute_and_model_not_once_a_turn(monkeypatch: pytest.MonkeyPatch):
+    project = project_default()
+    with CaptureQueriesContext(
+        connection,
+    ) as asked:
+        experience_of(project=project, provider="openai", model="m")
+    with CaptureQueriesContext(connection) as again:
+        experience_of(project=project, provider="openai", model="m")
+    assert len(asked) > len(again) == 0
+    monkeypatch.setattr(experience, "KEPT_SECONDS", -1.0)
+    with CaptureQueriesContext(connection) as later:
+        experience_of(project=project, provider="openai", model="m")
+    assert len(later) == len(asked)
+
+
+def test_what_a_what_if_assumes_is_bounded_by_it(play: Play):
+    play(
+        "sim-essay",
+        name="long",
+        max_tokens=15,
+        overrides={"limits": {"max_continuations": 40, "max_total_completion_tokens": 5000}},
+    )
+    turn = play("sim-essay", max_tokens=150)
+    imagined = turn_what_if(turn=turn, overrides={"max_tokens": 100})
+    repeats = next(each for each in imagined.recording.assumes if each.name == "repeats")
+    assert repeats.source.startswith("95th percentile of ")
