@@ -117,6 +117,8 @@ class Policy:
     #: the judging rules that this policy's turns are judged by; None: those from before rules were numbered; 1: those
     #: of this release
     revision: int | None = None
+    #: whether the call is made for somebody who is only watched: nobody's limit keeps it from going on. None: it is not
+    watched: bool | None = None
     max_retry_after: float = 120.0  #: seconds we are ready to wait because a provider says so
     validate: Validator | None = field(default=None, compare=False, repr=False)  #: None: every value is valid
     repair: Repairer | None = field(default=None, compare=False, repr=False)  #: None: nothing is repaired
@@ -124,3 +126,8 @@ class Policy:
     def __post_init__(self) -> None:
         settle(self, tool_calls_on_truncation=OnTruncation, criteria=tuple, criterion_specs=tuple)
         settle(self, finish_reasons=lambda words: tuple(map(NormalizedStopReason, words)))
+
+
+def is_watched(policy: Policy) -> bool | None:
+    """Whether a turn under this policy is only watched; None where it is not, or may go on under other limits."""
+    return True if policy.watched and policy.limits.max_continuations == 0 else None
