@@ -63,8 +63,6 @@ def _in_full(snapshot: Snapshot) -> str:
 
 def _retry_limit(snapshot: Snapshot, _end: Finish) -> str:
     used, limit = snapshot.spent.continuations, snapshot.limits.max_continuations
-    if snapshot.cut_below_cap:
-        return _below_cap(snapshot, _end)
     more = [count(limit + 1, "continuation")]
     if _completion_spent(snapshot):
         more.append("a larger token total")
@@ -96,7 +94,8 @@ def _watched_cut(snapshot: Snapshot, _end: Finish) -> str:
         cut = "A tool call was truncated by max_tokens and did not run"
     else:
         by = "Reasoning used up max_tokens before any text came" if snapshot.eaten else "Cut off by max_tokens"
-        cut = f"{by}, with {_of_call(snapshot)} used" if snapshot.response else by
+        counted = snapshot.response is not None and snapshot.response.usage is not None
+        cut = f"{by}, with {_of_call(snapshot)} used" if counted else by
     return (
         f"{cut}; this call was only watched. How many more tokens it needed is not in this recording: re-run to know."
     )
@@ -108,6 +107,8 @@ def _watched_call(snapshot: Snapshot, _end: Finish) -> str:
 
 def _broken_off(snapshot: Snapshot) -> str:
     """What ended the answers that were gone on with: a resume follows a pause, a continuation a cut."""
+    if snapshot.cut_below_cap:
+        return f"Cut off below max_tokens (the last time at {_of_call(snapshot)})"
     if snapshot.eaten:
         return f"Reasoning used up max_tokens before any text came ({_of_call(snapshot)}); cut off"
     kinds = {part.kind for answer in (*snapshot.earlier, snapshot.answer) for part in answer.segments}

@@ -157,8 +157,9 @@ def _cut_apart(state: Snapshot) -> tuple[str, StopReason, str] | None:
     if response.stop_reason is not NormalizedStopReason.MAX_TOKENS:
         return None
     used = used_of(response, call.max_tokens)
-    if state.cut_below_cap:
-        return CUT_BELOW_CAP, StopReason.FINISH_REASON, f"cut off at {used}, below max_tokens"
+    if state.cut_below_cap and not state.going_on_helped:
+        aside = f"; {_WATCHED} continued" if state.watched else ""
+        return CUT_BELOW_CAP, StopReason.FINISH_REASON, f"cut off at {used}, below max_tokens{aside}"
     if not state.watched:
         return None
     by = "reasoning used up max_tokens" if state.eaten else "cut off by max_tokens"

@@ -167,6 +167,11 @@ class Snapshot:
         return bool(known) and eaten(self.response, self.call.max_tokens)  # type: ignore[arg-type,union-attr]
 
     @property
+    def going_on_helped(self) -> bool:
+        """Whether the last answer was a continuation that brought more: then the context window had room for it."""
+        return bool(self.call and self.call.kind is AttemptKind.CONTINUATION and self.just_added)
+
+    @property
     def own(self) -> Spent:
         """What this turn has used itself: of a fork, without what it began with. So turns add up to their attempts."""
         return self.spent if self.inherited is None else self.spent.less(self.inherited)

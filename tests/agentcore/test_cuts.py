@@ -91,9 +91,21 @@ def test_the_normalized_reason_stays_what_the_word_says():
 
 def test_below_the_cap_is_gone_on_with_while_continuations_are_left_for_a_server_may_have_a_limit_of_its_own():
     book = play(*(responded(cut(f"part {n}. ", output=482)) for n in range(4)), max_tokens=4000)
-    assert (book.end.terminal_reason, book.snapshot.spent.continuations) == ("cut_below_cap", 3)
+    assert (book.end.terminal_reason, resource_of(book.snapshot)) == ("retry_limit", "max_continuations")
+    told = "Cut off below max_tokens (the last time at 482 of 4\u202f000 tokens) 4 times, then stopped at max_continuations"
+    assert verdict(book.snapshot).startswith(told)
+
+
+def test_where_going_on_brought_nothing_no_limit_is_blamed():
+    book = play(responded(cut(output=482)), responded(cut(" ", output=9)), max_tokens=4000, max_continuations=1)
+    assert book.end.terminal_reason == "retry_limit", "blanks are no text, so reasoning may have used the cap"
+    book = play(responded(cut(output=482)), responded(cut("Half", output=9)), max_tokens=4000, max_continuations=1)
+    assert (book.end.terminal_reason, resource_of(book.snapshot)) == ("retry_limit", "max_continuations")
+    again = "A long enough text that is said twice over."
+    book = play(*(responded(cut(again, output=482)) for _ in "ab"), max_tokens=4000, max_continuations=1)
+    assert (book.end.terminal_reason, resource_of(book.snapshot)) == ("cut_below_cap", None)
     assert verdict(book.snapshot).startswith(
-        "Cut off at 482 of 4\u202f000 tokens after 3 continuations, below max_tokens"
+        "Cut off at 482 of 4\u202f000 tokens after 1 continuation, below max_tokens"
     )
 
 
