@@ -112,6 +112,7 @@ class Turn(Replays):
     notice: str
     input_tokens: int
     output_tokens: int
+    tokens_estimated: bool  #: a provider did not count some of these tokens
     attempts: int
     continuations: int
     tool_repairs: int

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field, fields
 
 from agentcore.commands import Finish
 from agentcore.criteria.outcome import ContinuationOutcome
+from agentcore.cuts import below_cap, eaten
 from agentcore.envelope import EnvelopeReading
 from agentcore.error_policy import ErrorContext, ErrorPolicy
 from agentcore.errors import ErrorType, ProviderError
@@ -138,6 +139,8 @@ class Snapshot:
     flagged: tuple[str, ...] = ()
     tell_estimates: bool | None = None  #: the policy's
     revision: int | None = None  #: the policy's
+    watched: bool | None = None  #: the policy's, where it allows no continuation
+    failed_spent: bool | None = None  #: True: failed attempts of this iteration have spent output tokens
     end: Finish | None = None  #: decided; then the command of the terminal state
 
     @property
@@ -152,6 +155,23 @@ class Snapshot:
         if self.answer.text or not self.earlier:
             return self.answer.text
         return next((answer.text for answer in reversed(self.earlier) if answer.text), "")
+
+    @property
+    def cut_below_cap(self) -> bool:
+        """Whether the last answer was cut though its call had tokens left."""
+        known = self.revision and self.response is not None and self.call is not None
+        return bool(known) and below_cap(self.response, self.call.max_tokens)  # type: ignore[arg-type,union-attr]
+
+    @property
+    def eaten(self) -> bool:
+        """Whether reasoning used all tokens of the last answer."""
+        known = self.revision and self.response is not None and self.call is not None
+        return bool(known) and eaten(self.response, self.call.max_tokens)  # type: ignore[arg-type,union-attr]
+
+    @property
+    def going_on_helped(self) -> bool:
+        """Whether the last answer was a continuation that brought more: then the context window had room for it."""
+        return bool(self.call and self.call.kind is AttemptKind.CONTINUATION and self.just_added)
 
     @property
     def own(self) -> Spent:

@@ -4,7 +4,7 @@ from agentcore.errors import RecordingError
 from agentcore.machine.advance import advance
 from agentcore.machine.snapshot import Snapshot, Spent
 from agentcore.machine.states import CALLS, TERMINAL, State
-from agentcore.policy import Policy
+from agentcore.policy import Policy, is_watched
 from agentcore.reasons import AttemptKind
 from agentcore.replay.recall import as_judged
 from agentcore.replay.recording import Recording
@@ -72,4 +72,5 @@ def under(snapshot: Snapshot, before: Policy, policy: Policy) -> Snapshot:
         call = replace(call, max_tokens=policy.max_tokens)
     limits = snapshot.limits if policy.limits == before.limits else policy.limits
     error_policy = snapshot.error_policy if policy.error_policy == before.error_policy else policy.error_policy
-    return replace(snapshot, setup=asked, call=call, limits=limits, error_policy=error_policy)
+    watched = is_watched(policy) if snapshot.watched else None
+    return replace(snapshot, setup=asked, call=call, limits=limits, error_policy=error_policy, watched=watched)

@@ -28,6 +28,7 @@ MODULES = (
     "agentcore.merging",
     "agentcore.prefill",
     "agentcore.markup",
+    "agentcore.cuts",
     "agentcore.envelope",
     "agentcore.lint",
     "agentcore.unclosed",

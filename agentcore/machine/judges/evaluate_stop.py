@@ -11,6 +11,7 @@ from agentcore.criteria.outcome import (
     ContinuationOutcome,
     resolve,
 )
+from agentcore.cuts import used_of
 from agentcore.events import ToolResult
 from agentcore.machine import classify, ending
 from agentcore.machine.accounting import add_text, count_failure, keep_partial
@@ -162,7 +163,15 @@ def _cut(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> Judgemen
     idle = 0 if snapshot.just_added or paused else snapshot.idle_answers + 1
     snapshot = replace(snapshot, idle_answers=idle, truncated=True, repairing=None)
     trigger = Trigger.PAUSED if paused else Trigger.MAX_TOKENS
-    return Judgement(trigger, _words(response), snapshot, evaluate(snapshot, policy), repaired)
+    return Judgement(trigger, _words_of_cut(snapshot, response), snapshot, evaluate(snapshot, policy), repaired)
+
+
+def _words_of_cut(snapshot: Snapshot, response: ChatResponse) -> str:
+    """The provider's word; where its tokens say that it was not the cap, they stand beside it."""
+    words = _words(response)
+    if not snapshot.revision or not snapshot.cut_below_cap or snapshot.call is None:
+        return words
+    return f"{words}, at {used_of(response, snapshot.call.max_tokens)}: below the cap"
 
 
 def _broken(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> Judgement:
@@ -181,8 +190,14 @@ def _error(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> Judgem
     error = classify.response_error(response)
     assert error is not None, "classified as an error"
     failure = Failure(error.type, error.message, provider=error)
-    kept = replace(count_failure(keep_partial(snapshot, response, policy)), failure=failure)
+    spent = snapshot.failed_spent or (True if snapshot.revision and _cost(response) else None)
+    kept = replace(count_failure(keep_partial(snapshot, response, policy)), failure=failure, failed_spent=spent)
     return Judgement(Trigger.RESPONSE_ERROR, error.message, kept, evaluate(kept, policy))
+
+
+def _cost(response: ChatResponse) -> bool:
+    """Whether the answer has spent output tokens, as far as is known."""
+    return response.usage.output_tokens > 0 if response.usage else bool(response.text or response.reasoning_content)
 
 
 def _envelope(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> Judgement:

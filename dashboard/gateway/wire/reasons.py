@@ -132,7 +132,7 @@ def _fault(snapshot: Snapshot, end: Finish) -> Fault:
         return fault_of(error)
     if end.terminal_reason == "context_window_exceeded":
         return Fault(400, end.notice, code="context_length_exceeded", param="messages", headers=_NO_RETRY)
-    if end.terminal_reason == "tool_repair_failed":
+    if end.terminal_reason in ("tool_repair_failed", "broken_tool_call"):
         return _upstream("The model's tool call was broken, so it is not handed out.", "tool_repair_failed")
     if snapshot.model_stop_reason == Reason.MAX_TOKENS and end.error_code is None:
         return Fault(400, _EMPTY_AT_CAP, code="max_tokens_reached", param="max_tokens", headers=_NO_RETRY)
