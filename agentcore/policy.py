@@ -114,6 +114,9 @@ class Policy:
     #: whether the words of a judgement and of a notice say of tokens nobody counted that they are about so many; None:
     #: as before they did
     tell_estimates: bool | None = None
+    #: the judging rules that this policy's turns are judged by; None: those from before rules were numbered; 1: those
+    #: of this release
+    revision: int | None = None
     max_retry_after: float = 120.0  #: seconds we are ready to wait because a provider says so
     validate: Validator | None = field(default=None, compare=False, repr=False)  #: None: every value is valid
     repair: Repairer | None = field(default=None, compare=False, repr=False)  #: None: nothing is repaired

@@ -33,6 +33,11 @@ def _used(snapshot: Snapshot) -> str:
 
 
 def _completed(snapshot: Snapshot, _end: Finish) -> str:
+    told = _completed_how(snapshot)
+    return f"{told} The last call was cut, but its JSON was whole." if "whole_though_cut" in snapshot.flagged else told
+
+
+def _completed_how(snapshot: Snapshot) -> str:
     spent = snapshot.spent
     if spent.continuations:
         told = f"Completed after {count(spent.continuations, 'continuation')}."

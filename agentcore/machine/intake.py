@@ -17,6 +17,7 @@ from agentcore.events import (
     ToolsReturned,
     WokeUp,
 )
+from agentcore.json_asked import json_asked
 from agentcore.lint import asks_for_stops, lint
 from agentcore.machine import ending
 from agentcore.machine.accounting import (
@@ -70,12 +71,16 @@ def _require(condition: bool, snapshot: Snapshot, event: str) -> None:
 def _started(snapshot: Snapshot, event: Started, policy: Policy) -> Intake:
     _require(snapshot.state is State.IDLE, snapshot, "started")
     setup = event.setup.asking(max_tokens=policy.max_tokens, model=policy.model, system_prompt=policy.system_prompt)
+    if policy.revision and setup.envelope_schema is None:
+        schema = json_asked(setup.provider, setup.extra)
+        setup = setup if schema is None else replace(setup, envelope_schema=schema, any_json=True)
     started = replace(
         snapshot,
         setup=setup,
         limits=policy.limits,
         error_policy=policy.error_policy,
         tell_estimates=policy.tell_estimates,
+        revision=policy.revision,
         messages=event.messages,
         breakpoints=event.breakpoints,
         iteration=1,
@@ -113,10 +118,10 @@ def _responded(snapshot: Snapshot, event: ModelResponded) -> Intake:
 
 def _failed(snapshot: Snapshot, event: ModelFailed, policy: Policy) -> Intake:
     _require(snapshot.state in CALLS, snapshot, "model_failed")
-    failure = Failure(event.error.type, event.error.message, provider=event.error)
+    said = _as_the_error_says(event)
+    failure = Failure(event.error.type, event.error.message, provider=event.error, said=said)
     seconds = seconds_since(snapshot, event.at, event.waited)
     fresh = {"response": None, "failure": failure, "outcome": None, "draw": event.draw, "calls": (), "rejected": ()}
-    said = _as_the_error_says(event)
     counted = count_attempt(snapshot, said, seconds=seconds, **fresh)
     kept = count_failure(keep_partial(counted, said, policy, repeats_from=policy.min_overlap))
     observed = _ended(snapshot, said)

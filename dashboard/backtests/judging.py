@@ -25,7 +25,7 @@ from dashboard.turns.fields import exact_json
 log = structlog.get_logger(__name__)
 
 UNDECIDABLE = Judged("undecidable")
-KEPT = ("system_prompt", "model", "drop_repetitions", "tell_estimates")  #: a turn's own, under any draft
+KEPT = ("system_prompt", "model", "drop_repetitions", "tell_estimates", "revision")  #: a turn's own, under any draft
 KEPT_WORDS = 256  #: different words that turns ran under
 #: What comes of sources that name versions which are not here, or say what no version says: a turn from elsewhere.
 WORDS_LOST = (LookupError, TypeError, ValueError, AttributeError, ValidationError)
