@@ -11,6 +11,7 @@ from typing import Any
 
 from pydantic_core import from_json
 
+from agentcore import breaches
 from agentcore.policy import EnvelopeRules, Policy, RecoveryPath, Repairer, Violation
 
 
@@ -106,11 +107,13 @@ class EnvelopeReading:
     value: Any = None  #: the accepted value, where there is no fault
     violations: tuple[Violation, ...] = ()  #: all of the payload's
     payload: Payload | None = None  #: what was read, accepted or not
+    told: str = ""  #: the violations in the schema's words; empty under a policy from before it told them so
+    cut: bool = False  #: it is whole, though the provider cut the call: only the mark of its end is missing
     problem: str = ""  #: what the validator raised: the exception's name, for its words may hold the answer's
 
     @property
     def summary(self) -> str:
-        """The fault in words of ours: schema pointers and keywords, never the model's content."""
+        """The fault in words of ours and of the schema, never the model's content."""
         match self.fault:
             case None:
                 return "complete"
@@ -123,7 +126,7 @@ class EnvelopeReading:
             case EnvelopeFault.UNKNOWN:
                 return f"the answer could not be judged ({self.problem})"
             case EnvelopeFault.SCHEMA_VIOLATION:
-                return "; ".join(f"{v.schema_pointer or '/'} ({v.keyword})" for v in self.violations[:5])
+                return self.told or "; ".join(f"{v.schema_pointer or '/'} ({v.keyword})" for v in self.violations[:5])
 
 
 def read_envelope(text: str, schema: Mapping[str, Any], policy: Policy, *, clean: bool) -> EnvelopeReading:
@@ -132,11 +135,21 @@ def read_envelope(text: str, schema: Mapping[str, Any], policy: Policy, *, clean
     payload = read_payload(text, policy.envelope.recovery, policy.repair if clean else None)
     if payload is None:
         return EnvelopeReading(EnvelopeFault.PARSE_ERROR if clean else EnvelopeFault.TRUNCATION)
-    violations = tuple(policy.validate(schema, payload.value)) if policy.validate else ()
+    violations = _violations(schema, payload.value, policy)
     if violations:
         fault = EnvelopeFault.SCHEMA_VIOLATION if clean else EnvelopeFault.TRUNCATION
-        return EnvelopeReading(fault, violations=violations, payload=payload)
+        words = breaches.told(schema, payload.value, violations) if policy.revision else ""
+        return EnvelopeReading(fault, violations=violations, payload=payload, told=words)
     return EnvelopeReading(None, payload.value, payload=payload)
+
+
+def _violations(schema: Mapping[str, Any], value: Any, policy: Policy) -> tuple[Violation, ...]:
+    """By the policy's validator. Where it has none, that an object has to be one is seen without."""
+    if policy.validate is not None:
+        return tuple(policy.validate(schema, value))
+    if policy.revision and schema.get("type") == "object" and not isinstance(value, dict):
+        return (Violation("", "/type", "type", "it is not an object"),)
+    return ()
 
 
 def corrective_fragment(reading: EnvelopeReading) -> str:

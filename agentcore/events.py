@@ -62,6 +62,8 @@ class Setup:
     extra: Mapping[str, Any] = field(default_factory=dict)  #: settings of the connection, and fields for the body
     approvals: Approvals | None = None  #: None: every tool may run
     client_tools: bool | None = None  #: True: who asked runs the tools; whole calls end the turn. None: we run them
+    #: True: the provider is not told `envelope_schema`, for `extra` asks for JSON in the dialect's own words
+    any_json: bool | None = None
 
     def __post_init__(self) -> None:
         settle(self, tools=tuple)

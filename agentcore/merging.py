@@ -19,7 +19,7 @@ MIN_OVERLAP = 12  #: characters; a shorter repetition is as likely the author's 
 _QUICK_TRIES = 16  #: whole comparisons, each as long as the text
 _NEAR = 64  #: characters by whose end candidates are found
 _ZWJ = "\u200d"
-_COPIES = 3  #: copies of a passage around a seam from which on the text is a repetition
+_COPIES = 2.5  #: copies of a passage around a seam from which on the text is a repetition
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,14 +80,17 @@ def _echoed(existing: str, addition: str, how: Joining) -> int:
 
 
 def repeats_itself(existing: str, addition: str, overlap: int) -> bool:
-    """Whether the text around this overlap is itself a repetition: at least three copies of a passage stand in a row
-    if nothing is dropped, so that the overlap may be no repeat at all."""
+    """Whether the text around this overlap is itself a repetition, so that the overlap may be no repeat at all: two and
+    a half copies of a passage stand in a row if nothing is dropped, or its lines stand earlier in the text too."""
     passage = addition[:overlap]
     period = (passage + passage).find(passage, 1)
     if 2 * overlap >= _COPIES * period:
         return True
+    if "\n" in passage and existing.find(passage, 0, len(existing) - 1) >= 0:
+        return True
     before = existing[max(0, len(existing) - 2 * overlap) : len(existing) - overlap]
-    return _alike_at_end(before, passage) + alike_at_start(addition[overlap : 2 * overlap], passage) >= overlap
+    around = _alike_at_end(before, passage) + alike_at_start(addition[overlap : 2 * overlap], passage)
+    return around >= (_COPIES - 2) * overlap
 
 
 def _alike_at_end(one: str, other: str) -> int:

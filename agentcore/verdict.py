@@ -37,7 +37,8 @@ def _completed(snapshot: Snapshot, end: Finish) -> str:
     if end.calls and snapshot.model_stop_reason == NormalizedStopReason.MAX_TOKENS:
         by = f"at {_of_call(snapshot)}, below max_tokens," if snapshot.cut_below_cap else "by max_tokens"
         return f"Ended in {count(snapshot.spent.attempts, 'call')}: cut off {by} after whole tool calls, handed out."
-    return _in_full(snapshot)
+    told = _in_full(snapshot)
+    return f"{told} The last call was cut, but its JSON was whole." if "whole_though_cut" in snapshot.flagged else told
 
 
 def _in_full(snapshot: Snapshot) -> str:

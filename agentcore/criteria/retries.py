@@ -219,6 +219,9 @@ def _hopeless_envelope(state: Snapshot, fault: EnvelopeFault) -> str | None:
         return None
     if state.response and state.response.stop_reason is NormalizedStopReason.CONTEXT_WINDOW_EXCEEDED:
         return "the context window is full; a larger budget cannot help"
+    ceiling = state.asked.ceiling if state.revision else None
+    if state.call and ceiling is not None and state.call.max_tokens >= ceiling and not state.call.clamped:
+        return f"cut at {state.call.max_tokens} tokens; the connection's ceiling of {ceiling} leaves no larger budget"
     if state.call and state.call.clamped:
         return f"cut again at the connection's ceiling of {state.call.max_tokens} tokens"
     return None

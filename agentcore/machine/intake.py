@@ -17,6 +17,7 @@ from agentcore.events import (
     ToolsReturned,
     WokeUp,
 )
+from agentcore.json_asked import json_asked
 from agentcore.lint import asks_for_stops, lint
 from agentcore.machine import ending
 from agentcore.machine.accounting import (
@@ -70,6 +71,9 @@ def _require(condition: bool, snapshot: Snapshot, event: str) -> None:
 def _started(snapshot: Snapshot, event: Started, policy: Policy) -> Intake:
     _require(snapshot.state is State.IDLE, snapshot, "started")
     setup = event.setup.asking(max_tokens=policy.max_tokens, model=policy.model, system_prompt=policy.system_prompt)
+    if policy.revision and setup.envelope_schema is None:
+        schema = json_asked(setup.provider, setup.extra)
+        setup = setup if schema is None else replace(setup, envelope_schema=schema, any_json=True)
     started = replace(
         snapshot,
         setup=setup,
@@ -115,10 +119,10 @@ def _responded(snapshot: Snapshot, event: ModelResponded) -> Intake:
 
 def _failed(snapshot: Snapshot, event: ModelFailed, policy: Policy) -> Intake:
     _require(snapshot.state in CALLS, snapshot, "model_failed")
-    failure = Failure(event.error.type, event.error.message, provider=event.error)
+    said = _as_the_error_says(event)
+    failure = Failure(event.error.type, event.error.message, provider=event.error, said=said)
     seconds = seconds_since(snapshot, event.at, event.waited)
     fresh = {"response": None, "failure": failure, "outcome": None, "draw": event.draw, "calls": (), "rejected": ()}
-    said = _as_the_error_says(event)
     counted = count_attempt(snapshot, said, seconds=seconds, **fresh)
     if snapshot.revision and counted.spent.output_tokens > snapshot.spent.output_tokens:
         counted = replace(counted, failed_spent=True)

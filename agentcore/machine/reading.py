@@ -6,8 +6,9 @@ from agentcore.machine.classify import word_of
 from agentcore.machine.snapshot import Snapshot
 from agentcore.merging import join
 from agentcore.messages import ChatResponse
-from agentcore.policy import Policy, RecoveryPath
+from agentcore.policy import EnvelopeRules, Policy, RecoveryPath
 from agentcore.reasons import NormalizedStopReason
+from agentcore.values import replace
 
 _NEVER_CLEAN = (
     NormalizedStopReason.MAX_TOKENS,
@@ -15,18 +16,32 @@ _NEVER_CLEAN = (
     NormalizedStopReason.CANCELLED,
 )
 
+_CUT = (NormalizedStopReason.MAX_TOKENS, NormalizedStopReason.CONTEXT_WINDOW_EXCEEDED)
+
 
 def read_answer(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> tuple[EnvelopeReading, str]:
     """What the answer came to, and its text: the attempt's own, or with what was said before a pause or a repair."""
     text = response.text
     if response.stop_reason is NormalizedStopReason.SAFETY_BLOCKED:
         return EnvelopeReading(EnvelopeFault.REFUSAL), text
+    if snapshot.asked.any_json and response.stop_reason in _CUT and (whole := _whole(snapshot, text, policy)):
+        return whole, text
     if response.stop_reason in _NEVER_CLEAN:
         return EnvelopeReading(EnvelopeFault.TRUNCATION), text
     clean = response.stop_reason is not NormalizedStopReason.UNKNOWN and word_of(response) != "stop_sequence"
     texts = dict.fromkeys((text, _with_what_was_said(snapshot, text, policy)))
     readings = [(_judged(snapshot, one, policy, clean=clean), one) for one in texts]
     return min(readings, key=lambda read: _doubts(read[0]))
+
+
+def _whole(snapshot: Snapshot, text: str, policy: Policy) -> EnvelopeReading | None:
+    """The reading of a cut answer that asked for any JSON, where all of it is there: after the last bracket of a JSON
+    text nothing can follow. Half an answer is never made a whole one, so only the text as it is counts."""
+    reading = _judged(snapshot, text, replace(policy, repair=None, envelope=EnvelopeRules(())), clean=True)
+    payload = reading.payload
+    if reading.fault is not None or payload is None or not isinstance(payload.value, dict | list):
+        return None
+    return replace(reading, cut=True)
 
 
 def _doubts(reading: EnvelopeReading) -> int:

@@ -37,7 +37,7 @@ def _call_model(snapshot: Snapshot) -> CallModel:
         system_prompt=prompt,
         tools=asked.tools,
         continuation=continuation,
-        envelope_schema=asked.envelope_schema,
+        envelope_schema=None if asked.any_json else asked.envelope_schema,
         extra=asked.extra,
         resume_token=call.resume_token,
     )

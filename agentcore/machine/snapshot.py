@@ -90,6 +90,7 @@ class Failure:
     message: str  #: in words
     tool_name: str | None = None  #: where a tool failed
     provider: ProviderError | None = None
+    said: ChatResponse | None = None  #: what had arrived, with the reason that the error really is
 
 
 @quickly_made
@@ -135,7 +136,8 @@ class Snapshot:
     outcome: ContinuationOutcome | None = None  #: of the last deciding state
     model_stop_reason: str | None = None  #: of the last attempt
     raw_stop_reason: str | None = None  #: of the last attempt
-    #: signs in the answers so far: codes of `agentcore.lint`, `unknown_reason`, `operator_answered`
+    #: signs in the answers so far: codes of `agentcore.lint`, `unknown_reason`, `operator_answered`,
+    #: `whole_though_cut`
     flagged: tuple[str, ...] = ()
     tell_estimates: bool | None = None  #: the policy's
     revision: int | None = None  #: the policy's

@@ -46,7 +46,7 @@ class Trigger(StrEnum):
     MAX_TOKENS = "max_tokens"  #: the answer was cut
     PAUSED = "paused"  #: the provider pauses
     BROKEN_TOOL_CALL = "broken_tool_call"  #: a call is broken
-    ENVELOPE = "envelope"  #: the answer is to be an envelope
+    ENVELOPE = "envelope"  #: the answer, or what an error cut off, is to be an envelope
     RESPONSE_ERROR = "response_error"  #: an error inside an answer
     SAFETY_BLOCKED = "safety_blocked"  #: blocked
     CONTEXT_WINDOW_EXCEEDED = "context_window_exceeded"  #: the context is full
@@ -196,6 +196,7 @@ TRANSITIONS: Mapping[State, Mapping[Trigger, State]] = {
     },
     State.EVALUATE_ERROR: {
         Trigger.RETRY: State.BACKOFF,
+        Trigger.ENVELOPE: State.EVALUATE_ENVELOPE,
         Trigger.TRUNCATED_BY_ERROR: State.CONTINUE_PENDING,
         Trigger.STOP: State.ABORT,
         Trigger.IGNORE: State.ABORT,

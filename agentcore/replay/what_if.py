@@ -44,8 +44,11 @@ def what_if(
 ) -> WhatIf:
     """The same turn under another policy. `trace=False` judges the same and keeps only the final snapshot.
 
-    `experience`: what the stored calls of the model bear out; it bounds what is assumed.
+    The rules of judging (`Policy.revision`) are the recording's own. `experience`: what the stored calls of the model
+    bear out; it bounds what is assumed.
     """
+    if policy.revision != recording.policy.revision:
+        policy = replace(policy, revision=recording.policy.revision)
     run = _Run(recording, policy, trace, Assuming(Past.of(recording), experience))
     try:
         return run.to_the_end()

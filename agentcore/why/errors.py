@@ -29,6 +29,25 @@ def really(reason: str) -> Look:
     return look
 
 
+def cut(*, structured: bool) -> Look:
+    """A guard on an error that says that the answer was cut: a structured one goes a way of its own.
+
+    Not in a turn that is judged by the rules from before it did.
+    """
+    named = really("max_tokens")
+
+    def look(case: Case) -> Stand:
+        stand, snapshot = named(case), case.snapshot
+        if not stand.open or snapshot is None or snapshot.setup is None:
+            return stand
+        wanted = snapshot.setup.envelope_schema is not None and snapshot.revision is not None
+        if wanted == structured:
+            return stand
+        return Stand(False, "a structured answer was asked for" if wanted else "no structured answer was asked for")
+
+    return look
+
+
 def _asked(case: Case) -> bool:
     """Whether the policy had a say: an error that really is a stop reason goes that reason's way."""
     return case.error is not None and case.error.stop_reason not in _REAL

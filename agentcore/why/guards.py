@@ -85,7 +85,8 @@ GUARDS: Mapping[State, Mapping[Trigger, Guard]] = {
             "the error says that the context is full", errors.really("context_window_exceeded")
         ),
         Trigger.SAFETY_BLOCKED: Guard("the error is a refusal", errors.really("safety_blocked")),
-        Trigger.TRUNCATED_BY_ERROR: Guard("the error says that the answer was cut", errors.really("max_tokens")),
+        Trigger.ENVELOPE: Guard("the error says that a structured answer was cut", errors.cut(structured=True)),
+        Trigger.TRUNCATED_BY_ERROR: Guard("the error says that the answer was cut", errors.cut(structured=False)),
         Trigger.STOP: Guard("something forbids, and no part of an answer is there", errors.stops(with_text=False)),
         Trigger.STOP_WITH_TEXT: Guard(
             "something forbids, and part of an answer is there", errors.stops(with_text=True)

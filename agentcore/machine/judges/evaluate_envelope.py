@@ -3,6 +3,7 @@
 Truncation gets a larger budget and no corrective word; a violation gets a corrective fragment and the same budget.
 """
 
+import math
 from typing import Any
 
 from agentcore.commands import Observation
@@ -25,12 +26,13 @@ _CODES = {
     EnvelopeFault.PARSE_ERROR: "envelope_invalid",
     EnvelopeFault.UNKNOWN: "envelope_invalid",
 }
+WHOLE_THOUGH_CUT = "whole and valid JSON; the provider cut only what could have followed"
 _TRUNCATION_WORDS = ("max_tokens", "length", "stop_sequence")
 
 
 def judge(snapshot: Snapshot, policy: Policy) -> Judgement:
     response = snapshot.response
-    assert response is not None, "evaluate_envelope is entered by an answer only"
+    assert response is not None, "evaluate_envelope is entered with an answer, or what an error left of one"
     reading, text = read_answer(snapshot, response, policy)
     snapshot = replace(snapshot, reading=reading)
     outcome = evaluate(snapshot, policy)
@@ -57,8 +59,12 @@ def _complete(
     spent = replace(spent, output_chars=spent.output_chars + len(response.text))
     final = response.stop_reason in policy.finish_reasons
     stop_reason = StopReason.FINISH_REASON if final else StopReason.COMPLETED
-    snapshot = replace(snapshot, answer=answer, spent=spent)
+    flagged = (*snapshot.flagged, "whole_though_cut") if reading.cut else snapshot.flagged
+    snapshot = replace(snapshot, answer=answer, spent=spent, flagged=flagged)
     end = ending.finished(snapshot, TurnStatus.COMPLETED, stop_reason, "completed", envelope=reading.value)
+    if reading.cut:
+        observed = (_truncated(snapshot, response, reading), _recovered(snapshot, "custom", 0))
+        return Judgement(Trigger.COMPLETE, WHOLE_THOUGH_CUT, end, outcome, observed)
     return Judgement(Trigger.COMPLETE, "a clean stop and valid", end, outcome, _recovery(snapshot, reading))
 
 
@@ -91,7 +97,10 @@ def _again(
 
 def _larger(snapshot: Snapshot, last: Call) -> Call:
     """The original request with a larger budget and nothing else, clamped to the connection's ceiling."""
-    wanted = int(last.max_tokens * snapshot.limits.truncation_budget_multiplier)
+    multiplier = snapshot.limits.truncation_budget_multiplier
+    wanted = int(last.max_tokens * multiplier)
+    if snapshot.revision:  # rounded up, and at least one more; the sixth place is where floats begin to err
+        wanted = max(last.max_tokens + 1, math.ceil(round(last.max_tokens * multiplier, 6)))
     cap = min(wanted, snapshot.asked.ceiling or wanted)
     return Call(AttemptKind.ENVELOPE_RETRY, State.REQUEST_ENVELOPE_RETRY, cap, clamped=cap < wanted)
 
@@ -121,19 +130,23 @@ def _stop(
     why = outcome.forbidding_reason()
     code = _CODES[reading.fault]
     stop_reason = StopReason.RETRY_LIMIT if ours else outcome.stop_reason
+    told = ours or snapshot.revision  # a code is told with its events, whatever kept the next call from being made
     more = {"error_code": code, "error_message": f"No valid envelope: {reading.summary} ({why})."}
     terminal = code if ours else "forbidden"
     end = ending.finished(snapshot, TurnStatus.FAILED, stop_reason, terminal, **more)
     trigger = Trigger.EXHAUSTED if ours else Trigger.FORBIDDEN
-    return Judgement(trigger, why, end, outcome, observed + exhausted if ours else observed)
+    return Judgement(trigger, why, end, outcome, observed + exhausted if told else observed)
 
 
 def _recovery(snapshot: Snapshot, reading: EnvelopeReading) -> tuple[Observation, ...]:
     payload = reading.payload
     if payload is None or payload.path is RecoveryPath.DIRECT:
         return ()
-    fields = {"path": payload.path.value, "byteOffset": payload.byte_offset}
-    return (_event(snapshot, "envelope.recovery.applied", **fields),)
+    return (_recovered(snapshot, payload.path.value, payload.byte_offset),)
+
+
+def _recovered(snapshot: Snapshot, path: str, byte_offset: int) -> Observation:
+    return _event(snapshot, "envelope.recovery.applied", path=path, byteOffset=byte_offset)
 
 
 def _truncated(snapshot: Snapshot, response: ChatResponse, reading: EnvelopeReading) -> Observation:

@@ -11,6 +11,7 @@ from agentcore.machine.judgement import Judgement, evaluate
 from agentcore.machine.judges.continue_pending import HINT
 from agentcore.machine.snapshot import Call, Snapshot
 from agentcore.machine.states import State, Trigger
+from agentcore.messages import ChatResponse
 from agentcore.policy import Policy
 from agentcore.reasons import AttemptKind, NormalizedStopReason, StopReason
 from agentcore.values import replace
@@ -50,9 +51,19 @@ def _stop_reason(snapshot: Snapshot, error: ProviderError, trigger: Trigger, out
     if trigger is not Trigger.TRUNCATED_BY_ERROR:
         snapshot = ending.aborted(snapshot, trigger.value, error.message)
         return Judgement(trigger, error.message, snapshot, outcome, repaired)
+    if snapshot.revision and snapshot.asked.envelope_schema is not None:
+        cut = replace(_said(snapshot), stop_reason=NormalizedStopReason.MAX_TOKENS, error=None)
+        snapshot = replace(snapshot, response=cut, failure=None, repairing=None)
+        return Judgement(Trigger.ENVELOPE, error.message, snapshot, outcome, repaired)
     idle = 0 if snapshot.just_added else snapshot.idle_answers + 1
     snapshot = replace(snapshot, idle_answers=idle, truncated=True, failure=None, repairing=None)
     return Judgement(trigger, error.message, snapshot, outcome, repaired)
+
+
+def _said(snapshot: Snapshot) -> ChatResponse:
+    """What had arrived of the answer that the error cut off; nothing is an answer without a word."""
+    failure = snapshot.failure
+    return (failure.said if failure else None) or snapshot.response or ChatResponse()
 
 
 def _stop(snapshot: Snapshot, error: ProviderError, policy: Policy, outcome: ContinuationOutcome) -> Judgement:

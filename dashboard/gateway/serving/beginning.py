@@ -7,13 +7,14 @@ from typing import Any
 from uuid import UUID
 
 from agentcore.events import Setup, Started
+from agentcore.json_asked import ANY_OBJECT, json_asked
 from agentcore.values import quickly_made, replace
 from dashboard.gateway.access.callers import Caller
 from dashboard.gateway.recording.rows import NewTurn
 from dashboard.gateway.routing import CONTINUE, DEFAULT_CAP, OBSERVE, Route, Ruling
 from dashboard.gateway.wire.asking import Asked
 from dashboard.gateway.wire.conversation import shown_input
-from dashboard.gateway.wire.dialects import extra_of, tools_of
+from dashboard.gateway.wire.dialects import extra_of, tools_of, wants_json
 from dashboard.gateway.wire.faults import Fault, unsupported
 from dashboard.gateway.wire.signatures import signed
 from dashboard.turns.fields import storable_text
@@ -98,6 +99,7 @@ def _setup(turn_id: UUID, asked: Asked, route: Route, mode: str) -> Setup:
         schema = route.envelope_schema
         asked = _without_format(asked)
     extra = {**route.settings, **extra_of(asked, dialect)}
+    any_json = None if schema is not None else ANY_OBJECT if wants_json(asked) else json_asked(dialect, extra)
     if cap is None and route.is_verbatim:
         extra["uncapped"] = True  # nobody names a cap, so the provider's own counts
     return Setup(
@@ -107,7 +109,8 @@ def _setup(turn_id: UUID, asked: Asked, route: Route, mode: str) -> Setup:
         max_tokens=_within(cap or DEFAULT_CAP, connection.max_output_tokens, mode),
         system_prompt=route.system_prompt,
         tools=tools_of(asked, dialect),
-        envelope_schema=schema,
+        envelope_schema=schema if any_json is None else any_json,
+        any_json=None if any_json is None else True,
         ceiling=connection.max_output_tokens,
         context_window=connection.context_window,
         output_floor=route.provider.output_floor,

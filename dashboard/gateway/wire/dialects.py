@@ -80,7 +80,7 @@ def _responses(asked: Asked) -> Json:
 def _written(asked: Asked) -> Json:
     """How the answer is to be written, which stands in a group of its own there."""
     written = _renamed(asked, {"verbosity": "verbosity"})
-    if _wants_json(asked):
+    if wants_json(asked):
         written["format"] = {"type": "json_object"}
     elif asked.envelope_schema is not None:
         described = asked.fields["response_format"]["json_schema"]
@@ -120,7 +120,7 @@ def _gemini(asked: Asked) -> Json:
     config = _renamed(asked, names)
     if stops := _stops(asked):
         config["stopSequences"] = stops
-    if _wants_json(asked):
+    if wants_json(asked):
         config["responseMimeType"] = "application/json"
     extra: Json = {"generationConfig": config} if config else {}
     mode = {"none": "NONE", "required": "ANY"}.get(str(asked.offered.word))
@@ -150,7 +150,7 @@ def _ollama(asked: Asked) -> Json:
     options = _renamed(asked, {name: name for name in same})
     if stops := _stops(asked):
         options["stop"] = stops
-    return ({"options": options} if options else {}) | ({"format": "json"} if _wants_json(asked) else {})
+    return ({"options": options} if options else {}) | ({"format": "json"} if wants_json(asked) else {})
 
 
 def _cohere(asked: Asked) -> Json:
@@ -164,7 +164,7 @@ def _cohere(asked: Asked) -> Json:
     extra = _renamed(asked, names)
     if stops := _stops(asked):
         extra["stop_sequences"] = stops
-    if _wants_json(asked):
+    if wants_json(asked):
         extra["response_format"] = {"type": "json_object"}
     choice = {"none": "NONE", "required": "REQUIRED"}.get(str(asked.offered.word)) or (_chosen(asked) and "REQUIRED")
     return extra | ({"tool_choice": choice} if choice and tools_of(asked, "cohere") else {})
@@ -218,6 +218,7 @@ def _chosen(asked: Asked) -> str | None:
     return name if isinstance(name, str) and name else None
 
 
-def _wants_json(asked: Asked) -> bool:
+def wants_json(asked: Asked) -> bool:
+    """Whether the caller asks for any JSON object, which some dialects have no word for."""
     wanted = asked.fields.get("response_format")
     return isinstance(wanted, dict) and wanted.get("type") == "json_object"

@@ -53,6 +53,10 @@ class Said:
     beside: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  #: their other fields, by their ids
 
 
+#: What is left of an answer after such an error, where nothing had arrived.
+_CUT_BY_ERROR = ChatResponse(stop_reason=Reason.MAX_TOKENS)
+
+
 def said(snapshot: Snapshot, *, observed: bool = False, legacy: bool = False) -> Said | Fault:
     """What the client of a turn that has ended is told.
 
@@ -60,13 +64,21 @@ def said(snapshot: Snapshot, *, observed: bool = False, legacy: bool = False) ->
     """
     assert snapshot.end is not None, "asked once the turn has ended"
     ended = (
-        _as_answered(snapshot, snapshot.end) if observed and snapshot.response else _as_judged(snapshot, snapshot.end)
+        _as_answered(snapshot, snapshot.end)
+        if observed and _has_answered(snapshot)
+        else _as_judged(snapshot, snapshot.end)
     )
     if isinstance(ended, Fault) or not ended.calls:
         return ended
     if legacy:
         return Said(FUNCTION_CALL, ended.text, ended.refusal, ended.calls[:1])
     return replace(ended, beside=beside_calls(ended.calls, snapshot.response))
+
+
+def _has_answered(snapshot: Snapshot) -> bool:
+    """Whether the model answered: an error that says an answer was cut is none, where nothing of it came."""
+    response = snapshot.response
+    return response is not None and (response.raw_stop_reason is not None or response != _CUT_BY_ERROR)
 
 
 def _as_answered(snapshot: Snapshot, end: Finish) -> Said | Fault:

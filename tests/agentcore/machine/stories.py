@@ -73,6 +73,7 @@ STORIES: tuple[Story, ...] = (
     lambda: asked() >> called(call()) >> lost(),
     lambda: asked() >> cut_call() >> error() >> woke_up(),
     lambda: envelope() >> ended("{}") >> error() >> woke_up(),
+    lambda: envelope(revision=1) >> error(stop_reason=NormalizedStopReason.MAX_TOKENS),
     lambda: asked() >> called(call()) >> interrupted() >> operator() >> cancelled(),
     lambda: asked() >> called(call()) >> tools_returned(),
     lambda: Playbook() >> started() >> called(call()) >> tools_returned(tool_failed()),

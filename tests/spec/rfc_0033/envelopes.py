@@ -32,7 +32,7 @@ EVENTS = (
 
 def asked(**more: Any) -> Playbook:
     """A turn that wants an envelope, at 100 tokens a call."""
-    return Playbook(envelope_schema=SCHEMA, max_tokens=100, validate=violations, **more) >> started()
+    return Playbook(envelope_schema=SCHEMA, max_tokens=100, validate=violations, revision=1, **more) >> started()
 
 
 def events(story: Playbook) -> list[tuple[str, Mapping[str, Any]]]:

@@ -2,9 +2,9 @@
 
 import pytest
 
-from agentcore import Limits, StopReason, TurnStatus
+from agentcore import Limits, NormalizedStopReason, StopReason, TurnStatus
 from dashboard.agents.policy_validation import limits_clean
-from tests.agentcore.playbook import ended, finish, truncated
+from tests.agentcore.playbook import ended, error, finish, truncated
 from tests.spec.rfc_0033.envelopes import CUT, INVALID, VALID, asked, events, names, requests
 from tests.spec.rules import Kind, rule
 
@@ -16,6 +16,33 @@ def test_each_truncation_retry_asks_for_more() -> None:
     story = asked() >> truncated(CUT) >> truncated(CUT) >> truncated(CUT)
     budgets = [request.max_tokens for request in requests(story)]
     assert budgets == sorted(set(budgets))
+
+
+@rule(
+    B, "However small the multiplier, the larger budget is larger: rounded up, and at least one token more", Kind.SHOULD
+)
+@pytest.mark.parametrize(("multiplier", "larger"), [(1.0, 101), (1.005, 101), (1.1, 110)])
+def test_a_larger_budget_is_larger(multiplier: float, larger: int) -> None:
+    story = asked(truncation_budget_multiplier=multiplier) >> truncated(CUT)
+    assert requests(story)[-1].max_tokens == larger
+
+
+@rule(B, "Where the ceiling leaves no larger budget, the truncation is terminal", Kind.SHOULD)
+def test_a_budget_at_the_ceiling_is_not_asked_for_again() -> None:
+    story = asked(ceiling=100) >> truncated(CUT)
+    assert story << finish("", error_code="envelope_truncation_unrecoverable")
+    assert names(story) == ["envelope.truncated", "envelope.retry.exhausted", "cap.breached"]
+
+
+@rule(B, "A truncation that comes as an error of the provider is retried and counted as any other")
+def test_a_truncation_that_comes_as_an_error_is_one() -> None:
+    cut = error(stop_reason=NormalizedStopReason.MAX_TOKENS, kind="invalid_request", retryable=False)
+    story = asked(schema_rounds=1) >> cut
+    assert names(story) == ["envelope.truncated", "envelope.retry.attempted"]
+    assert [request.max_tokens for request in requests(story)] == [100, 200]
+    story = story >> cut
+    assert story << finish("", error_code="envelope_truncation_unrecoverable")
+    assert names(story)[-2:] == ["envelope.retry.exhausted", "cap.breached"]
 
 
 @rule(B, "The budget is doubled", Kind.DEFAULT)

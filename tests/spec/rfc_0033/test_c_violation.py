@@ -23,10 +23,10 @@ HOSTILE = [
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("{}", "/required (required)"),
-        ('{"steps": "one"}', "/properties/steps/type (type)"),
-        ('{"steps": [1]}', "/properties/steps/items/type (type)"),
-        ('{"steps": [], "more": 1}', "/additionalProperties (additionalProperties)"),
+        ("{}", "required property 'steps' is missing (schema /required)"),
+        ('{"steps": "one"}', "at /steps: the type must be array (schema /properties/steps/type)"),
+        ('{"steps": [1]}', "at /steps/0: the type must be string (schema /properties/steps/items/type)"),
+        ('{"steps": [], "more": 1}', "no properties but 'steps' are allowed (schema /additionalProperties)"),
         ("no JSON", "not JSON"),
     ],
 )

@@ -1,6 +1,8 @@
 """RFC 0033 §F, §G and §H: the error codes, the order of the flow, and what may never be told."""
 
 import json
+from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
@@ -28,6 +30,15 @@ CODES = {
 def test_each_error_code_comes_with_its_events(code: str) -> None:
     answer, told = CODES[code]
     story = asked(schema_rounds=0) >> answer
+    assert (story.end.error_code, names(story)) == (code, told)
+
+
+@rule(F, "Each error code comes with its events, whichever limit of the turn ended it")
+@pytest.mark.parametrize("limit", [{"max_total_tokens": 1}, {"max_seconds": 0.5}])
+@pytest.mark.parametrize("code", CODES)
+def test_each_error_code_comes_with_its_events_at_every_limit(code: str, limit: Mapping[str, Any]) -> None:
+    answer, told = CODES[code]
+    story = asked(**limit) >> answer
     assert (story.end.error_code, names(story)) == (code, told)
 
 
