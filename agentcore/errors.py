@@ -46,7 +46,7 @@ class ProviderError:
     """A call of the model that failed, in words of ours and of the provider.
 
     `kind` is finer than `type` (rate_limit, quota, auth, not_found, context_length, content_filter, overloaded, server,
-    connection, timeout, invalid_request, incomplete_stream, not_dialect …). `retry_after` is in seconds.
+    connection, timeout, invalid_request, incomplete_stream, not_dialect, no_answer …). `retry_after` is in seconds.
     `stop_reason` is set where the error really is a stop reason (a context-length 400, for one).
     """
 

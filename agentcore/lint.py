@@ -10,7 +10,7 @@ from typing import Any
 
 from agentcore import unclosed
 from agentcore.merging import merge_continuation
-from agentcore.messages import ChatResponse, ReasonSighting
+from agentcore.messages import BEYOND_CAP, ChatResponse, ReasonSighting
 from agentcore.reasons import CALL_WORDS, ERROR_WORDS, MALFORMED_CALL_WORDS
 from agentcore.reasons import NormalizedStopReason as Reason
 
@@ -23,13 +23,13 @@ CODES: Mapping[str, str] = {
     "unclosed_sentence": "Said to have ended at the cap, in the middle of a sentence",
     "reasoning_ate_budget": "Reasoning used the output tokens; no text came",
     "relabelled": "Truncation under another name",
+    "ambiguous_seam": "A continuation may begin with a repeat, which was kept",
 }
 
 _NATURAL = (Reason.END_TURN, Reason.TOOL_CALL)
 _CUTS = (Reason.MAX_TOKENS, Reason.CONTEXT_WINDOW_EXCEEDED)
 _JUDGED = frozenset(ERROR_WORDS | CALL_WORDS | MALFORMED_CALL_WORDS)  #: unknown words that mean something else
 _NEAR = 0.98  #: of the cap: some servers do not count the token that ended the answer
-_BEYOND = 1.05  #: of the cap: an answer that used more was not held to it
 _GUESSED = (0.8, 1.6)  #: of the cap, where only the text tells how much was used
 _BYTES = 4  #: of UTF-8 text, about as many as a token
 _SHOWN = 80  #: characters of evidence
@@ -59,6 +59,16 @@ def signs(response: ChatResponse, max_tokens: int, before: str = "", *, stops: b
     """What of one answer to a call of `max_tokens` contradicts its reason. `before`: the text that it continues;
     `stops`: the caller asked it to end at strings of its own, so where its text ends says nothing."""
     return tuple(_signs(response, max_tokens, before, stops))
+
+
+def seam_sign(text: str, start: int, ambiguous: int) -> Sign:
+    """The sign of a seam at which the first `ambiguous` characters from `start` on may be a repeat, and were kept."""
+    kept = text[start : start + ambiguous]
+    words = (
+        f"The continuation begins with {ambiguous} characters that also end the text before it. That text repeats "
+        "itself, so they may be a repeat or the next copy. They were kept."
+    )
+    return Sign("ambiguous_seam", words, kept[:_SHOWN], start)
 
 
 def asks_for_stops(extra: Mapping[str, Any]) -> bool:
@@ -114,18 +124,14 @@ def _word(response: ChatResponse) -> str:
 
 def _at_cap(response: ChatResponse, cap: int) -> bool:
     """Whether all output tokens were used, with reasoning or, where a server does not count that, without."""
-    usage = response.usage
-    if usage is None or cap <= 0:
-        return False
-    least_used, most = usage.output_tokens - usage.reasoning_tokens, cap * _BEYOND + 1
-    return cap <= usage.output_tokens <= most or cap <= least_used <= most
+    return response.usage is not None and response.usage.is_at(cap)
 
 
 def _near_cap(response: ChatResponse, cap: int) -> bool:
     """Whether the answer ends about where the cap would have cut it."""
     used, (least, most) = _used(response), _GUESSED
     if used:
-        return cap * _NEAR <= used <= cap * _BEYOND + 1
+        return cap * _NEAR <= used <= cap * BEYOND_CAP + 1
     return least * cap <= len(response.text.encode("utf-8", "replace")) / _BYTES <= most * cap
 
 

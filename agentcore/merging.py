@@ -1,8 +1,12 @@
-"""Joins a continuation to what it continues, removing what the model said twice.
+"""Joins a continuation to what it continues, removing what the model said twice and nothing else.
 
 Linear time: candidates are found by the string search of the interpreter, by their end, for lines that begin alike are
 many; text that repeats itself too much for that falls back to the prefix function (Knuth, Morris and Pratt). A seam
 never splits a grapheme.
+
+An overlap is *ambiguous* where the text around the seam is itself a repetition (rows of zeros, a refrain, the rules of
+a table): a model that goes on without repeating anything would have said the same. Then nothing is removed, for losing
+what a provider sent is the worse error.
 """
 
 import unicodedata
@@ -15,26 +19,91 @@ MIN_OVERLAP = 12  #: characters; a shorter repetition is as likely the author's 
 _QUICK_TRIES = 16  #: whole comparisons, each as long as the text
 _NEAR = 64  #: characters by whose end candidates are found
 _ZWJ = "\u200d"
+_COPIES = 3  #: copies of a passage around a seam from which on the text is a repetition
 
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """The joined text, and how many characters of the addition were dropped because they stood there already."""
+    """The joined text, and how many characters of the addition were dropped because they stood there already.
+
+    `ambiguous`: how many characters at the beginning of the addition may be a repeat, and were kept.
+    """
 
     text: str
     overlap: int  #: characters dropped from the addition
+    ambiguous: int = 0  #: characters of the addition that may be a repeat, and were kept
+
+
+@dataclass(frozen=True, slots=True)
+class Joining:
+    """What is known of how a continuation was asked for."""
+
+    min_overlap: int = MIN_OVERLAP  #: characters; a shorter overlap is kept
+    trimmed: bool = False  #: the model went on from the text without its trailing whitespace
+    exact: bool = False  #: the model writes on from the text itself, and repeats nothing
+    echo: bool = False  #: the server sends the text that was gone on from again
+    drops_ambiguous: bool = False  #: as before ambiguous overlaps were kept
+
+
+DEFAULT = Joining()  #: nothing is known but that a hint asked to go on
 
 
 def merge_continuation(existing: str, addition: str, *, min_overlap: int = MIN_OVERLAP, trimmed: bool = False) -> Merge:
-    """Remove the longest overlap between the end of `existing` and the start of `addition`, from `min_overlap` up.
+    """Remove the longest overlap between the end of `existing` and the start of `addition`, from `min_overlap` up,
+    unless it is ambiguous.
 
     `trimmed`: the model went on from `existing` without its trailing whitespace, so what it says of that again is
     dropped, however short.
     """
-    overlap = _overlap(existing, addition, max(1, min_overlap))
-    if trimmed and not overlap:
+    return join(existing, addition, Joining(min_overlap, trimmed))
+
+
+def join(existing: str, addition: str, how: Joining = DEFAULT) -> Merge:
+    """The continuation joined to what it continues, by what is known of how it was asked for."""
+    overlap = _echoed(existing, addition, how) if how.exact else _overlap(existing, addition, max(1, how.min_overlap))
+    if overlap and not how.drops_ambiguous and not how.echo and repeats_itself(existing, addition, overlap):
+        return Merge(existing + addition, 0, overlap)
+    if how.trimmed and not overlap:
         overlap = _space_said_again(existing, addition)
     return Merge(existing + addition[overlap:], overlap)
+
+
+def _echoed(existing: str, addition: str, how: Joining) -> int:
+    """The length of the echo of an exact continuation: the whole text so far, as it was sent. One that is not known to
+    be sent again counts from `min_overlap` characters up."""
+    sent = existing.rstrip() if how.trimmed else existing
+    for text in (existing, sent):
+        long_enough = how.echo or len(text) >= how.min_overlap
+        if text and long_enough and addition.startswith(text):
+            return len(text)
+    return 0
+
+
+def repeats_itself(existing: str, addition: str, overlap: int) -> bool:
+    """Whether the text around this overlap is itself a repetition: at least three copies of a passage stand in a row
+    if nothing is dropped, so that the overlap may be no repeat at all."""
+    passage = addition[:overlap]
+    period = (passage + passage).find(passage, 1)
+    if 2 * overlap >= _COPIES * period:
+        return True
+    before = existing[max(0, len(existing) - 2 * overlap) : len(existing) - overlap]
+    return _alike_at_end(before, passage) + alike_at_start(addition[overlap : 2 * overlap], passage) >= overlap
+
+
+def _alike_at_end(one: str, other: str) -> int:
+    return alike_at_start(one[::-1], other[::-1])
+
+
+def alike_at_start(one: str, other: str) -> int:
+    """How many characters two texts begin with in common."""
+    least, most = 0, min(len(one), len(other))
+    while least < most:
+        middle = (least + most + 1) // 2
+        if one[least:middle] == other[least:middle]:
+            least = middle
+        else:
+            most = middle - 1
+    return least
 
 
 def _space_said_again(existing: str, addition: str) -> int:

@@ -114,6 +114,9 @@ class ChatRequest:
         settle(self, messages=tuple, tools=tuple)
 
 
+BEYOND_CAP = 1.05  #: of the cap: an answer that used more was not held to it
+
+
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class TokenUsage:
@@ -123,6 +126,14 @@ class TokenUsage:
     output_tokens: int = 0
     reasoning_tokens: int = 0  #: of the output, hidden or shown thinking
     cached_tokens: int = 0  #: of the input, read from the provider's cache
+
+    def is_at(self, cap: int) -> bool:
+        """Whether the output ended at a cap of so many tokens, counted with its reasoning or, where a provider holds
+        only the rest to the cap, without. Far more than the cap was not held to it by this count."""
+        most = cap * BEYOND_CAP + 1
+        return cap > 0 and any(
+            cap <= used <= most for used in (self.output_tokens, self.output_tokens - self.reasoning_tokens)
+        )
 
 
 @quickly_made

@@ -16,7 +16,8 @@ class Limits:
     """What a turn may use, counted over the whole turn (spec: stop-reason-state-machine, "Hard limits")."""
 
     max_continuations: int = 3  #: how often a cut answer is asked to go on, resumes included
-    #: output tokens of all attempts, beyond which nothing is continued; None: 4 times the first max_tokens
+    #: output tokens of all attempts, beyond which nothing is continued, nor tried again after an error that cost some;
+    #: None: 4 times the first max_tokens
     max_total_completion_tokens: int | None = None
     max_total_output_chars: int = 120_000  #: characters of the whole answer; it is cut there
     max_tool_repair_attempts: int = 1  #: how often a broken tool call is asked for again
@@ -114,6 +115,11 @@ class Policy:
     #: whether the words of a judgement and of a notice say of tokens nobody counted that they are about so many; None:
     #: as before they did
     tell_estimates: bool | None = None
+    #: the judging rules that this policy's turns are judged by; None: those from before rules were numbered; 1: those
+    #: of this release
+    revision: int | None = None
+    #: whether the call is made for somebody who is only watched: nobody's limit keeps it from going on. None: it is not
+    watched: bool | None = None
     max_retry_after: float = 120.0  #: seconds we are ready to wait because a provider says so
     validate: Validator | None = field(default=None, compare=False, repr=False)  #: None: every value is valid
     repair: Repairer | None = field(default=None, compare=False, repr=False)  #: None: nothing is repaired
@@ -121,3 +127,8 @@ class Policy:
     def __post_init__(self) -> None:
         settle(self, tool_calls_on_truncation=OnTruncation, criteria=tuple, criterion_specs=tuple)
         settle(self, finish_reasons=lambda words: tuple(map(NormalizedStopReason, words)))
+
+
+def is_watched(policy: Policy) -> bool | None:
+    """Whether a turn under this policy is only watched; None where it is not, or may go on under other limits."""
+    return True if policy.watched and policy.limits.max_continuations == 0 else None

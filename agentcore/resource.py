@@ -6,7 +6,7 @@ Told by the last judgement: by the criterion that settled it, and the numbers it
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from agentcore.criteria.retries import rounds_used
+from agentcore.criteria.retries import APART, MAX_TOKENS, rounds_used
 from agentcore.machine.snapshot import Snapshot
 from agentcore.reasons import NormalizedStopReason, StopReason
 
@@ -21,7 +21,8 @@ LIMIT_OF: Mapping[str, str] = {
 IDLE = 2  #: cut answers running that add nothing end the turn
 #: What that is called, in a verdict and a road.
 REPEATED = "two cut answers running that added nothing new"
-#: What can run out: the limits of a policy, the retries of its error policy, and a connection's ceiling for one call.
+#: What can run out: the limits of a policy, the retries of its error policy, a connection's ceiling for one call, and
+#: the cap of the call itself, where a turn was only watched.
 RESOURCES = (
     "max_continuations",
     "max_total_completion_tokens",
@@ -31,6 +32,7 @@ RESOURCES = (
     "schema_rounds",
     "max_retries",
     "max_output_tokens",
+    "max_tokens",
 )
 #: Terminal reasons under which nothing of ours ran out, whatever a criterion said beside.
 _UNBOUND = frozenset(
@@ -99,6 +101,8 @@ def resource_in(
 def _truncation(said: Json, terminal_reason: str, _stop: str, _model: str | None, floor: int) -> str | None:
     context = said["context"]
     bound = context.get("bound")
+    if bound in APART:
+        return MAX_TOKENS if bound == MAX_TOKENS else None
     if terminal_reason == "tool_repair_failed":
         return "max_tool_repair_attempts"
     if bound == "budget_exhausted":

@@ -8,10 +8,11 @@ from collections.abc import Callable, Mapping
 from agentcore.commands import Finish
 from agentcore.criteria.outcome import ContinuationDecision
 from agentcore.criteria.retries import TruncationCriterion
+from agentcore.cuts import used_of
 from agentcore.machine.ending import INCOMPLETE
 from agentcore.machine.snapshot import Snapshot
 from agentcore.reasons import AttemptKind, NormalizedStopReason, StopReason, TurnStatus
-from agentcore.resource import IDLE, LIMIT_OF, REPEATED, characters_spent, no_retry_helps
+from agentcore.resource import IDLE, LIMIT_OF, REPEATED, characters_spent, no_retry_helps, resource_of
 from agentcore.wording import count, number, times
 
 
@@ -32,7 +33,14 @@ def _used(snapshot: Snapshot) -> str:
     return f"{_about(snapshot)}{number(snapshot.spent.output_tokens)} of {number(budget)} completion tokens used"
 
 
-def _completed(snapshot: Snapshot, _end: Finish) -> str:
+def _completed(snapshot: Snapshot, end: Finish) -> str:
+    if end.calls and snapshot.model_stop_reason == NormalizedStopReason.MAX_TOKENS:
+        by = f"at {_of_call(snapshot)}, below max_tokens," if snapshot.cut_below_cap else "by max_tokens"
+        return f"Ended in {count(snapshot.spent.attempts, 'call')}: cut off {by} after whole tool calls, handed out."
+    return _in_full(snapshot)
+
+
+def _in_full(snapshot: Snapshot) -> str:
     spent = snapshot.spent
     if spent.continuations:
         told = f"Completed after {count(spent.continuations, 'continuation')}."
@@ -95,8 +103,45 @@ def _retry_limit(snapshot: Snapshot, _end: Finish) -> str:
     )
 
 
+def _below_cap(snapshot: Snapshot, _end: Finish) -> str:
+    """A cut that no number of ours explains, and so none is said to have helped against."""
+    after = f" after {count(snapshot.spent.continuations, 'continuation')}" if snapshot.spent.continuations else ""
+    return (
+        f"Cut off at {_of_call(snapshot)}{after}, below max_tokens: the context window was full, or the server has a "
+        "limit of its own. What would have helped is not in this recording."
+    )
+
+
+def _of_call(snapshot: Snapshot) -> str:
+    """What of its cap the last answer used."""
+    assert snapshot.response is not None, "a cut answer was answered"
+    assert snapshot.call is not None, "a cut answer was called for"
+    return used_of(snapshot.response, snapshot.call.max_tokens)
+
+
+def _watched_cut(snapshot: Snapshot, _end: Finish) -> str:
+    """Of a call that was only watched: its cap ran out, and no limit of a policy."""
+    if snapshot.repairing:
+        cut = "A tool call was truncated by max_tokens and did not run"
+    else:
+        by = "Reasoning used up max_tokens before any text came" if snapshot.eaten else "Cut off by max_tokens"
+        counted = snapshot.response is not None and snapshot.response.usage is not None
+        cut = f"{by}, with {_of_call(snapshot)} used" if counted else by
+    return (
+        f"{cut}; this call was only watched. How many more tokens it needed is not in this recording: re-run to know."
+    )
+
+
+def _watched_call(snapshot: Snapshot, _end: Finish) -> str:
+    return f"A tool call was {snapshot.repairing or 'broken'} and did not run; this call was only watched."
+
+
 def _broken_off(snapshot: Snapshot) -> str:
     """What ended the answers that were gone on with: a resume follows a pause, a continuation a cut."""
+    if snapshot.cut_below_cap:
+        return f"Cut off below max_tokens (the last time at {_of_call(snapshot)})"
+    if snapshot.eaten:
+        return f"Reasoning used up max_tokens before any text came ({_of_call(snapshot)}); cut off"
     kinds = {part.kind for answer in (*snapshot.earlier, snapshot.answer) for part in answer.segments}
     last_paused = snapshot.model_stop_reason == NormalizedStopReason.PAUSED
     paused = last_paused or AttemptKind.RESUME in kinds
@@ -137,7 +182,7 @@ def _forbade(snapshot: Snapshot) -> list[str]:
 
 
 def _budget(snapshot: Snapshot, _end: Finish) -> str:
-    how = f"A tool call was {snapshot.repairing}" if snapshot.repairing else "Cut off by max_tokens"
+    how = f"A tool call was {snapshot.repairing}" if snapshot.repairing else _how_cut(snapshot)
     total = snapshot.limits.max_total_tokens
     if total is not None and (snapshot.repairing or not _completion_spent(snapshot)):
         used = f"{_about(snapshot)}{number(snapshot.spent.total_tokens)} of {number(total)} tokens in and out used"
@@ -148,12 +193,28 @@ def _budget(snapshot: Snapshot, _end: Finish) -> str:
     )
 
 
+def _how_cut(snapshot: Snapshot) -> str:
+    if snapshot.cut_below_cap:
+        return f"Cut off at {_of_call(snapshot)}, below max_tokens"
+    return "Reasoning used up max_tokens before any text came" if snapshot.eaten else "Cut off by max_tokens"
+
+
 def _output_cap(snapshot: Snapshot, _end: Finish) -> str:
     cap = number(snapshot.limits.max_total_output_chars)
     return f"Stopped at max_total_output_chars: the answer was cut at {cap} characters."
 
 
-def _repetition(_snapshot: Snapshot, _end: Finish) -> str:
+def _repetition(snapshot: Snapshot, _end: Finish) -> str:
+    if snapshot.eaten:
+        return (
+            f"Stopped because reasoning used up max_tokens in two answers running, the last time {_of_call(snapshot)}, "
+            "and no text came. A larger max_tokens may help; it is not known."
+        )
+    if snapshot.cut_below_cap:
+        return (
+            f"Stopped because two cut answers running added nothing new; the last was cut at {_of_call(snapshot)}, "
+            "below max_tokens. What would have helped is not known."
+        )
     return "Stopped because two cut answers running added nothing new. A larger max_tokens may help; it is not known."
 
 
@@ -188,6 +249,8 @@ def _error(snapshot: Snapshot, end: Finish) -> str:
 def _beside_retries(snapshot: Snapshot) -> str:
     """The limit that left no other try, and how much of it was used."""
     outcome = snapshot.outcome
+    if outcome is not None and resource_of(snapshot) == "max_total_completion_tokens":
+        return f", with max_total_completion_tokens used up ({outcome.forbidding_reason()})"
     if outcome is None or outcome.resolved_by not in LIMIT_OF:
         return ""
     return f", with {LIMIT_OF[outcome.resolved_by]} used up ({outcome.forbidding_reason()})"
@@ -241,6 +304,9 @@ _SENTENCES: Mapping[str, Callable[[Snapshot, Finish], str]] = {
     "retry_limit": _retry_limit,
     "budget_exhausted": _budget,
     "output_cap": _output_cap,
+    "max_tokens": _watched_cut,
+    "cut_below_cap": _below_cap,
+    "broken_tool_call": _watched_call,
     "repetition": _repetition,
     "empty_output": _empty,
     "tool_repair_failed": _repair,

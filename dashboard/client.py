@@ -112,6 +112,7 @@ class Turn(Replays):
     notice: str
     input_tokens: int
     output_tokens: int
+    tokens_estimated: bool  #: a provider did not count some of these tokens
     attempts: int
     continuations: int
     tool_repairs: int
@@ -253,13 +254,15 @@ class Whystop:
 
     def turns(self, **filters: Any) -> Iterator[Turn]:
         """The timeline, newest first, page by page as they are asked for; the filters are the API's."""
-        cursor: dict[str, str] = {}
-        while True:
-            page = self._server.call("GET", "/turns", query={**filters, **cursor})
-            yield from map(self._turn, page["items"])
-            if page["next"] is None:
-                return
-            cursor = {"cursor": page["next"]}
+        yield from map(self._turn, self._server.pages("/turns", filters))
+
+    def predictions(self, **filters: Any) -> Iterator[Json]:
+        """What was predicted for re-runs and what came of it, newest first; the filters are the API's."""
+        return self._server.pages("/predictions", filters)
+
+    def track_record(self) -> list[Json]:
+        """How many predictions came true, by model and certainty."""
+        return list(self._server.call("GET", "/predictions/summary"))
 
     def agents(self) -> list[Json]:
         return list(self._server.call("GET", "/agents"))

@@ -69,6 +69,7 @@ class Attempt:
     stop_reason: str | None
     raw_stop_reason: str | None
     usage: Json | None
+    tokens_estimated: bool  #: the provider did not count; the turn counts an estimate for this call
     text: str
     tool_calls: Sequence[Json]
     error: Json | None

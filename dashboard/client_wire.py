@@ -74,6 +74,16 @@ class Server:
             except (OSError, HTTPException) as error:
                 raise self._unreachable(error) from error
 
+    def pages(self, path: str, filters: Json) -> Iterator[Json]:
+        """The items of a list, page by page as they are asked for."""
+        cursor: dict[str, str] = {}
+        while True:
+            page = self.call("GET", path, query={**filters, **cursor})
+            yield from page["items"]
+            if page["next"] is None:
+                return
+            cursor = {"cursor": page["next"]}
+
     def lines(self, path: str, headers: Mapping[str, str], deadline: float | None) -> Iterator[str]:
         """The lines of a stream, without their ends, as they come. Raises `TimeoutError` at the deadline."""
         with closing(self._connection(_left(deadline, SILENCE))) as connection:

@@ -53,6 +53,7 @@ INSTALLED_APPS = [
     "dashboard.comparing",
     "dashboard.sharing",
     "dashboard.policies",
+    "dashboard.predictions",
     "dashboard.gateway",
     "dashboard.api",
     "dashboard.runtime",
@@ -112,6 +113,7 @@ def _channel_layers(redis_url: str) -> dict[str, Any]:
 CHANNEL_LAYERS = _channel_layers(ENVIRONMENT.redis_url)
 
 CRITERIA_MODULES = ENVIRONMENT.criteria
+SILENCE_SECONDS = ENVIRONMENT.silence_seconds
 GATEWAY_PASSES_UNSTORED = ENVIRONMENT.gateway_unstored == "pass"
 
 AUTH_USER_MODEL = "accounts.User"

@@ -32,6 +32,10 @@ class StepsLimit:
     def explain(self, state: Snapshot) -> ContinuationEvaluation:
         return _steps(self.decide(state), state.iteration, state.limits.max_steps)
 
+    def forbidding(self, state: Snapshot) -> ContinuationEvaluation:
+        """What it says where another criterion asks for an iteration that is not left."""
+        return _steps(FORBID, state.iteration, state.limits.max_steps)
+
 
 @lru_cache(maxsize=256, typed=True)
 def _steps(decision: ContinuationDecision, used: int, limit: int) -> ContinuationEvaluation:

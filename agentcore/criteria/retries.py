@@ -7,15 +7,24 @@ from dataclasses import dataclass
 from typing import Any
 
 from agentcore.criteria.outcome import ContinuationDecision, ContinuationEvaluation
+from agentcore.cuts import used_of
 from agentcore.envelope import EnvelopeFault
+from agentcore.error_policy import ErrorHandlingDecision
 from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import State
+from agentcore.messages import CallIssue
 from agentcore.reasons import NormalizedStopReason, StopReason
 
 FORBID, ALLOW = ContinuationDecision.FORBID, ContinuationDecision.ALLOW
 REQUEST, STOP = ContinuationDecision.REQUEST, ContinuationDecision.STOP
 
 _answer = ContinuationEvaluation.by
+
+#: What a cut answer ends as where nobody's limit kept it from going on: `bound`, and the turn's terminal reason.
+MAX_TOKENS, CUT_BELOW_CAP, BROKEN_TOOL_CALL = "max_tokens", "cut_below_cap", "broken_tool_call"
+#: All of these.
+APART = frozenset({MAX_TOKENS, CUT_BELOW_CAP, BROKEN_TOOL_CALL})
+_WATCHED = "a call that is only watched is not"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +38,8 @@ class TruncationCriterion:
         match state.state:
             case State.CONTINUE_PENDING:
                 return REQUEST if _continuation_bound(state) is None else FORBID
+            case State.EVALUATE_ERROR if total_forbids_retry(state):
+                return FORBID
             case State.REPAIR_PENDING:
                 spent = state.spent.tool_repairs >= state.limits.max_tool_repair_attempts
                 return FORBID if spent or state.cut_at_cap else REQUEST
@@ -53,6 +64,7 @@ class TruncationCriterion:
             "tokensLimit": state.completion_budget,
             "charsUsed": state.spent.output_chars,
             "charsLimit": state.limits.max_total_output_chars,
+            **_of_call(state),
         }
         bound = _continuation_bound(state)
         if bound is not None:
@@ -66,6 +78,10 @@ class TruncationCriterion:
             return self._elsewhere(state)
         used, limit = state.spent.tool_repairs, state.limits.max_tool_repair_attempts
         reason = f"{state.repairing or 'broken'} tool call; {used} of {limit} repairs used"
+        if state.watched and limit == 0:
+            bound = MAX_TOKENS if state.repairing is CallIssue.TRUNCATED else BROKEN_TOOL_CALL
+            reason = f"{state.repairing or 'broken'} tool call; {_WATCHED} asked again"
+            return _answer(self, FORBID, reason, StopReason.FINISH_REASON, bound=bound, **_of_call(state))
         if self.decide(state) is FORBID:
             return _answer(self, FORBID, reason, StopReason.RETRY_LIMIT, bound="retry_limit", used=used, limit=limit)
         return _answer(self, REQUEST, reason, used=used, limit=limit)
@@ -74,7 +90,39 @@ class TruncationCriterion:
         if state.cut_at_cap:
             reason = f"the text was cut at {state.limits.max_total_output_chars} characters"
             return _answer(self, FORBID, reason, StopReason.GUARD, bound="output_cap")
+        if state.state is State.EVALUATE_ERROR and total_forbids_retry(state):
+            used, limit = state.spent.output_tokens, state.completion_budget
+            reason = f"{state.about}{used} of {limit} completion tokens used"
+            tokens = {"tokensUsed": used, "tokensLimit": limit}
+            return _answer(self, FORBID, reason, StopReason.TOKEN_LIMIT, bound="budget_exhausted", **tokens)
         return _NO_CONTINUATION
+
+
+def _of_call(state: Snapshot) -> dict[str, Any]:
+    """What of the cap of the answer's own call was used, where rules are numbered and the provider counted."""
+    usage = state.response.usage if state.response else None
+    if not state.revision or usage is None or state.call is None:
+        return {}
+    return {"callUsed": usage.output_tokens, "callLimit": state.call.max_tokens}
+
+
+def asks_within_total(state: Snapshot) -> bool:
+    """Whether a retry after an error is held to the token total: where failed attempts have spent of it, or it asks
+    for the rest of a text. A retry of a call that cost nothing, or of a repair or an envelope, is not."""
+    call = state.call
+    if not state.revision or call is None or state.asked.envelope_schema is not None:
+        return False
+    asks = call.hint is not None or bool(state.failed_spent)
+    return asks and call.state in (State.REQUEST, State.REQUEST_CONTINUATION)
+
+
+def total_forbids_retry(state: Snapshot) -> bool:
+    """Whether an error that would be tried again is not, for the token total is used up."""
+    if not asks_within_total(state) or state.completion_left >= max(1, state.asked.output_floor):
+        return False
+    error = state.failure.provider if state.failure else None
+    heals = error is not None and error.retryable and error.stop_reason is None
+    return heals and state.error_policy.evaluate(state.error_context()) is ErrorHandlingDecision.RETRY
 
 
 _NO_CONTINUATION = _answer(TruncationCriterion(), ALLOW, "no continuation is being judged")
@@ -83,6 +131,8 @@ _NO_CONTINUATION = _answer(TruncationCriterion(), ALLOW, "no continuation is bei
 def _continuation_bound(state: Snapshot) -> tuple[str, StopReason, str] | None:
     """Which limit forbids another continuation: its trigger's word, the agent's stop reason, a sentence."""
     spent, limits = state.spent, state.limits
+    if spent.continuations >= limits.max_continuations and (apart := _cut_apart(state)) is not None:
+        return apart
     if spent.continuations >= limits.max_continuations:
         reason = f"{spent.continuations} of {limits.max_continuations} continuations used"
         return "retry_limit", StopReason.RETRY_LIMIT, reason
@@ -96,8 +146,31 @@ def _continuation_bound(state: Snapshot) -> tuple[str, StopReason, str] | None:
         reason = f"{spent.output_chars} of {limits.max_total_output_chars} characters used"
         return "output_cap", StopReason.GUARD, reason
     if state.idle_answers >= 2:
-        return "repetition", StopReason.GUARD, f"{state.idle_answers} cut answers running added nothing new"
+        return "repetition", StopReason.GUARD, _nothing_new(state)
     return None
+
+
+def _cut_apart(state: Snapshot) -> tuple[str, StopReason, str] | None:
+    """What cut an answer for whose end no limit of continuations is to blame; None where one is."""
+    response, call = state.response, state.call
+    if not state.revision or response is None or call is None:
+        return None
+    if response.stop_reason is not NormalizedStopReason.MAX_TOKENS:
+        return None
+    used = used_of(response, call.max_tokens)
+    if state.cut_below_cap and not state.going_on_helped:
+        aside = f"; {_WATCHED} continued" if state.watched else ""
+        return CUT_BELOW_CAP, StopReason.FINISH_REASON, f"cut off at {used}, below max_tokens{aside}"
+    if not state.watched:
+        return None
+    by = "reasoning used up max_tokens" if state.eaten else "cut off by max_tokens"
+    return MAX_TOKENS, StopReason.FINISH_REASON, f"{by}, {used} used; {_WATCHED} continued"
+
+
+def _nothing_new(state: Snapshot) -> str:
+    if state.revision and state.eaten:
+        return f"reasoning used up max_tokens in {state.idle_answers} answers running, and no text came"
+    return f"{state.idle_answers} cut answers running added nothing new"
 
 
 @dataclass(frozen=True, slots=True)

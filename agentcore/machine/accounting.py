@@ -5,14 +5,12 @@ from typing import Any
 from agentcore.machine.classify import response_error
 from agentcore.machine.snapshot import Answer, Call, Segment, Snapshot
 from agentcore.machine.states import State
-from agentcore.merging import cut, is_repetition, merge_continuation
+from agentcore.merging import MIN_OVERLAP, Joining, Merge, cut, is_repetition, join
 from agentcore.messages import ChatResponse
 from agentcore.policy import Policy
+from agentcore.prefill import ECHO, TRIMMING, goes_on_exactly
 from agentcore.reasons import NormalizedStopReason
 from agentcore.values import replace
-
-#: The dialects whose prefill must not end in whitespace: Claude's.
-_TRIMS_PREFILL = frozenset({"anthropic", "bedrock"})
 
 
 def count_attempt(
@@ -64,21 +62,35 @@ def add_text(snapshot: Snapshot, text: str, policy: Policy, *, repeated: bool = 
     if not text:
         return snapshot
     call, answer = _called(snapshot), snapshot.answer
-    overlap = 0
-    if call.hint is not None:
-        merge = merge_continuation(answer.text, text, min_overlap=policy.min_overlap, trimmed=prefilled(snapshot))
-        overlap = len(text) if repeated else merge.overlap
+    merge = Merge(text, 0) if call.hint is None else join(answer.text, text, joining(snapshot, policy.min_overlap))
+    overlap = len(text) if repeated else merge.overlap
     room = snapshot.limits.max_total_output_chars - snapshot.spent.output_chars
     added = cut(text[overlap:], max(0, room))
     start = len(answer.text)
-    segment = Segment(snapshot.spent.attempts, call.kind, start, start + len(added), overlap)
+    doubtful = 0 if repeated else min(merge.ambiguous, len(added))
+    segment = Segment(snapshot.spent.attempts, call.kind, start, start + len(added), overlap, doubtful)
     spent = replace(snapshot.spent, output_chars=snapshot.spent.output_chars + len(added))
     return replace(
         snapshot,
         answer=Answer(answer.text + added, (*answer.segments, segment)),
         spent=spent,
         cut_at_cap=snapshot.cut_at_cap or len(added) < len(text) - overlap,
+        flagged=_flagged(snapshot) if doubtful else snapshot.flagged,
     )
+
+
+def _flagged(snapshot: Snapshot) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*snapshot.flagged, "ambiguous_seam")))
+
+
+def joining(snapshot: Snapshot, min_overlap: int = MIN_OVERLAP) -> Joining:
+    """How the continuation that is pending, or has just come, was asked for. A repair is asked for in words, always."""
+    asked, trimmed = snapshot.asked, prefilled(snapshot)
+    if not snapshot.revision:
+        return Joining(min_overlap, trimmed, drops_ambiguous=True)
+    repairing = snapshot.call is not None and snapshot.call.state is State.REQUEST_TOOL_REPAIR
+    exact = not repairing and goes_on_exactly(asked.provider, asked.model, asked.extra)
+    return Joining(min_overlap, trimmed and exact, exact, exact and bool(asked.extra.get(ECHO)))
 
 
 def keep_partial(
@@ -117,7 +129,7 @@ def _blocked(response: ChatResponse) -> bool:
 
 def prefilled(snapshot: Snapshot) -> bool:
     """Whether a continuation goes on from text that lost its trailing whitespace on the way (design §3.10)."""
-    return bool(snapshot.asked.extra.get("prefill")) and snapshot.asked.provider in _TRIMS_PREFILL
+    return bool(snapshot.asked.extra.get("prefill")) and snapshot.asked.provider in TRIMMING
 
 
 def give_back(snapshot: Snapshot) -> Snapshot:

@@ -1,5 +1,6 @@
 """What an answer is, judged by what it contains and then by what it calls itself (design §3.1 and §3.2)."""
 
+from agentcore import markup
 from agentcore.errors import ErrorType, ProviderError
 from agentcore.events import ToolResult
 from agentcore.machine.snapshot import Snapshot
@@ -50,10 +51,23 @@ def classify(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> Trig
 
 
 def as_asked(snapshot: Snapshot, response: ChatResponse) -> ChatResponse:
-    """The answer beside what was asked: badly written output is a broken call only where there were tools to call."""
-    if snapshot.asked.tools or word_of(response) != "malformed_model_output" or response.tool_calls:
+    """The answer beside what was asked: badly written output is a broken call only where there were tools to call, and
+    so is the markup of a call that was cut in the text."""
+    if not snapshot.asked.tools and word_of(response) == "malformed_model_output" and not response.tool_calls:
+        return replace(response, stop_reason=Reason.UNKNOWN, broken_tool_calls=())
+    if snapshot.revision and snapshot.asked.tools and response.stop_reason is Reason.MAX_TOKENS:
+        return _with_written_call(response)
+    return response
+
+
+def _with_written_call(response: ChatResponse) -> ChatResponse:
+    """A cut answer whose text ends inside the markup of a tool call has that call, cut; its text ends before it."""
+    begins = None if response.tool_calls or response.broken_tool_calls else markup.left_open(response.text)
+    if begins is None:
         return response
-    return replace(response, stop_reason=Reason.UNKNOWN, broken_tool_calls=())
+    written = response.text[begins:]
+    call = ToolCall("", markup.name_in(written), raw=written, issue=CallIssue.TRUNCATED, shown_whole=False)
+    return replace(response, text=response.text[:begins], broken_tool_calls=(call,), echo=None)
 
 
 def _warm_up(snapshot: Snapshot) -> bool:

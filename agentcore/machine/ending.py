@@ -34,6 +34,9 @@ _TERMINATION_OF = {
     "envelope_refusal": "safety_blocked",
     "envelope_invalid": "retry_limit",
     "envelope_truncation_unrecoverable": "retry_limit",
+    "max_tokens": "forbidden",
+    "cut_below_cap": "forbidden",
+    "broken_tool_call": "tool_repair_failed",
 }
 
 

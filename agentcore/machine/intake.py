@@ -32,7 +32,7 @@ from agentcore.machine.operating import RELEASING, operator_changes, told
 from agentcore.machine.snapshot import Call, Failure, Snapshot
 from agentcore.machine.states import CALLS, RELEASES, RETRIES, TERMINAL, State, Trigger
 from agentcore.messages import ChatResponse, Message, Role
-from agentcore.policy import Policy
+from agentcore.policy import Policy, is_watched
 from agentcore.reasons import AttemptKind, NormalizedStopReason, StopReason, TurnStatus
 from agentcore.values import replace
 
@@ -76,6 +76,8 @@ def _started(snapshot: Snapshot, event: Started, policy: Policy) -> Intake:
         limits=policy.limits,
         error_policy=policy.error_policy,
         tell_estimates=policy.tell_estimates,
+        revision=policy.revision,
+        watched=is_watched(policy),
         messages=event.messages,
         breakpoints=event.breakpoints,
         iteration=1,
@@ -118,6 +120,8 @@ def _failed(snapshot: Snapshot, event: ModelFailed, policy: Policy) -> Intake:
     fresh = {"response": None, "failure": failure, "outcome": None, "draw": event.draw, "calls": (), "rejected": ()}
     said = _as_the_error_says(event)
     counted = count_attempt(snapshot, said, seconds=seconds, **fresh)
+    if snapshot.revision and counted.spent.output_tokens > snapshot.spent.output_tokens:
+        counted = replace(counted, failed_spent=True)
     kept = count_failure(keep_partial(counted, said, policy, repeats_from=policy.min_overlap))
     observed = _ended(snapshot, said)
     return Trigger.FAILED, kept, f"{event.error.kind}: {event.error.message}", (observed,)

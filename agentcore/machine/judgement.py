@@ -76,6 +76,7 @@ def next_iteration(snapshot: Snapshot) -> Snapshot:
         answer=type(snapshot.answer)(),
         spent=spent,
         iteration_failures=0,
+        failed_spent=None,
         idle_answers=0,
         truncated=False,
         repairing=None,

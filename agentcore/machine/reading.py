@@ -1,10 +1,10 @@
 """What a structured answer came to: refused, cut, or its text read by the policy's rules (design §3.7)."""
 
 from agentcore.envelope import EnvelopeFault, EnvelopeReading, read_envelope
-from agentcore.machine.accounting import prefilled
+from agentcore.machine.accounting import joining
 from agentcore.machine.classify import word_of
 from agentcore.machine.snapshot import Snapshot
-from agentcore.merging import merge_continuation
+from agentcore.merging import join
 from agentcore.messages import ChatResponse
 from agentcore.policy import Policy, RecoveryPath
 from agentcore.reasons import NormalizedStopReason
@@ -52,6 +52,5 @@ def _with_what_was_said(snapshot: Snapshot, text: str, policy: Policy) -> str:
     call = snapshot.call
     assert call is not None, "the answer was called for"
     if call.hint is not None:
-        said, trimmed = snapshot.answer.text, prefilled(snapshot)
-        return merge_continuation(said, text, min_overlap=policy.min_overlap, trimmed=trimmed).text
+        return join(snapshot.answer.text, text, joining(snapshot, policy.min_overlap)).text
     return "".join(message.text for message in call.echo) + text

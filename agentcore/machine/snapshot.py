@@ -1,9 +1,10 @@
 """All a turn knows of itself between two events. Frozen: a fork is a kept value, a crash loses nothing."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 from agentcore.commands import Finish
 from agentcore.criteria.outcome import ContinuationOutcome
+from agentcore.cuts import below_cap, eaten
 from agentcore.envelope import EnvelopeReading
 from agentcore.error_policy import ErrorContext, ErrorPolicy
 from agentcore.errors import ErrorType, ProviderError
@@ -12,20 +13,22 @@ from agentcore.machine.states import State, Trigger
 from agentcore.messages import CallIssue, ChatResponse, Message, ToolCall
 from agentcore.policy import Limits
 from agentcore.reasons import AttemptKind
-from agentcore.values import quickly_made
+from agentcore.values import quickly_made, replace
 
 
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class Segment:
     """What one attempt added to the answer: `answer.text[start:end]`, after `dropped` characters of overlap, which
-    stand in the answer just before `start`. Offsets are characters."""
+    stand in the answer just before `start`. The first `ambiguous` characters may be an overlap too, and were kept.
+    Offsets are characters."""
 
     attempt: int
     kind: AttemptKind  #: of its attempt
     start: int
     end: int
     dropped: int = 0
+    ambiguous: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,11 @@ class Spent:
     def total_tokens(self) -> int:
         """Input and output together."""
         return self.input_tokens + self.output_tokens
+
+    def less(self, before: "Spent") -> "Spent":
+        """What came after `before` was used. Failures running, and whether something is an estimate, stay as told."""
+        counts = (field.name for field in fields(self) if field.name not in ("estimated", "consecutive_failures"))
+        return replace(self, **{name: getattr(self, name) - getattr(before, name) for name in counts})
 
 
 @quickly_made
@@ -98,7 +106,8 @@ class Snapshot:
     iteration: int = 0  #: from 1; 0 while idle
     answer: Answer = field(default_factory=Answer)  #: of this iteration
     earlier: tuple[Answer, ...] = ()  #: the answers of the iterations before
-    spent: Spent = field(default_factory=Spent)  #: so far
+    spent: Spent = field(default_factory=Spent)  #: so far, in a fork with what its parent had: limits count that
+    inherited: Spent | None = None  #: of `spent`, what the turn it was forked from had used; None in any other turn
     call: Call | None = None  #: None while idle
     response: ChatResponse | None = None  #: the last answer
     failure: Failure | None = None  #: None: none is judged
@@ -129,6 +138,9 @@ class Snapshot:
     #: signs in the answers so far: codes of `agentcore.lint`, `unknown_reason`, `operator_answered`
     flagged: tuple[str, ...] = ()
     tell_estimates: bool | None = None  #: the policy's
+    revision: int | None = None  #: the policy's
+    watched: bool | None = None  #: the policy's, where it allows no continuation
+    failed_spent: bool | None = None  #: True: failed attempts of this iteration have spent output tokens
     end: Finish | None = None  #: decided; then the command of the terminal state
 
     @property
@@ -143,6 +155,28 @@ class Snapshot:
         if self.answer.text or not self.earlier:
             return self.answer.text
         return next((answer.text for answer in reversed(self.earlier) if answer.text), "")
+
+    @property
+    def cut_below_cap(self) -> bool:
+        """Whether the last answer was cut though its call had tokens left."""
+        known = self.revision and self.response is not None and self.call is not None
+        return bool(known) and below_cap(self.response, self.call.max_tokens)  # type: ignore[arg-type,union-attr]
+
+    @property
+    def eaten(self) -> bool:
+        """Whether reasoning used all tokens of the last answer."""
+        known = self.revision and self.response is not None and self.call is not None
+        return bool(known) and eaten(self.response, self.call.max_tokens)  # type: ignore[arg-type,union-attr]
+
+    @property
+    def going_on_helped(self) -> bool:
+        """Whether the last answer was a continuation that brought more: then the context window had room for it."""
+        return bool(self.call and self.call.kind is AttemptKind.CONTINUATION and self.just_added)
+
+    @property
+    def own(self) -> Spent:
+        """What this turn has used itself: of a fork, without what it began with. So turns add up to their attempts."""
+        return self.spent if self.inherited is None else self.spent.less(self.inherited)
 
     @property
     def just_added(self) -> str:

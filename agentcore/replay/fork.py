@@ -2,12 +2,21 @@
 
 from agentcore.errors import RecordingError
 from agentcore.machine.advance import advance
-from agentcore.machine.snapshot import Snapshot
+from agentcore.machine.snapshot import Snapshot, Spent
 from agentcore.machine.states import CALLS, TERMINAL, State
-from agentcore.policy import Policy
+from agentcore.policy import Policy, is_watched
+from agentcore.reasons import AttemptKind
 from agentcore.replay.recall import as_judged
 from agentcore.replay.recording import Recording
 from agentcore.values import replace
+
+#: What counts the attempts of a kind beside `attempts`.
+_COUNTED = {
+    AttemptKind.CONTINUATION: "continuations",
+    AttemptKind.RESUME: "continuations",
+    AttemptKind.TOOL_REPAIR: "tool_repairs",
+    AttemptKind.ENVELOPE_RETRY: "envelope_retries",
+}
 
 
 def fork(recording: Recording, seq: int, policy: Policy, turn_id: str) -> Snapshot:
@@ -22,7 +31,17 @@ def fork(recording: Recording, seq: int, policy: Policy, turn_id: str) -> Snapsh
     if why := unforkable(snapshot, seq):
         raise RecordingError(why)
     begun = under(snapshot, recording.policy, policy)
-    return replace(begun, setup=replace(begun.asked, turn_id=turn_id), at=0.0)
+    return replace(begun, setup=replace(begun.asked, turn_id=turn_id), at=0.0, inherited=_begun_with(begun))
+
+
+def _begun_with(snapshot: Snapshot) -> Spent:
+    """What was used before the fork. A call that is pending there is made by the fork, and is its own."""
+    spent, call = snapshot.spent, snapshot.call
+    if call is None or snapshot.state not in CALLS:
+        return spent
+    counted = _COUNTED.get(call.kind)
+    kind = {counted: getattr(spent, counted) - 1} if counted else {}
+    return replace(spent, attempts=spent.attempts - 1, **kind)
 
 
 def unforkable(snapshot: Snapshot, seq: int) -> str | None:
@@ -53,4 +72,5 @@ def under(snapshot: Snapshot, before: Policy, policy: Policy) -> Snapshot:
         call = replace(call, max_tokens=policy.max_tokens)
     limits = snapshot.limits if policy.limits == before.limits else policy.limits
     error_policy = snapshot.error_policy if policy.error_policy == before.error_policy else policy.error_policy
-    return replace(snapshot, setup=asked, call=call, limits=limits, error_policy=error_policy)
+    watched = is_watched(policy) if snapshot.watched else None
+    return replace(snapshot, setup=asked, call=call, limits=limits, error_policy=error_policy, watched=watched)

@@ -7,6 +7,7 @@ from agentcore.events import Event, ToolResult
 from agentcore.machine.advance import settle
 from agentcore.machine.snapshot import Segment, Snapshot
 from agentcore.messages import ToolCall
+from agentcore.prefill import goes_on_exactly
 from agentcore.replay.heard import Heard, Listener
 from agentcore.replay.recall import as_judged
 from agentcore.replay.recording import Recording
@@ -14,9 +15,6 @@ from agentcore.replay.tape import Tape, spoken_tokens, tape_of
 
 #: Tokens of a character where no usage was reported, and nothing in the recording tells: English prose takes 0.25.
 RATE = (0.12, 1.0)
-_EXACT = ("prefill", "prefix", "continue_final_message")
-#: Dialects that cannot go on with an assistant message, whatever the connection says.
-_NEVER_EXACT = frozenset({"openai_responses", "cohere"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +60,7 @@ def _read(recording: Recording) -> Past:
     for one in heard:
         calls.setdefault(one.iteration, []).append(one)
     segments = {part.attempt: part for answer in (*snapshot.earlier, snapshot.answer) for part in answer.segments}
-    exact, rate = goes_on_exactly(snapshot), _rate(heard)
+    exact, rate = _exact(snapshot), _rate(heard)
     return Past(
         tuple(after),
         calls,
@@ -77,12 +75,10 @@ def _read(recording: Recording) -> Past:
     )
 
 
-def goes_on_exactly(snapshot: Snapshot) -> bool:
+def _exact(snapshot: Snapshot) -> bool:
     """Whether this turn's continuations are written on from the text itself, by the connection's setting."""
-    setup = snapshot.setup
-    if setup is None or setup.provider in _NEVER_EXACT:
-        return False
-    return any(setup.extra.get(key) for key in _EXACT)
+    asked = snapshot.setup
+    return asked is not None and goes_on_exactly(asked.provider, asked.model, asked.extra)
 
 
 def _rate(heard: Sequence[Heard]) -> tuple[float, float]:

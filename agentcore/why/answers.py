@@ -116,7 +116,14 @@ def forbidden(case: Case) -> Stand:
 
 
 def _ended_by_itself(case: Case) -> bool:
-    return case.trigger in (Trigger.END_TURN, Trigger.CONTINUE_REQUESTED)
+    return case.trigger in (Trigger.END_TURN, Trigger.CONTINUE_REQUESTED) or _out_of_steps(case)
+
+
+def _out_of_steps(case: Case) -> bool:
+    """Whether more was asked for after a natural end, with no iteration left for it."""
+    steps = case.said("StepsLimit")
+    forbade = steps is not None and steps["decision"] == "forbid"
+    return forbade and case.trigger is Trigger.FORBIDDEN and case.response is not None and not _has_calls(case.response)
 
 
 def requested(case: Case) -> Stand:
@@ -127,7 +134,7 @@ def requested(case: Case) -> Stand:
         return _UNKNOWN
     if not _ended_by_itself(case):
         return Stand(False, "the model did not end by itself")
-    if not case.outcome["shouldContinue"]:
+    if not case.outcome["shouldContinue"] and not _out_of_steps(case):
         return Stand(False, "no criterion asked for more")
     steps = case.context("StepsLimit")
     used, limit = steps.get("used"), steps.get("limit")
@@ -139,7 +146,7 @@ def requested(case: Case) -> Stand:
 def ended(case: Case) -> Stand:
     """Whether the model ended by itself, with no call and no cut."""
     if _ended_by_itself(case):
-        return Stand(case.trigger is Trigger.END_TURN, "a criterion asked for more")
+        return Stand(case.trigger is not Trigger.CONTINUE_REQUESTED, "a criterion asked for more")
     if case.response is None or case.outcome is None:
         return _UNKNOWN
     if case.trigger is Trigger.FORBIDDEN and not _has_calls(case.response):

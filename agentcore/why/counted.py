@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from math import floor
 from typing import Any
 
+from agentcore.criteria.retries import APART, CUT_BELOW_CAP, MAX_TOKENS
 from agentcore.error_policy import ErrorHandlingDecision
 from agentcore.machine.states import State
 from agentcore.resource import IDLE, LIMIT_OF, REPEATED, no_retry_helps
@@ -25,12 +26,14 @@ UNITS: Mapping[str, str] = {
     "schema_rounds": "envelope retry",
     "max_retries": "failure running",
     "max_output_tokens": "token of one call",
+    "max_tokens": "token of one call",
 }
 _PLURALS: Mapping[str, str] = {
     "max_total_tokens": "tokens in and out",
     "schema_rounds": "envelope retries",
     "max_retries": "failures running",
     "max_output_tokens": "tokens of one call",
+    "max_tokens": "tokens of one call",
 }
 #: Limits of how often something is done: one more is the next number.
 _OFTEN = ("max_continuations", "max_tool_repair_attempts", "max_steps", "schema_rounds", "max_retries")
@@ -118,12 +121,17 @@ def _amounts(case: Case) -> Iterator[Amount]:
 
 def _of_truncation(case: Case) -> Iterator[tuple[str, Any, Any]]:
     said = case.context("TruncationCriterion")
-    if case.source is State.REPAIR_PENDING:
+    if said.get("bound") == MAX_TOKENS:
+        yield MAX_TOKENS, said.get("callUsed"), said.get("callLimit")
+    if case.source is State.EVALUATE_ERROR and said.get("bound") == "budget_exhausted":
+        yield "max_total_completion_tokens", said.get("tokensUsed"), said.get("tokensLimit")
+    if case.source is State.REPAIR_PENDING and said.get("bound") not in APART:
         yield _repairs(case, said)
     if said.get("bound") == "output_cap" and case.snapshot and case.source is not State.CONTINUE_PENDING:
         yield "max_total_output_chars", case.snapshot.spent.output_chars, case.snapshot.limits.max_total_output_chars
-    if case.source is State.CONTINUE_PENDING:
+    if case.source is State.CONTINUE_PENDING and said.get("bound") not in APART:
         yield "max_continuations", said.get("used"), said.get("limit")
+    if case.source is State.CONTINUE_PENDING:
         yield "max_total_completion_tokens", said.get("tokensUsed"), said.get("tokensLimit")
         yield "max_total_output_chars", said.get("charsUsed"), said.get("charsLimit")
 
@@ -151,8 +159,9 @@ def _of_others(case: Case) -> Iterator[tuple[str, Any, Any]]:
 
 def _begins_another(case: Case) -> bool:
     """Whether going on would have begun another iteration: elsewhere steps are not counted."""
-    calls = bool(case.context("ToolCallPresenceCheck").get("calls"))
-    return case.source is State.EVALUATE_CONTINUATION or (case.source is State.EVALUATE_STOP and calls)
+    calls, steps = bool(case.context("ToolCallPresenceCheck").get("calls")), case.said("StepsLimit")
+    wanted = calls or (steps is not None and steps["decision"] == "forbid")
+    return case.source is State.EVALUATE_CONTINUATION or (case.source is State.EVALUATE_STOP and wanted)
 
 
 def _floor(case: Case) -> float:
@@ -210,6 +219,7 @@ def limits_behind(case: Case, said: Json, amounts: Mapping[str, Amount]) -> list
 #: The limits that a state's own criterion asks about.
 _OWN: Mapping[str, tuple[str, ...]] = {
     "TruncationCriterion": (
+        "max_tokens",
         "max_continuations",
         "max_total_completion_tokens",
         "max_total_output_chars",
@@ -242,6 +252,8 @@ def _retries(case: Case) -> bool:
 def _stubborn_in(case: Case, said: Json, limits: list[Amount]) -> list[str]:
     """Who of this evaluation forbade for another cause than a limit."""
     name = str(said["criterion"])
+    if said["context"].get("bound") == CUT_BELOW_CAP:
+        return ["the context window, or a limit of the server's own,"]
     stubborn = [] if limits else [_CALLED.get(name, name)]
     if name != "TruncationCriterion" or case.source is not State.CONTINUE_PENDING:
         return stubborn

@@ -3,9 +3,10 @@ had said."""
 
 from collections.abc import Iterator
 
+from agentcore.cuts import below_cap, eaten, used_of
 from agentcore.errors import ProviderError
 from agentcore.events import CancelRequested, Interrupted, ModelFailed, ModelResponded, OperatorActed
-from agentcore.machine.snapshot import Snapshot
+from agentcore.machine.snapshot import Call, Snapshot
 from agentcore.machine.states import Trigger
 from agentcore.messages import ChatResponse
 from agentcore.policy import SPEC_KEYS
@@ -138,7 +139,7 @@ def model_input(spans: tuple[Span, ...], decided: Span) -> tuple[Node, ...]:
 def _of_event(span: Span) -> Node | None:
     match span.record.event:
         case ModelResponded(response=response):
-            return _reason_node(response, span.after)
+            return _reason_node(response, span.after, span.before.call if span.after.revision else None)
         case ModelFailed(error=error):
             return _error_node(error, span)
         case Interrupted(partial=partial) | CancelRequested(partial=partial) if partial is not None:
@@ -147,11 +148,16 @@ def _of_event(span: Span) -> Node | None:
     return None
 
 
-def _reason_node(response: ChatResponse, after: Snapshot) -> Node:
-    """The normalized reason, over the provider's word; an error inside an answer stands with it."""
+def _reason_node(response: ChatResponse, after: Snapshot, call: Call | None = None) -> Node:
+    """The normalized reason, over the provider's word; an error inside an answer stands with it. `call`: what it
+    answered, where its cap can tell what cut it."""
     attempt = after.spent.attempts
     reason = response.stop_reason.value
     words = f"the model stopped: {reason}"
+    if call is not None and below_cap(response, call.max_tokens):
+        words += f", at {used_of(response, call.max_tokens)}: below the cap"
+    elif call is not None and eaten(response, call.max_tokens):
+        words += f", with {used_of(response, call.max_tokens)} used for reasoning, and no text"
     return Node(Kind.INPUT, reason, words, (Fact("attempt", attempt),), tuple(_words_of(response)))
 
 

@@ -85,6 +85,7 @@ ACTIONS: Mapping[str, str | None] = {
     "backtests/draft": REPLAY,
     "backtests/<uuid:backtest_id>/cancel": REPLAY,
     "backtests/limits/keep": CHANGE_POLICY,
+    "backtests/track-record/<uuid:prediction_id>/check": REPLAY,
     "policies/import": CHANGE_POLICY,
     "policies/attach": CHANGE_POLICY,
     "policies/attachments/<uuid:attachment_id>/detach": CHANGE_POLICY,

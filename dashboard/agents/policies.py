@@ -41,6 +41,7 @@ def draft_policy(body: Mapping[str, Any]) -> Policy:
             envelope=envelope_rules_of(body.get("envelope")),
             drop_repetitions=True,
             tell_estimates=True,
+            revision=1,
         )
     )
 

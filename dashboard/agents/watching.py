@@ -44,12 +44,13 @@ def watching(policy: Policy) -> Policy:
         finish_reasons=(),
         criteria=(),
         criterion_specs=(),
+        watched=True,
     )
 
 
 def was_watched(policy: Policy) -> bool:
     """Whether a turn that ran under this policy was only watched. Older turns' sources do not tell."""
-    return policy.limits.max_total_output_chars == ENDLESS_CHARS and watching(policy) == policy
+    return policy.limits.max_total_output_chars == ENDLESS_CHARS and watching(policy) == replace(policy, watched=True)
 
 
 def by_itself(recording: Recording) -> Recording:

@@ -122,9 +122,12 @@ class Turn(BaseModel):
     error_code: str | None
     output_text: str
     notice: str = Field(description="What is missing from the answer, apart from it.")
-    input_tokens: int
-    output_tokens: int
-    attempts: int
+    input_tokens: int = Field(description="Of all its calls; a fork counts its own calls, not those before it.")
+    output_tokens: int = Field(description="Reasoning included; counted as `input_tokens` are.")
+    tokens_estimated: bool = Field(
+        description="A provider did not count some of these tokens, so that the numbers hold an estimate of ours."
+    )
+    attempts: int = Field(description="Calls of the model; of a fork, its own.")
     continuations: int
     tool_repairs: int
     envelope_retries: int
@@ -189,7 +192,10 @@ class Attempt(BaseModel):
     status_code: int | None
     stop_reason: str | None
     raw_stop_reason: str | None
-    usage: MaybeObject
+    usage: MaybeObject = Field(description="What the provider counted; null where it did not.")
+    tokens_estimated: bool = Field(
+        description="The provider answered and did not count: the turn counts an estimate of ours for this call."
+    )
     text: str
     tool_calls: Objects
     error: MaybeObject

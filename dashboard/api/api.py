@@ -14,6 +14,7 @@ from dashboard.api import (
     limits,
     lint,
     policies,
+    predictions,
     replays,
     streaming,
     turn_files,
@@ -53,7 +54,8 @@ api = Api(
 )
 answer_with_problems(api)
 for module in (
-    connections, policies, limits, agents, conversations, turn_files, turns, why, streaming, lint, replays, keys,
+    connections, policies, limits, agents, conversations, turn_files, turns, why, streaming, lint, replays,
+    predictions, keys,
 ):  # fmt: skip
     api.add_router("", module.router)
 api.add_router("", conformance.router)

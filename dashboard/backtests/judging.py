@@ -26,7 +26,7 @@ log = structlog.get_logger(__name__)
 
 UNDECIDABLE = Judged("undecidable")
 NO_EXPERIENCE = Experience()
-KEPT = ("system_prompt", "model", "drop_repetitions", "tell_estimates")  #: a turn's own, under any draft
+KEPT = ("system_prompt", "model", "drop_repetitions", "tell_estimates", "revision")  #: a turn's own, under any draft
 KEPT_WORDS = 256  #: different words that turns ran under
 #: What comes of sources that name versions which are not here, or say what no version says: a turn from elsewhere.
 WORDS_LOST = (LookupError, TypeError, ValueError, AttributeError, ValidationError)
@@ -133,7 +133,7 @@ def _several(recording: Recording) -> bool:
 
 
 def _decided(told: Told, recording: Recording, final: Snapshot, watched: bool) -> Judged:
-    tokens, calls = final.spent.output_tokens - told.output_tokens, final.spent.attempts - told.attempts
+    tokens, calls = final.own.output_tokens - told.output_tokens, final.own.attempts - told.attempts
     ends = ("running", "") if final.end is None else (final.end.status.value, final.end.terminal_reason)
     same = ends[0] == told.status and (_as_heard(recording, final) if watched else ends[1] == told.terminal_reason)
     return Judged(
@@ -144,7 +144,7 @@ def _decided(told: Told, recording: Recording, final: Snapshot, watched: bool) -
         tokens,
         calls,
         final.at - recording.records[-1].event.at,
-        _dollars(told, final.spent, recording.base_snapshot.spent),
+        _dollars(told, final.own, recording.base_snapshot.own),
         watched,
     )
 

@@ -188,6 +188,6 @@ def _ended(
     if found is None or found.final is None or found.final.end is None:
         return Ended(told, "undecidable", None)
     rate = rate_of(provider=told.provider, model=told.model, address=told.address or "", at=told.started_at)
-    price = totals_price(found.final.spent, recording.base_snapshot.spent, rate)
+    price = totals_price(found.final.own, recording.base_snapshot.own, rate)
     word = "complete" if found.final.end.status is TurnStatus.COMPLETED else "partial"
     return Ended(told, word, None if price is None else float(price.dollars), found.certainty.value)

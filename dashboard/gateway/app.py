@@ -32,8 +32,6 @@ from dashboard.turns.ids import new_id
 
 log = structlog.get_logger(__name__)
 
-#: Without a byte from upstream: as long as OpenAI's own clients wait for a whole answer, and they may hang up sooner.
-SILENCE_SECONDS = 600.0
 COMPLETIONS, MODELS = "/v1/chat/completions", "/v1/models"
 _OURS, _NOT_OURS = "/v1/", "/v1/traces/"
 
@@ -131,7 +129,7 @@ async def _opened() -> Open:
     loop = asyncio.get_running_loop()
     opened = _open.get(loop)
     if opened is None:
-        transport = Transport(silence=SILENCE_SECONDS)
+        transport = Transport()
         opened = _open[loop] = Open(House(transport, Recorder(), Slots()))
         await transport.__aenter__()
     return opened

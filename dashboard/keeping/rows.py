@@ -10,6 +10,7 @@ from dashboard.keeping import shapes
 from dashboard.keeping.judging import Judged
 from dashboard.tools.services import documents_add, documents_clean
 from dashboard.turns import models
+from dashboard.turns.entries import judged_in
 from dashboard.turns.history import request_body_of, sha256_of
 from dashboard.turns.recorder import outcome_row
 
@@ -34,9 +35,8 @@ def _records(turn: models.Turn, said: shapes.Turn) -> Iterator[models.Record]:
 
 def _outcomes(turn: models.Turn, judged: Judged) -> Iterator[models.Outcome]:
     for record in judged.recording.records:
-        for position, transition in enumerate(record.transitions):
-            if transition["outcome"] is not None:
-                yield outcome_row(turn.id, record.seq, position, transition)
+        for position, transition in judged_in(record):
+            yield outcome_row(turn.id, record.seq, position, transition)
 
 
 def _messages(turn: models.Turn, said: shapes.Turn) -> Iterator[models.TurnMessage]:

@@ -16,5 +16,7 @@ ADVICE: Mapping[str, str] = {
     "effort or a thinking budget.",
     "relabelled": "The bridge renames max_tokens. Where the word is known to us the turn was continued all the same; "
     "mend the bridge’s mapping, for other programs believe it.",
+    "ambiguous_seam": "Read the marked passage on the turn’s page. Where the connection can continue an assistant "
+    "message (prefill), turn that on: then nothing is repeated.",
 }
 assert ADVICE.keys() == CODES.keys(), "every code has its advice"

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import Exists
 
 from agentcore.commands import RunTools
 from agentcore.errors import ErrorType
@@ -21,7 +22,7 @@ from dashboard.tools.running import failed, run_tool
 from dashboard.tools.selectors import tool_called, turn_context
 from dashboard.tools.tool import Tool, TurnContext
 from dashboard.turns.fields import storable_text
-from dashboard.turns.models import ToolClaim, Turn
+from dashboard.turns.models import Attempt, ToolClaim, Turn
 from dashboard.turns.recorder import LostTurnError
 
 
@@ -92,8 +93,9 @@ def _claim(turn_id: UUID, call: ToolCall, attempt: int, *, idempotent: bool) -> 
 
 def _require_waiting(turn_id: UUID, attempt: int) -> None:
     """The turn waits for the tools of this attempt, and does so until the transaction ends."""
-    turn = Turn.objects.select_for_update().filter(id=turn_id, state=State.EXECUTE_TOOLS.value, attempts=attempt)
-    if not turn.exists():
+    later = Attempt.objects.filter(turn_id=turn_id, index__gt=attempt)
+    turn = Turn.objects.select_for_update().filter(id=turn_id, state=State.EXECUTE_TOOLS.value)
+    if not turn.filter(~Exists(later)).exists():
         raise LostTurnError(f"Turn {turn_id} does not wait for the tools of attempt {attempt} any more.")
 
 

@@ -37,7 +37,7 @@ from dashboard.live.performing import Performer
 from dashboard.live.reading import answer_columns
 from dashboard.live.slots import Slots
 from dashboard.live.transport import Transport
-from dashboard.metrics.counters import count_step
+from dashboard.metrics.counters import count_fork, count_step
 from dashboard.turns.history import Standing
 from dashboard.turns.recorder import (
     CallEnd,
@@ -97,6 +97,7 @@ class Driver:
         """The command to perform first: of a fresh turn, of a fork, or of a history that is taken over."""
         turn, standing = self.loaded.turn, self.standing
         if standing.seq == 0:
+            count_fork(standing.snapshot)
             return await self._record(first_event(turn))
         if standing.snapshot.state in (State.COMPLETE, State.ABORT, State.HELD):
             return command_of(standing.snapshot)

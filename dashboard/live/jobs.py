@@ -83,6 +83,16 @@ def job_hasten(queueing_lock: str) -> None:
         )
 
 
+def job_move(lock: str, queue: str) -> None:
+    """Let a job that waits be done by who works on this queue."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE procrastinate_jobs SET queue_name = %(queue)s "
+            "WHERE lock = %(lock)s AND status = 'todo' AND queue_name <> %(queue)s",
+            {"lock": lock, "queue": queue},
+        )
+
+
 def job_is_ours(job_id: int) -> bool:
     """Whether nobody has taken the job back. Within a transaction it stays so until that ends."""
     with connection.cursor() as cursor:

@@ -10,12 +10,12 @@ from types import TracebackType
 from typing import Self
 
 import aiohttp
+from django.conf import settings
 from yarl import URL
 
-from dashboard.live.reuse import Connector
+from dashboard.live.reuse import Connector, asked_again
 
 CONNECT_TIMEOUT = 10.0  #: seconds
-SILENCE_TIMEOUT = 120.0  #: seconds without a byte before a call has timed out
 AFTER_ITS_END = 2.0  #: seconds that a server is listened to which does not close behind the end of its answer
 LOOK_SECONDS = 0.5  #: between two looks whether a body that is waited for can still come
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
@@ -55,11 +55,11 @@ class Transport:
 
     Connections are kept and used again. TLS is verified against the system's authorities; a proxy is taken from the
     environment (`HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY`), but not for this very machine; redirects are not followed.
-    `silence`: seconds without a byte after which a call has timed out; None: as they are for turns.
+    A call without a byte for `WHYSTOP_SILENCE_SECONDS`, before its answer or in the middle of it, has timed out.
     """
 
-    def __init__(self, *, silence: float | None = None) -> None:
-        self._silence = SILENCE_TIMEOUT if silence is None else silence
+    def __init__(self) -> None:
+        self._silence: float = settings.SILENCE_SECONDS
         self._session: aiohttp.ClientSession | None = None
         self._loopback: aiohttp.ClientSession | None = None  #: the same connections, no proxy
 
@@ -90,18 +90,15 @@ class Transport:
         seconds: float | None,
         ended: Callable[[], bool] = lambda: False,
     ) -> AsyncIterator[Head | bytes]:
-        """Send a request; yields its `Head`, then the body's bytes as they come.
+        """Send a request; yields its `Head`, then the body's bytes as they come. A request whose used connection turns
+        out to be closed is sent again once, on a fresh one: the server never had it.
 
         `seconds`: for the whole call; None: no limit but that on silence. `ended`: whether what has come is a whole
         answer, behind which not every server closes. Raises `TransportError`.
         """
         try:
             async with asyncio.timeout(seconds):
-                data = body if len(body) < LARGE_BYTES else io.BytesIO(body)
-                target, is_near = _target(url)
-                session = self._loopback if is_near else self._session
-                assert session is not None, "used between enter and exit"
-                async with session.post(target, data=data, headers=headers, allow_redirects=False) as answer:
+                async with await self._answer(url, headers, body) as answer:
                     yield Head(answer.status, {name.lower(): value for name, value in answer.headers.items()})
                     received = 0
                     with _FramingWatch(answer):
@@ -110,10 +107,33 @@ class Transport:
                             if received > MAX_ANSWER_BYTES:
                                 raise TransportError(f"The answer is larger than {MAX_ANSWER_BYTES // 2**20} MiB.")
                             yield chunk
+        except aiohttp.ServerTimeoutError as error:
+            raise TransportError(self._silent(url, error), timed_out=True) from error
         except TimeoutError as error:
             raise TransportError(f"The provider at {_host(url)} did not answer in time.", timed_out=True) from error
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise TransportError(f"The connection to {_host(url)} failed: {_why(error)}.") from error
+
+    def _silent(self, url: str, error: aiohttp.ServerTimeoutError) -> str:
+        if isinstance(error, aiohttp.ConnectionTimeoutError):
+            return f"The provider at {_host(url)} could not be reached within {CONNECT_TIMEOUT:g} s."
+        return f"The provider at {_host(url)} sent nothing for {self._silence:g} s (WHYSTOP_SILENCE_SECONDS)."
+
+    async def _answer(self, url: str, headers: dict[str, str], body: bytes) -> aiohttp.ClientResponse:
+        """The answer to a request, once its head has come."""
+        target, is_near = _target(url)
+        session = self._loopback if is_near else self._session
+        assert session is not None, "used between enter and exit"
+        try:
+            return await session.post(target, data=_sent(body), headers=headers, allow_redirects=False)
+        except (aiohttp.ClientError, OSError) as error:
+            if not asked_again(error):
+                raise
+        return await session.post(target, data=_sent(body), headers=headers, allow_redirects=False)
+
+
+def _sent(body: bytes) -> bytes | io.BytesIO:
+    return body if len(body) < LARGE_BYTES else io.BytesIO(body)
 
 
 async def _read(answer: aiohttp.ClientResponse, size: int, ended: Callable[[], bool]) -> bytes:

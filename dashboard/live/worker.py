@@ -17,6 +17,7 @@ from dashboard.live.owning import lost_turns_end
 from dashboard.live.services import approvals_expire, orphans_requeue
 from dashboard.live.tasks import QUEUE, QUEUES
 from dashboard.policies import shadowing
+from dashboard.predictions import comparing
 from dashboard.timeline import retention, rollups
 from dashboard.turns import partitions
 
@@ -59,6 +60,7 @@ async def run(stop: asyncio.Event, queues: tuple[str, ...] = QUEUES) -> None:
             asyncio.create_task(_regularly(PARTITION_SECONDS, lambda: in_database(partitions.drop_empty))),
             asyncio.create_task(_regularly(rollups.FOLD_SECONDS, lambda: in_database(rollups.fold_all))),
             asyncio.create_task(_regularly(shadowing.SWEEP_SECONDS, lambda: in_database(shadowing.sweep))),
+            asyncio.create_task(_regularly(comparing.SWEEP_SECONDS, lambda: in_database(comparing.sweep))),
             asyncio.create_task(_regularly(retention.SWEEP_SECONDS, lambda: in_database(retention.raw_sweep))),
         ]
         working = asyncio.create_task(worker.run())  # type: ignore[no-untyped-call]

@@ -8,6 +8,7 @@ import structlog
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from agentcore.machine.advance import Step
+from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import TERMINAL
 from agentcore.reasons import NormalizedStopReason
 from agentcore.resource import resource_of
@@ -66,10 +67,17 @@ def count_step(step: Step) -> None:
     if step.snapshot.state in TERMINAL and step.snapshot.end is not None:
         _labelled(TURNS_ENDED, *who, step.snapshot.end.terminal_reason, resource_of(step.snapshot) or "").inc()
     if step.snapshot.end is not None and _was_cut(step):
-        spent = step.snapshot.spent
+        spent = step.snapshot.own
         CONTINUATIONS_PER_TURN.labels(*who).observe(spent.continuations)
         if spent.continuations:
             CONTINUED_TURN_SECONDS.labels(*who).observe(step.snapshot.at)
+
+
+def count_fork(snapshot: Snapshot) -> None:
+    """Count the continuation that a fork begins with: its parent observed the one that it made itself."""
+    if snapshot.inherited is not None and snapshot.own.continuations:
+        asked = snapshot.asked
+        CONTINUATIONS.labels(asked.provider, asked.model).inc(snapshot.own.continuations)
 
 
 @cache
@@ -80,7 +88,7 @@ def _labelled(counter: Counter, *values: str) -> Counter:
 
 def _was_cut(step: Step) -> bool:
     ended = (o for o in step.observed if o.type == "continuation_terminated")
-    return step.snapshot.spent.continuations > 0 or any(True for _ in ended)
+    return step.snapshot.own.continuations > 0 or any(True for _ in ended)
 
 
 Who = tuple[str, str]

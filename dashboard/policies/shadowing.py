@@ -99,7 +99,7 @@ def verdict_of(shadow: Shadow, turn: Turn) -> ShadowVerdict:
     if imagined is None or imagined.final is None or imagined.final.end is None:
         unknown = Certainty.UNDECIDABLE.value
         return ShadowVerdict(shadow=shadow, turn=turn, word=Word.UNDECIDABLE, certainty=unknown, before=before)
-    end, spent = imagined.final.end, imagined.final.spent
+    end, spent = imagined.final.end, imagined.final.own
     same = (end.status.value, end.terminal_reason) == (turn.status, turn.terminal_reason)
     return ShadowVerdict(
         shadow=shadow,

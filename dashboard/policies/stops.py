@@ -20,9 +20,11 @@ BY_CRITERION: Mapping[str, str] = {
     "ExecutionTimeLimit": "limits.max_seconds",
     "FinishReasonCheck": "finish_reasons",
 }
-#: By the limit that ran out. A connection's ceiling is no policy's word.
+#: A connection's ceiling, and what a watched caller asked for, are no policy's word.
+NOT_OF_POLICIES = ("max_output_tokens", "max_tokens")
+#: By the limit that ran out.
 BY_RESOURCE: Mapping[str, str] = {
-    **{name: f"limits.{name}" for name in RESOURCES if name not in ("max_retries", "max_output_tokens")},
+    **{name: f"limits.{name}" for name in RESOURCES if name not in ("max_retries", *NOT_OF_POLICIES)},
     "max_retries": "error_policy.max_retries",
 }
 #: What settles a judgement beside those: the machine's own criteria, and all of them together.

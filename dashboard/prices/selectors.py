@@ -42,7 +42,7 @@ def _price(turn: Turn, rows: list[Attempt]) -> Price | None:
         return None
     each = [priced(rates[index], [usage]) for index, usage in used.items()]
     # Only where the turn counts estimates has some attempt not told its own tokens.
-    before = base_snapshot_of(turn).spent if turn.tokens_estimated else Spent()
+    before = base_snapshot_of(turn).own if turn.tokens_estimated else Spent()
     rest = _rest(used.values(), turn.input_tokens, turn.output_tokens, before) if turn.tokens_estimated else None
     return _together([*each, *([priced(rates[rows[-1].index], [rest], estimated=True)] if rest else [])], rates)
 
@@ -71,7 +71,7 @@ def turn_rate(turn: Turn, *, model: str = "") -> Rate | None:
 def recording_price(recording: Recording, final: Snapshot, rate: Rate | None, *, derived: bool) -> Price | None:
     """What the calls of a recording cost, up to its last snapshot. `derived`: its tokens are estimates anyway."""
     used = list(_usages(record.event for record in recording.records))
-    rest = _rest(used, final.spent.input_tokens, final.spent.output_tokens, recording.base_snapshot.spent)
+    rest = _rest(used, final.own.input_tokens, final.own.output_tokens, recording.base_snapshot.own)
     return priced(rate, [*used, *([rest] if rest else [])], estimated=derived or rest is not None)
 
 

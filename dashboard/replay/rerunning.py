@@ -5,6 +5,7 @@ of the parent's; what is said otherwise is written into that beginning, and its 
 """
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -22,6 +23,7 @@ from dashboard.agents.policies import overridden, stored_policy
 from dashboard.agents.resolving import overridden_sources
 from dashboard.agents.validation import max_tokens_within
 from dashboard.live.services import overrides_clean, turn_queue
+from dashboard.predictions.foretelling import RERUN, Purpose, foretold, foretold_on, kept_with
 from dashboard.replay.other_words import Said, Words, connection_asked, conversation, said_at, supplied
 from dashboard.replay.selectors import began_with
 from dashboard.replay.services import turn_what_if
@@ -44,10 +46,12 @@ def turn_rerun(
     from_record: int | None = None,
     created_by: User | None = None,
     words: Words = NO_WORDS,
+    purpose: Purpose = RERUN,
 ) -> Turn:
     """The turn once more under other numbers and words, from the start or from the state after record `from_record`.
 
-    Raises `ValidationError`, by field and in words, before anything is stored.
+    What the recording predicts for it is stored with it. Raises `ValidationError`, by field and in words, before
+    anything is stored.
     """
     connection = connection_asked(turn, words.connection, gone=GONE)
     wanted = overrides_clean(overrides, connection)
@@ -59,7 +63,8 @@ def turn_rerun(
         _begin_from(child, base, words, connection)
     else:
         _begin_anew(child, turn, words, connection)
-    return turn_queue(child)
+    said = foretold(parent=turn, child=child, wanted=wanted, purpose=purpose)
+    return kept_with(child, said, partial(turn_queue, queue=purpose.queue))
 
 
 def turn_go_on(*, turn: Turn, overrides: Mapping[str, Any], created_by: User | None = None) -> Turn:
@@ -75,7 +80,8 @@ def turn_go_on(*, turn: Turn, overrides: Mapping[str, Any], created_by: User | N
     begun = replace(final, setup=replace(final.asked, turn_id=str(child.id)), at=0.0)
     _begin_from(child, begun, NO_WORDS, connection)
     child.overrides = {**child.overrides, "said": {"went_on": True}}
-    return turn_queue(child)
+    said = foretold_on(parent=turn, child=child, found=what_if.recording, wanted=wanted)
+    return kept_with(child, said, turn_queue)
 
 
 def _child(

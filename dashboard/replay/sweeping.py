@@ -171,8 +171,8 @@ class _Run:
             value,
             "undecidable" if imagined.undecidable else ended,
             not imagined.undecidable and status is TurnStatus.COMPLETED,
-            final.spent.output_tokens,
-            final.spent.attempts,
-            totals_price(final.spent, self.recording.base_snapshot.spent, self.rate),
+            final.own.output_tokens,
+            final.own.attempts,
+            totals_price(final.own, self.recording.base_snapshot.own, self.rate),
             imagined.certainty,
         )

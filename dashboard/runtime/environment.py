@@ -15,6 +15,7 @@ CHECKOUT = Path(__file__).resolve().parent.parent.parent
 _TRUE = frozenset({"1", "true", "yes", "on"})
 _FALSE = frozenset({"", "0", "false", "no", "off"})
 _HIGHEST_PORT = 65535
+_LONGEST_SECONDS = 86_400
 _LEVELS = frozenset({"DEBUG", "INFO", "WARNING", "ERROR"})
 
 
@@ -38,6 +39,7 @@ class Environment:
     files_dir: Path | None  #: WHYSTOP_FILES_DIR: the folder whose files the tool read_file may read
     mcp_stdio: bool  #: WHYSTOP_MCP_STDIO: MCP servers may be commands that Whystop runs
     gateway_unstored: str  #: WHYSTOP_GATEWAY_UNSTORED: what becomes of calls that cannot be stored, `refuse` or `pass`
+    silence_seconds: float  #: WHYSTOP_SILENCE_SECONDS: without a byte from a provider, after which a call is given up
     criteria: tuple[str, ...]  #: WHYSTOP_CRITERIA, by comma: modules whose classes policies may name as criteria
 
 
@@ -62,6 +64,7 @@ def read_environment(variables: Mapping[str, str] | None = None) -> Environment:
         files_dir=_folder(env, "WHYSTOP_FILES_DIR"),
         mcp_stdio=_switch(env, "WHYSTOP_MCP_STDIO"),
         gateway_unstored=_choice(env, "WHYSTOP_GATEWAY_UNSTORED", ("refuse", "pass")),
+        silence_seconds=_seconds(env, "WHYSTOP_SILENCE_SECONDS", 300.0),
         criteria=_list(env, "WHYSTOP_CRITERIA"),
     )
 
@@ -96,6 +99,17 @@ def _port(env: environ.Env, name: str, default: int) -> int:
     if not 0 <= number <= _HIGHEST_PORT:
         raise StartError(f"{name} must be a port number from 0 to {_HIGHEST_PORT}, not “{env.ENVIRON[name]}”.")
     return int(number)
+
+
+def _seconds(env: environ.Env, name: str, default: float) -> float:
+    word = _text(env, name, str(default))
+    try:
+        seconds = float(word)
+    except ValueError:
+        seconds = -1.0
+    if not 0 < seconds <= _LONGEST_SECONDS:
+        raise StartError(f"{name} must be a number of seconds from above 0 to {_LONGEST_SECONDS:,}, not “{word}”.")
+    return seconds
 
 
 def _switch(env: environ.Env, name: str) -> bool:

@@ -12,6 +12,7 @@ from uuid import UUID
 from agentcore import VERSION, serial
 from agentcore.events import Event
 from agentcore.machine.advance import Step
+from agentcore.machine.states import State
 from agentcore.replay import Record
 from agentcore.values import quickly_made
 from dashboard.turns.history import MESSAGE_KEYS, body_text, compact_json, sha256_of
@@ -84,9 +85,17 @@ def record_columns(entry: Entry, record: Record) -> Columns:
 
 def outcomes_columns(entry: Entry, record: Record) -> Iterator[Columns]:
     """The judgements of the step."""
+    for position, transition in judged_in(record):
+        yield outcome_columns(entry.turn_id, entry.seq, position, transition)
+
+
+def judged_in(record: Record) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """The transitions of a record that were judged, by their position. `abort_partial` only carries out what the state
+    before it decided: its outcome is that one again, and is no judgement of its own.
+    """
     for position, transition in enumerate(record.transitions):
-        if transition["outcome"] is not None:
-            yield outcome_columns(entry.turn_id, entry.seq, position, transition)
+        if transition["outcome"] is not None and transition["from"] != State.ABORT_PARTIAL:
+            yield position, transition
 
 
 def outcome_columns(turn_id: UUID, seq: int, position: int, transition: Mapping[str, Any]) -> Columns:

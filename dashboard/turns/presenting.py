@@ -29,6 +29,7 @@ TURN_KEYS = (
     "notice",
     "input_tokens",
     "output_tokens",
+    "tokens_estimated",
     "attempts",
     "continuations",
     "tool_repairs",
@@ -54,6 +55,7 @@ ATTEMPT_KEYS = (
     "stop_reason",
     "raw_stop_reason",
     "usage",
+    "tokens_estimated",
     "text",
     "tool_calls",
     "error",
@@ -88,7 +90,8 @@ def attempt_shown(
 ) -> Shown:
     """`request_body`: JSON text as it was sent; `raw_response`: None where nothing came, or it was removed."""
     response = _response_shown(attempt, raw_response, removed_at)
-    apart = {"request": json.loads(request_body), "response": response}
+    uncounted = attempt.usage is None and attempt.stop_reason is not None
+    apart = {"request": json.loads(request_body), "response": response, "tokens_estimated": uncounted}
     return {key: apart[key] if key in apart else getattr(attempt, key) for key in ATTEMPT_KEYS}
 
 

@@ -38,7 +38,7 @@ def project(snapshot: Snapshot, *, seq: int, started_at: datetime | None, at: da
         "lint": [code for code in CODES if code in snapshot.flagged],
         "last_seq": seq,
         "core_version": VERSION,
-        **_spent(snapshot.spent),
+        **_spent(snapshot.own),
         **_asked(snapshot),
     }
 

@@ -9,6 +9,7 @@ from uuid import UUID
 from django.contrib.postgres.search import SearchQuery
 from django.db.models import Q, QuerySet
 
+from agentcore.machine.states import State
 from dashboard.agents.models import Project
 from dashboard.turns.filters import HAS, RANGES, TimelineFilters
 from dashboard.turns.finding import find
@@ -172,7 +173,9 @@ def records_of(turn_id: UUID) -> QuerySet[Record]:
 
 
 def outcomes_of(turn_id: UUID) -> QuerySet[Outcome]:
-    return Outcome.objects.filter(turn_id=turn_id).order_by("seq", "position")
+    """Without those that older releases stored twice: `abort_partial` repeats what the state before it decided."""
+    judged = Outcome.objects.filter(turn_id=turn_id).exclude(state=State.ABORT_PARTIAL)
+    return judged.order_by("seq", "position")
 
 
 def raw_responses_of(turn_id: UUID, *, most: int) -> dict[int, bytes]:

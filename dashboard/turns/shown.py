@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from agentcore.machine.accounting import prefilled
+from agentcore.machine.accounting import joining
 from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import CALLS, DECIDING, State, Trigger
-from agentcore.merging import merge_continuation
+from agentcore.merging import join
 from agentcore.reasons import NormalizedStopReason, TurnStatus
 from agentcore.replay import Recording, fold
 from agentcore.why import Derivation, derive
@@ -90,12 +90,19 @@ class Shown:
     @property
     def seams(self) -> int:
         """Places where one attempt's text joins another's."""
-        return sum(max(0, len(passage.pieces) - 1) for passage in self.transcript.passages)
+        whole = ([piece for piece in passage.pieces if not piece.doubtful] for passage in self.transcript.passages)
+        return sum(max(0, len(pieces) - 1) for pieces in whole)
 
     @property
     def dropped(self) -> int:
         """Characters of overlap that were removed."""
         return sum(passage.dropped for passage in self.transcript.passages)
+
+    @property
+    def doubtful(self) -> int:
+        """Characters that may repeat what stands before them, and were kept."""
+        pieces = (piece for passage in self.transcript.passages for piece in passage.pieces)
+        return sum(len(piece.text) for piece in pieces if piece.doubtful)
 
     @property
     def tinted(self) -> tuple[tuple[int, str], ...]:
@@ -251,8 +258,7 @@ def draft_shown(turn: Turn, snapshot: Snapshot) -> Draft | None:
     if not text:
         return None
     continued = snapshot.call is not None and snapshot.call.hint is not None
-    merge = merge_continuation(snapshot.answer.text, text, trimmed=continued and prefilled(snapshot))
-    overlap = merge.overlap if continued else 0
+    overlap = join(snapshot.answer.text, text, joining(snapshot)).overlap if continued else 0
     attempt, iteration = max(1, snapshot.spent.attempts), max(1, snapshot.iteration)
     return Draft(attempt, text[:overlap], text[overlap:], iteration, held=bool(waiting))
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from agentcore.events import ModelResponded
-from agentcore.lint import CODES, Sign, asks_for_stops, signs
+from agentcore.lint import CODES, Sign, asks_for_stops, seam_sign, signs
 from agentcore.messages import ChatResponse
 from agentcore.replay import Span
 
@@ -44,3 +44,14 @@ def _found(spans: tuple[Span, ...]) -> Iterator[SignShown]:
         stops = asks_for_stops(before.asked.extra)
         for sign in signs(response, before.call.max_tokens, before.answer.text, stops=stops):
             yield SignShown(before.spent.attempts, response.raw_stop_reason, sign)
+        yield from _seams(span, response.raw_stop_reason)
+
+
+def _seams(span: Span, said: str | None) -> Iterator[SignShown]:
+    """The seams of the span's own answer at which a repeat may stand."""
+    answers = (*span.after.earlier, span.after.answer)
+    known = {part.attempt for part in span.before.answer.segments}
+    for answer in answers[len(span.before.earlier) :]:
+        for part in answer.segments:
+            if part.ambiguous and part.attempt not in known:
+                yield SignShown(part.attempt, said, seam_sign(answer.text, part.start, part.ambiguous))

@@ -32,7 +32,9 @@ BLOCK = 6_000  #: characters from which on an answer goes on in another block, s
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """What one attempt added. `dropped` is what it repeated; `seam` says why it ended, where not by itself."""
+    """What one attempt added. `dropped` is what it repeated; `seam` says why it ended, where not by itself.
+
+    `doubtful`: it may be a repeat of what stands before it, and was kept."""
 
     attempt: int
     kind: str
@@ -40,6 +42,7 @@ class Piece:
     dropped: str
     seam: str
     since: int
+    doubtful: bool = False
 
     @property
     def tint(self) -> int:
@@ -198,7 +201,12 @@ def _answered(before: Snapshot, after: Snapshot) -> Answer:
 def _take_pieces(passage: Passage, answer: Answer, known: int, since: int, seam: str) -> None:
     for segment in answer.segments[known:]:
         dropped = answer.text[max(0, segment.start - segment.dropped) : segment.start]
-        text = answer.text[segment.start : segment.end]
+        kept = segment.start + segment.ambiguous
+        if segment.ambiguous:
+            doubtful = answer.text[segment.start : kept]
+            passage.pieces.append(Piece(segment.attempt, segment.kind.value, doubtful, dropped, "", since, True))
+            dropped = ""
+        text = answer.text[kept : segment.end]
         passage.pieces.append(Piece(segment.attempt, segment.kind.value, text, dropped, seam, since))
 
 

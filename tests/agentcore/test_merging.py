@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agentcore import merge_continuation, merging
-from agentcore.merging import MIN_OVERLAP, cut, splits_grapheme
+from agentcore.merging import MIN_OVERLAP, Joining, Merge, cut, join, splits_grapheme
 from tests.agentcore.growth import grows_linearly
 
 FAMILY = "👩\u200d👩\u200d👧"
@@ -105,7 +105,7 @@ PIECES = st.lists(
 @example("- one of the items\n" * 60, "- one of the items\n" * 30 + "- one of", 12)
 def test_merging_is_what_trying_every_overlap_gives(existing, addition, minimum):
     merge = merge_continuation(existing, addition, min_overlap=minimum)
-    assert merge.overlap == naive(existing, addition, minimum)
+    assert merge.overlap + merge.ambiguous == naive(existing, addition, minimum)
     assert merge.text == existing + addition[merge.overlap :]
 
 
@@ -173,3 +173,82 @@ def test_merging_takes_linear_time(name):
 def test_whitespace_a_model_did_not_see_is_not_said_twice(existing, addition, text):
     merge = merge_continuation(existing, addition, trimmed=True)
     assert (merge.text, existing + addition[merge.overlap :]) == (text, text)
+
+
+UNITS = [
+    "0, ",
+    "ha ",
+    '{"a": 1}, ',
+    "1,2\n",
+    "2026-11-23,0,0\n",
+    "|-----|-----|\n",
+    "GET /health 200 in 3 ms\n",
+    "La la la, hey!\n",
+]
+
+
+@given(
+    st.sampled_from(UNITS),
+    st.integers(3, 12),
+    st.sampled_from(["", "[", "a,b\n"]),
+    st.sampled_from(["", "]", "end"]),
+    st.data(),
+)
+def test_a_provider_that_never_repeats_loses_nothing_of_a_text_that_repeats_itself(unit, copies, head, tail, data):
+    text = head + unit * copies + tail
+    said, place = "", 0
+    while place < len(text):
+        # A single further copy in a whole call cannot be told from a repeat.
+        step = data.draw(st.integers(2 * len(unit), 4 * len(unit)))
+        said, place = merge_continuation(said, text[place : place + step]).text, place + step
+    assert said == text
+
+
+PROSE = " ".join(f"word{n} follows number {n * 7919 % 1000}" for n in range(60))
+
+
+@given(st.integers(20, len(PROSE) - 20), st.integers(12, 60), st.integers(1, 300))
+def test_a_provider_that_repeats_what_it_had_said_adds_it_once(cut_at, repeats, more):
+    said, addition = PROSE[:cut_at], PROSE[max(0, cut_at - repeats) : cut_at + more]
+    merge = merge_continuation(said, addition)
+    assert merge.text == PROSE[: cut_at + more]
+    assert merge.ambiguous == 0
+
+
+@given(st.sampled_from(UNITS), st.integers(3, 9), st.booleans())
+def test_a_repeat_inside_a_repetition_is_kept_and_told_apart(unit, copies, repeats):
+    said = "first: " + unit * copies
+    addition = (unit * copies if repeats else "") + unit + "and an end"
+    merge = merge_continuation(said, addition)
+    assert merge.text == said + addition
+    assert bool(merge.ambiguous) is (len(unit * min(copies, 1 + copies * repeats)) >= 12)
+
+
+def test_sixty_one_equal_elements_cut_at_twenty_tokens_come_back_as_sixty_one():
+    elements = ['{"ok": true}'] * 61
+    text, said = f"[{', '.join(elements)}]", ""
+    for place in range(0, len(text), 73):
+        said = merge_continuation(said, text[place : place + 73]).text
+    assert said == text
+
+
+@pytest.mark.parametrize("said", ["what was", "One sentence that is long enough.", "ha ha ha ha ha "])
+def test_a_known_echo_of_the_prefill_is_removed_however_short_it_is(said):
+    how = Joining(exact=True, echo=True)
+    assert join(said, said + " and more", how) == Merge(said + " and more", len(said))
+    assert join(said, "and more", how).overlap == 0
+
+
+def test_an_exact_continuation_keeps_everything_but_a_whole_echo_of_twelve_characters_or_more():
+    how = Joining(exact=True)
+    assert join("what was", "what was", how).text == "what waswhat was"
+    long = "One sentence that is long enough."
+    assert join(long, long + " More.", how).text == long + " More."
+    assert join(long, "is long enough. More.", how).overlap == 0
+    refrain = join("ha ha ha ha ha ", "ha ha ha ha ha ha", how)
+    assert (refrain.overlap, refrain.ambiguous) == (0, 15)
+
+
+def test_histories_from_before_drop_an_ambiguous_overlap():
+    how = Joining(drops_ambiguous=True)
+    assert join("0, 0, 0, 0, 0, ", "0, 0, 0, 0, 0, 1", how).text == "0, 0, 0, 0, 0, 1"

@@ -37,6 +37,7 @@ TWICE = {"error_policy": ErrorPolicy.retry_all(2)}
 #: A turn, its terminal reason, and what ran out.
 ENDS = [
     (play(*(truncated(text) for text in "abcd")), "retry_limit", "max_continuations"),
+    (play(truncated("a", tokens=60), watched=True, revision=1, max_continuations=0), "max_tokens", "max_tokens"),
     (play(truncated("a"), max_total_completion_tokens=5), "budget_exhausted", "max_total_completion_tokens"),
     (
         play(truncated("a"), output_floor=16, max_total_completion_tokens=20),

@@ -26,6 +26,7 @@ PAGES: Mapping[str, str] = {
     "backtests": "/backtests",
     "a new backtest": "/backtests/new",
     "limits": "/backtests/limits",
+    "the track record": "/backtests/track-record",
     "the map of limits": "/backtests/limits/map",
     "import": "/import",
     "a choice of agents": "/live/",

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from django.db import connection
 
+from agentcore.replay import Certainty
 from dashboard.accounts.services import bootstrap_token_ensure
 from dashboard.agents.models import Connection
 from dashboard.client import (
@@ -27,7 +28,8 @@ from dashboard.client import (
 )
 from dashboard.live import worker
 from dashboard.simulator.texts import ESSAY
-from tests.dashboard.driving import AgentOf
+from tests.dashboard.driving import AgentOf, Play
+from tests.dashboard.predictions.conftest import again_of
 from tests.dashboard.website import TOKEN, website
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -265,3 +267,13 @@ def test_a_limit_is_found_tried_kept_and_rolled_back(whystop: Whystop, essay: st
     assert versions == [(2, "past", found["id"]), (1, "active", None)]
     with pytest.raises(Refused, match="tried other words"):
         whystop.policy_version("curt", limits={"max_steps": 3}, backtest=found["id"])
+
+
+def test_what_was_predicted_for_a_rerun_is_told_with_what_came_of_it(whystop: Whystop, play: Play):
+    turn = play("sim-essay", overrides={"max_tokens": 150})
+    made = [again_of(turn, {"limits": {"max_continuations": count}}) for count in (0, 1, 2)]
+    (record,) = whystop.track_record()
+    assert (record["model"], sum(record[word]["came_true"] for word in Certainty)) == ("sim-essay", 3)
+    found = list(whystop.predictions(limit=2, came_true=True))
+    assert [one["id"] for one in found] == [str(one.id) for one in reversed(made)]
+    assert list(whystop.predictions(came_true=False)) == []

@@ -2,7 +2,7 @@
 
 from agentcore.criteria.builtin import TokenUsageLimit
 from agentcore.criteria.outcome import ContinuationOutcome
-from agentcore.criteria.retries import TruncationCriterion
+from agentcore.criteria.retries import APART, TruncationCriterion
 from agentcore.machine import ending
 from agentcore.machine.accounting import give_back
 from agentcore.machine.judgement import Judgement, evaluate
@@ -39,7 +39,15 @@ def judge(snapshot: Snapshot, policy: Policy) -> Judgement:
 def _stop(snapshot: Snapshot, outcome: ContinuationOutcome) -> Judgement:
     trigger = stop_trigger(outcome)
     why = outcome.forbidding_reason()
-    return Judgement(trigger, why, ending.partial(snapshot, outcome.stop_reason, trigger.value, why), outcome)
+    terminal = apart_of(outcome) or trigger.value
+    return Judgement(trigger, why, ending.partial(snapshot, outcome.stop_reason, terminal, why), outcome)
+
+
+def apart_of(outcome: ContinuationOutcome) -> str | None:
+    """The terminal reason of a cut for which nobody's limit is to blame; None where one is."""
+    said = outcome.get_evaluation_for(TruncationCriterion.__name__)
+    bound = said.context.get("bound") if said and said.criterion == outcome.resolved_by else None
+    return bound if bound in APART else None
 
 
 def stop_trigger(outcome: ContinuationOutcome) -> Trigger:
@@ -47,7 +55,7 @@ def stop_trigger(outcome: ContinuationOutcome) -> Trigger:
     if outcome.resolved_by == TokenUsageLimit.__name__:
         return Trigger.BUDGET_EXHAUSTED
     evaluation = outcome.get_evaluation_for(TruncationCriterion.__name__)
-    if evaluation is None or outcome.resolved_by != evaluation.criterion:
+    if evaluation is None or outcome.resolved_by != evaluation.criterion or apart_of(outcome):
         return Trigger.FORBIDDEN
     return Trigger(evaluation.context.get("bound", Trigger.FORBIDDEN))
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from agentcore.criteria.outcome import ContinuationOutcome
-from agentcore.criteria.retries import TruncationCriterion
+from agentcore.criteria.retries import TruncationCriterion, asks_within_total
 from agentcore.error_policy import ErrorHandlingDecision
 from agentcore.errors import ProviderError
 from agentcore.machine import ending
@@ -101,6 +101,9 @@ def retry_call(snapshot: Snapshot, kind: AttemptKind) -> Call:
 
 def _cap(snapshot: Snapshot, last: Call, kind: AttemptKind) -> int:
     """Tokens of a call made again: an operator's change counts by now, and so does what a continuation has used."""
+    if kind is AttemptKind.ERROR_RETRY and asks_within_total(snapshot):
+        wanted = snapshot.asked.max_tokens if last.state is State.REQUEST else last.max_tokens
+        return min(wanted, max(1, snapshot.asked.output_floor, snapshot.completion_left))
     if last.state is State.REQUEST:
         return snapshot.asked.max_tokens
     if kind in (AttemptKind.CONTINUATION, AttemptKind.RESUME):

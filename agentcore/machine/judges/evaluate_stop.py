@@ -1,9 +1,17 @@
 """evaluate_stop: what to do with an answer that has arrived."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from agentcore.commands import Observation
-from agentcore.criteria.outcome import ContinuationDecision, ContinuationOutcome
+from agentcore.criteria.builtin import StepsLimit
+from agentcore.criteria.outcome import (
+    ContinuationDecision,
+    ContinuationEvaluation,
+    ContinuationOutcome,
+    resolve,
+)
+from agentcore.cuts import used_of
 from agentcore.events import ToolResult
 from agentcore.machine import classify, ending
 from agentcore.machine.accounting import add_text, count_failure, keep_partial
@@ -44,7 +52,10 @@ def _natural_end(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> 
     if snapshot.cut_at_cap:
         return _forbidden(snapshot, outcome, repaired)
     message = _requested_message(outcome)
-    if message is not None and snapshot.iteration < snapshot.limits.max_steps:
+    last = snapshot.iteration >= snapshot.limits.max_steps
+    if message is not None and last and snapshot.revision:
+        return _out_of_steps(snapshot, outcome, repaired)
+    if message is not None and not last:
         messages = (*snapshot.messages, *_spoken(snapshot, response), Message(Role.USER, message))
         observed = (*repaired, *ending.termination_observed(snapshot, "completed"))
         snapshot = next_iteration(replace(snapshot, messages=messages))
@@ -54,6 +65,22 @@ def _natural_end(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> 
     stop_reason = StopReason.FINISH_REASON if final else StopReason.COMPLETED
     snapshot = ending.natural_end(_flagged(snapshot, response), stop_reason)
     return Judgement(Trigger.END_TURN, _words(response), snapshot, outcome, repaired)
+
+
+def _out_of_steps(snapshot: Snapshot, outcome: ContinuationOutcome, observed: tuple[Observation, ...]) -> Judgement:
+    """More was asked for after a natural end, and no iteration is left for it: then `StepsLimit` forbids."""
+    said = tuple(map(partial(_without_steps, snapshot), outcome.evaluations))
+    forbade = resolve(said)
+    why = f"{outcome.resolved_by} asked for more, with {forbade.forbidding_reason()} used"
+    snapshot = ending.partial(snapshot, forbade.stop_reason, Trigger.FORBIDDEN.value, why)
+    return Judgement(Trigger.FORBIDDEN, why, snapshot, forbade, observed)
+
+
+def _without_steps(snapshot: Snapshot, said: ContinuationEvaluation) -> ContinuationEvaluation:
+    steps = StepsLimit()
+    if said.criterion != type(steps).__name__:
+        return said
+    return steps.forbidding(snapshot)
 
 
 def _spoken(snapshot: Snapshot, response: ChatResponse, calls: tuple[ToolCall, ...] = ()) -> tuple[Message, ...]:
@@ -136,7 +163,15 @@ def _cut(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> Judgemen
     idle = 0 if snapshot.just_added or paused else snapshot.idle_answers + 1
     snapshot = replace(snapshot, idle_answers=idle, truncated=True, repairing=None)
     trigger = Trigger.PAUSED if paused else Trigger.MAX_TOKENS
-    return Judgement(trigger, _words(response), snapshot, evaluate(snapshot, policy), repaired)
+    return Judgement(trigger, _words_of_cut(snapshot, response), snapshot, evaluate(snapshot, policy), repaired)
+
+
+def _words_of_cut(snapshot: Snapshot, response: ChatResponse) -> str:
+    """The provider's word; where its tokens say that it was not the cap, they stand beside it."""
+    words = _words(response)
+    if not snapshot.revision or not snapshot.cut_below_cap or snapshot.call is None:
+        return words
+    return f"{words}, at {used_of(response, snapshot.call.max_tokens)}: below the cap"
 
 
 def _broken(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> Judgement:
@@ -155,8 +190,14 @@ def _error(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> Judgem
     error = classify.response_error(response)
     assert error is not None, "classified as an error"
     failure = Failure(error.type, error.message, provider=error)
-    kept = replace(count_failure(keep_partial(snapshot, response, policy)), failure=failure)
+    spent = snapshot.failed_spent or (True if snapshot.revision and _cost(response) else None)
+    kept = replace(count_failure(keep_partial(snapshot, response, policy)), failure=failure, failed_spent=spent)
     return Judgement(Trigger.RESPONSE_ERROR, error.message, kept, evaluate(kept, policy))
+
+
+def _cost(response: ChatResponse) -> bool:
+    """Whether the answer has spent output tokens, as far as is known."""
+    return response.usage.output_tokens > 0 if response.usage else bool(response.text or response.reasoning_content)
 
 
 def _envelope(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> Judgement:

@@ -4,7 +4,7 @@ from agentcore.criteria.outcome import ContinuationOutcome
 from agentcore.machine import ending
 from agentcore.machine.accounting import give_back
 from agentcore.machine.judgement import Judgement, evaluate
-from agentcore.machine.judges.continue_pending import HINT, stop_trigger
+from agentcore.machine.judges.continue_pending import HINT, apart_of, stop_trigger
 from agentcore.machine.snapshot import Call, Snapshot
 from agentcore.machine.states import State, Trigger
 from agentcore.messages import CallIssue
@@ -35,7 +35,7 @@ def judge(snapshot: Snapshot, policy: Policy) -> Judgement:
 
 def _stop(snapshot: Snapshot, outcome: ContinuationOutcome, issue: CallIssue) -> Judgement:
     bound = stop_trigger(outcome)
-    terminal = "tool_repair_failed" if bound is Trigger.RETRY_LIMIT else bound.value
+    terminal = apart_of(outcome) or ("tool_repair_failed" if bound is Trigger.RETRY_LIMIT else bound.value)
     trigger = Trigger.FORBIDDEN if bound is Trigger.OUTPUT_CAP else bound
     why = f"a tool call was {issue} and did not run ({outcome.forbidding_reason()})"
     attempted = snapshot.call is not None and snapshot.call.state is State.REQUEST_TOOL_REPAIR

@@ -52,6 +52,8 @@ class ConverseAnswer(BlockAnswer):
 
     def _take_whole(self, payload: Mapping[str, Any]) -> Delta | None:
         message = mapping(mapping(payload.get("output")).get("message"))
+        if not message:
+            self._evidence.miss("message")
         blocks = [begin_block(mapping(content)) for content in sequence(message.get("content"))]
         shown = self._begin_all(blocks)
         self._take_end(payload, payload)

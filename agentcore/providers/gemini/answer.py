@@ -36,6 +36,7 @@ class Answer:
         self._parts = PartCollector()
         self._counts: dict[str, int] = {}
         self._candidate: int | None = None  # the index of the one candidate that is read
+        self._says_none = False
         self._finish_message = self._block_message = self._token = ""
 
     def is_dialect(self, payload: Mapping[str, Any], /) -> bool:
@@ -52,13 +53,17 @@ class Answer:
         if error is not None:
             evidence.take_error(error_inside(error))
         self._take_block(mapping(payload.get("promptFeedback")))
+        self._says_none = self._candidate is None and payload.get("candidates") == []
         ours = next((c for c in map(mapping, sequence(payload.get("candidates"))) if self._is_ours(c)), None)
         return self._take_candidate(ours) if ours else None
 
     def response(self, *, closed: bool, cut_body: bool = False) -> ChatResponse:
         """The answer so far. `closed`: its end was seen; `cut_body`: it is one JSON body that ends too early."""
         evidence = self._evidence
-        broke_off = evidence.broke_off(closed=closed, cut_body=cut_body)
+        if self._candidate is None:
+            evidence.miss("candidates")
+        # An empty list of candidates is an end, in a stream that has no other sign of one.
+        broke_off = evidence.broke_off(closed=closed or self._says_none, cut_body=cut_body)
         calls = self._parts.calls(cut=broke_off or evidence.reasons.saw_cut, at_cap=evidence.at_cap)
         if self._says_malformed_call():
             calls = with_malformed_call(calls, self._finish_message)

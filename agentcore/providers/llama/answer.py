@@ -47,7 +47,7 @@ class Answer:
         response = self._envelope.response(closed=closed, cut_body=cut_body)
         if response.tool_calls or response.broken_tool_calls:
             return response  # the server has read the calls itself
-        at_cap = bool(self._cap and response.usage and response.usage.output_tokens >= self._cap)
+        at_cap = bool(self._cap and response.usage and response.usage.is_at(self._cap))
         broken = response.incomplete_stream or response.error is not None
         reading = read(response.text, cut=broken or at_cap or response.stop_reason in _CUTS)
         if self._bare and not (broken or cut_body):  # it has no place for a word, and it has ended

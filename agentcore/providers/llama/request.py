@@ -5,9 +5,9 @@ from dataclasses import replace
 from typing import Any
 
 from agentcore.messages import ChatRequest, Continuation, Message, Role
+from agentcore.prefill import prefills
 from agentcore.providers.llama.protocol import instruction
 from agentcore.providers.openai import request as openai_request
-from agentcore.providers.wire.continuing import prefills
 from agentcore.providers.wire.history import History
 from agentcore.providers.wire.tool_arguments import write_json
 

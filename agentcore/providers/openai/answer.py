@@ -94,6 +94,8 @@ class Answer:
         """The answer so far. `closed`: its end was seen; `cut_body`: it is one JSON body that ends too early."""
         if self._others:
             self._take_others()
+        if self._others is not None:
+            self._evidence.miss("choices")
         broke_off = self._evidence.broke_off(closed=closed, cut_body=cut_body)
         calls = self._read_calls(broke_off=broke_off)
         text = str(self._text)
@@ -118,8 +120,7 @@ class Answer:
     def _meaning_of_truncated(self) -> NormalizedStopReason:
         """llama.cpp's flag: with tokens left under the cap it was the context that ran out."""
         evidence = self._evidence
-        room_left = evidence.cap is not None and evidence.usage is not None and not evidence.at_cap
-        return NormalizedStopReason.CONTEXT_WINDOW_EXCEEDED if room_left else NormalizedStopReason.MAX_TOKENS
+        return NormalizedStopReason.CONTEXT_WINDOW_EXCEEDED if evidence.under_cap else NormalizedStopReason.MAX_TOKENS
 
     def _take_choices(self, choices: list[Any], *, whole: bool) -> Delta | None:
         """Reads the one choice this product shows: the first by its index. Others wait until it is there."""

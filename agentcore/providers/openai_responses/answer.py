@@ -64,6 +64,8 @@ class ResponsesAnswer:
     def response(self, *, closed: bool, cut_body: bool = False) -> ChatResponse:
         """The answer so far. `closed`: its end was seen; `cut_body`: it is one JSON body that ends too early."""
         evidence, items = self._evidence, self._output.items()
+        if not items:
+            evidence.miss("output items")
         broke_off = evidence.broke_off(closed=closed or self.ended, cut_body=cut_body)
         winner = evidence.reasons.winner()
         natural = winner is not None and winner.normalized in _NATURAL

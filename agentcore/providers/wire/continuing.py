@@ -1,10 +1,10 @@
 """How a cut answer is asked to go on (design §3.3), in the two ways that dialects have."""
 
-import re
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from agentcore import prefill
 from agentcore.messages import ChatRequest
+from agentcore.prefill import prefills, refuses_prefill
 from agentcore.providers.wire.shapes import mapping
 
 #: What goes into the body of a turn's first call alone, by its own name: how it ends is for the first call to say.
@@ -14,17 +14,13 @@ SETTINGS = frozenset(
     {
         "hint_role",
         "max_tokens_field",
-        "prefill",
-        "prefix",
-        "continue_final_message",
+        *prefill.SETTINGS,
+        prefill.ECHO,
         "add_generation_prompt",
         "uncapped",
         FIRST_CALL,
     }
 )
-# Claude's family and version in its names, also on Bedrock; older names have the version first, later ones a date.
-_CLAUDE = re.compile(r"claude-(?:(?:opus|sonnet|haiku)-(\d{1,2})(?!\d)(?:-(\d{1,2})(?!\d))?|(fable|mythos))")
-_LAST_TO_PREFILL = (4, 5)
 _QUOTED_CHARS = 200  #: how much of the end the model is shown: enough to find its place, also in code
 
 
@@ -40,11 +36,6 @@ def sent_extra(request: ChatRequest) -> dict[str, Any]:
     """The keys of `extra` that go into the body."""
     sent = {key: value for key, value in request.extra.items() if key not in SETTINGS}
     return sent | dict(mapping(request.extra.get(FIRST_CALL))) if request.continuation is None else sent
-
-
-def prefills(extra: Mapping[str, Any]) -> bool:
-    """Whether this connection's model goes on writing a last assistant message."""
-    return any(extra.get(key) for key in ("prefill", "prefix", "continue_final_message"))
 
 
 def interrupted(text: str) -> str:
@@ -86,20 +77,7 @@ def by_user_turn_trimmed(request: ChatRequest) -> Going:
 
     From 4.6 on, and while it thinks, it refuses any prefill (providers.md §1.6): then it is asked by a user's turn.
     """
-    going = by_user_turn(request, can_prefill=not _refuses_prefill(request))
+    going = by_user_turn(request, can_prefill=not refuses_prefill(request.model, request.extra))
     if not going.assistant.strip():
         return Going(system=request.continuation.hint) if request.continuation else going
     return going if going.user else going._replace(assistant=going.assistant.rstrip())
-
-
-def _refuses_prefill(request: ChatRequest) -> bool:
-    """Whether this Claude answers a prefill with an error: a newer one, or one that is told to think."""
-    thinking = request.extra.get("thinking") or mapping(request.extra.get("additionalModelRequestFields")).get(
-        "thinking"
-    )
-    if mapping(thinking).get("type") in ("enabled", "adaptive"):
-        return True
-    named = _CLAUDE.search(request.model.lower())
-    if named is None:
-        return False
-    return bool(named[3]) or (int(named[1]), int(named[2] or 0)) > _LAST_TO_PREFILL

@@ -23,6 +23,13 @@ BROKE_OFF = ProviderError(
     "The answer broke off: the connection ended before a stop reason or the closing event came.",
 )
 
+
+def no_answer(empty: str) -> ProviderError:
+    """The error of a body that is whole, and in which no answer stands. `empty`: where one belongs."""
+    message = f"The provider sent no answer: its response has no {empty}."
+    return ProviderError(ErrorType.VALIDATION, "no_answer", message)
+
+
 _KIND_BY_STATUS: Mapping[int, str] = {
     401: "auth",
     402: "quota",

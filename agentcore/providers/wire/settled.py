@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from agentcore.errors import ProviderError
 from agentcore.messages import CallIssue, ChatResponse, TokenUsage, ToolCall
-from agentcore.providers.wire.error_kinds import BROKE_OFF
+from agentcore.providers.wire.error_kinds import BROKE_OFF, no_answer
 from agentcore.providers.wire.reason_tracker import ReasonTracker, SettledReason
 from agentcore.reasons import NormalizedStopReason
 from agentcore.values import replace
@@ -13,6 +13,8 @@ from agentcore.values import replace
 _UNKNOWN = NormalizedStopReason.UNKNOWN
 # Under these an answer should hold something.
 _EXPECT_OUTPUT = frozenset({NormalizedStopReason.END_TURN, NormalizedStopReason.MAX_TOKENS})
+# Under these nothing says why there is no answer where one belongs.
+_SILENT = frozenset({NormalizedStopReason.END_TURN, NormalizedStopReason.UNKNOWN})
 
 
 class Parts(NamedTuple):
@@ -37,11 +39,22 @@ class Evidence:
         self.usage: TokenUsage | None = None
         self.error: ProviderError | None = None
         self.model = self.response_id = ""
+        self._empty: ProviderError | None = None
 
     @property
     def at_cap(self) -> bool:
         """Whether the answer used all the tokens it was given."""
-        return bool(self.cap and self.usage and self.usage.output_tokens >= self.cap)
+        return bool(self.cap and self.usage and self.usage.is_at(self.cap))
+
+    @property
+    def under_cap(self) -> bool:
+        """Whether tokens were left when the answer ended."""
+        return bool(self.cap and self.usage and self.usage.output_tokens < self.cap)
+
+    def miss(self, what: str) -> None:
+        """Nothing that could be the answer came, not even an empty one; `what` should have. That is an error, unless
+        something else tells why."""
+        self._empty = no_answer(what)
 
     def take_error(self, found: ProviderError, word: str = "error") -> None:
         """Adds an error of the answer; the first one tells most. `word`: what the answer calls it."""
@@ -60,7 +73,10 @@ class Evidence:
         if parts.refusal:
             self.reasons.sign("refusal", NormalizedStopReason.SAFETY_BLOCKED)
         reason = self.reasons.settle(has_calls=bool(parts.calls))
-        error = self.error or (BROKE_OFF if broke_off and reason.stop_reason is _UNKNOWN else None)
+        # Any other word, a cut's or an unknown one, tells why nothing came.
+        unexplained = reason.stop_reason is NormalizedStopReason.END_TURN or not reason.raw
+        missing = self._empty if unexplained and not broke_off and reason.stop_reason in _SILENT else None
+        error = self.error or missing or (BROKE_OFF if broke_off and reason.stop_reason is _UNKNOWN else None)
         says_something = bool(parts.text.strip() or parts.calls or parts.refusal)
         silent = not (says_something or error) and _expects_output(reason)
         return ChatResponse(
@@ -69,7 +85,7 @@ class Evidence:
             broken_tool_calls=tuple([call for call in parts.calls if call.issue is not None]),
             usage=self.usage,
             reasoning_content=parts.reasoning,
-            stop_reason=reason.stop_reason,
+            stop_reason=_UNKNOWN if missing else reason.stop_reason,
             raw_stop_reason=reason.raw,
             reason_trail=self.reasons.trail,
             refusal=parts.refusal or None,

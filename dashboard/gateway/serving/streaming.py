@@ -7,7 +7,7 @@ repair, a policy with criteria of its own), text is told once it is judged, or a
 
 from collections.abc import Iterator
 
-from agentcore.machine.accounting import prefilled
+from agentcore.machine.accounting import joining
 from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import State
 from agentcore.messages import Delta, TokenUsage
@@ -44,6 +44,7 @@ class Translating:
         self._at_end = bool(self._policy.criteria) or (
             not begun.observes and begun.started.setup.envelope_schema is not None
         )
+        self._observes = begun.observes
         self._told = 0  #: characters of the answer
         self._seam: Seam | None = None
 
@@ -57,7 +58,8 @@ class Translating:
             return
         existing = None if call.hint is None else snapshot.answer.text
         room = snapshot.limits.max_total_output_chars - snapshot.spent.output_chars
-        self._seam = Seam(existing, min_overlap=policy.min_overlap, trimmed=prefilled(snapshot), room=room)
+        tools = bool(snapshot.revision and snapshot.asked.tools) and not self._observes
+        self._seam = Seam(existing, how=joining(snapshot, policy.min_overlap), room=room, tools=tools)
 
     async def came(self, part: bytes, deltas: list[Delta]) -> None:
         """Tell what of it is sure."""

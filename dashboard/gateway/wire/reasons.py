@@ -5,6 +5,7 @@
 | `end_turn`                                     | `stop`                                                |
 | `tool_call`, with whole calls                  | `tool_calls`; `function_call` if `functions` was sent |
 | `max_tokens`, `context_window_exceeded`        | `length`                                              |
+| for a reason we do not know, or gave none      | `length`                                              |
 | anything that interrupts an answer, with text  | `length`                                              |
 | `safety_blocked`                               | `content_filter`, the content withheld                |
 | any of these but the first two, without a word | an error                                              |
@@ -90,10 +91,11 @@ def _as_judged(snapshot: Snapshot, end: Finish) -> Said | Fault:
     """What the machine made of it."""
     if end.calls:
         return Said(TOOL_CALLS, end.output_text or None, None, end.calls)
+    unknown = snapshot.response is not None and snapshot.response.stop_reason is Reason.UNKNOWN
     if end.status is TurnStatus.COMPLETED:
-        return Said(STOP, _envelope(snapshot, end) or end.output_text)
-    if end.terminal_reason == "empty_output" and snapshot.response and snapshot.response.raw_stop_reason is not None:
-        return Said(STOP, "")  # the provider's own word; without one, nothing at all was said
+        return Said(LENGTH if unknown else STOP, _envelope(snapshot, end) or end.output_text)
+    if end.terminal_reason == "empty_output" and snapshot.response and not unknown:
+        return Said(STOP, "")  # by the provider's own word; without one, nothing at all was said
     if _blocked(snapshot):
         return Said(FILTERED, None, snapshot.response.refusal if snapshot.response else None)
     text = _text(snapshot, end)
@@ -130,7 +132,7 @@ def _fault(snapshot: Snapshot, end: Finish) -> Fault:
         return fault_of(error)
     if end.terminal_reason == "context_window_exceeded":
         return Fault(400, end.notice, code="context_length_exceeded", param="messages", headers=_NO_RETRY)
-    if end.terminal_reason == "tool_repair_failed":
+    if end.terminal_reason in ("tool_repair_failed", "broken_tool_call"):
         return _upstream("The model's tool call was broken, so it is not handed out.", "tool_repair_failed")
     if snapshot.model_stop_reason == Reason.MAX_TOKENS and end.error_code is None:
         return Fault(400, _EMPTY_AT_CAP, code="max_tokens_reached", param="max_tokens", headers=_NO_RETRY)

@@ -8,7 +8,8 @@ the machine alone knows where it cuts, so the last characters before it are left
 
 from collections.abc import Sequence
 
-from agentcore.merging import merge_continuation
+from agentcore.markup import settled
+from agentcore.merging import Joining, alike_at_start, join
 
 MARGIN = 256  #: characters before the cap that are told only once the answer is judged; a cut splits no grapheme
 _QUICK_TRIES = 16
@@ -16,12 +17,18 @@ _STEP = 8  #: after those, looked for again only once an eighth has been added: 
 
 
 class Seam:
-    """One attempt's text. `existing`: the answer it goes on from; None: nothing is joined. `room`: up to the cap."""
+    """One attempt's text. `existing`: the answer it goes on from; None: nothing is joined. `room`: up to the cap.
 
-    def __init__(self, existing: str | None, *, min_overlap: int, trimmed: bool = False, room: int) -> None:
+    `how`: what is known of how it was asked for. `tools`: there are tools to call, so what may be the markup of a call
+    is told only once the answer is judged.
+    """
+
+    def __init__(self, existing: str | None, *, how: Joining, room: int, tools: bool = False) -> None:
         self._existing = existing or ""
-        self._min = max(1, min_overlap)
-        self._trimmed = trimmed
+        self._how = how
+        self._min = 1 if how.echo else max(1, how.min_overlap)
+        self._trimmed = how.trimmed
+        self._tools, self._withheld = tools, ""
         self._room = room - MARGIN
         self._held: list[str] = []
         self._length = 0  #: of what is held
@@ -42,7 +49,7 @@ class Seam:
     def take_all(self, pieces: Sequence[str]) -> list[str]:
         """More pieces; returns what of each is surely new, where that is anything."""
         length = sum(map(len, pieces))
-        if self._decided and length <= self._room:
+        if self._decided and not self._tools and length <= self._room:
             self._room -= length
             return [piece for piece in pieces if piece]
         return [new for piece in pieces if piece and (new := self.take(piece))]
@@ -68,15 +75,27 @@ class Seam:
 
     def _decide(self) -> str:
         text = "".join(self._held)
-        merge = merge_continuation(self._existing, text, min_overlap=self._min, trimmed=self._trimmed)
+        merge = join(self._existing, text, self._how)
+        if merge.overlap and not self._how.drops_ambiguous and self._may_go_on_repeating(text, merge.overlap):
+            self._at, self._found = len(self._existing), 0
+            return ""
         if self._trimmed and not text.strip():  # how much space is said again is known by the first that is none
             self._at, self._found = len(self._existing), 0
             return ""
         self._decided, self._held = True, []
         return self._within(text[merge.overlap :])
 
+    def _may_go_on_repeating(self, text: str, overlap: int) -> bool:
+        """Whether more of the text may show that it is a repetition, whose overlap is kept."""
+        rest, passage = text[overlap:], text[:overlap]
+        return not self._how.echo and len(rest) < overlap and alike_at_start(rest, passage) == len(rest)
+
     def _within(self, text: str) -> str:
-        """At most what is left of the room."""
+        """At most what is left of the room, and nothing that may be the markup of a tool call."""
+        if self._tools:
+            text = self._withheld + text
+            safe = settled(text)
+            text, self._withheld = text[:safe], text[safe:]
         told = text[: max(0, self._room)]
         self._room -= len(text)
         return told

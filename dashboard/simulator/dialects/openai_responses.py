@@ -116,7 +116,9 @@ class ResponsesWire:
 
     def closing(self, finished: Finished, /) -> bytes:
         status, end = _end(finished)
-        last = self._end_item("incomplete" if finished.reason in CUTS else _COMPLETED)
+        # An answer that says nothing is an empty message; a response without any item would be no answer.
+        empty = b"" if self._items or status != _COMPLETED else self._begin_message("output_text")
+        last = empty + self._end_item("incomplete" if finished.reason in CUTS else _COMPLETED)
         return last + self._event(f"response.{status}", response=self._response(status, end, finished.tokens))
 
     def whole(self, tokens: Sequence[Token], finished: Finished, /, *, withheld: bool) -> bytes:

@@ -56,6 +56,8 @@ LOOKS: dict[str, Look] = {
     "empty_output": Look("odd", "ring", "empty answer"),
     "forbidden": Look("limit", "shield", "forbidden by a criterion"),
     "tool_repair_failed": Look("block", "nut", "tool call not repaired"),
+    "cut_below_cap": Look("cut", "torn", "cut below the cap"),
+    "broken_tool_call": Look("block", "nut", "broken tool call"),
     "provider_error": Look("block", "triangle", "provider error"),
     "unknown_fatal": Look("odd", "question", "unknown reason"),
     # how certain a what-if is
@@ -71,6 +73,7 @@ LOOKS: dict[str, Look] = {
     "unclosed_sentence": Look("cut", "torn", "sentence not ended"),
     "reasoning_ate_budget": Look("cut", "ring", "reasoning, no text"),
     "relabelled": Look("cut", "torn", "cut, renamed"),
+    "ambiguous_seam": Look("odd", "question", "repeat or not"),
 }
 
 

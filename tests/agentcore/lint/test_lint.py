@@ -11,7 +11,7 @@ from tests.agentcore.playbook import Playbook, ended, started
 
 def test_the_set_is_as_large_as_it_is_said_to_be():
     assert (len(LIES), len(HONEST)) == (40, 200)
-    assert {told.code for told in LIES} == set(CODES)
+    assert {told.code for told in LIES} == set(CODES) - {"ambiguous_seam"}  # which no single answer shows
     assert len({told.dialect for told in LIES}) == len({told.dialect for told in HONEST}) == 8
 
 

@@ -34,6 +34,7 @@ TURN = [
     "notice",
     "input_tokens",
     "output_tokens",
+    "tokens_estimated",
     "attempts",
     "continuations",
     "tool_repairs",
@@ -59,6 +60,7 @@ ATTEMPT = [
     "stop_reason",
     "raw_stop_reason",
     "usage",
+    "tokens_estimated",
     "text",
     "tool_calls",
     "error",
@@ -125,6 +127,22 @@ def test_a_refused_connection_leaves_an_attempt_without_a_response(api: Program,
     assert attempt["error"]
 
 
+@pytest.mark.parametrize(("model", "estimated"), [("sim-essay", False), ("sim-hangup", True)])
+def test_tokens_that_no_provider_counted_are_told_to_be_estimates(api: Program, play: Play, model, estimated):
+    turn = play(model)
+    assert api.get(f"/turns/{turn.id}").json()["tokens_estimated"] is estimated
+    attempts = api.get(f"/turns/{turn.id}/attempts").json()
+    assert [attempt["tokens_estimated"] for attempt in attempts] == [estimated]
+    assert [attempt["usage"] is None for attempt in attempts] == [estimated]
+
+
+def test_a_call_that_was_never_answered_has_no_tokens_to_estimate(api: Program, play: Play):
+    turn = play("sim-500")
+    (attempt,) = api.get(f"/turns/{turn.id}/attempts").json()
+    assert (attempt["usage"], attempt["tokens_estimated"]) == (None, False)
+    assert api.get(f"/turns/{turn.id}").json()["tokens_estimated"] is False
+
+
 def test_records_and_evaluations_tell_the_history(api: Program, play: Play):
     turn = play("sim-essay", overrides={"max_tokens": 60})
     records = api.get(f"/turns/{turn.id}/records").json()
@@ -138,7 +156,7 @@ def test_records_and_evaluations_tell_the_history(api: Program, play: Play):
     observed = [observation["type"] for record in records for observation in record["observed"]]
     assert {"stop_reason_observed", "continuation_attempt", "continuation_terminated"} <= set(observed)
     evaluations = api.get(f"/turns/{turn.id}/evaluations").json()
-    assert evaluations[-1]["state"] in ("continue_pending", "abort_partial")
+    assert [said["state"] for said in evaluations] == ["evaluate_stop", "continue_pending"] * 4
     assert {"criterion", "decision", "reason", "context"} == set(evaluations[0]["evaluations"][0])
 
 

@@ -13,7 +13,7 @@ from dashboard.live import claims
 from dashboard.live.services import turn_start
 from dashboard.tools import selectors
 from dashboard.tools.registry import Registry
-from dashboard.turns.models import ToolClaim, Turn
+from dashboard.turns.models import Attempt, ToolClaim, Turn
 from dashboard.turns.recorder import LostTurnError
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -74,9 +74,14 @@ def test_a_tool_that_is_gone_is_claimed_and_answered(turn, runs):
     assert ToolClaim.objects.filter(turn_id=turn.id, finished_at__lte=datetime.now(UTC)).count() == 1
 
 
-@pytest.mark.parametrize("gone_on", [{"state": "request", "attempts": 2}, {"attempts": 2}, {"state": "abort"}])
+@pytest.mark.parametrize("gone_on", [("request", 2), ("execute_tools", 2), ("abort", 1)])
 def test_no_tool_starts_for_a_turn_that_has_gone_on(turn, runs, gone_on):
-    Turn.objects.filter(id=turn.id).update(**gone_on)
+    state, attempts = gone_on
+    Turn.objects.filter(id=turn.id).update(state=state)
+    for index in range(2, attempts + 1):
+        Attempt.objects.create(
+            turn_id=turn.id, index=index, kind="after_tools", iteration=1, max_tokens=1, started_at=datetime.now(UTC)
+        )
     with pytest.raises(LostTurnError):
         run(turn, "once", "again")
     assert runs == []

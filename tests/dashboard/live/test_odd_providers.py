@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from aiohttp import web
+from django.conf import settings
 
 from agentcore.replay import verify
 from dashboard.agents.models import Connection
@@ -177,7 +178,7 @@ def test_a_connection_that_stays_open_behind_the_end_of_an_answer_is_not_waited_
     turn: Turn = drive(turn_start(agent=agent_of("left open", name="odd", connection=odd), input_text="go"))
     assert (turn.status, turn.output_text) == ("completed", "whole")
     assert turn.duration_ms is not None
-    assert turn.duration_ms < 1000 * transport.SILENCE_TIMEOUT
+    assert turn.duration_ms < 1000 * settings.SILENCE_SECONDS
 
 
 @pytest.mark.parametrize(

@@ -132,12 +132,11 @@ async def test_a_kept_connection_that_was_closed_meanwhile_is_not_used():
         assert (server.connections, len(server.lines)) == (5, 5)
 
 
-async def test_a_server_that_hangs_up_on_a_request_is_not_asked_again_for_it_may_have_been_taken():
+async def test_a_kept_connection_that_ends_before_a_byte_came_is_asked_again_on_a_fresh_one():
     async with serving(until_asked_again()) as server, Transport() as transport:
-        assert await posted(transport, f"http://127.0.0.1:{server.port}/x") == (200, b"ok")
-        with pytest.raises(TransportError, match="closed before the answer was whole"):
-            await posted(transport, f"http://127.0.0.1:{server.port}/x")
-        assert (server.connections, len(server.lines)) == (1, 2)
+        for _ in range(2):
+            assert await posted(transport, f"http://127.0.0.1:{server.port}/x") == (200, b"ok")
+        assert (server.connections, len(server.lines)) == (2, 3)
 
 
 async def test_the_first_of_a_long_answer_is_not_kept_back_by_the_rest():
@@ -253,10 +252,11 @@ async def test_the_time_for_a_call_ends_it_wherever_it_is(answer: Answer):
         assert caught.value.timed_out
 
 
-async def test_silence_ends_a_call_that_has_no_limit(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(transport_module, "SILENCE_TIMEOUT", 0.2)
-    async with serving(begins) as server, Transport() as transport:
-        with pytest.raises(TransportError) as caught:
+@pytest.mark.parametrize("answer", [silent, begins])
+async def test_silence_ends_a_call_and_names_its_setting(answer: Answer, settings: Any):
+    settings.SILENCE_SECONDS = 0.2
+    async with serving(answer) as server, Transport() as transport:
+        with pytest.raises(TransportError, match=r"sent nothing for 0\.2 s \(WHYSTOP_SILENCE_SECONDS\)") as caught:
             await posted(transport, f"http://127.0.0.1:{server.port}/x", seconds=None)
         assert caught.value.timed_out
 

@@ -73,7 +73,7 @@ def _made(options: dict[str, Any]) -> Backtest:
         return backtest_create(
             project=project,
             policy=_draft(project, options),
-            filter=_filter(options["filter"]),
+            filter=filter_of(options["filter"]),
             max_tokens=options["max_tokens"],
             stands_for=_policy(project, options["stands_for"]),
             queued=False,
@@ -100,7 +100,8 @@ def _policy(project: Project, name: str | None) -> Policy | None:
         raise CommandError(f"There is no policy “{name}”; there are {known}.") from error
 
 
-def _filter(said: list[str]) -> dict[str, Any]:
+def filter_of(said: list[str]) -> dict[str, Any]:
+    """The timeline's filters, as `--filter` gives them. Raises `CommandError` in words."""
     given: dict[str, list[str]] = {}
     for words in said:
         name, equals, value = words.partition("=")

@@ -163,10 +163,10 @@ MEANT: Mapping[str, tuple[Steps, str]] = {
         [SSE + event({"content": "who"}) + STOP + event({"content": "le"}) + DONE],
         "stop: whole",
     ),
-    "no reason but the end": ([SSE + WORD + DONE], "stop: whole"),
-    "a word nobody knows": ([SSE + WORD + event({}, "solar_flare") + DONE], "stop: whole"),
-    "a word of ten thousand letters": ([SSE + WORD + event({}, "x" * 10_000) + DONE], "stop: whole"),
-    "a reason that is a number": ([SSE + WORD + event({}, 7) + DONE], "stop: whole"),
+    "no reason but the end": ([SSE + WORD + DONE], "length: whole"),
+    "a word nobody knows": ([SSE + WORD + event({}, "solar_flare") + DONE], "length: whole"),
+    "a word of ten thousand letters": ([SSE + WORD + event({}, "x" * 10_000) + DONE], "length: whole"),
+    "a reason that is a number": ([SSE + WORD + event({}, 7) + DONE], "length: whole"),
     "an error word": ([SSE + WORD + event({}, "network_error") + DONE], "length: whole"),
     "a native reason": (
         [

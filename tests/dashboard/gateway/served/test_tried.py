@@ -93,7 +93,7 @@ def test_what_continues_is_judged_by_our_reasons_as_ever(gate, upstream, continu
     upstream.says(whole("Half", "length"))
     assert not was_watched(recording_of(turn_of(gate.ask(model="continued"))).policy)
     made = tried(continued.policy, {"limits": {"max_continuations": 3, "max_total_completion_tokens": 1}}, stands=True)
-    assert [(flip["ended"], flip["ends"]) for flip in made.flips] == [("retry_limit", "budget_exhausted")]
+    assert [(flip["ended"], flip["ends"]) for flip in made.flips] == [("cut_below_cap", "budget_exhausted")]
     assert "watched" not in in_words(made)
 
 
@@ -101,12 +101,10 @@ def test_what_continues_is_judged_by_our_reasons_as_ever(gate, upstream, continu
 def test_a_pause_that_was_resumed_is_no_word_of_a_policy(gate, upstream, watched, ours, draft, word):
     upstream.says(whole("Half, ", "pause_turn"), whole("and more", "length"))
     turn = turn_of(gate.ask(model="watched"))
-    assert (turn.continuations, turn.terminal_reason) == (1, "retry_limit")
+    assert (turn.continuations, turn.terminal_reason) == (1, "cut_below_cap")
     made = tried(ours, draft, stands=False)
     assert getattr(made, word) == 1
-    stop = stop_of(turn)
-    assert stop is not None
-    assert (stop.source.level, stop.source.of) == ("watched", "")
+    assert stop_of(turn) is None
     now = timezone.now()
     assert ledger_of(watched.project, since=now - timedelta(days=1), now=now).lines == ()
 

@@ -43,8 +43,10 @@ ENDS = {
     "blocked by an error": ([error(kind="content_filter", stop_reason=R.SAFETY_BLOCKED)], ("content_filter", None)),
     "provider's cancel": ([stopped(R.CANCELLED, "abort", "Half")], ("length", "Half")),
     "provider's cancel without a word": ([stopped(R.CANCELLED, "abort")], 502),
-    "odd word": ([unknown("odd", "Hello.")], ("stop", "Hello.")),
+    "odd word": ([unknown("odd", "Hello.")], ("length", "Hello.")),
     "odd word without a word": ([unknown("odd")], 502),
+    "odd word with blanks": ([unknown("odd", "  ")], 502),
+    "no word": ([unknown(None, "Hello.")], ("length", "Hello.")),
     "error word": ([unknown("error", "Half")], ("length", "Half")),
     "error": ([error(kind="server")], 502),
     "error with text": ([error(kind="server", partial="Half")], ("length", "Half")),
@@ -82,6 +84,11 @@ def test_what_is_told_of_each_end_of_a_watched_answer(end):
     if end.startswith("broken call"):
         assert isinstance(found, Said)
         assert [broken.raw for broken in found.calls] == ['{"expression": "1']
+
+
+def test_the_word_of_the_last_call_is_what_counts():
+    book = Playbook(client_tools=True) >> started() >> truncated("Half ") >> unknown("odd", "of it.")
+    assert outcome(said(book.snapshot)) == ("length", "Half of it.")
 
 
 def test_functions_are_answered_by_one_call_under_their_own_reason():

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from agentcore.merging import cut, is_repetition, merge_continuation
+from agentcore.merging import Joining, cut, is_repetition, join, merge_continuation
 from dashboard.gateway.wire.seams import MARGIN, Seam
 
 PLENTY = 120_000
@@ -14,7 +14,7 @@ PIECES = st.lists(LETTERS, max_size=12)
 
 
 def seam_of(existing, *, minimum=12, trimmed=False, room=PLENTY):
-    return Seam(existing, min_overlap=minimum, trimmed=trimmed, room=room)
+    return Seam(existing, how=Joining(minimum, trimmed), room=room)
 
 
 def told(seam, pieces):
@@ -88,3 +88,37 @@ def test_a_text_that_repeats_itself_is_looked_for_few_times(existing):
     seam = seam_of(existing)
     told(seam, [existing[at : at + 4] for at in range(0, len(existing), 4)])
     assert seam.tries < 120
+
+
+UNITS = st.sampled_from(["0, ", "ha ", '{"a": 1}, ', "2026-11-23,0,0\n", "|---|---|\n", "GET /health 200\n"])
+WAYS = st.builds(
+    Joining,
+    min_overlap=st.integers(1, 14),
+    exact=st.booleans(),
+    echo=st.booleans(),
+    drops_ambiguous=st.booleans(),
+)
+
+
+@given(UNITS, st.integers(0, 9), st.integers(0, 9), st.integers(0, 40), st.text("ab0, ha\n|-", max_size=30), WAYS)
+def test_of_texts_that_repeat_themselves_nothing_is_told_that_is_not_in_the_merged_answer(unit, n, m, at, rest, how):
+    existing, text = (unit * n)[: at or None], unit * m + rest
+    merged, so_far = join(existing, text, how).text, ""
+    seam = Seam(existing, how=how, room=PLENTY)
+    for piece in (text[place : place + 3] for place in range(0, len(text), 3)):
+        so_far += seam.take(piece)
+        assert merged.startswith(existing + so_far)
+
+
+def test_an_exact_continuation_is_told_at_once_and_its_echo_never():
+    exact = Seam("what was", how=Joining(exact=True), room=PLENTY)
+    assert told(exact, [" said", " then"]) == " said then"
+    echoing = Seam("what was", how=Joining(exact=True, echo=True), room=PLENTY)
+    assert told(echoing, ["what", " was", " said", " then"]) == " said then"
+
+
+def test_what_may_be_the_markup_of_a_tool_call_waits_until_it_is_judged():
+    seam = Seam(None, how=Joining(), room=PLENTY, tools=True)
+    assert told(seam, ["Let me see. <", "tool_", 'call>{"name": "calc']) == "Let me see. "
+    seam = Seam(None, how=Joining(), room=PLENTY, tools=True)
+    assert told(seam, ["1 <", " 2, and <b", "> is bold."]) == "1 < 2, and <b> is bold."

@@ -1,0 +1,46 @@
+"""Whether a connection's model really writes on from a last assistant message: then nothing is repeated at a seam.
+
+Most servers only answer such a message as one more turn of a chat. What a connection can do is its own setting, found
+out when it is tested; here stands which dialects and models can use it.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+#: The settings of a connection (`Setup.extra`) that ask for it, each as its server knows it.
+SETTINGS = ("prefill", "prefix", "continue_final_message")
+#: The setting that says that the server sends the text that it wrote on from again.
+ECHO = "prefill_echo"
+#: Dialects that have no way to go on with an assistant message.
+_NEVER = frozenset({"openai_responses", "cohere"})
+#: Dialects whose prefill must not end in whitespace: Claude's.
+TRIMMING = frozenset({"anthropic", "bedrock"})
+# Claude's family and version in its names, also on Bedrock; older names have the version first, later ones a date.
+_CLAUDE = re.compile(r"claude-(?:(?:opus|sonnet|haiku)-(\d{1,2})(?!\d)(?:-(\d{1,2})(?!\d))?|(fable|mythos))")
+_LAST_TO_PREFILL = (4, 5)
+
+
+def prefills(extra: Mapping[str, Any]) -> bool:
+    """Whether this connection's model goes on writing a last assistant message."""
+    return any(extra.get(key) for key in SETTINGS)
+
+
+def goes_on_exactly(provider: str, model: str, extra: Mapping[str, Any]) -> bool:
+    """Whether a continuation of this dialect, model and connection is written on from the text itself."""
+    if not prefills(extra) or provider in _NEVER:
+        return False
+    return provider not in TRIMMING or not refuses_prefill(model, extra)
+
+
+def refuses_prefill(model: str, extra: Mapping[str, Any]) -> bool:
+    """Whether this Claude answers a prefill with an error: a newer one, or one that is told to think (providers.md
+    §1.6)."""
+    fields = extra.get("additionalModelRequestFields")
+    thinking = extra.get("thinking") or (fields.get("thinking") if isinstance(fields, Mapping) else None)
+    if isinstance(thinking, Mapping) and thinking.get("type") in ("enabled", "adaptive"):
+        return True
+    named = _CLAUDE.search(model.lower())
+    if named is None:
+        return False
+    return bool(named[3]) or (int(named[1]), int(named[2] or 0)) > _LAST_TO_PREFILL

@@ -1,0 +1,129 @@
+"""The track record: what was predicted for re-runs, and what came of it."""
+
+# ruff: noqa: ARG001 - every view is given its request
+
+from datetime import datetime
+from typing import Annotated, Any
+from uuid import UUID
+
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest
+from ninja import Query, Router
+from pydantic import BaseModel, Field
+
+from agentcore.replay import Certainty
+from dashboard.agents.selectors import project_default
+from dashboard.api.answers import Json, Object, Objects
+from dashboard.predictions.models import Prediction as Stored
+from dashboard.predictions.selectors import Filters, predictions_page, record_by_model
+from dashboard.predictions.shown import tallies_told, told
+from dashboard.turns.selectors import DEFAULT_LIMIT, MAX_LIMIT
+
+router = Router(tags=["replay"])
+
+CERTAINTIES = ", ".join(Certainty)
+KINDS = ", ".join(kind for kind in Stored.Kind.values if kind != Stored.Kind.CHECK)
+
+
+class PredictedEnding(BaseModel):
+    """How a turn ended, or was predicted to end."""
+
+    status: str
+    stop_reason: str
+    terminal_reason: str
+    attempts: int = Field(description="Calls of the model.")
+    output_tokens: int = Field(description="Shown, not compared.")
+    text_sha256: str = Field(description="Of the answer as UTF-8; empty where the text was not predicted.")
+    failures: int = Field(description="Calls that failed.")
+
+
+class Difference(BaseModel):
+    field: str = Field(description="status, stop_reason, terminal_reason, attempts or text.")
+    predicted: Json
+    actual: Json
+
+
+class Prediction(BaseModel):
+    """What was predicted for a turn before it ran, and what came of it."""
+
+    id: UUID
+    kind: str = Field(description=KINDS)
+    parent_id: UUID = Field(description="The turn whose recording it was made from.")
+    child_id: UUID = Field(description="The turn it is about.")
+    provider: str
+    model: str
+    connection: str
+    overrides: Object = Field(description="What the re-run was asked under in place of the recorded limits.")
+    from_record: int | None = Field(description="Where the re-run began in the parent; null: at its start.")
+    certainty: str = Field(description=CERTAINTIES)
+    assumes: Objects = Field(description="`{name, low, high, source}` each.")
+    predicted: list[PredictedEnding] = Field(
+        description="One ending; two where it was undecidable between them; none where nothing was predicted."
+    )
+    actual: PredictedEnding | None = Field(description="Null until the turn has ended and been compared.")
+    came_true: bool | None = Field(description="Null: not compared.")
+    not_compared: str | None = Field(description="Why it was not: " + ", ".join(Stored.NotCompared.values))
+    differences: list[Difference]
+    reason: str | None = Field(description="Why it failed, as far as known: " + ", ".join(Stored.Reason.values))
+    check_id: UUID | None = Field(description="The turn that was run under the recorded policy to tell why it failed.")
+    calibration_id: UUID | None = Field(description="The run of `manage.py calibrate` that it belongs to.")
+    created_at: datetime
+    compared_at: datetime | None
+
+
+class PredictionPage(BaseModel):
+    items: list[Prediction]
+    next: str | None = Field(description="The cursor of older predictions; null at the end.")
+    previous: str | None = Field(description="The cursor of newer predictions; null at the beginning.")
+
+
+class PredictionCounts(BaseModel):
+    """Predictions of one certainty."""
+
+    predictions: int
+    came_true: int
+    failed: int
+    waiting: int = Field(description="Their turn has not ended yet.")
+    nothing_predicted: int = Field(description="Undecidable, and without endings to compare with.")
+    not_compared: int = Field(description="Cancelled, interrupted, or changed by an operator.")
+
+
+class PredictionSummary(BaseModel):
+    """The track record of one model."""
+
+    provider: str
+    model: str
+    recorded: PredictionCounts
+    certain: PredictionCounts
+    estimated: PredictionCounts
+    undecidable: PredictionCounts
+
+
+class Asked(BaseModel):
+    """Which predictions."""
+
+    model: str | None = Field(default=None, description="The model's name.")
+    provider: str | None = Field(default=None, description="The dialect of the connection.")
+    kind: Annotated[str | None, Field(description=f"One of: {KINDS}.")] = None
+    certainty: Certainty | None = Field(default=None, description=f"One of: {CERTAINTIES}.")
+    came_true: bool | None = Field(default=None, description="Only those that did, or only those that did not.")
+    cursor: str | None = Field(default=None, description="`next` or `previous` of an answer, as it is.")
+    limit: int = Field(default=DEFAULT_LIMIT, ge=1, le=MAX_LIMIT, description="Predictions on a page.")
+
+
+@router.get("/predictions", response=PredictionPage, summary="List predictions")
+def prediction_list(request: HttpRequest, asked: Query[Asked]) -> dict[str, Any]:
+    """Newest first, a page at a time."""
+    if unknown := sorted(set(request.GET) - set(Asked.model_fields)):
+        words = f"There is no filter “{unknown[0]}”; there are {', '.join(Asked.model_fields)}."
+        raise ValidationError({unknown[0]: words})
+    given = asked.model_dump(exclude_none=True, exclude={"cursor", "limit"}, mode="json")
+    filters: Filters = given  # type: ignore[assignment] # the fields of `Asked` are its keys
+    page = predictions_page(project=project_default(), filters=filters, cursor=asked.cursor, limit=asked.limit)
+    return {"items": [told(one) for one in page.items], "next": page.next, "previous": page.previous}
+
+
+@router.get("/predictions/summary", response=list[PredictionSummary], summary="Count the predictions that came true")
+def prediction_summary(request: HttpRequest) -> list[dict[str, Any]]:
+    """By provider and model, and by certainty."""
+    return [tallies_told(record) for record in record_by_model(project=project_default())]

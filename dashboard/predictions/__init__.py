@@ -1,0 +1,10 @@
+"""The track record: what was predicted for a turn before it ran, and whether it came true.
+
+endings      how a turn ends, as values that can be stored and compared
+foretelling  what a what-if predicts for a re-run, stored together with the new turn
+comparing    the worker compares each prediction with the turn it is about, once that has ended
+checking     a certain prediction that failed: the turn is run again under its recorded policy, to tell why
+selectors    the counts by model, and the predictions that did not come true; `shown` and `words` say them
+trials       which re-runs `manage.py calibrate` makes of stored turns; `bounds` is what they may cost at most,
+             `calibrating` makes them within a budget, `telling` says what came of them
+"""

@@ -1,0 +1,135 @@
+"""A calibration under way: stored turns are run again one after the other, within a budget of tokens and money.
+
+The trials are stored before the first begins, and each is stored with its turn: a calibration that was killed goes on
+where it was. A turn is begun only if the most that it may use is left of the budget, so that it is never exceeded.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from dashboard.agents.models import Project
+from dashboard.predictions.bounds import AtMost, at_most
+from dashboard.predictions.checking import UNHELD, may_be_checked, prediction_check
+from dashboard.predictions.foretelling import Kind, Purpose
+from dashboard.predictions.models import Calibration, Prediction
+from dashboard.predictions.trials import Plan, Trial
+from dashboard.prices.selectors import prices_of
+from dashboard.replay.rerunning import turn_rerun
+from dashboard.turns.models import UNFINISHED, Turn
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What all turns of a calibration together may use; None: no limit."""
+
+    tokens: int | None
+    dollars: Decimal | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """What the turns of a calibration have used so far. One that has not ended counts with the most it may use.
+
+    `dollars`: of those whose price is known.
+    """
+
+    tokens: int = 0
+    dollars: Decimal = Decimal(0)
+
+
+def key_of(asked: Mapping[str, Any]) -> str:
+    """Of the words of a calibration: by the same words an unfinished one is found again."""
+    return hashlib.sha256(json.dumps(asked, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def calibration_unfinished(*, project: Project, key: str) -> Calibration | None:
+    """The one that was begun by the same words and has not come to its end."""
+    return Calibration.objects.filter(project=project, key=key, finished_at=None).first()
+
+
+def calibration_begin(*, project: Project, key: str, plan: Plan) -> Calibration:
+    trials = [trial.as_json() for trial in plan.trials]
+    return Calibration.objects.create(project=project, key=key, trials=trials, skipped=dict(plan.left_out))
+
+
+def calibration_finish(*, calibration: Calibration) -> None:
+    Calibration.objects.filter(id=calibration.id, finished_at=None).update(finished_at=timezone.now())
+    calibration.refresh_from_db()
+
+
+def trials_of(calibration: Calibration) -> list[Trial]:
+    return [Trial(**trial) for trial in calibration.trials]
+
+
+def queue_of(calibration: Calibration) -> str:
+    return f"cal-{calibration.id}"  # Postgres has no longer names for what it notifies by
+
+
+def used_by(calibration: Calibration) -> Used:
+    """By all turns that it has begun, checks included."""
+    rows = list(calibration.predictions.select_related("child__agent__connection", "parent__agent__connection"))
+    prices = prices_of(row.child for row in rows)
+    tokens, dollars = 0, Decimal(0)
+    for row in rows:
+        if row.child.status in UNFINISHED:
+            bound = at_most(row.parent, row.overrides)
+            tokens, dollars = tokens + bound.tokens, dollars + (bound.dollars or 0)
+        else:
+            price = prices[row.child_id]
+            tokens += row.child.input_tokens + row.child.output_tokens
+            dollars += price.dollars if price is not None else 0
+    return Used(tokens, dollars)
+
+
+def is_left(budget: Budget, used: Used, bound: AtMost) -> bool:
+    """Whether a turn that may use so much fits into what is left. One without a price fits no budget of money."""
+    if budget.tokens is not None and used.tokens + bound.tokens > budget.tokens:
+        return False
+    if budget.dollars is None:
+        return True
+    return bound.dollars is not None and used.dollars + bound.dollars <= budget.dollars
+
+
+def trial_begin(*, calibration: Calibration, place: int, trial: Trial) -> Prediction:
+    """Store the turn of a trial and what is predicted for it; what is there already is not begun again.
+
+    Raises `ValidationError` in words where the turn cannot be asked again any more.
+    """
+    begun = calibration.predictions.filter(place=place).first()
+    if begun is not None:
+        return begun
+    turn = Turn.objects.select_related("agent__connection", "project").filter(id=UUID(trial.turn)).first()
+    if turn is None:
+        raise ValidationError("The turn was erased.")
+    purpose = Purpose(Kind.CALIBRATION, queue_of(calibration), calibration, place)
+    try:
+        with transaction.atomic():
+            turn_rerun(turn=turn, overrides=trial.overrides, words=UNHELD, purpose=purpose)
+    except IntegrityError:
+        # Another process that goes on with the same calibration was first.
+        pass
+    return calibration.predictions.get(place=place)
+
+
+def check_bound(prediction: Prediction) -> AtMost:
+    """What asking once more under the recorded policy may use at most."""
+    return at_most(prediction.parent, {})
+
+
+def check_begin(*, calibration: Calibration, prediction: Prediction) -> Turn | None:
+    """Ask once more why a certain prediction failed; None where that is known, or cannot be found out."""
+    if not may_be_checked(prediction):
+        return None
+    try:
+        return prediction_check(prediction=prediction, queue=queue_of(calibration), calibration=calibration)
+    except ValidationError:
+        return None

@@ -1,0 +1,192 @@
+"""`manage.py calibrate`: stored turns run again under other limits, to measure how often what-ifs come true."""
+
+import asyncio
+import json
+import signal
+import sys
+from argparse import ArgumentParser, ArgumentTypeError
+from collections.abc import Iterator
+from contextlib import AsyncExitStack
+from decimal import Decimal, InvalidOperation
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+
+from dashboard.agents.models import Project
+from dashboard.agents.selectors import project_default
+from dashboard.backtests.management.commands.backtest import filter_of
+from dashboard.predictions import calibrating, telling
+from dashboard.predictions.calibrating import Budget
+from dashboard.predictions.calibration_run import Run, connections_of
+from dashboard.predictions.models import Calibration
+from dashboard.predictions.trials import Values, left_out_for, plan_of
+from dashboard.runtime.asking import simulator_for
+from dashboard.runtime.ports import simulator_at
+from dashboard.runtime.preparing import prepare
+from dashboard.turns.filters import TimelineFilters
+from dashboard.turns.models import Turn
+from dashboard.turns.selectors import timeline
+
+TURNS, TOKENS = 10, 200_000  #: what is asked and may be used unless something else is said
+LOOKED_AT = 2_000  #: turns, to find so many that can be asked again
+#: What tells one calibration from another; budgets do not.
+WORDS = ("ids", "filter", "turns", "max_tokens", "max_continuations", "values")
+
+
+class Command(BaseCommand):
+    help = (
+        "Run stored turns again under other limits, within a budget, and compare each with what its what-if predicted. "
+        "One that was stopped or killed goes on where it was when it is started again by the same words."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("ids", nargs="*", type=UUID, metavar="TURN", help="these turns, by id")
+        parser.add_argument(
+            "--filter",
+            metavar="NAME=VALUE",
+            action="append",
+            default=[],
+            help="the newest turns that the timeline finds by this, such as model=NAME or agent=sim-essay; repeatable",
+        )
+        parser.add_argument("--turns", type=_count, default=TURNS, help=f"how many turns (default: {TURNS})")
+        parser.add_argument("--max-tokens", type=_numbers, default=(), metavar="N,N,…", help="try these values")
+        parser.add_argument("--max-continuations", type=_numbers, default=(), metavar="N,N,…", help="try these values")
+        parser.add_argument(
+            "--values",
+            type=_count,
+            default=4,
+            help="values of max_tokens for each turn, where none are given; they are chosen on both sides of where its "
+            "what-if changes (default: 4)",
+        )
+        parser.add_argument(
+            "--tokens",
+            type=_count,
+            default=TOKENS,
+            help=f"use at most so many tokens, in and out (default: {TOKENS:,})",
+        )
+        parser.add_argument("--money", type=_dollars, metavar="DOLLARS", help="and at most so much, at list prices")
+        parser.add_argument("--anew", action="store_true", help="begin anew, though an earlier run has not finished")
+        parser.add_argument("--yes", action="store_true", help="start without asking")
+        parser.add_argument("--json", action="store_true", help="one JSON object at the end; progress goes to stderr")
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        port = settings.ENVIRONMENT.simulator_port
+        prepare(settings.ENVIRONMENT, simulator_url=simulator_at(port) if port else None)
+        calibration, resumed = _calibration(project_default(), options)
+        budget = Budget(options["tokens"], options["money"])
+        if budget.dollars is not None and any(t.bound.dollars is None for t in calibrating.trials_of(calibration)):
+            raise CommandError("The price of some of these models is not known, so --money cannot be kept to. Leave "
+                               "it out; --tokens bounds them.")  # fmt: skip
+        out = self.stderr if options["json"] else self.stdout
+        used = calibrating.used_by(calibration)
+        for line in telling.plan_lines(calibration, resumed=resumed, used=used, budget=budget):
+            out.write(line, lambda text: text)
+        _agreed(yes=options["yes"])
+        run = asyncio.run(_run(calibration, budget, telling.Progress(_stream(out), len(calibration.trials))))
+        self._tell(run, as_json=options["json"])
+        if calibration.finished_at is None:
+            sys.exit(1)
+
+    def _tell(self, run: Run, *, as_json: bool) -> None:
+        used = calibrating.used_by(run.calibration)
+        if as_json:
+            self.stdout.write(json.dumps(telling.told(run.calibration, used, run.over)))
+            return
+        if run.over:
+            self.stdout.write(telling.OVER[run.over])
+        if run.unchecked:
+            self.stdout.write("Why some failed was not asked, for that could exceed the budget.")
+        self.stdout.write(f"{telling.used_words(used)}.".capitalize())
+        self.stdout.write("\n".join(telling.table_lines(run.calibration)))
+
+
+def _stream(out: Any) -> Any:
+    """Progress keeps its own line ends and no colours."""
+    return getattr(out, "_out", out)
+
+
+async def _run(calibration: Calibration, budget: Budget, progress: telling.Progress) -> Run:
+    stop = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    run = Run(calibration, budget, progress, stop)
+    async with AsyncExitStack() as stack:
+        for connection in await asyncio.to_thread(connections_of, calibration):
+            await stack.enter_async_context(simulator_for(connection))
+        await run.run()
+    return run
+
+
+def _calibration(project: Project, options: dict[str, Any]) -> tuple[Calibration, bool]:
+    """The one to go on with, or a new one; whether it is gone on with."""
+    key = calibrating.key_of({name: options[name] for name in WORDS})
+    found = calibrating.calibration_unfinished(project=project, key=key)
+    if found is not None and not options["anew"]:
+        return found, True
+    if found is not None:
+        calibrating.calibration_finish(calibration=found)
+    values = Values(options["max_tokens"], options["max_continuations"], options["values"])
+    turns = _named(options["ids"]) if options["ids"] else _newest(project, options["filter"])
+    plan = plan_of(turns, values, most=len(options["ids"]) or options["turns"])
+    if not plan.trials:
+        left_out = "".join(f" Left out {count:,}: {why}." for why, count in plan.left_out.items())
+        raise CommandError(f"There is no turn to run again.{left_out}")
+    return calibrating.calibration_begin(project=project, key=key, plan=plan), False
+
+
+def _named(ids: list[UUID]) -> list[Turn]:
+    found = Turn.objects.select_related("agent__connection", "project").in_bulk(ids)
+    missing = [str(turn_id) for turn_id in ids if turn_id not in found]
+    if missing:
+        raise CommandError(f"There is no turn {missing[0]}.")
+    for turn in found.values():
+        if why := left_out_for(turn):
+            raise CommandError(f"Turn {turn.id} is one {why}; it cannot be run again here.")
+    return [found[turn_id] for turn_id in ids]
+
+
+def _newest(project: Project, said: list[str]) -> Iterator[Turn]:
+    filters, _ = TimelineFilters.parse(filter_of(said))
+    cursor, looked_at = None, 0
+    while looked_at < LOOKED_AT:
+        page = timeline(project=project, filters=filters, cursor=cursor)
+        ids = [turn.id for turn in page.items]
+        whole = Turn.objects.select_related("agent__connection", "project").in_bulk(ids)
+        yield from (whole[turn_id] for turn_id in ids if turn_id in whole)
+        looked_at, cursor = looked_at + len(ids), page.next
+        if cursor is None:
+            return
+
+
+def _agreed(*, yes: bool) -> None:
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise CommandError("Nobody is here to be asked. Add --yes to start it.")
+    if input("Start? [y/N] ").strip().lower() not in ("y", "yes"):
+        raise CommandError("Nothing was asked. Started again by the same words, it begins here.")
+
+
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and 0 < int(text) < 10**10):
+        raise ArgumentTypeError(f"{text}: it must be a whole number above 0")
+    return int(text)
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isascii() and part.isdigit() and len(part) < 9 for part in parts):
+        raise ArgumentTypeError(f"{text}: write whole numbers with commas between them, such as 50,100,200")
+    return tuple(map(int, parts))
+
+
+def _dollars(text: str) -> Decimal:
+    try:
+        value = Decimal(text.removeprefix("$"))
+    except InvalidOperation:
+        value = Decimal(-1)
+    if not (value.is_finite() and value > 0):
+        raise ArgumentTypeError(f"{text}: it must be an amount in dollars, such as 2.50")
+    return value

@@ -1,0 +1,193 @@
+"""Which re-runs measure predictions best: limits on both sides of where the what-if of a turn changes its answer."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from decimal import Decimal
+from itertools import islice, pairwise
+from typing import Any
+
+from django.core.exceptions import ValidationError
+
+from agentcore.replay import Certainty, Recording, WhatIf
+from dashboard.agents.policies import stored_policy
+from dashboard.agents.watching import was_watched
+from dashboard.live.finding import connection_of
+from dashboard.predictions.bounds import AtMost, at_most
+from dashboard.predictions.endings import was_changed, was_taken_over
+from dashboard.predictions.foretelling import TOLD
+from dashboard.predictions.models import Prediction
+from dashboard.replay.other_words import said_at
+from dashboard.replay.selectors import began_with
+from dashboard.replay.services import what_if_under
+from dashboard.turns.history import recording_of
+from dashboard.turns.models import Turn
+
+#: Values of max_tokens at which a what-if is asked first, as shares of all that the turn said.
+SHARES = (0.08, 0.15, 0.25, 0.4, 0.6, 0.8, 1.0, 1.25, 1.6, 2.5)
+UNDECIDABLE = "values for which nothing is predicted (undecidable)"
+SAME = "values the turn ran under"
+OWN = (Prediction.Kind.CALIBRATION, Prediction.Kind.CHECK)
+
+Overrides = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """The limits to try. Without any given by hand they are chosen for each turn: `most` of max_tokens at most."""
+
+    max_tokens: tuple[int, ...] = ()
+    max_continuations: tuple[int, ...] = ()
+    most: int = 4
+
+    @property
+    def by_hand(self) -> list[dict[str, Any]]:
+        """Every pair where both are given."""
+        tokens = [{"max_tokens": value} for value in self.max_tokens] or [{}]
+        rounds = [{"limits": {"max_continuations": value}} for value in self.max_continuations] or [{}]
+        return [{**one, **other} for one in tokens for other in rounds if one or other]
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One re-run to be made, and what it may use at most."""
+
+    turn: str
+    overrides: dict[str, Any]
+    certainty: str
+    at_most: dict[str, Any]
+
+    @property
+    def bound(self) -> AtMost:
+        dollars = self.at_most["dollars"]
+        return AtMost(**{**self.at_most, "dollars": None if dollars is None else Decimal(dollars)})
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(slots=True)
+class Plan:
+    """The trials in order, the turns they are of, and why others were left out, with how many."""
+
+    trials: list[Trial] = field(default_factory=list)
+    turns: list[str] = field(default_factory=list)
+    left_out: Counter[str] = field(default_factory=Counter)
+
+
+def plan_of(turns: Iterable[Turn], values: Values, *, most: int) -> Plan:
+    """Of the first `most` of these turns that can be asked again and give a trial."""
+    plan = Plan()
+    for turn in turns:
+        if len(plan.turns) >= most:
+            break
+        if why := left_out_for(turn):
+            plan.left_out[f"turns {why}"] += 1
+            continue
+        made = list(_trials(turn, values, plan.left_out))
+        plan.trials += made
+        plan.turns += [str(turn.id)] if made else []
+    return plan
+
+
+def left_out_for(turn: Turn) -> str:
+    """Why a turn is not asked again, as the end of `turns …`; empty where it is."""
+    setup = turn.setup.get("setup") or {}
+    if turn.status not in TOLD:
+        return "that have not ended, or were cancelled or interrupted"
+    if turn.base_snapshot is not None or not setup:
+        return "that begin in the middle of another"
+    if was_watched(stored_policy(turn.policy)):
+        return "that the gateway only watched"
+    if setup.get("tools"):
+        return "whose agent has tools, which would run again"
+    if Prediction.objects.filter(child=turn, kind__in=OWN).exists():
+        return "that a calibration made"
+    return _changed_since(turn)
+
+
+def _changed_since(turn: Turn) -> str:
+    connection = connection_of(turn) if turn.agent else None
+    if connection is None:
+        return "whose agent or connection is gone"
+    began = began_with(turn).setup
+    return "" if said_at(began, connection) == began else "whose connection has been changed since"
+
+
+def _trials(turn: Turn, values: Values, left_out: Counter[str]) -> Iterator[Trial]:
+    recording = recording_of(turn)
+    events = [record.event for record in recording.records]
+    if was_changed(events) or was_taken_over(events):
+        left_out["turns that an operator changed, or a worker left behind"] += 1
+        return
+    ask = _asking(recording, turn)
+    for overrides in values.by_hand or _chosen(turn, ask, values.most):
+        found = ask(overrides)
+        if _is_its_own(turn, overrides):
+            left_out[SAME] += 1
+        elif found is None or (found.certainty is Certainty.UNDECIDABLE and not found.endings and not values.by_hand):
+            left_out[UNDECIDABLE] += 1
+        else:
+            bound = asdict(at_most(turn, overrides))
+            dollars = None if bound["dollars"] is None else str(bound["dollars"])
+            yield Trial(str(turn.id), dict(overrides), found.certainty.value, {**bound, "dollars": dollars})
+
+
+def _is_its_own(turn: Turn, overrides: Overrides) -> bool:
+    limits = stored_policy(turn.policy).limits
+    said = overrides.get("limits") or {}
+    own_tokens = overrides.get("max_tokens", turn.max_tokens) == turn.max_tokens
+    return own_tokens and all(getattr(limits, name) == value for name, value in said.items())
+
+
+Ask = Callable[[Overrides], WhatIf | None]
+
+
+def _asking(recording: Recording, turn: Turn) -> Ask:
+    """What the recording says under some overrides; None where they cannot be, or it cannot be judged."""
+
+    def ask(overrides: Overrides) -> WhatIf | None:
+        try:
+            found = what_if_under(recording, turn, overrides).recording
+        except ValidationError:
+            return None
+        return found if isinstance(found, WhatIf) else None
+
+    return ask
+
+
+def _chosen(turn: Turn, ask: Ask, most: int) -> list[Overrides]:
+    """Both sides of each value of max_tokens at which the answer changes, and of the continuations that were needed."""
+    tokens = [{"max_tokens": value} for value in islice(_boundaries(turn, ask), most)]
+    needed = turn.continuations
+    rounds = [{"limits": {"max_continuations": value}} for value in (needed - 1, needed) if needed and value >= 0]
+    return [*tokens, *rounds]
+
+
+def _boundaries(turn: Turn, ask: Ask) -> Iterator[int]:
+    def answer(value: int) -> tuple[Any, ...]:
+        found = ask({"max_tokens": value})
+        if found is None or found.final is None:
+            return (None,)
+        end = found.final.end
+        return found.certainty, None if end is None else (end.status, end.terminal_reason)
+
+    connection = connection_of(turn) if turn.agent else None
+    ceiling = (connection.ceiling if connection else None) or 10**9
+    asked = sorted({max(1, min(ceiling, round(share * turn.output_tokens))) for share in SHARES} | {turn.max_tokens})
+    seen: set[int] = {turn.max_tokens}
+    for low, high in pairwise(asked):
+        if answer(low) != answer(high):
+            for value in _narrowed(low, high, answer):
+                if value not in seen:
+                    seen.add(value)
+                    yield value
+
+
+def _narrowed(low: int, high: int, answer: Callable[[int], tuple[Any, ...]]) -> tuple[int, int]:
+    """Two neighbours between which the answer changes."""
+    below = answer(low)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if answer(middle) == below else (low, middle)
+    return low, high

@@ -1,0 +1,40 @@
+"""The track record, and asking once more why a prediction failed."""
+
+from typing import cast
+from uuid import UUID
+
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_POST, require_safe
+
+from dashboard.accounts.models import User
+from dashboard.agents.selectors import project_default
+from dashboard.predictions.checking import prediction_check
+from dashboard.predictions.models import Prediction
+from dashboard.predictions.selectors import prediction_get
+from dashboard.predictions.shown import LISTED, shown_of
+
+
+@require_safe
+def index(request: HttpRequest) -> HttpResponse:
+    """By model, and the predictions that failed."""
+    context = {"shown": shown_of(project_default()), "most": LISTED}
+    return render(request, "predictions/index.html", context)
+
+
+@require_POST
+def check(request: HttpRequest, prediction_id: UUID) -> HttpResponse:
+    """Run the recorded turn once more under its own policy, to tell why a certain prediction failed."""
+    try:
+        prediction = prediction_get(prediction_id)
+    except Prediction.DoesNotExist as error:
+        raise Http404(f"There is no prediction {prediction_id}.") from error
+    try:
+        prediction_check(prediction=prediction, created_by=cast("User", request.user))
+    except ValidationError as error:
+        messages.error(request, " ".join(error.messages))
+    else:
+        messages.success(request, "The turn is being run again under its recorded policy. The reason follows.")
+    return redirect("predictions:index")

@@ -1,0 +1,55 @@
+"""Tool calls that a model writes into its text."""
+
+import pytest
+
+from agentcore import Policy
+from agentcore.markup import FORMS, left_open, name_in, settled
+from agentcore.reasons import AttemptKind
+from tests.agentcore.playbook import Playbook, call, call_model, called, ended, started, tools_returned, truncated
+
+CUT = 'Let me see. <tool_call>{"name": "calculator", "arguments": {"expr'
+
+
+@pytest.mark.parametrize(("opener", "closer"), FORMS)
+def test_markup_that_does_not_end_is_found_where_it_begins_in_every_form(opener, closer):
+    assert left_open(f"One {opener}two") == 4
+    if closer is not None:
+        assert left_open(f"One {opener}two{closer} three") is None
+        assert left_open(f"One {opener}two{closer} {opener}") == len(f"One {opener}two{closer} ")
+
+
+@pytest.mark.parametrize(
+    ("markup", "name"),
+    [
+        (CUT[12:], "calculator"),
+        ("<function=clock>{", "clock"),
+        ('[TOOL_CALLS]calculator{"e', "calculator"),
+        ("<tool_call>{", ""),
+        ('<|python_tag|>{"function": "clock"', "clock"),
+    ],
+)
+def test_the_tool_is_named_where_its_name_was_not_cut(markup, name):
+    assert name_in(markup) == name
+
+
+def test_text_without_markup_is_settled_and_what_may_become_markup_is_not():
+    assert settled("1 < 2") == 5
+    assert settled("Now <tool") == 4
+    assert settled("Now <tool_call>{") == 4
+    assert settled("a [") == 2
+
+
+def test_the_markup_of_a_cut_call_is_no_answer_it_is_asked_for_again():
+    story = Playbook(revision=1) >> started() >> truncated(CUT, tokens=60)
+    story = story << call_model(AttemptKind.TOOL_REPAIR, continues="Let me see. ")
+    [broken] = story.snapshot.response.broken_tool_calls
+    assert (broken.name, broken.issue, broken.raw) == ("calculator", "truncated", CUT[12:])
+    story = story >> called(call()) >> tools_returned() >> ended("2.")
+    assert story.end.output_text == "2."
+    assert all("<tool_call>" not in message.text for message in story.snapshot.messages)
+
+
+def test_without_tools_and_in_histories_from_before_it_is_text_as_any_other():
+    for book in (Playbook(revision=1, tools=()), Playbook(policy=Policy())):
+        story = book >> started() >> truncated(CUT, tokens=60)
+        story << call_model(AttemptKind.CONTINUATION, continues=CUT)

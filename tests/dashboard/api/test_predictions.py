@@ -1,0 +1,77 @@
+"""The track record by the API."""
+
+import pytest
+
+from dashboard.predictions.models import Prediction
+from dashboard.turns.models import Turn
+from tests.dashboard.api.conftest import Program
+from tests.dashboard.driving import Play
+from tests.dashboard.predictions.conftest import again_of
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def cut(play: Play) -> Turn:
+    return play("sim-essay", overrides={"max_tokens": 150})
+
+
+def test_a_prediction_is_told_whole(api: Program, cut: Turn):
+    made = again_of(cut, {"limits": {"max_continuations": 1}})
+    (told,) = api.get("/predictions").json()["items"]
+    assert told["id"] == str(made.id)
+    assert (told["kind"], told["parent_id"], told["child_id"]) == ("rerun", str(cut.id), str(made.child_id))
+    assert told["overrides"] == {"limits": {"max_continuations": 1}}
+    assert told["predicted"][0]["terminal_reason"] == told["actual"]["terminal_reason"] == "retry_limit"
+    assert (told["came_true"], told["not_compared"], told["reason"], told["check_id"]) == (True, None, None, None)
+    assert (told["certainty"], told["differences"]) == (made.certainty, [])
+
+
+def test_a_rerun_that_is_asked_for_by_the_api_is_predicted_too(api: Program, cut: Turn):
+    overrides = {"limits": {"max_continuations": 1}}
+    made = api.post(f"/turns/{cut.id}/replay", {"mode": "rerun", "overrides": overrides}).json()
+    fork = api.post(f"/turns/{cut.id}/replay", {"mode": "rerun", "overrides": overrides, "from_record": 2}).json()
+    items = api.get("/predictions").json()["items"]
+    assert [(one["child_id"], one["from_record"]) for one in items] == [(fork["id"], 2), (made["id"], None)]
+    assert all(one["came_true"] is None and one["actual"] is None for one in items)
+
+
+def test_they_are_found_by_model_certainty_and_whether_they_came_true(api: Program, cut: Turn):
+    made = again_of(cut, {"limits": {"max_continuations": 1}})
+
+    def found(query: str) -> int:
+        return len(api.get(f"/predictions?{query}").json()["items"])
+
+    assert found("model=sim-essay&came_true=true") == 1
+    assert (found("model=sim-other"), found("came_true=false"), found("provider=anthropic")) == (0, 0, 0)
+    assert (found(f"certainty={made.certainty}"), found("certainty=undecidable")) == (1, 0)
+    assert (found("kind=rerun"), found("kind=calibration")) == (1, 0)
+
+
+def test_pages_lead_on_and_back(api: Program, cut: Turn):
+    for continuations in (0, 1, 5):
+        again_of(cut, {"limits": {"max_continuations": continuations}})
+    newest = [str(one.id) for one in Prediction.objects.order_by("-id")]
+    first = api.get("/predictions?limit=2").json()
+    assert ([one["id"] for one in first["items"]], first["previous"]) == (newest[:2], None)
+    second = api.get(f"/predictions?limit=2&cursor={first['next']}").json()
+    assert ([one["id"] for one in second["items"]], second["next"]) == (newest[2:], None)
+    back = api.get(f"/predictions?limit=2&cursor={second['previous']}").json()
+    assert [one["id"] for one in back["items"]] == newest[:2]
+
+
+def test_what_cannot_be_asked_is_a_problem_by_name(api: Program):
+    for query in ("limit=0", "limit=1000", "certainty=sure", "came_true=perhaps", "cursor=nonsense", "modell=x"):
+        answer = api.get(f"/predictions?{query}")
+        assert answer.status_code in (400, 422), query
+        assert answer["content-type"] == "application/problem+json"
+
+
+def test_the_summary_counts_by_model_and_certainty(api: Program, cut: Turn):
+    made = again_of(cut, {"limits": {"max_continuations": 9}})
+    (told,) = api.get("/predictions/summary").json()
+    assert (told["provider"], told["model"]) == ("openai", "sim-essay")
+    assert told[made.certainty] == {
+        "predictions": 1, "came_true": 1, "failed": 0, "waiting": 0, "nothing_predicted": 0, "not_compared": 0,
+    }  # fmt: skip
+    assert told["undecidable"]["predictions"] == 0

@@ -1,0 +1,86 @@
+"""A kept connection that its server closes without saying so costs no call; a fresh one that is closed is a failure."""
+
+import asyncio
+import contextlib
+import random
+import struct
+from collections.abc import AsyncIterator
+
+import pytest
+
+from dashboard.live.transport import Head, Transport, TransportError
+
+OK = b"HTTP/1.1 200 OK\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\nok"
+
+
+class Moody:
+    """A server that promises to keep its connections. `moods`: after which answer of a connection it closes, and how
+    long it waits before that; `fresh`: it closes every connection once it has the request."""
+
+    def __init__(self, *, fresh: bool = False) -> None:
+        self.chance, self.fresh = random.Random(7), fresh
+        self.port = self.answered = self.taken = self.connections = 0
+
+    async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+            while True:
+                await reader.readuntil(b"\r\n\r\n")
+                await reader.readexactly(2)
+                self.taken += 1
+                if self.fresh:
+                    break
+                writer.write(OK)
+                await writer.drain()
+                self.answered += 1
+                if self.chance.random() < 0.5:
+                    await asyncio.sleep(self.chance.choice([0, 0, 0.001, 0.002]))
+                    self.reset(writer)
+                    break
+        writer.close()
+
+    def reset(self, writer: asyncio.StreamWriter) -> None:
+        """Now and then not closed but reset, as a server does that was stopped."""
+        if self.chance.random() < 0.5:
+            writer.get_extra_info("socket").setsockopt(1, 13, struct.pack("ii", 1, 0))  # SO_LINGER
+
+
+@contextlib.asynccontextmanager
+async def serving(server: Moody) -> AsyncIterator[str]:
+    listening = await asyncio.start_server(server.handle, "127.0.0.1", 0)
+    server.port = listening.sockets[0].getsockname()[1]
+    try:
+        yield f"http://127.0.0.1:{server.port}/x"
+    finally:
+        listening.close()
+
+
+async def posted(transport: Transport, url: str) -> bytes:
+    parts = [part async for part in transport.post(url, headers={}, body=b"{}", seconds=5.0)]
+    assert isinstance(parts[0], Head)
+    return b"".join(part for part in parts[1:] if isinstance(part, bytes))
+
+
+async def test_of_three_hundred_calls_to_a_server_that_closes_kept_connections_none_fails():
+    server = Moody()
+    async with serving(server) as url, Transport() as transport:
+        for number in range(300):
+            assert await posted(transport, url) == b"ok"
+            await asyncio.sleep(0 if number % 3 else 0.0015)
+    assert server.answered == server.taken == 300, "no request was answered twice, and none was lost"
+
+
+async def test_a_fresh_connection_that_is_closed_with_the_request_is_a_failure_and_is_not_asked_again():
+    server = Moody(fresh=True)
+    async with serving(server) as url, Transport() as transport:
+        with pytest.raises(TransportError, match="closed before the answer was whole"):
+            await posted(transport, url)
+    assert (server.taken, server.connections) == (1, 1)
+
+
+async def test_calls_side_by_side_are_each_asked_again_at_most_once():
+    server = Moody()
+    async with serving(server) as url, Transport() as transport:
+        answers = await asyncio.gather(*(posted(transport, url) for _ in range(50)))
+        more = await asyncio.gather(*(posted(transport, url) for _ in range(50)))
+    assert [*answers, *more] == [b"ok"] * 100
