@@ -66,7 +66,8 @@ def raise_a_limit_in_the_admin_with_a_backtest_attached(page: Page) -> None:
     page.get_by_label("Continuations").fill("4")
     page.get_by_role("button", name="Save", exact=True).click()
     expect(page.locator(".messagelist")).to_contain_text(
-        f"This is version 3 of “{POLICY}”, with a backtest over 84 turns: 79 the same, 5 undecidable (6.0 %)."
+        f"This is version 3 of “{POLICY}”, with a backtest over 84 turns: 79 the same, 5 undecidable (6.0 %); "
+        "79 recorded, 0 certain, 0 estimated."
     )
     opened(page)
     expect(page.locator("#v3")).to_contain_text("Saved with a backtest over 84 turns: 79 the same")
@@ -142,7 +143,9 @@ def test_who_saves_while_the_backtest_is_being_started_does_not_lose_it(page: Pa
 def test_a_cell_of_the_map_leads_to_its_turns_by_keys_alone(page: Page, last_week: None):
     page.goto(f"/backtests/limits?agent={AGENT}&model={MODEL}")
     expect(page.locator("#estimate")).to_contain_text("95 % complete at")
-    cell = page.get_by_role("link", name=re.compile("71 % complete, 0 % undecidable: 1 continuations"))
+    cell = page.get_by_role(
+        "link", name=re.compile("71 % complete, 0 % estimated, 0 % undecidable: 1 continuations, max_tokens 100")
+    )
     expect(cell).to_be_visible(timeout=LONG)
     cell.focus()
     page.keyboard.press("Enter")
