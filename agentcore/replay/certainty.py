@@ -1,5 +1,6 @@
 """How sure a what-if is: the four certainties of design §3.9, and the assumptions an estimate takes, as data."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -21,7 +22,7 @@ class Certainty(StrEnum):
 _ORDER = {certainty: rank for rank, certainty in enumerate(Certainty)}
 
 
-def weakest(certainties: "list[Certainty]") -> Certainty:
+def weakest(certainties: Iterable[Certainty]) -> Certainty:
     """The weakest of these; `RECORDED` where there are none."""
     return max(certainties, key=_ORDER.__getitem__, default=Certainty.RECORDED)
 
@@ -43,9 +44,9 @@ class Assumed(StrEnum):
 class Assumption:
     """One assumption of an estimate: a range, and where it comes from. The unit is that of its name (`Assumed`)."""
 
-    name: Assumed
-    low: float
-    high: float
+    name: Assumed  #: what is assumed
+    low: float  #: the end at which the turn needs least
+    high: float  #: the end at which it needs most
     source: str  #: in words, such as "largest of this recording" or "95th percentile of 41 stored calls"
 
 
