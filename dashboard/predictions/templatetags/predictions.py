@@ -16,9 +16,9 @@ TOLD = (Certainty.CERTAIN, Certainty.ESTIMATED)
 
 @register.inclusion_tag("predictions/_record.html")
 def track_record(turn: Turn, certainty: str = "") -> dict[str, Any]:
-    """The sentences for the model of a turn."""
+    """The sentences for the model of a turn. Of a certainty that is named it is also said that none was compared."""
     record = record_of(project=turn.project, provider=turn.provider, model=turn.model)
-    asked = (Certainty(certainty),) if certainty else TOLD
-    tallies = [record.tally(each) for each in asked]
-    compared = [tally for tally in tallies if tally.compared]
-    return {"sentences": [record_words(tally) for tally in compared], "model": turn.model}
+    if certainty:
+        return {"sentences": [record_words(record.tally(Certainty(certainty)))], "model": turn.model}
+    compared = [tally for tally in map(record.tally, TOLD) if tally.compared]
+    return {"sentences": list(map(record_words, compared)), "model": turn.model}

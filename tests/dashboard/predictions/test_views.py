@@ -11,6 +11,7 @@ from dashboard.accounts.models import User
 from dashboard.predictions import comparing
 from dashboard.predictions.models import Prediction
 from dashboard.predictions.selectors import Tally
+from dashboard.predictions.templatetags.predictions import track_record
 from dashboard.predictions.words import record_words, share
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import drive
@@ -92,12 +93,9 @@ def test_backtests_lead_to_it(browser: Client):
 
 
 def test_the_what_if_page_tells_the_models_record(browser: Client, cut: Turn):
-    address = f"/turns/{cut.id}/replay?max_tokens=100"
-    assert "No what-if for sim-essay has been compared with a real run yet." in bare(page(browser, address))
-    again_of(cut, {"max_tokens": 100})
-    prediction = Prediction.objects.get()
-    if prediction.certainty in ("certain", "estimated"):
-        assert "for this model came true" in bare(page(browser, address))
+    html = page(browser, f"/turns/{cut.id}/replay?max_tokens=100")
+    assert "compared with a real run yet." in bare(html)
+    assert f'href="{ADDRESS}"' in html
 
 
 @pytest.mark.parametrize(
@@ -115,3 +113,11 @@ def test_the_record_of_a_model_is_one_sentence():
     assert record_words(few) == "Certain what-ifs for this model came true 3 of 3 times."
     none = Tally(Certainty.ESTIMATED)
     assert record_words(none) == "Estimates for this model have not been compared with a real run yet."
+
+
+def test_of_one_certainty_it_is_also_said_that_none_was_compared(cut: Turn):
+    again_of(cut, {"limits": {"max_continuations": 9}})
+    assert track_record(cut, "recorded")["sentences"] == ["Recorded what-ifs for this model came true 1 of 1 times."]
+    assert track_record(cut, "estimated")["sentences"] == [
+        "Estimates for this model have not been compared with a real run yet."
+    ]
