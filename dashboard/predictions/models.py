@@ -66,8 +66,9 @@ class Prediction(models.Model):
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     project = models.ForeignKey("agents.Project", on_delete=models.PROTECT)
-    parent = models.ForeignKey("turns.Turn", on_delete=models.CASCADE, related_name="+")
-    child = models.OneToOneField("turns.Turn", on_delete=models.CASCADE, related_name="prediction")
+    # Whoever deletes a turn, the database itself deletes its predictions (migration 0001).
+    parent = models.ForeignKey("turns.Turn", on_delete=models.CASCADE, related_name="+", db_constraint=False)
+    child = models.OneToOneField("turns.Turn", on_delete=models.CASCADE, related_name="prediction", db_constraint=False)
     kind = models.TextField(choices=Kind)
     provider = models.TextField()
     model = models.TextField()
@@ -87,7 +88,9 @@ class Prediction(models.Model):
     reason = models.TextField(choices=Reason, default="", blank=True)
 
     #: of a check: the prediction that failed
-    checks = models.ForeignKey("self", null=True, on_delete=models.CASCADE, related_name="checked_by")
+    checks = models.ForeignKey(
+        "self", null=True, on_delete=models.CASCADE, related_name="checked_by", db_constraint=False
+    )
     calibration = models.ForeignKey(Calibration, null=True, on_delete=models.SET_NULL, related_name="predictions")
     place = models.PositiveIntegerField(null=True)  #: among the trials of its calibration, from 0
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")

@@ -22,6 +22,19 @@ CREATE TRIGGER refuse_update BEFORE UPDATE ON predictions_prediction FOR EACH RO
     OR (OLD.reason <> '' AND NEW.reason <> OLD.reason)
 ) EXECUTE FUNCTION whystop_refuse_change('predictions_prediction')
 """
+GO_WITH = """
+ALTER TABLE predictions_prediction
+    ADD CONSTRAINT predictions_of_parent FOREIGN KEY (parent_id) REFERENCES turns_turn (id)
+        ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED,
+    ADD CONSTRAINT predictions_of_child FOREIGN KEY (child_id) REFERENCES turns_turn (id)
+        ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED,
+    ADD CONSTRAINT predictions_check_of FOREIGN KEY (checks_id) REFERENCES predictions_prediction (id)
+        ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED
+"""
+STAYS = """
+ALTER TABLE predictions_prediction DROP CONSTRAINT predictions_of_parent, DROP CONSTRAINT predictions_of_child,
+    DROP CONSTRAINT predictions_check_of
+"""
 
 
 class Migration(migrations.Migration):
@@ -134,6 +147,7 @@ class Migration(migrations.Migration):
                 (
                     "checks",
                     models.ForeignKey(
+                        db_constraint=False,
                         null=True,
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="checked_by",
@@ -143,7 +157,10 @@ class Migration(migrations.Migration):
                 (
                     "child",
                     models.OneToOneField(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="prediction", to="turns.turn"
+                        db_constraint=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="prediction",
+                        to="turns.turn",
                     ),
                 ),
                 (
@@ -157,7 +174,12 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "parent",
-                    models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name="+", to="turns.turn"),
+                    models.ForeignKey(
+                        db_constraint=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="turns.turn",
+                    ),
                 ),
                 ("project", models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, to="agents.project")),
             ],
@@ -188,5 +210,7 @@ class Migration(migrations.Migration):
             model_name="prediction",
             constraint=models.UniqueConstraint(fields=("calibration", "place"), name="predictions_one_of_a_trial"),
         ),
+        # The database itself sees to it that a prediction goes with its turns, whoever deletes them.
+        migrations.RunSQL(GO_WITH, STAYS),
         migrations.RunSQL(STANDS, "DROP TRIGGER refuse_update ON predictions_prediction"),
     ]

@@ -178,6 +178,23 @@ def test_a_prediction_goes_with_either_of_its_turns(cut: Turn):
     assert Prediction.objects.count() == 0
 
 
+def test_whoever_deletes_a_turn_the_database_deletes_its_predictions_and_their_checks(cut: Turn):
+    from django.db import connection, transaction
+
+    from dashboard.predictions.checking import prediction_check
+
+    turn_rerun(turn=cut, overrides={"limits": {"max_continuations": 9}})
+    prediction = foretold(Prediction.objects.get(), terminal_reason="repetition")
+    drive(prediction.child)
+    comparing.sweep()
+    prediction.refresh_from_db()
+    drive(prediction_check(prediction=prediction))
+    assert Prediction.objects.count() == 2
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("DELETE FROM turns_turn WHERE id = %s", [prediction.child_id])
+    assert Prediction.objects.count() == 0
+
+
 def test_a_turn_that_goes_on_live_ends_in_one_of_the_two_predicted_ways(cut: Turn):
     def endings(max_tokens: int) -> int:
         found = turn_what_if(turn=cut, overrides={"max_tokens": max_tokens}).recording
