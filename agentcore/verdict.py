@@ -11,6 +11,7 @@ from agentcore.criteria.retries import TruncationCriterion
 from agentcore.cuts import used_of
 from agentcore.machine.ending import INCOMPLETE
 from agentcore.machine.snapshot import Snapshot
+from agentcore.prefill import goes_on_exactly
 from agentcore.reasons import AttemptKind, NormalizedStopReason, StopReason, TurnStatus
 from agentcore.resource import IDLE, LIMIT_OF, REPEATED, characters_spent, no_retry_helps, resource_of
 from agentcore.wording import count, number, times
@@ -87,7 +88,8 @@ def _continued_exactly(snapshot: Snapshot) -> bool:
     """Whether every continuation went on from the very words before it: by prefill, or by the provider's own token."""
     if AttemptKind.RESUME in (segment.kind for segment in snapshot.answer.segments):
         return False  # a pause is no cut: the provider goes on with other things than the answer's words
-    if snapshot.asked.extra.get("prefill"):
+    asked = snapshot.asked
+    if goes_on_exactly(asked.provider, asked.model, asked.extra):
         return True
     only = snapshot.spent.continuations == 1  # of the calls before the last one nothing is kept
     return only and snapshot.call is not None and snapshot.call.resume_token is not None

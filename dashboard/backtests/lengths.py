@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from django.db.models import Case, Exists, F, OuterRef, When
 from django.db.models.fields.json import KeyTransform
 
+from agentcore.prefill import goes_on_exactly
 from agentcore.reasons import NormalizedStopReason, TurnStatus
 from agentcore.replay import Certainty
 from dashboard.agents.models import Project
@@ -23,10 +24,8 @@ CUT_SIGNS = frozenset({"output_at_cap", "unclosed_json", "unclosed_fence", "uncl
 ASKED = (0.5, 0.75, 0.9, 0.95, 0.99)
 ENOUGH = 0.95  #: of the answers, whole: what a limit should do
 FEW = 30  #: turns, below which an interval says little
-#: Whether a turn was continued by prefill; of turns that were not continued the setup is not read.
-EXACT = Case(
-    When(continuations__gt=0, then=KeyTransform("prefill", KeyTransform("extra", KeyTransform("setup", "setup"))))
-)
+#: The settings of the connection, of turns that were continued; of others the setup is not read.
+EXTRA = Case(When(continuations__gt=0, then=KeyTransform("extra", KeyTransform("setup", "setup"))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +88,13 @@ def _lengths(project: Project, filters: TimelineFilters) -> Iterator[tuple[Lengt
     turns = turns_matching(project=project, filters=filters).exclude(status__in=UNFINISHED).order_by("-id")
     one_answer = turns.filter(attempts=F("continuations") + 1, output_tokens__gt=0, envelope_retries=0)
     several = GatewayCall.objects.filter(turn_id=OuterRef("pk"), n__gt=1)
-    told = ("output_tokens", "model_stop_reason", "status", "lint", "continuations", "tokens_estimated", "exact")
-    rows = one_answer.exclude(Exists(several)).annotate(exact=EXACT).values_list(*told)[:MOST]
-    for tokens, reason, status, lint, continuations, guessed, exact in rows.iterator(chunk_size=5_000):
+    told = ("output_tokens", "model_stop_reason", "status", "lint", "continuations", "tokens_estimated")
+    asked = ("provider", "model", "extra")
+    rows = one_answer.exclude(Exists(several)).annotate(extra=EXTRA).values_list(*told, *asked)[:MOST]
+    for tokens, reason, status, lint, continuations, guessed, provider, model, extra in rows.iterator(chunk_size=5_000):
         ended = _ended_by_itself(reason, status) and CUT_SIGNS.isdisjoint(lint)
-        certainty = _certainty(continued=continuations > 0, guessed=guessed, exact=bool(exact))
+        exact = goes_on_exactly(provider, model, extra or {})
+        certainty = _certainty(continued=continuations > 0, guessed=guessed, exact=exact)
         yield Length(tokens, ended), certainty if ended else Certainty.UNDECIDABLE
 
 

@@ -20,6 +20,7 @@ from agentcore.replay import Certainty, Record, Recording
 from dashboard.agents.layering import layer_of, tried, versions_named
 from dashboard.agents.models import PolicyVersion
 from dashboard.agents.resolving import Level
+from dashboard.backtests.judging import KEPT
 from dashboard.backtests.judging import imagined as imagined_under
 from dashboard.policies.models import Shadow, ShadowVerdict
 from dashboard.policies.selectors import APART, turns_under, turns_unjudged
@@ -136,4 +137,4 @@ def policy_in_shadow(turn: Turn, draft: PolicyVersion, own: Policy) -> Policy:
     """The turn's policy with the draft where a version of its policy stood; overrides and other levels stay."""
     layer, stored = layer_of(draft, Level.AGENT, ""), turn.policy_sources
     policy = tried(layer, stored, turn.overrides, versions_named(stored))
-    return replace(policy, max_tokens=own.max_tokens, system_prompt=own.system_prompt, model=own.model)
+    return replace(policy, max_tokens=own.max_tokens, **{name: getattr(own, name) for name in KEPT})

@@ -13,10 +13,10 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from django.db.models import F
 from django.db.models.fields.json import KeyTransform
 
 from agentcore.merging import merge_continuation
+from agentcore.prefill import goes_on_exactly
 from agentcore.reasons import AttemptKind
 from agentcore.replay import Experience, Observed
 from agentcore.replay.certainty import LEAST_CALLS
@@ -98,10 +98,10 @@ def _turns(project: Project, provider: str, model: str) -> Iterator[_Turn]:
     answers are not continued by joining: both are left out."""
     filters = TimelineFilters(provider=(provider,), model=(model,), has=("continuation",))
     ids = [turn_id for turn_id, _ in find(project=project, filters=filters, reach=reach_of(filters), limit=TURNS)]
-    extra, schema = _asked("extra", "prefill"), _asked("envelope_schema")
-    rows = Turn.objects.filter(id__in=ids, base_snapshot__isnull=True).annotate(exact=extra, schema=schema)
-    told = rows.values_list("id", "exact", "schema")
-    exact = {turn_id: bool(prefill) for turn_id, prefill, schema in told if not schema}
+    extra, schema = _asked("extra"), _asked("envelope_schema")
+    rows = Turn.objects.filter(id__in=ids, base_snapshot__isnull=True).annotate(extra=extra, schema=schema)
+    told = rows.values_list("id", "extra", "schema")
+    exact = {turn_id: goes_on_exactly(provider, model, extra or {}) for turn_id, extra, schema in told if not schema}
     columns = ("turn_id", "iteration", "kind", "text", "usage")
     attempts = Attempt.objects.filter(turn_id__in=exact).order_by("-turn_id", "index")
     said = (Said(*row) for row in attempts.values_list(*columns).iterator(chunk_size=MOST))
@@ -109,12 +109,9 @@ def _turns(project: Project, provider: str, model: str) -> Iterator[_Turn]:
         yield _Turn(tuple(group), exact[turn_id])
 
 
-def _asked(*path: str) -> Any:
+def _asked(name: str) -> KeyTransform:
     """A field of the setup with which a turn started."""
-    found: Any = F("setup")
-    for name in ("setup", *path):
-        found = KeyTransform(name, found)
-    return found
+    return KeyTransform(name, KeyTransform("setup", "setup"))
 
 
 def _count(turn: _Turn, found: _Found) -> None:

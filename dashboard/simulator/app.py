@@ -148,7 +148,7 @@ def _response(dialect: Dialect, behaviour: Behaviour, asked: Asked) -> Response:
 
 
 async def _deliver(asked: Asked, script: Script, delivery: Delivery) -> None:
-    pieces = speak(script, asked.said, asked.budget)
+    pieces = speak(script, asked.said, asked.budget, repeats=not asked.prefilled)
     if asked.stream:
         await delivery.stream(pieces)
     else:

@@ -71,7 +71,8 @@ class Asked:
 
     `lines`: the whole conversation. `said`: what the assistant has said of the answer asked for, empty at its start.
     `results`: what the tools called since the last user message returned. `guidance`: the system's words and a hint at
-    the end. `resumed`: what a pause left behind was sent back. `attempt`: 1-based, `None` if the caller does not count.
+    the end. `resumed`: what a pause left behind was sent back. `prefilled`: it ends with the assistant's own words,
+    which are written on without a repeat. `attempt`: 1-based, `None` if the caller does not count.
     `delay_ms`: the pace the caller wishes, per token. `digest`: hex digits that depend on the body only.
     """
 
@@ -89,6 +90,7 @@ class Asked:
     results: tuple[str, ...]
     guidance: str
     resumed: bool
+    prefilled: bool
     prompt_tokens: int
     attempt: int | None
     delay_ms: float | None
@@ -116,6 +118,7 @@ def ask(told: Told, incoming: Incoming) -> Asked:
         results=tuple(line.text for line in since if line.speaker is Speaker.TOOL),
         guidance=guidance,
         resumed=any(line.paused for line in since),
+        prefilled=bool(told.lines) and told.lines[-1].speaker is Speaker.ASSISTANT,
         prompt_tokens=sum(count_tokens(text) for line in told.lines for text in (line.text, *line.calls)),
         attempt=_attempt(incoming.headers),
         delay_ms=_delay(incoming.headers),

@@ -126,11 +126,14 @@ def verbatim(text: str) -> Speech:
     return lambda _said: ("", iter((text,)))
 
 
-def speak(script: Script, said: str, budget: int) -> Iterator[Piece]:
-    """The pieces of one answer after `said`, at most `budget` tokens, and one last piece that says how it ended."""
+def speak(script: Script, said: str, budget: int, *, repeats: bool = True) -> Iterator[Piece]:
+    """The pieces of one answer after `said`, at most `budget` tokens, and one last piece that says how it ended.
+
+    `repeats`: its last words are said again, as a model does that was asked to go on by a hint.
+    """
     if script.cut_after is not None:
         budget = min(budget, script.cut_after)
-    tokens = chain(_words(script, said, budget), _calls(script.calls))
+    tokens = chain(_words(script, said, budget, repeats=repeats), _calls(script.calls))
     if script.hangs_up:
         whole = list(islice(tokens, budget))
         yield from whole[: len(whole) // 2]
@@ -169,11 +172,11 @@ def _place_in(text: str, said: str) -> int:
     return next((end for end in ends if said.endswith(text[:end])), 0)
 
 
-def _words(script: Script, said: str, budget: int) -> Iterator[Said | Refused]:
+def _words(script: Script, said: str, budget: int, *, repeats: bool) -> Iterator[Said | Refused]:
     kind = Refused if script.ending is Ending.REFUSED else Said
     before, rest = script.speech(said)
     first = next(rest, "")
-    lead = overlap(before, budget) if first else ""
+    lead = overlap(before, budget) if first and repeats else ""
     return (kind(token) for part in chain((lead + first,), rest) for token in tokens_of(part))
 
 

@@ -1,8 +1,9 @@
 """Stored verdicts lose the number that was not certain: "With max_tokens ≥ N it would have taken one call" was said
 after hints, failed calls and estimates too (design §3.9).
 
-It stays where every continuation was a prefill, the provider counted all tokens, no call failed or was repaired, and
-the answer ended by itself. Turns are read in the order of their ids, so it can be ended at any point and begun again.
+It stays where every continuation was a prefill (of a dialect of which each model takes one), the provider counted all
+tokens, no call failed or was repaired, and the answer ended by itself. Turns are read in the order of their ids, so it
+can be ended at any point and begun again.
 """
 
 from uuid import UUID
@@ -18,6 +19,7 @@ WITH looked AS (SELECT id FROM turns_turn WHERE id > %(after)s ORDER BY id LIMIT
           FROM looked
          WHERE turn.id = looked.id AND verdict LIKE 'Completed after %%' AND verdict ~ %(said)s
            AND NOT (setup -> 'setup' -> 'extra' -> 'prefill' IS NOT DISTINCT FROM 'true'::jsonb
+                    AND provider NOT IN ('anthropic', 'bedrock', 'cohere', 'openai_responses')
                     AND NOT tokens_estimated AND attempts = continuations + 1 AND error_type IS NULL
                     AND lint = '[]'::jsonb
                     AND coalesce(model_stop_reason, '') IN ('end_turn', 'tool_call')))
