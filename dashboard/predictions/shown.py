@@ -1,18 +1,20 @@
 """The track record as its page shows it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
 from django.urls import reverse
 
-from agentcore.replay import Certainty
+from agentcore.replay import Assumed, Assumption, Certainty
 from dashboard.agents.models import Project
 from dashboard.predictions import words
 from dashboard.predictions.checking import CLAIMING, may_be_checked
 from dashboard.predictions.models import Prediction
 from dashboard.predictions.selectors import ModelRecord, Tally, predictions_of, record_by_model, with_turns
 from dashboard.replay.lineage import changes
+from dashboard.turns.certainty import assumption_in_words
 
 LISTED = 50  #: failed predictions of each kind
 
@@ -80,7 +82,7 @@ class Failed:
 
     @property
     def assumed(self) -> tuple[str, ...]:
-        return tuple(_assumption_words(assumption) for assumption in self.prediction.assumes)
+        return tuple(_in_words(assumption) for assumption in self.prediction.assumes)
 
     @property
     def checkable(self) -> bool:
@@ -129,9 +131,9 @@ def _failed(project: Project, *certainties: str) -> tuple[Failed, ...]:
     return tuple(map(Failed, with_turns(rows)[:LISTED]))
 
 
-def _assumption_words(assumption: Any) -> str:
-    name = str(assumption["name"]).replace("_", " ")
-    return f"{name} {assumption['low']:g} to {assumption['high']:g} ({assumption['source']})"
+def _in_words(assumption: Mapping[str, Any]) -> str:
+    name, low, high = Assumed(assumption["name"]), assumption["low"], assumption["high"]
+    return assumption_in_words(Assumption(name, low, high, assumption["source"]))
 
 
 def told(prediction: Prediction) -> dict[str, Any]:
