@@ -41,8 +41,8 @@ class Ending:
             end.status.value,
             end.stop_reason.value,
             end.terminal_reason,
-            final.spent.attempts,
-            final.spent.output_tokens,
+            final.own.attempts,
+            final.own.output_tokens,
             sha256_of_text(end.output_text) if said else "",
             failures_of(record.event for record in found.records),
         )
