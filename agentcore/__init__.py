@@ -16,6 +16,7 @@ merging, envelope             joining the parts of a cut answer, reading a struc
 lint, verdict, resource       signs that a stop reason misleads, the sentence that says why a turn ended, what ran out
 why                           the same as a tree, back to the provider's own word; and at each step the roads not taken
 serial, values, wording       values to JSON and back, copies of frozen values, numbers in sentences
+schema                        a JSON Schema validator for who has `jsonschema-rs`
 fitting                       whether a value is what its annotations say
 """
 

@@ -27,6 +27,7 @@ MODULES = (
     "agentcore.machine.advance",
     "agentcore.merging",
     "agentcore.envelope",
+    "agentcore.schema",
     "agentcore.lint",
     "agentcore.unclosed",
     "agentcore.verdict",
