@@ -20,6 +20,7 @@ schema                        a JSON Schema validator for who has `jsonschema-rs
 fitting                       whether a value is what its annotations say
 """
 
+from agentcore.commands import CallModel, Command, Finish, Hold, Observation, RunTools, Wait
 from agentcore.criteria import (
     ContinuationCriteria,
     ContinuationDecision,
@@ -28,6 +29,24 @@ from agentcore.criteria import (
 )
 from agentcore.error_policy import ErrorContext, ErrorHandlingDecision, ErrorPolicy
 from agentcore.errors import CoreError, DecodeError, ErrorType, IllegalEvent, ProviderError, RecordingError
+from agentcore.events import (
+    Approvals,
+    Breakpoint,
+    CancelRequested,
+    ChangedCall,
+    Event,
+    Interrupted,
+    ModelFailed,
+    ModelResponded,
+    OperatorActed,
+    OperatorAction,
+    Otherwise,
+    Setup,
+    Started,
+    ToolResult,
+    ToolsReturned,
+    WokeUp,
+)
 from agentcore.machine.advance import Step, Transition, advance
 from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import State, Trigger
@@ -44,13 +63,20 @@ from agentcore.replay import (
     verify,
     what_if,
 )
+from agentcore.verdict import verdict
 from agentcore.version import VERSION
 
 __all__ = [
     "VERSION",
+    "Approvals",
     "AttemptKind",
+    "Breakpoint",
+    "CallModel",
+    "CancelRequested",
+    "ChangedCall",
     "ChatRequest",
     "ChatResponse",
+    "Command",
     "ContinuationCriteria",
     "ContinuationDecision",
     "ContinuationEvaluation",
@@ -61,32 +87,50 @@ __all__ = [
     "ErrorHandlingDecision",
     "ErrorPolicy",
     "ErrorType",
+    "Event",
+    "Finish",
+    "Hold",
     "IllegalEvent",
+    "Interrupted",
     "Limits",
     "Merge",
     "Message",
+    "ModelFailed",
+    "ModelResponded",
     "NormalizedStopReason",
+    "Observation",
+    "OperatorActed",
+    "OperatorAction",
+    "Otherwise",
     "Policy",
     "ProviderError",
     "Record",
     "Recording",
     "RecordingError",
     "Role",
+    "RunTools",
+    "Setup",
     "Snapshot",
+    "Started",
     "State",
     "Step",
     "StopReason",
     "TokenUsage",
     "ToolCall",
+    "ToolResult",
     "ToolSpec",
+    "ToolsReturned",
     "Transition",
     "Trigger",
     "TurnStatus",
     "Verification",
+    "Wait",
+    "WokeUp",
     "advance",
     "merge_continuation",
     "recording_from_json",
     "recording_to_json",
+    "verdict",
     "verify",
     "what_if",
 ]
