@@ -62,6 +62,7 @@ class Setup:
     extra: Mapping[str, Any] = field(default_factory=dict)  #: settings of the connection, and fields for the body
     approvals: Approvals | None = None  #: None: every tool may run
     client_tools: bool | None = None  #: True: who asked runs the tools; whole calls end the turn. None: we run them
+    parent: str | None = None  #: the id of the turn that this one was made from; None: it stands alone
 
     def __post_init__(self) -> None:
         settle(self, tools=tuple)
