@@ -16,9 +16,11 @@ merging, envelope             joining the parts of a cut answer, reading a struc
 lint, verdict, resource       signs that a stop reason misleads, the sentence that says why a turn ended, what ran out
 why                           the same as a tree, back to the provider's own word; and at each step the roads not taken
 serial, values, wording       values to JSON and back, copies of frozen values, numbers in sentences
+schema                        a JSON Schema validator for who has `jsonschema-rs`
 fitting                       whether a value is what its annotations say
 """
 
+from agentcore.commands import CallModel, Command, Finish, Hold, Observation, RunTools, Wait
 from agentcore.criteria import (
     ContinuationCriteria,
     ContinuationDecision,
@@ -27,6 +29,24 @@ from agentcore.criteria import (
 )
 from agentcore.error_policy import ErrorContext, ErrorHandlingDecision, ErrorPolicy
 from agentcore.errors import CoreError, DecodeError, ErrorType, IllegalEvent, ProviderError, RecordingError
+from agentcore.events import (
+    Approvals,
+    Breakpoint,
+    CancelRequested,
+    ChangedCall,
+    Event,
+    Interrupted,
+    ModelFailed,
+    ModelResponded,
+    OperatorActed,
+    OperatorAction,
+    Otherwise,
+    Setup,
+    Started,
+    ToolResult,
+    ToolsReturned,
+    WokeUp,
+)
 from agentcore.machine.advance import Step, Transition, advance
 from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import State, Trigger
@@ -47,15 +67,22 @@ from agentcore.replay import (
     verify,
     what_if,
 )
+from agentcore.verdict import verdict
 from agentcore.version import VERSION
 
 __all__ = [
     "VERSION",
+    "Approvals",
     "Assumption",
     "AttemptKind",
+    "Breakpoint",
+    "CallModel",
+    "CancelRequested",
     "Certainty",
+    "ChangedCall",
     "ChatRequest",
     "ChatResponse",
+    "Command",
     "ContinuationCriteria",
     "ContinuationDecision",
     "ContinuationEvaluation",
@@ -66,34 +93,52 @@ __all__ = [
     "ErrorHandlingDecision",
     "ErrorPolicy",
     "ErrorType",
+    "Event",
     "Experience",
+    "Finish",
+    "Hold",
     "IllegalEvent",
+    "Interrupted",
     "Limits",
     "Merge",
     "Message",
+    "ModelFailed",
+    "ModelResponded",
     "NormalizedStopReason",
+    "Observation",
+    "OperatorActed",
+    "OperatorAction",
+    "Otherwise",
     "Policy",
     "ProviderError",
     "Record",
     "Recording",
     "RecordingError",
     "Role",
+    "RunTools",
+    "Setup",
     "Snapshot",
+    "Started",
     "State",
     "Step",
     "StopReason",
     "TokenUsage",
     "ToolCall",
+    "ToolResult",
     "ToolSpec",
+    "ToolsReturned",
     "Transition",
     "Trigger",
     "TurnStatus",
     "Verification",
+    "Wait",
     "WhatIf",
+    "WokeUp",
     "advance",
     "merge_continuation",
     "recording_from_json",
     "recording_to_json",
+    "verdict",
     "verify",
     "what_if",
 ]

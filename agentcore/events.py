@@ -64,6 +64,7 @@ class Setup:
     client_tools: bool | None = None  #: True: who asked runs the tools; whole calls end the turn. None: we run them
     #: True: the provider is not told `envelope_schema`, for `extra` asks for JSON in the dialect's own words
     any_json: bool | None = None
+    parent: str | None = None  #: the id of the turn that this one was made from; None: it stands alone
 
     def __post_init__(self) -> None:
         settle(self, tools=tuple)

@@ -135,10 +135,10 @@ def termination_observed(snapshot: Snapshot, terminal_reason: str) -> tuple[Obse
 
 
 def evaluation_observed(snapshot: Snapshot, outcome: ContinuationOutcome) -> Observation:
-    """What the criteria came to (spec: `ContinuationEvaluated`; the turn stands for the agent's run)."""
+    """What the criteria came to (spec: `ContinuationEvaluated`). A turn stands for an agent's run.."""
     fields = {
         "agentId": snapshot.asked.turn_id,
-        "parentAgentId": None,
+        "parentAgentId": snapshot.asked.parent,
         "step": snapshot.iteration,
         "shouldContinue": outcome.should_continue,
         "stopReason": outcome.stop_reason.value,

@@ -123,7 +123,7 @@ def _begin_anew(child: Turn, turn: Turn, words: Words, connection: Connection) -
     _within(child, setup, connection)
     child.breakpoints = _breakpoints(turn, words) if words.breakpoints is not None else turn.breakpoints
     child.setup = {
-        "setup": serial.to_json(replace(setup, turn_id=str(child.id))),
+        "setup": serial.to_json(replace(setup, turn_id=str(child.id), parent=str(turn.id))),
         "messages": [serial.to_json(message) for message in said.messages],
     }
     _say(child, said, words)
@@ -146,7 +146,7 @@ def _begin_from(child: Turn, base: Snapshot, words: Words, connection: Connectio
     given = tuple(Breakpoint(**b) for b in _breakpoints(child, words)) if words.breakpoints is not None else None
     begun = replace(
         base,
-        setup=setup,
+        setup=replace(setup, parent=str(child.parent_id)),
         call=call,
         messages=said.messages,
         supplied=supplied(base, words),

@@ -160,8 +160,9 @@ def said(text: str = "", *calls: ToolCall, reason: NormalizedStopReason | None =
     return ChatResponse(text, calls, stop_reason=reason or natural)
 
 
-def started(text: str = "tell me", *, breakpoints: tuple[Breakpoint, ...] = ()) -> Move:
-    return lambda book: Started(0.0, book.setup, (Message(Role.USER, text),), breakpoints)
+def started(text: str = "tell me", *, breakpoints: tuple[Breakpoint, ...] = (), parent: str | None = None) -> Move:
+    said = (Message(Role.USER, text),)
+    return lambda book: Started(0.0, replace(book.setup, parent=parent), said, breakpoints)
 
 
 def responded(response: ChatResponse, *, draw: float = 0.5) -> Event:

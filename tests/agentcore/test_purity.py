@@ -76,7 +76,8 @@ def test_the_public_names_are_sorted_whole_and_listed_once():
         NormalizedStopReason StopReason ChatRequest ChatResponse Message ToolCall ToolSpec TokenUsage ProviderError
         Limits ErrorPolicy ErrorType ErrorHandlingDecision ErrorContext ContinuationDecision ContinuationEvaluation
         ContinuationOutcome ContinuationCriteria Policy State Trigger Snapshot advance verify what_if merge_continuation
-        Recording
+        Recording Setup Started ModelResponded ModelFailed Interrupted ToolResult ToolsReturned WokeUp OperatorActed
+        OperatorAction CancelRequested Event CallModel RunTools Wait Hold Finish Command Observation verdict
     """
     assert set(promised.split()) <= set(agentcore.__all__)
 

@@ -30,6 +30,7 @@ MODULES = (
     "agentcore.markup",
     "agentcore.cuts",
     "agentcore.envelope",
+    "agentcore.schema",
     "agentcore.lint",
     "agentcore.unclosed",
     "agentcore.verdict",

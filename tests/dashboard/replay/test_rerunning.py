@@ -176,3 +176,17 @@ def test_overrides_of_generations_add_up(cut: Turn):
     assert grandchild.overrides == {"max_tokens": 60, "limits": {"max_continuations": 1, "max_steps": 2}}
     assert grandchild.continuations == 1
     assert Record.objects.filter(turn_id=grandchild.id).exists()
+
+
+def _parents_told(turn: Turn) -> set[str | None]:
+    observed = [o for record in Record.objects.filter(turn_id=turn.id) for o in record.observed]
+    return {o["parentAgentId"] for o in observed if o["type"] == "continuation_evaluated"}
+
+
+def test_evaluations_of_a_turn_made_from_another_name_that_other(cut: Turn):
+    anew = drive(turn_rerun(turn=cut, overrides={}))
+    forked = drive(turn_rerun(turn=cut, overrides={}, from_record=2))
+    again = drive(turn_rerun(turn=forked, overrides={}))
+    told = [_parents_told(turn) for turn in (cut, anew, forked, again)]
+    assert told == [{None}, {str(cut.id)}, {str(cut.id)}, {str(forked.id)}]
+    assert all(turn_verify(turn=turn).verified for turn in (anew, forked, again))

@@ -138,6 +138,12 @@ def test_every_evaluation_is_observed_with_the_documents_fields() -> None:
     }
 
 
+@rule(EVENTS, "`ContinuationEvaluated` names the parent, where there is one")
+def test_an_evaluation_of_a_turn_made_from_another_names_that_other() -> None:
+    story = Playbook() >> started(parent="the first turn") >> ended("a")
+    assert [one["parentAgentId"] for one in story.observed("continuation_evaluated")] == ["the first turn"]
+
+
 @rule(EVENTS, "The step of `ContinuationEvaluated` is the one that was evaluated")
 def test_the_step_of_an_evaluation_counts_on() -> None:
     story = Playbook() >> started() >> called(call()) >> tools_returned() >> ended("a")
