@@ -33,7 +33,7 @@ log = structlog.get_logger(__name__)
 #: How a turn must have ended for its recording to predict anything.
 TOLD = (TurnStatus.COMPLETED, TurnStatus.PARTIAL, TurnStatus.ABORTED, TurnStatus.FAILED)
 #: Of what a turn began with: the id is each turn's own, and how many tokens it asks for is one of the limits.
-OWN = ("turn_id", "max_tokens")
+OWN = ("turn_id", "parent", "max_tokens")
 
 Kind = Prediction.Kind
 
