@@ -16,7 +16,7 @@ from agentcore.events import OperatorActed
 from agentcore.machine.snapshot import Snapshot
 from agentcore.policy import Policy
 from agentcore.reasons import TurnStatus
-from agentcore.replay import Certainty, Recording, WhatIf, fork
+from agentcore.replay import Certainty, Recording, WhatIf, fold, fork
 from agentcore.values import replace
 from dashboard.agents.criteria import criteria_faults
 from dashboard.agents.policies import stored_policy
@@ -138,9 +138,11 @@ def _about(parent: Turn, child: Turn, purpose: Purpose) -> dict[str, Any]:
 
 
 def _check(parent: Turn, child: Turn, recording: Recording, purpose: Purpose) -> Prediction:
-    """That the very same comes again: the recorded ending, its text included however it ended."""
+    """That the very same comes again: the recorded ending, its text included however it ended. A fork counts what
+    follows its record alone."""
     events = [record.event for record in recording.records]
-    ending = Ending.actual(parent, events)
+    own = fold(recording)[-1].after.own
+    ending = replace(Ending.actual(parent, events), attempts=own.attempts, output_tokens=own.output_tokens)
     about = _about(parent, child, purpose)
     return Prediction(**about, certainty=Certainty.RECORDED.value, endings=[ending.as_json()])
 
