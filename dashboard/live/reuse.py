@@ -9,15 +9,28 @@ up may have taken the request: that is an error, and the policy's to judge.
 
 import select
 from contextvars import ContextVar
+from functools import partial
 from typing import Any
 from weakref import WeakSet
 
 import aiohttp
+from aiohttp.client_proto import ResponseHandler
 from aiohttp.client_reqrep import ClientRequest
 from aiohttp.connector import Connection
 
-#: Whether the connection of this task's last request had been used before.
-_reused: ContextVar[bool] = ContextVar("reused", default=False)
+
+class _Counting(ResponseHandler):
+    """The protocol of a connection, which knows how much it has received."""
+
+    received = 0  #: bytes, of all answers
+
+    def data_received(self, data: bytes) -> None:
+        self.received += len(data)
+        super().data_received(data)
+
+
+#: The used connection of this task's last request, and what it had received before; None where it was a fresh one.
+_reused: ContextVar[tuple[Any, int] | None] = ContextVar("reused", default=None)
 #: Whether this task's next request wants a connection that nobody has used.
 _fresh: ContextVar[bool] = ContextVar("fresh", default=False)
 
@@ -26,7 +39,9 @@ def asked_again(error: Exception) -> bool:
     """Whether a request that failed so, before a byte of its answer came, may be sent once more: its connection was a
     used one that the server had closed. The next request of this task then has a fresh connection."""
     closed = isinstance(error, aiohttp.ServerDisconnectedError | aiohttp.ClientOSError | ConnectionResetError)
-    again = closed and not isinstance(error, aiohttp.ClientConnectorError) and _reused.get()
+    reused = _reused.get()
+    unanswered = reused is not None and reused[0].received == reused[1]
+    again = closed and unanswered and not isinstance(error, aiohttp.ClientConnectorError)
     _fresh.set(again)
     return again
 
@@ -36,6 +51,7 @@ class Connector(aiohttp.TCPConnector):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
+        self._factory: Any = partial(_Counting, loop=self._loop)
         self._used: WeakSet[Any] = WeakSet()  #: a new one may be readable, for TLS has more to say behind its handshake
 
     async def connect(  # the parent's signature
@@ -50,7 +66,8 @@ class Connector(aiohttp.TCPConnector):
             connection.close()
             connection = await super().connect(req, traces, timeout)
         _fresh.set(False)
-        _reused.set(connection.protocol in self._used)
+        protocol: Any = connection.protocol
+        _reused.set((protocol, protocol.received) if protocol in self._used else None)
         self._used.add(connection.protocol)
         return connection
 

@@ -21,6 +21,7 @@ LOOK_SECONDS = 0.5  #: between two looks whether a body that is waited for can s
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
 FIRST_BYTES = 4 * 1024  #: of an answer at once, so that its first words need not wait for all that came with them
 CHUNK_BYTES = 64 * 1024  #: after those
+SLOWEST_UPLOAD = 256 * 1024  #: bytes a second; a request that is sent more slowly is given up as silence is
 LARGE_BYTES = 512 * 1024  #: of a request, from which it is sent in pieces
 KEPT_HEADERS = frozenset({"content-type", "date", "retry-after", "retry-after-ms", "x-should-retry", "x-request-id"})
 
@@ -91,7 +92,7 @@ class Transport:
         ended: Callable[[], bool] = lambda: False,
     ) -> AsyncIterator[Head | bytes]:
         """Send a request; yields its `Head`, then the body's bytes as they come. A request whose used connection turns
-        out to be closed is sent again once, on a fresh one: the server never had it.
+        out to be closed, with no byte of an answer, is sent again once, on a fresh one.
 
         `seconds`: for the whole call; None: no limit but that on silence. `ended`: whether what has come is a whole
         answer, behind which not every server closes. Raises `TransportError`.
@@ -114,7 +115,7 @@ class Transport:
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise TransportError(f"The connection to {_host(url)} failed: {_why(error)}.") from error
 
-    def _silent(self, url: str, error: aiohttp.ServerTimeoutError) -> str:
+    def _silent(self, url: str, error: aiohttp.ServerTimeoutError | None = None) -> str:
         if isinstance(error, aiohttp.ConnectionTimeoutError):
             return f"The provider at {_host(url)} could not be reached within {CONNECT_TIMEOUT:g} s."
         return f"The provider at {_host(url)} sent nothing for {self._silence:g} s (WHYSTOP_SILENCE_SECONDS)."
@@ -124,12 +125,20 @@ class Transport:
         target, is_near = _target(url)
         session = self._loopback if is_near else self._session
         assert session is not None, "used between enter and exit"
+        # The silence that aiohttp knows of begins once all of the body is sent; a server may never read it.
+        patience = self._silence + len(body) / SLOWEST_UPLOAD
         try:
-            return await session.post(target, data=_sent(body), headers=headers, allow_redirects=False)
-        except (aiohttp.ClientError, OSError) as error:
-            if not asked_again(error):
-                raise
-        return await session.post(target, data=_sent(body), headers=headers, allow_redirects=False)
+            async with asyncio.timeout(patience) as waiting:
+                try:
+                    return await session.post(target, data=_sent(body), headers=headers, allow_redirects=False)
+                except (aiohttp.ClientError, OSError) as error:
+                    if isinstance(error, TimeoutError) or not asked_again(error):
+                        raise
+                return await session.post(target, data=_sent(body), headers=headers, allow_redirects=False)
+        except TimeoutError as error:
+            if waiting.expired():
+                raise TransportError(self._silent(url), timed_out=True) from error
+            raise
 
 
 def _sent(body: bytes) -> bytes | io.BytesIO:

@@ -5,6 +5,7 @@ import contextlib
 import random
 import struct
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
@@ -84,3 +85,47 @@ async def test_calls_side_by_side_are_each_asked_again_at_most_once():
         answers = await asyncio.gather(*(posted(transport, url) for _ in range(50)))
         more = await asyncio.gather(*(posted(transport, url) for _ in range(50)))
     assert [*answers, *more] == [b"ok"] * 100
+
+
+@pytest.mark.parametrize("part", [b"HTTP/1.1 2", b"HTTP/1.1 200 OK\r\nContent-Ty", b"HTTP/1.1 100 Continue\r\n\r\n"])
+async def test_a_request_of_which_a_byte_was_answered_is_never_sent_again(part: bytes):
+    taken = 0
+
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal taken
+        for answer in (OK, part):
+            await reader.readuntil(b"\r\n\r\n")
+            await reader.readexactly(2)
+            taken += 1
+            writer.write(answer)
+            await writer.drain()
+        writer.close()
+
+    listening = await asyncio.start_server(handle, "127.0.0.1", 0)
+    url = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}/x"
+    async with Transport() as transport:
+        assert await posted(transport, url) == b"ok"
+        with pytest.raises(TransportError):
+            await posted(transport, url)
+    listening.close()
+    assert taken == 2
+
+
+async def test_a_server_that_never_reads_a_large_request_is_given_up_as_silent(settings: Any, monkeypatch: Any):
+    settings.SILENCE_SECONDS = 0.3
+    monkeypatch.setattr("dashboard.live.transport.SLOWEST_UPLOAD", 1 << 30)
+    stopped = asyncio.Event()
+
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await stopped.wait()
+        writer.close()
+
+    listening = await asyncio.start_server(handle, "127.0.0.1", 0, limit=1024)
+    url = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}/x"
+    async with Transport() as transport:
+        with pytest.raises(TransportError, match=r"sent nothing for 0\.3 s") as caught:
+            async for _ in transport.post(url, headers={}, body=b"x" * 30_000_000, seconds=None):
+                pass
+        assert caught.value.timed_out
+    stopped.set()
+    listening.close()
