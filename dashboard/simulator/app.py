@@ -7,7 +7,8 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from dashboard.simulator import errors
 from dashboard.simulator.asked import SLOWEST_MS, Asked, Incoming
-from dashboard.simulator.behaviours import MODELS, Behaviour, Response, Silence
+from dashboard.simulator.behaviour import Behaviour, Response, Silence
+from dashboard.simulator.behaviours import MODELS
 from dashboard.simulator.delivery import Delivery
 from dashboard.simulator.dialects import Address, find
 from dashboard.simulator.dialects.base import Dialect
