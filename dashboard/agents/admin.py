@@ -10,19 +10,22 @@ from django.contrib import admin, messages
 from django.core.exceptions import ValidationError
 from django.db.models import Model
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.utils import timezone
 
 from dashboard.accounts.models import User
 from dashboard.agents import selectors, versioning
 from dashboard.agents.auditing import on_behalf
-from dashboard.agents.forms import AgentForm, ConnectionForm
+from dashboard.agents.forms import TEST, AgentForm, ConnectionForm
 from dashboard.agents.limit_fields import LIMIT_FIELDS, RETENTION_FIELDS
 from dashboard.agents.models import Agent, Connection, Policy, PolicyActivation, PolicyVersion
 from dashboard.agents.policy_forms import PolicyForm, said_by
 from dashboard.agents.policy_validation import HANDLING_KEYS
+from dashboard.agents.probes import Finding
 from dashboard.agents.reach import version_warnings
 from dashboard.agents.starting import asked_version
 from dashboard.backtests.words import in_words
+from dashboard.live.probing import connection_probe
 
 KEY_WORDS = {True: "yes", False: "no: set it where Whystop runs, and start again", None: "none is named"}
 
@@ -50,13 +53,43 @@ def _person(request: HttpRequest) -> User | None:
 @admin.register(Connection)
 class ConnectionAdmin(Audited):
     form = ConnectionForm
-    list_display = ("name", "provider", "base_url", "key_in_environment", "max_output_tokens")
+    change_form_template = "admin/agents/connection/change_form.html"
+    list_display = ("name", "provider", "base_url", "key_in_environment", "max_output_tokens", "prefill")
     search_fields = ("name", "base_url")
-    readonly_fields = ("key_in_environment",)
+    readonly_fields = ("key_in_environment", "continues", "last_test")
 
     @admin.display(description="key found in environment")
     def key_in_environment(self, connection: Connection) -> str:
         return KEY_WORDS[connection.key_found]
+
+    @admin.display(description="how cut answers are continued")
+    def continues(self, connection: Connection) -> str:
+        return connection.way_in_words()
+
+    @admin.display(description="last test")
+    def last_test(self, connection: Connection) -> str:
+        return connection.found_in_words()
+
+    def save_model(self, request: HttpRequest, obj: Connection, form: ConnectionForm, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        if TEST in request.POST:
+            connection_probe(connection=obj, model=form.cleaned_data["test_model"])
+
+    def response_add(self, request: HttpRequest, obj: Connection, post_url_continue: str | None = None) -> HttpResponse:
+        return self._tested(request, obj) or super().response_add(request, obj, post_url_continue)
+
+    def response_change(self, request: HttpRequest, obj: Connection) -> HttpResponse:
+        return self._tested(request, obj) or super().response_change(request, obj)
+
+    def _tested(self, request: HttpRequest, connection: Connection) -> HttpResponse | None:
+        """What the test found, said on the connection's own page; None where nobody asked."""
+        if TEST not in request.POST:
+            return None
+        known = connection.found is not None and connection.found.finding is not Finding.UNKNOWN
+        messages.add_message(
+            request, messages.SUCCESS if known else messages.WARNING, f"Saved. {connection.found_in_words()}"
+        )
+        return redirect("admin:agents_connection_change", connection.pk)
 
 
 @admin.register(Agent)

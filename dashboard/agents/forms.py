@@ -11,12 +11,14 @@ from django.utils.text import Truncator
 from agentcore.events import Otherwise
 from dashboard.agents import selectors
 from dashboard.agents.auditing import MAX_WHY
+from dashboard.agents.continuing import WAYS
 from dashboard.agents.json_fields import read_fields_strictly
 from dashboard.agents.models import Agent, Connection, Named
 from dashboard.turns.approvals import approvals_clean
 
 #: What becomes of calls that nobody approves in time.
 OTHERWISE = {Otherwise.REFUSE: "they are refused", Otherwise.RUN: "they run", Otherwise.CANCEL: "the turn is cancelled"}
+TEST = "_test"  #: the name of the button that tests a connection
 MAX_TOLD_CHARS = 200  #: of a tool's description
 
 
@@ -32,6 +34,19 @@ def why_field() -> forms.CharField:
 
 class ConnectionForm(forms.ModelForm):  # type: ignore[type-arg]
     provider = forms.ChoiceField()
+    prefill_way = forms.ChoiceField(
+        label="how it is told to continue",
+        required=False,
+        choices=list(WAYS.items()),
+        help_text="How the last assistant message is sent. Only for connections that continue exactly.",
+    )
+    test_model = forms.CharField(
+        required=False,
+        max_length=200,
+        label="Model to test with",
+        help_text="“Save and test the connection” asks this model twice for a dozen tokens, with the beginning of the "
+        "answer already given. It takes at most eight such calls to find how the server is to be told.",
+    )
     why = why_field()
 
     class Meta:
@@ -48,6 +63,8 @@ class ConnectionForm(forms.ModelForm):  # type: ignore[type-arg]
             "hint_role",
             "max_tokens_field",
             "prefill",
+            "prefill_way",
+            "prefill_echo",
         )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -56,6 +73,17 @@ class ConnectionForm(forms.ModelForm):  # type: ignore[type-arg]
         super().__init__(*args, **kwargs)
         belong_to_default_project(self.instance)
         self.fields["provider"] = forms.ChoiceField(choices=[(name, name) for name in PROVIDERS])
+        self.initial["test_model"] = selectors.model_to_test(connection=self.instance)
+
+    def clean_prefill_way(self) -> str:
+        return str(self.cleaned_data.get("prefill_way") or "prefill")
+
+    def clean(self) -> dict[str, Any]:
+        """A test needs a model to ask."""
+        said: dict[str, Any] = super().clean() or self.cleaned_data
+        if TEST in self.data and not said.get("test_model"):
+            self.add_error("test_model", "Name a model of this server to test with.")
+        return said
 
 
 class AgentForm(forms.ModelForm):  # type: ignore[type-arg]

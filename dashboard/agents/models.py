@@ -19,6 +19,7 @@ from django.db import models
 
 from dashboard.agents import policy_validation, validation
 from dashboard.agents.auditing import keep_changes
+from dashboard.agents.continuing import NOT_A_CHOICE, Continuing
 from dashboard.agents.criteria import criteria_valid
 from dashboard.agents.standing import PolicyActivation, PolicyAttachment
 from dashboard.turns.approvals import approvals_clean
@@ -28,7 +29,6 @@ from dashboard.turns.ids import new_id
 __all__ = ["Agent", "Connection", "Policy", "PolicyActivation", "PolicyAttachment", "PolicyVersion", "Project"]
 
 MOST_CALLS = (1_000_000, "It must be at most 1,000,000 calls; leave it empty for no limit.")
-NOT_A_CHOICE = {"invalid_choice": "“%(value)s” is not one of the choices."}
 
 
 class Project(models.Model):
@@ -66,7 +66,7 @@ class Named(models.Model):
             raise ValidationError({"name": f"The name “{self.name}” is taken by another {word}; choose another."})
 
 
-class Connection(Named):
+class Connection(Named, Continuing):
     """One endpoint: its dialect, address and ceilings. The key is read from the environment, by name, at each call."""
 
     provider = models.CharField(max_length=64, validators=[validation.provider_valid])
@@ -127,11 +127,6 @@ class Connection(Named):
         error_messages=NOT_A_CHOICE,
         help_text="What an OpenAI-style server calls the cap; OpenAI's reasoning models want max_completion_tokens.",
     )
-    prefill = models.BooleanField(
-        default=False,
-        help_text="The model goes on writing a cut answer that ends the conversation, so it needs no hint to. "
-        "Claude up to 4.5, llama.cpp, Ollama and vLLM can; others answer with an error, or begin again.",
-    )
 
     @property
     def ceiling(self) -> int | None:
@@ -151,7 +146,7 @@ class Connection(Named):
 
     def clean(self) -> None:
         super().clean()
-        validation.prefill_possible(self.provider, prefill=self.prefill)
+        validation.prefill_possible(self.provider, prefill=self.prefill, way=self.prefill_way)
         ceiling = self.ceiling
         agents = self.agents.filter(max_tokens__gt=ceiling) if ceiling is not None and not self._state.adding else None
         agent = agents.first() if agents is not None else None
@@ -293,6 +288,6 @@ def known_tools(project_id: UUID | None) -> tuple[str, ...]:
     return tuple(tool.name for tool in tools_offered(project_id=project_id))
 
 
-keep_changes(Connection, but=("created_at",))
+keep_changes(Connection, but=("created_at", "probe", "probed_at"))
 keep_changes(Agent, but=("created_at",))
 keep_changes(PolicyAttachment)

@@ -136,3 +136,11 @@ def policy_version_list(*, project: Project) -> QuerySet[PolicyVersion]:
     versions = PolicyVersion.objects.filter(policy__project=project).select_related("policy")
     counts = Subquery(_begun(timezone.now()).filter(policy=OuterRef("policy")).values("version__version")[:1])
     return versions.annotate(counts=counts).order_by("policy__name", "-version").distinct("policy__name")
+
+
+def model_to_test(*, connection: Connection) -> str:
+    """The model that a connection was last tested with, or that of its first agent; empty where there is none."""
+    if connection.found is not None:
+        return connection.found.model
+    agent = None if connection._state.adding else Agent.objects.filter(connection=connection).first()
+    return agent.model if agent else ""

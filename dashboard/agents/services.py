@@ -32,6 +32,8 @@ def connection_create(
     hint_role: str = "system",
     max_tokens_field: str = "max_tokens",
     prefill: bool = False,
+    prefill_way: str = "prefill",
+    prefill_echo: bool = False,
 ) -> Connection:
     connection = Connection(
         project=project,
@@ -46,6 +48,8 @@ def connection_create(
         hint_role=hint_role,
         max_tokens_field=max_tokens_field,
         prefill=prefill,
+        prefill_way=prefill_way,
+        prefill_echo=prefill_echo,
     )
     _save(connection)
     return connection
@@ -53,7 +57,13 @@ def connection_create(
 
 def connection_update(*, connection: Connection, changes: Mapping[str, Any]) -> Connection:
     """`changes`: new values by field name."""
-    changeable = {field.name for field in connection._meta.fields} - {"id", "project", "created_at"}
+    changeable = {field.name for field in connection._meta.fields} - {
+        "id",
+        "project",
+        "created_at",
+        "probe",
+        "probed_at",
+    }
     unknown = sorted(set(changes) - changeable)
     if unknown:
         known = policy_validation.listed(sorted(changeable))

@@ -39,13 +39,17 @@ def provider_valid(value: str) -> None:
         raise ValidationError(f"There is no provider “{value}”; the providers are {listed(PROVIDERS)}.")
 
 
-def prefill_possible(provider: str, *, prefill: bool) -> None:
-    """Only where the dialect can end a request with words of the assistant; said on the field `prefill`."""
+def prefill_possible(provider: str, *, prefill: bool, way: str = "prefill") -> None:
+    """Only where the dialect can end a request with words of the assistant; said on the field `prefill`. The ways
+    that need a field of the request are those of OpenAI-style servers; said on the field `prefill_way`.
+    """
     from agentcore.providers import PROVIDERS
 
     if prefill and provider in PROVIDERS and not PROVIDERS[provider].can_prefill:
         can = listed(name for name, codec in PROVIDERS.items() if codec.can_prefill)
         raise ValidationError({"prefill": f"{provider} cannot go on from words of the assistant; these can: {can}."})
+    if prefill and way != "prefill" and provider in PROVIDERS and provider not in ("openai", "llama"):
+        raise ValidationError({"prefill_way": f"{provider} has no field {way}; only OpenAI-style servers have it."})
 
 
 def base_url_valid(value: str) -> None:

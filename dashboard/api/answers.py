@@ -50,6 +50,12 @@ class Connection(BaseModel):
     hint_role: str
     max_tokens_field: str
     prefill: bool
+    prefill_way: str
+    prefill_echo: bool
+    probe: dict[str, str] | None = Field(
+        description="What the last test of the connection found: whether its server continues a last assistant message."
+    )
+    probed_at: datetime | None
     key_found: bool | None = Field(description="Whether the environment holds the key; null where none is named.")
     created_at: datetime
 

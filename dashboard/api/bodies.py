@@ -36,6 +36,12 @@ class NewConnection(Body):
     prefill: bool | None = Field(
         default=None, description="The model goes on writing a cut answer that ends the conversation, without a hint."
     )
+    prefill_way: Literal["prefill", "prefix", "continue_final_message"] | None = Field(
+        default=None, description="How an OpenAI-style server is told to: as it is, or by a field of the request."
+    )
+    prefill_echo: bool | None = Field(
+        default=None, description="The server sends the text that it continues again, at the start of its answer."
+    )
 
 
 class PolicyDraft(Body):

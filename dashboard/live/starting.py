@@ -117,9 +117,9 @@ def _approvals_of(agent: Agent) -> Approvals | None:
 
 
 def settings_of(connection_: Connection) -> dict[str, Any]:
-    """What steers the codec. A prefill that is off is left out, as it was before there was one."""
+    """What steers the codec."""
     settings = {"hint_role": connection_.hint_role, "max_tokens_field": connection_.max_tokens_field}
-    return settings | ({"prefill": True} if connection_.prefill else {})
+    return settings | connection_.continuing
 
 
 def _input_clean(text: str) -> str:

@@ -7,7 +7,8 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from dashboard.simulator import errors
 from dashboard.simulator.asked import SLOWEST_MS, Asked, Incoming
-from dashboard.simulator.behaviours import MODELS, Behaviour, Response, Silence
+from dashboard.simulator.behaviour import Behaviour, Response, Silence
+from dashboard.simulator.behaviours import MODELS
 from dashboard.simulator.delivery import Delivery
 from dashboard.simulator.dialects import Address, find
 from dashboard.simulator.dialects.base import Dialect
@@ -66,6 +67,10 @@ class Simulator:
                 return
 
     async def _answer(self, exchange: Exchange) -> None:
+        if exchange.was_spent:
+            await exchange.body()
+            await exchange.hang_up()
+            return
         address = find(exchange.path)
         dialect = address.dialect if address else OPENAI
         try:
@@ -137,7 +142,7 @@ def _allow(exchange: Exchange, methods: str) -> None:
 
 def _response(dialect: Dialect, behaviour: Behaviour, asked: Asked) -> Response:
     """What the model does, where the dialect has a word for it; else the error it sends instead."""
-    if behaviour.needs is not None and behaviour.needs not in dialect.words:
+    if not behaviour.is_spoken_in(dialect.name, dialect.words):
         raise errors.not_of_this_dialect(asked.model, dialect.name)
     response = behaviour.script(asked)
     if isinstance(response, Script) and response.ending not in dialect.words:
@@ -150,7 +155,7 @@ def _response(dialect: Dialect, behaviour: Behaviour, asked: Asked) -> Response:
 async def _deliver(asked: Asked, script: Script, delivery: Delivery) -> None:
     pieces = speak(script, asked.said, asked.budget, repeats=not asked.prefilled)
     if asked.stream:
-        await delivery.stream(pieces)
+        await delivery.stream(pieces, closes=script.closes)
     else:
         await delivery.whole(pieces, withheld_at=script.ending if script.withheld else None)
 
@@ -161,7 +166,7 @@ async def _welcome(exchange: Exchange) -> None:
 
 async def _list_models(exchange: Exchange) -> None:
     await exchange.reply(
-        models_reply(name for name, model in MODELS.items() if model.needs is None or model.needs in OPENAI.words)
+        models_reply(name for name, model in MODELS.items() if model.is_spoken_in(OPENAI.name, OPENAI.words))
     )
 
 

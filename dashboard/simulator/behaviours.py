@@ -3,38 +3,18 @@
 import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from dashboard.simulator import errors, texts
 from dashboard.simulator.asked import Asked
+from dashboard.simulator.behaviour import Behaviour, Response, Silence
 from dashboard.simulator.cut_calls import CUT_FORMS, called_tool, cut_call, long_call
 from dashboard.simulator.endless import rest_of_list
 from dashboard.simulator.errors import Reply, RequestError
+from dashboard.simulator.servers import SERVERS
 from dashboard.simulator.speaking import Call, Ending, Script, fixed
 
 _LONGEST_QUOTE = 200  #: characters of a tool's result
 _RETRY_AFTER = 1  #: seconds
-
-
-class Silence:
-    """No answer at all, until the caller leaves."""
-
-
-Response = Script | Reply | Silence
-
-
-@dataclass(frozen=True, slots=True)
-class Behaviour:
-    """One model. `script` may give a `Reply` instead, which is sent as it is, and may raise `RequestError`.
-
-    `token_ms`: its own pace; `None` for the simulator's. `needs`: an ending without which a dialect cannot have it.
-    `delay`: seconds before it answers at all.
-    """
-
-    script: Callable[[Asked], Response]
-    token_ms: float | None = None
-    needs: Ending | None = None
-    delay: float = 0.0
 
 
 def _always(response: Response) -> Callable[[Asked], Response]:
@@ -141,4 +121,5 @@ MODELS: Mapping[str, Behaviour] = {
     "sim-overloaded": Behaviour(_refusing(errors.overloaded)),
     "sim-timeout": Behaviour(_always(Silence())),
     "sim-html": Behaviour(_always(Reply(200, texts.HTML_PAGE, "text/html; charset=utf-8"))),
+    **SERVERS,
 }

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from dashboard.simulator.dialects.base import Wire
 from dashboard.simulator.exchange import ConnectionEndedError, Exchange
-from dashboard.simulator.speaking import Ending, Finished, HungUp, Piece, Token
+from dashboard.simulator.speaking import Ending, FellSilent, Finished, HungUp, Piece, Token
 
 _LARGEST_BATCH = 64  #: chunks sent at once by an answer that is behind its pace
 
@@ -20,8 +20,12 @@ class Delivery:
         self._gone = gone
         self._begun = asyncio.get_running_loop().time()
 
-    async def stream(self, pieces: Iterator[Piece]) -> None:
+    async def stream(self, pieces: Iterator[Piece], *, closes: bool = False) -> None:
+        """The answer piece by piece. `closes`: keep-alive is promised, and the connection closed at its next use."""
         headers = {"content-type": self._wire.stream_type, "cache-control": "no-cache"}
+        if closes:
+            headers |= {"connection": "keep-alive", "keep-alive": "timeout=60"}
+            self._exchange.spent()
         await self._exchange.begin(200, headers)
         batch = [self._wire.opening()]
         for number, piece in enumerate(pieces, start=1):
@@ -37,6 +41,9 @@ class Delivery:
                 case HungUp():
                     await self._exchange.write(b"".join(batch))
                     raise ConnectionEndedError
+                case FellSilent():
+                    await self._exchange.write(b"".join(batch))
+                    await self._fall_silent()
                 case _:
                     batch.append(self._wire.token(piece))
 
@@ -56,8 +63,15 @@ class Delivery:
                     await self._begin_whole(body)
                     await self._exchange.write(body[: len(body) // 2])
                     raise ConnectionEndedError
+                case FellSilent():
+                    await self._fall_silent()
                 case _:
                     tokens.append(piece)
+
+    async def _fall_silent(self) -> None:
+        """Say nothing more until the caller leaves."""
+        await asyncio.wait({self._gone})
+        raise ConnectionEndedError
 
     async def _begin_whole(self, body: bytes) -> None:
         await self._exchange.begin(200, {"content-type": "application/json", "content-length": str(len(body))})

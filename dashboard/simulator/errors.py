@@ -116,6 +116,11 @@ def not_of_this_dialect(model: str, dialect: str) -> RequestError:
     return RequestError(404, wording, "model_not_found", "model")
 
 
+def prefill_refused() -> RequestError:
+    wording = "This model does not support assistant message prefill. The conversation must end with a user message."
+    return RequestError(400, wording)
+
+
 def whitespace_at_the_end() -> RequestError:
     return RequestError(400, "messages: final assistant content cannot end with trailing whitespace")
 

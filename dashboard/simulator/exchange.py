@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any
 from urllib.parse import parse_qsl
+from weakref import WeakSet
 
 from dashboard.simulator.errors import Reply, body_too_large
 
@@ -12,6 +13,10 @@ Receive = Callable[[], Awaitable[Event]]
 Send = Callable[[Event], Awaitable[None]]
 
 LONGEST_BODY = 8 * 1024 * 1024  #: bytes
+
+
+#: Connections that are closed as soon as their next request comes.
+_SPENT: "WeakSet[Any]" = WeakSet()
 
 
 class ConnectionEndedError(Exception):
@@ -66,11 +71,30 @@ class Exchange:
     async def write(self, data: bytes, *, more: bool = True) -> None:
         await self._send({"type": "http.response.body", "body": data, "more_body": more})
 
-    async def hang_up(self) -> None:
-        """Closes the connection in the middle of the answer; what was written still arrives."""
+    @property
+    def _transport(self) -> Any:
+        """The connection, where the server shows it."""
         # ASGI has no word for this. uvicorn's `send` is a method of the object that owns the connection; any other
         # server ends an answer that was not completed in its own way when the application returns.
-        transport = getattr(getattr(self._send, "__self__", None), "transport", None)
+        return getattr(getattr(self._send, "__self__", None), "transport", None)
+
+    def spent(self) -> None:
+        """Have the connection closed, without a byte of an answer, when its next request comes.
+
+        A server that closes after each answer, and promised to keep the connection, is met by its callers in this
+        way whenever the next request and the closing cross.
+        """
+        if self._transport is not None:
+            _SPENT.add(self._transport)
+
+    @property
+    def was_spent(self) -> bool:
+        """Whether an earlier answer on this connection was to be its last."""
+        return self._transport in _SPENT
+
+    async def hang_up(self) -> None:
+        """Closes the connection in the middle of the answer; what was written still arrives."""
+        transport = self._transport
         if transport is not None:  # asyncio's or uvloop's, which share no type
             transport.close()
             await self.departure()

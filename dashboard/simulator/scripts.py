@@ -12,7 +12,8 @@ from dataclasses import dataclass, field, replace
 from threading import Lock
 
 from dashboard.simulator.asked import Asked, Line, Speaker
-from dashboard.simulator.behaviours import MODELS, Behaviour, Response
+from dashboard.simulator.behaviour import Behaviour, Response
+from dashboard.simulator.behaviours import MODELS
 from dashboard.simulator.errors import RequestError
 from dashboard.simulator.speaking import Call, Ending, Script, verbatim
 from dashboard.simulator.tokens import count_tokens
@@ -97,6 +98,7 @@ class Answer:
             token_ms=like.token_ms if like else None,
             needs=like.needs if like else None,
             delay=self.delay,
+            dialects=like.dialects if like else None,
         )
 
 

@@ -52,7 +52,10 @@ class Script:
 
     `withheld`: a whole (not streamed) answer that reaches its ending has no content. `hangs_up`: the connection is
     dropped half way. `cut_after`: tokens at which it is cut, however large the budget. `raw`: the word it says at its
-    ending instead of the dialect's own. `spent`: output tokens it reports there, if not those that were said.
+    ending instead of the dialect's own. `spent`: output tokens it reports there, if not those that were said. `echo`:
+    text that is sent before the answer and is not counted. `falls_silent`: half way nothing more comes, and the
+    connection stays open. `counted`: whether the answer reports its tokens. `closes`: after a stream the connection is
+    closed, though keep-alive was promised.
     """
 
     speech: Speech
@@ -63,6 +66,10 @@ class Script:
     cut_after: int | None = None
     raw: str | None = None
     spent: int | None = None
+    echo: str = ""
+    falls_silent: bool = False
+    counted: bool = True
+    closes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +98,15 @@ class CallPiece:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """The last piece. `tokens`: how many were said, an opened call being one. `raw`: the word, if not the dialect's."""
+    """The last piece. `tokens`: how many were said, an opened call being one. `raw`: the word, if not the dialect's.
+
+    `counted`: whether the answer reports its tokens.
+    """
 
     reason: Ending
     tokens: int
     raw: str | None = None
+    counted: bool = True
 
     def word(self, words: Mapping[Ending, str | None]) -> str | None:
         """What a dialect with these words says; `None`: nothing."""
@@ -107,8 +118,13 @@ class HungUp:
     """The last piece of an answer that breaks off."""
 
 
+@dataclass(frozen=True, slots=True)
+class FellSilent:
+    """The last piece of an answer after which nothing comes, while the connection stays open."""
+
+
 Token = Said | Refused | CallOpened | CallPiece
-Piece = Token | Finished | HungUp
+Piece = Token | Finished | HungUp | FellSilent
 
 
 def fixed(text: str) -> Speech:
@@ -134,19 +150,21 @@ def speak(script: Script, said: str, budget: int, *, repeats: bool = True) -> It
     if script.cut_after is not None:
         budget = min(budget, script.cut_after)
     tokens = chain(_words(script, said, budget, repeats=repeats), _calls(script.calls))
-    if script.hangs_up:
+    yield from (Said(token) for token in tokens_of(script.echo))
+    if script.hangs_up or script.falls_silent:
         whole = list(islice(tokens, budget))
         yield from whole[: len(whole) // 2]
-        yield HungUp()
+        yield HungUp() if script.hangs_up else FellSilent()
         return
     number = 0
     for token in tokens:
         if number == budget:
-            yield Finished(Ending.LENGTH, number)
+            yield Finished(Ending.LENGTH, number, counted=script.counted)
             return
         number += 1
         yield token
-    yield Finished(script.ending, number if script.spent is None else script.spent, script.raw)
+    spent = number if script.spent is None else script.spent
+    yield Finished(script.ending, spent, script.raw, script.counted)
 
 
 def overlap(before: str, budget: int) -> str:

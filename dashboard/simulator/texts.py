@@ -27,6 +27,18 @@ When even that limit is reached, be honest. Show the partial work, name the boun
 that would have let it finish. An engineer can act on such a sentence. “Something went wrong” has never fixed anything.\
 """
 
+#: Said after a hint by a model that would have gone on otherwise in one go.
+OTHER_END = """\
+ To pick up the thread: a cut answer is asked for in another way than a whole one, so a model that is handed its own \
+draft and told to proceed often chooses a different road. What it says from here on is as good, and shorter, but it \
+does not tell what the first road would have cost.\
+"""
+
+_DAYS = "Monday, Tuesday, Wednesday, Thursday, Friday, Saturday, Sunday"
+_MONTHS = "January, February, March, April, May, June, July, August, September, October, November, December"
+#: By words of the question: texts that can be continued in one way only.
+LISTS = {"days of the week": ", ".join([_DAYS] * 12), "months of the year": ", ".join([_MONTHS] * 12)}
+
 FLAKY = """\
 Thank you for waiting. A moment ago this server turned you away, told you how long to stay out, and meant it. \
 Coming back after exactly that time is all it ever wanted; hammering at the door would only have made the queue longer.\
@@ -65,6 +77,9 @@ REPORT = json.dumps(
         "complete": True,
     }
 )
+
+#: What a grammar that begins anew makes of the report's rest: a whole object of its own.
+REST_OF_REPORT = json.dumps({"points": ["Budgets belong to people."], "confidence": 0.9, "complete": True})
 
 PROSE_AND_JSON = f"""\
 Of course! Below you find the object, and nothing but it:

@@ -11,7 +11,8 @@ from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
-from dashboard.agents.models import NOT_A_CHOICE, Named
+from dashboard.agents.continuing import NOT_A_CHOICE
+from dashboard.agents.models import Named
 from dashboard.agents.validation import api_key_env_valid
 from dashboard.tools import validation
 from dashboard.turns.fields import ExactJSONField, ShownTextField

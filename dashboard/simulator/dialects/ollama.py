@@ -110,7 +110,8 @@ class ChatWire:
     def _end(self, finished: Finished) -> dict[str, Any]:
         word = finished.word(_WORDS)
         said = {"done": True} if word is None else {"done_reason": word, "done": True}
-        return {**said, "prompt_eval_count": self._asked.prompt_tokens, "eval_count": finished.tokens}
+        counts = {"prompt_eval_count": self._asked.prompt_tokens, "eval_count": finished.tokens}
+        return {**said, **(counts if finished.counted else {})}
 
 
 def _parts(calls: Sequence[Call], reason: Ending) -> Iterator[dict[str, Any]]:

@@ -116,7 +116,7 @@ class ChatWire:
     def closing(self, finished: Finished, /) -> bytes:
         """The chunk with the finish reason, the usage if it was asked for, and the end mark."""
         last = self._chunk({}, finished)
-        if not self.asked.include_usage:
+        if not (self.asked.include_usage and finished.counted):
             return last + DONE
         usage = {**self._head("chat.completion.chunk"), "choices": [], "usage": self._usage(finished.tokens)}
         return last + data_event(usage) + DONE
@@ -130,7 +130,8 @@ class ChatWire:
         elif said.calls:
             message["tool_calls"] = [self._call(i, call.name, call.arguments) for i, call in enumerate(said.calls)]
         choice = {"index": 0, "message": message, "logprobs": None, **self._end(finished)}
-        return encoded({**self._head("chat.completion"), "choices": [choice], "usage": self._usage(finished.tokens)})
+        usage = {"usage": self._usage(finished.tokens)} if finished.counted else {}
+        return encoded({**self._head("chat.completion"), "choices": [choice], **usage})
 
     def _called(self, function: dict[str, Any], index: int, name: str = "") -> dict[str, Any]:
         """A delta of a call, which its `name` opens."""

@@ -66,6 +66,49 @@ def test_a_connection_is_made_and_a_wrong_one_is_answered_in_words(admin_client)
     assert (Connection.objects.get().project.name, Connection.objects.get().prefill) == ("default", True)
 
 
+def test_a_connection_says_how_its_answers_are_continued_and_may_be_told_by_hand(admin_client, connection):
+    address = reverse("admin:agents_connection_change", args=[connection.pk])
+    words = page(admin_client, address)
+    assert "By a hint." in words
+    assert "what-if numbers about max_tokens are estimates" in words
+    assert "Not tested." in words
+    said = {
+        "name": "near",
+        "provider": "openai",
+        "base_url": "http://127.0.0.1:9/v1",
+        "hint_role": "system",
+        "max_tokens_field": "max_tokens",
+        "prefill": "on",
+        "prefill_way": "prefix",
+        "prefill_echo": "on",
+    }
+    page(admin_client, address, said)
+    connection.refresh_from_db()
+    assert connection.continuing == {"prefix": True, "prefill_echo": True}
+    exactly = page(admin_client, address)
+    assert "Exactly, by a last assistant message sent prefix: true" in exactly
+    assert "what-if numbers about max_tokens are exact" in exactly
+    refused = page(admin_client, address, {**said, "provider": "anthropic"})
+    assert "anthropic has no field prefix" in refused
+
+
+def test_a_test_needs_a_model_and_its_result_is_said_on_the_page(admin_client, connection):
+    address = reverse("admin:agents_connection_change", args=[connection.pk])
+    said = {
+        "name": "near",
+        "provider": "openai",
+        "base_url": "http://127.0.0.1:9/v1",
+        "hint_role": "system",
+        "max_tokens_field": "max_tokens",
+        "_test": "Save and test the connection",
+    }
+    assert "Name a model of this server to test with." in page(admin_client, address, said)
+    told = page(admin_client, address, {**said, "test_model": "any"})
+    assert "Saved. Could not tell whether it continues a last assistant message." in told
+    assert "Tested with any at" in told
+    assert 'value="any"' in told
+
+
 def test_a_connection_says_whether_its_key_is_there_and_never_what_it_is(admin_client, connection, monkeypatch):
     address = reverse("admin:agents_connection_change", args=[connection.pk])
     assert "no: set it where Whystop runs" in page(admin_client, address)

@@ -85,7 +85,7 @@ def _read_whole(answer: Answer) -> None:
     whole = json.loads(answer.body)
     (choice,) = whole["choices"]
     message = choice["message"]
-    answer.text, answer.reason, answer.usage = message["content"], choice["finish_reason"], whole["usage"]
+    answer.text, answer.reason, answer.usage = message["content"], choice["finish_reason"], whole.get("usage")
     for index, call in enumerate(message.get("tool_calls", [])):
         answer.calls[index] = [call["function"]["name"], call["function"]["arguments"]]
 

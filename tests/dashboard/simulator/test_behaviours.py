@@ -13,7 +13,8 @@ from dashboard.simulator.tokens import count_tokens
 from .client import CALCULATOR, HINT, Client, assistant, user
 
 USAGE = {"include_usage": True}
-#: Models that turn a caller away, and how in this dialect. `sim-timeout` never answers: see test_leaving.
+#: Models that turn a caller away, and how in this dialect. `sim-timeout` never answers: see test_leaving;
+#: `sim-silent` stops in the middle and `sim-no-choices` has no answer: see test_servers.
 SILENT = {
     "sim-429": 429,
     "sim-500": 500,
@@ -23,6 +24,8 @@ SILENT = {
     "sim-pause": 404,
     "sim-cut-open": 404,
     "sim-timeout": 0,
+    "sim-silent": 0,
+    "sim-no-choices": 0,
 }
 
 

@@ -55,6 +55,8 @@ REFUSED_IN_TEXT = Answer(Reason.SAFETY_BLOCKED, texts.REFUSAL)
 BROKEN = Answer(Reason.TOOL_CALL, issue=CallIssue.MALFORMED)
 CONTEXT = Answer(Reason.CONTEXT_WINDOW_EXCEEDED, texts.OUT_OF_CONTEXT)
 
+#: Models whose answers lack something, not in every dialect: see test_servers.
+BROKEN_SERVERS = {"sim-silent", "sim-no-usage", "sim-no-choices"}
 #: What each model comes to, in every dialect that `OWN` does not name. `sim-timeout` and `sim-hangup` are below.
 EXPECTED: dict[str, Answer | Error] = {
     "sim-essay": Answer(END, texts.ESSAY),
@@ -81,6 +83,13 @@ EXPECTED: dict[str, Answer | Error] = {
     "sim-500": Error(500, "server"),
     "sim-overloaded": Error(503, "overloaded"),
     "sim-html": Error(200, "not_dialect"),
+    "sim-prefill": Answer(END, texts.ESSAY),
+    "sim-prefill-echo": Answer(END, texts.ESSAY),
+    "sim-prefill-ignored": Answer(END, texts.ESSAY),
+    "sim-prefill-refused": Answer(END, texts.ESSAY),
+    "sim-closing": Answer(END, texts.ESSAY),
+    "sim-json-anew": Answer(END, texts.NO_JSON),
+    "sim-hint-differs": Answer(END, texts.ESSAY),
 }
 _BY_ERROR: dict[str, Answer | Error] = {"sim-blocked": Error(400, "content_policy")}
 OWN: dict[str, dict[str, Answer | Error]] = {
@@ -111,7 +120,7 @@ OWN: dict[str, dict[str, Answer | Error]] = {
 
 
 def test_the_table_has_every_model_and_every_dialect() -> None:
-    assert EXPECTED.keys() == MODELS.keys() - {"sim-endless", "sim-hangup", "sim-timeout"}
+    assert EXPECTED.keys() == MODELS.keys() - {"sim-endless", "sim-hangup", "sim-timeout"} - BROKEN_SERVERS
     assert OWN.keys() == PROVIDERS.keys()
 
 

@@ -175,7 +175,7 @@ def test_a_connection_may_be_dropped_and_the_usage_be_anything(talk: Talk) -> No
     assert told.usage.output_tokens == 4321
 
 
-@pytest.mark.parametrize("model", sorted(MODELS.keys() - {"sim-timeout", "sim-flaky", "sim-endless"}))
+@pytest.mark.parametrize("model", sorted(MODELS.keys() - {"sim-timeout", "sim-silent", "sim-flaky", "sim-endless"}))
 def test_an_answer_may_be_that_of_any_model(server: Client, model: str) -> None:
     SCRIPTS.put("test", [Answer(like=model)])
     talk = Talk(server.port, "anthropic", stream=True)

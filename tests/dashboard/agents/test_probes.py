@@ -1,0 +1,80 @@
+"""What an answer to a test shows: never that a server continues which only chats on."""
+
+import pytest
+
+from agentcore.messages import ChatResponse, TokenUsage
+from agentcore.reasons import NormalizedStopReason
+from dashboard.agents.probes import CAP, CASES, Case, Finding, both, judged, request_of, ways_of
+
+DAYS, MONTHS = CASES
+CUT = NormalizedStopReason.MAX_TOKENS
+
+
+def answer(
+    text: str, tokens: int | None = CAP, reason: NormalizedStopReason = NormalizedStopReason.MAX_TOKENS
+) -> ChatResponse:
+    return ChatResponse(text, usage=None if tokens is None else TokenUsage(0, tokens), stop_reason=reason)
+
+
+@pytest.mark.parametrize(
+    ("case", "text", "finding"),
+    [
+        (DAYS, "day, Thursday, Friday", Finding.CONTINUES),
+        (DAYS, "day, T", Finding.CONTINUES),
+        (DAYS, "day", Finding.UNKNOWN),
+        (DAYS, "Wednesday, Thursday", Finding.IGNORES),
+        (DAYS, "Monday, Tuesday, Wednesday", Finding.IGNORES),
+        (DAYS, "Sure! Here are the days", Finding.UNKNOWN),
+        (DAYS, "", Finding.UNKNOWN),
+        (MONTHS, " March, April, May", Finding.CONTINUES),
+        (MONTHS, "March, April, May", Finding.IGNORES),
+        (MONTHS, "January, February, March", Finding.IGNORES),
+        (MONTHS, "February, March", Finding.IGNORES),
+    ],
+)
+def test_only_the_rest_to_the_very_blank_continues(case: Case, text: str, finding: Finding) -> None:
+    assert judged(case, answer(text)) is finding
+
+
+def test_a_text_sent_again_is_an_echo_only_where_the_model_cannot_have_written_it() -> None:
+    echo = DAYS.said + "day, Thursday, Fri"
+    assert judged(DAYS, answer(echo)) is Finding.ECHOES
+    assert judged(DAYS, answer(echo, None)) is Finding.ECHOES
+    assert judged(DAYS, answer(echo, 90)) is Finding.UNKNOWN, "the cap was not kept to"
+    assert judged(DAYS, answer(echo, None, NormalizedStopReason.END_TURN)) is Finding.UNKNOWN
+    assert judged(DAYS, answer(DAYS.said)) is Finding.UNKNOWN
+    assert judged(DAYS, answer(echo + ", Friday" * 90)) is Finding.UNKNOWN
+
+
+def test_answers_that_disagree_tell_nothing() -> None:
+    assert both([Finding.CONTINUES, Finding.CONTINUES]) is Finding.CONTINUES
+    assert both([Finding.CONTINUES, Finding.ECHOES]) is Finding.UNKNOWN
+    assert both([Finding.CONTINUES, Finding.IGNORES]) is Finding.UNKNOWN
+
+
+def test_no_list_can_be_written_within_the_cap() -> None:
+    longest_token = 16  #: characters
+    assert all(len(case.said) > CAP * longest_token for case in CASES)
+    assert all(not case.said.endswith(" ") for case in CASES), "Claude refuses blanks at the end"
+
+
+@pytest.mark.parametrize(
+    ("provider", "model", "ways"),
+    [
+        ("openai", "any", ("prefill", "continue_final_message", "prefix")),
+        ("ollama", "any", ("prefill",)),
+        ("anthropic", "claude-haiku-4-5", ("prefill",)),
+        ("anthropic", "claude-opus-4-7", ()),
+        ("cohere", "any", ()),
+        ("openai_responses", "any", ()),
+    ],
+)
+def test_only_what_the_dialect_and_the_vendor_take_is_tried(provider: str, model: str, ways: tuple[str, ...]) -> None:
+    assert ways_of(provider, model) == ways
+
+
+def test_a_question_goes_out_alone_or_with_the_answer_so_far() -> None:
+    assert request_of(DAYS, "any", {}, None).continuation is None
+    asked = request_of(DAYS, "any", {"hint_role": "user"}, "prefix")
+    assert asked.continuation is not None
+    assert (asked.continuation.text, asked.extra) == (DAYS.said, {"hint_role": "user", "prefix": True})
