@@ -48,6 +48,7 @@ from agentcore.events import (
     WokeUp,
 )
 from agentcore.machine.advance import Step, Transition, advance
+from agentcore.machine.resolving import AgentErrorContextResolver
 from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import State, Trigger
 from agentcore.merging import Merge, merge_continuation
@@ -72,6 +73,7 @@ from agentcore.version import VERSION
 
 __all__ = [
     "VERSION",
+    "AgentErrorContextResolver",
     "Approvals",
     "Assumption",
     "AttemptKind",

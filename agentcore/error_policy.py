@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 from agentcore.errors import ErrorType
 from agentcore.values import settle
@@ -38,6 +38,13 @@ class ErrorContext:
     def none(cls) -> Self:
         """The context where nothing has failed."""
         return cls(ErrorType.UNKNOWN, 0, 0)
+
+
+class ResolvesErrorContext(Protocol):
+    """What makes the error context of a state (spec: `CanResolveErrorContext`)."""
+
+    def resolve(self, state: Any, /) -> ErrorContext:
+        """The error context of this state, a `Snapshot` whose `failure` is set. Pure: the same for the same state."""
 
 
 @dataclass(frozen=True, slots=True)

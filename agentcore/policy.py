@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Any
 
 from agentcore.criteria.outcome import Criterion
-from agentcore.error_policy import ErrorPolicy
+from agentcore.error_policy import ErrorPolicy, ResolvesErrorContext
 from agentcore.reasons import NormalizedStopReason
 from agentcore.values import settle
 
@@ -96,7 +96,8 @@ class Policy:
 
     `max_tokens`, `system_prompt` and `model` replace what the agent asks for, where set: a replay's altered budget is a
     policy like any other. `validate` and `repair` come from outside, for the core has no JSON Schema validator and no
-    JSON repairer of its own. So do `criteria`: what is stored of them is `criterion_specs`, from which they are built.
+    JSON repairer of its own. So does `resolver`, and so do `criteria`: what is stored of those is `criterion_specs`,
+    from which they are built.
     """
 
     limits: Limits = field(default_factory=Limits)  #: what the turn may use
@@ -123,6 +124,9 @@ class Policy:
     max_retry_after: float = 120.0  #: seconds we are ready to wait because a provider says so
     validate: Validator | None = field(default=None, compare=False, repr=False)  #: None: every value is valid
     repair: Repairer | None = field(default=None, compare=False, repr=False)  #: None: nothing is repaired
+    #: what the error policy is asked about, where something failed; None: what the machine counted. One that raises
+    #: stops the turn
+    resolver: ResolvesErrorContext | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         settle(self, tool_calls_on_truncation=OnTruncation, criteria=tuple, criterion_specs=tuple)

@@ -30,7 +30,7 @@ Writer = Callable[[Any], Any]
 Json = dict[str, Any]
 
 _PLAIN = frozenset({str, int, float, bool, types.NoneType})  #: JSON already; asked first, for most values are
-_LEFT_OUT: Mapping[type, frozenset[str]] = {Policy: frozenset({"validate", "repair", "criteria"})}
+_LEFT_OUT: Mapping[type, frozenset[str]] = {Policy: frozenset({"validate", "repair", "criteria", "resolver"})}
 
 
 def type_name(cls: type) -> str:
@@ -189,7 +189,7 @@ def observation_to_json(observation: Observation) -> Json:
 
 
 def policy_from_json(data: Json) -> Policy:
-    """The policy that `to_json` wrote, without what comes from outside: validator, repairer, criteria.
+    """The policy that `to_json` wrote, without what comes from outside: validator, repairer, criteria, resolver.
 
     Keys that are missing have their defaults. Raises `RecordingError`.
     """

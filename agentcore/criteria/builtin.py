@@ -131,6 +131,8 @@ class ErrorPolicyCriterion:
 
     def _handling(self, state: Snapshot) -> tuple[ErrorHandlingDecision, str | None]:
         """What is done about the error, and why no retry could help, where that is why it is not retried."""
+        if state.failure is not None and state.failure.unresolved:
+            return ErrorHandlingDecision.STOP, state.failure.unresolved
         handling = state.error_policy.evaluate(state.error_context())
         hopeless = self._hopeless(state) if handling is ErrorHandlingDecision.RETRY else None
         return (ErrorHandlingDecision.STOP if hopeless else handling), hopeless

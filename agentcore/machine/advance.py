@@ -26,6 +26,7 @@ from agentcore.machine.judges import (
     repair_pending,
 )
 from agentcore.machine.requests import command_of
+from agentcore.machine.resolving import resolved
 from agentcore.machine.snapshot import Call, Snapshot
 from agentcore.machine.states import CALLS, RELEASES, TERMINAL, TRANSITIONS, State, Trigger
 from agentcore.policy import Policy
@@ -113,6 +114,8 @@ def _moves(snapshot: Snapshot, event: Event, policy: Policy) -> Iterator[_Moved]
             yield held, source, Trigger.BREAKPOINT, holding.why, None, ()
             return
         released = False
+        if policy.resolver is not None and after.failure is not None:
+            after = resolved(after, policy.resolver)
         trigger, reason, judged, outcome, observed = judge(after, policy)
         after = _move(judged, trigger, outcome=outcome)
         yield after, source, trigger, reason, outcome, observed

@@ -91,6 +91,8 @@ class Failure:
     tool_name: str | None = None  #: where a tool failed
     provider: ProviderError | None = None
     said: ChatResponse | None = None  #: what had arrived, with the reason that the error really is
+    context: ErrorContext | None = None  #: what `Policy.resolver` made of it; None: what the snapshot counts
+    unresolved: str = ""  #: in words, why `Policy.resolver` could make nothing of it
 
 
 @quickly_made
@@ -223,7 +225,13 @@ class Snapshot:
         return self.state is State.EVALUATE_STOP and bool(self.calls) and not self.asked.client_tools
 
     def error_context(self) -> ErrorContext:
-        """The error being judged, as the error policy sees it (spec: `AgentErrorContextResolver`)."""
+        """The error being judged, as the error policy sees it: as `Policy.resolver` says, or as counted here."""
+        if self.failure is not None and self.failure.context is not None:
+            return self.failure.context
+        return self.counted_error_context()
+
+    def counted_error_context(self) -> ErrorContext:
+        """The error being judged, as this snapshot counts it."""
         if self.failure is None:
             return ErrorContext.none()
         return ErrorContext(

@@ -24,6 +24,7 @@ MODULES = (
     "agentcore.commands",
     "agentcore.machine.states",
     "agentcore.machine.snapshot",
+    "agentcore.machine.resolving",
     "agentcore.machine.advance",
     "agentcore.merging",
     "agentcore.prefill",
