@@ -11,7 +11,7 @@ from dataclasses import MISSING, Field, fields, is_dataclass
 from enum import StrEnum
 from functools import cache
 from operator import attrgetter
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from agentcore.commands import CallModel, Command, Observation
 from agentcore.criteria.outcome import ContinuationEvaluation, ContinuationOutcome
@@ -26,6 +26,7 @@ from agentcore.values import replace
 Reader = Callable[[Any], Any]
 #: Makes JSON types of a value of one class.
 Writer = Callable[[Any], Any]
+_Read = TypeVar("_Read")
 #: A JSON object.
 Json = dict[str, Any]
 
@@ -195,6 +196,13 @@ def policy_from_json(data: Json) -> Policy:
     """
     policy: Policy = _reader(Policy)(data)
     return policy
+
+
+def from_json(cls: type[_Read], data: Any) -> _Read:
+    """The value of this class that `to_json` wrote. Raises `RecordingError`."""
+    hint: Any = cls
+    value: _Read = _reader(hint)(data)
+    return value
 
 
 def snapshot_from_json(data: Json) -> Snapshot:

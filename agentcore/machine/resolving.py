@@ -6,6 +6,8 @@ from agentcore.error_policy import ErrorContext, ResolvesErrorContext
 from agentcore.machine.snapshot import Snapshot
 from agentcore.values import replace
 
+UNRESOLVED = "The error-context resolver "  #: how the words begin where one could not tell
+
 
 class Unresolved(Exception):
     """A resolver has nothing to say; its text is why, in words."""
@@ -16,6 +18,7 @@ class AgentErrorContextResolver:
     """What the machine counted itself: the default, and what a resolver of one's own may start from."""
 
     def resolve(self, state: Snapshot) -> ErrorContext:
+        """The type of the failure and the failures that the snapshot counts."""
         return state.counted_error_context()
 
 
@@ -27,10 +30,10 @@ def resolved(snapshot: Snapshot, resolver: ResolvesErrorContext) -> Snapshot:
     try:
         context = resolver.resolve(snapshot)
         if not isinstance(context, ErrorContext):
-            raise Unresolved(f"The error-context resolver gave a {type(context).__name__}, not an ErrorContext")
+            raise Unresolved(f"{UNRESOLVED}gave a {type(context).__name__}, not an ErrorContext")
     except Unresolved as error:
         return replace(snapshot, failure=replace(failure, unresolved=str(error)))
     except Exception as error:
-        words = f"The error-context resolver raised {type(error).__name__}: {error}"
+        words = f"{UNRESOLVED}raised {type(error).__name__}: {error}"
         return replace(snapshot, failure=replace(failure, unresolved=words))
     return replace(snapshot, failure=replace(failure, context=context))

@@ -1,13 +1,13 @@
 """What can be done with a recording: prove it, ask it, start from the middle of it.
 
-recording  a history as a value; `stored` is its JSON
+recording  a history as a value; `stored` is its JSON, `outside` what no JSON holds
 verify     the same events must give the same transitions, evaluations and commands; where two runs part
 certainty  how sure a what-if is, and what it assumes
 what_if    the recording answers the commands of a machine under another policy
 tape       what is known of each iteration's answer: the text that a what-if reads, call by call
 past       the recorded run once more, for what records do not hold; kept for the next what-if
 folding    what the turn knew before and after each record
-recall     criteria from outside, answering again what was recorded of them
+recall     criteria and a resolver from outside, answering again what was recorded of them
 fork       the snapshot after record n, under another policy
 
 A re-run is a driver's work; what it starts from is a fork.

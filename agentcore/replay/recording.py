@@ -64,8 +64,11 @@ class Recording:
     #: What `agentcore.replay.past` has read out of the records, kept for the next what-if of the same recording.
     kept: list[Any] = field(default_factory=list, init=False, compare=False, repr=False)
 
+    #: What judged this turn and could not be stored with it, and what stands in for it, each in a sentence.
+    missing: tuple[str, ...] = field(default=(), compare=False, kw_only=True)
+
     def __post_init__(self) -> None:
-        settle(self, records=tuple)
+        settle(self, records=tuple, missing=tuple)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from typing import Any
 from agentcore import serial
 from agentcore.errors import CoreError
 from agentcore.machine.advance import Step, advance
+from agentcore.replay.recall import with_stand_ins
 from agentcore.replay.recording import Record, Recording
 
 
@@ -30,22 +31,29 @@ class Verification:
     verified: bool  #: whether all agreed
     records: int  #: how many records agreed
     divergence: Divergence | None = None  #: None: there is none
+    #: what could not be proved, for it was not stored with the recording, each in a sentence
+    missing: tuple[str, ...] = ()
 
 
 def verify(recording: Recording) -> Verification:
-    """Feed the recorded events to the machine and compare the transitions, evaluations and commands that come out."""
+    """Feed the recorded events to the machine and compare the transitions, evaluations and commands that come out.
+
+    Criteria and a resolver that were not stored with the recording, nor given when it was read, answer as recorded;
+    `missing` says so.
+    """
     snapshot = recording.base_snapshot
     for agreed, record in enumerate(recording.records):
         try:
-            step = advance(snapshot, record.event, recording.policy)
+            step = advance(snapshot, record.event, with_stand_ins(recording.policy, record.transitions))
         except CoreError as error:
             refused = Divergence(record.seq, _shown(record), {"error": str(error)})
-            return Verification(False, agreed, refused)
+            return Verification(False, agreed, refused, recording.missing)
         if not _agrees(record, step):
             replayed = Record.of(record.seq, record.event, step)
-            return Verification(False, agreed, Divergence(record.seq, _shown(record), _shown(replayed)))
+            parted = Divergence(record.seq, _shown(record), _shown(replayed))
+            return Verification(False, agreed, parted, recording.missing)
         snapshot = step.snapshot
-    return Verification(True, len(recording.records))
+    return Verification(True, len(recording.records), missing=recording.missing)
 
 
 def first_divergence(left: Recording, right: Recording) -> Divergence | None:

@@ -96,3 +96,12 @@ def test_what_is_not_data_comes_from_the_policy_it_is_read_with():
     told = (Playbook() >> started() >> ended("one")).recording
     like = replace(Policy(), validate=lambda schema, value: [])
     assert recording_from_json(recording_to_json(told), like).policy.validate is like.validate
+
+
+def test_a_what_ifs_records_keep_how_sure_they_are_and_what_they_assume():
+    told = (Playbook() >> started() >> truncated("one two ", tokens=60) >> ended("four five", tokens=20)).recording
+    imagined = what_if(told, replace(told.policy, max_tokens=70))
+    assert any(record.assumes for record in imagined.records)
+    back = there_and_back(imagined)
+    assert [(r.certainty, r.assumes) for r in back.records] == [(r.certainty, r.assumes) for r in imagined.records]
+    assert "certainty" not in recording_to_json(told)["records"][0]
