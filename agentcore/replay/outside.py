@@ -14,7 +14,7 @@ from agentcore.machine.snapshot import Snapshot
 from agentcore.policy import Policy, Validator
 from agentcore.replay.recall import NotHere
 from agentcore.replay.recording import Record
-from agentcore.schemas import jsonschema_rs_validator
+from agentcore.schema import jsonschema_rs_validator
 from agentcore.values import replace
 
 _GIVE = "give it with recording_from_json(…, like=…)"
