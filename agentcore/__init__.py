@@ -68,6 +68,7 @@ from agentcore.replay import (
     verify,
     what_if,
 )
+from agentcore.schema import jsonschema_rs_validator
 from agentcore.verdict import verdict
 from agentcore.version import VERSION
 
@@ -137,6 +138,7 @@ __all__ = [
     "WhatIf",
     "WokeUp",
     "advance",
+    "jsonschema_rs_validator",
     "merge_continuation",
     "recording_from_json",
     "recording_to_json",
