@@ -13,8 +13,8 @@
 | `sim-no-choices`      | answers 200 with `choices: []`                                                           |
 | `sim-silent`          | stops in mid-stream without closing the connection                                       |
 
-The four that are about prefills repeat no words after a hint either, say the days of the week or the months of the
-year to whoever asks for these, and the essay to all others.
+The four that are about prefills say the days of the week or the months of the year to whoever asks for these, a short
+text of repeated words to a question with "what was", and the essay to all others.
 """
 
 from collections.abc import Callable, Mapping

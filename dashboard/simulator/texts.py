@@ -36,8 +36,14 @@ does not tell what the first road would have cost.\
 
 _DAYS = "Monday, Tuesday, Wednesday, Thursday, Friday, Saturday, Sunday"
 _MONTHS = "January, February, March, April, May, June, July, August, September, October, November, December"
+#: Its words come again and again, so that a short echo of it looks like more of it.
+WHAT_WAS = "what was what was, what was said was what was meant."
 #: By words of the question: texts that can be continued in one way only.
-LISTS = {"days of the week": ", ".join([_DAYS] * 12), "months of the year": ", ".join([_MONTHS] * 12)}
+LISTS = {
+    "days of the week": ", ".join([_DAYS] * 12),
+    "months of the year": ", ".join([_MONTHS] * 12),
+    "what was": WHAT_WAS,
+}
 
 FLAKY = """\
 Thank you for waiting. A moment ago this server turned you away, told you how long to stay out, and meant it. \

@@ -1,0 +1,65 @@
+"""A turn on a connection that was tested: continued exactly, echo or not, its numbers are certain and come true."""
+
+import pytest
+
+from agentcore import Certainty
+from agentcore.verdict import verdict
+from dashboard.agents.models import Connection
+from dashboard.agents.probes import Finding
+from dashboard.live.probing import connection_probe
+from dashboard.live.services import turn_start
+from dashboard.replay.rerunning import turn_rerun
+from dashboard.replay.services import turn_what_if
+from dashboard.simulator.texts import WHAT_WAS
+from dashboard.simulator.tokens import count_tokens
+from dashboard.turns.models import Turn
+from tests.dashboard.driving import AgentOf, drive
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+WHOLE = count_tokens(WHAT_WAS)
+MODELS = {"sim-prefill": Finding.CONTINUES, "sim-prefill-echo": Finding.ECHOES}
+
+
+@pytest.fixture(params=MODELS)
+def turn(request: pytest.FixtureRequest, connection: Connection, agent_of: AgentOf) -> Turn:
+    """Cut after seven tokens, and continued."""
+    model = str(request.param)
+    assert connection_probe(connection=connection, model=model).finding is MODELS[model]
+    agent = agent_of(model, max_tokens=7, connection=connection)
+    return drive(turn_start(agent=agent, input_text="Tell me what was."))
+
+
+def verdict_of(turn: Turn) -> str:
+    final = turn_what_if(turn=turn, overrides={}).recording.final
+    assert final is not None
+    return verdict(final)
+
+
+def test_an_answer_that_is_continued_exactly_has_no_doubled_words_and_names_the_number(turn: Turn) -> None:
+    assert 7 < WHOLE <= 14, "two calls"
+    assert (turn.status, turn.attempts, turn.output_text) == ("completed", 2, WHAT_WAS)
+    assert turn.output_tokens == WHOLE, "an echo is not counted"
+    assert f"With max_tokens ≥ {WHOLE} it would have taken one call" in verdict_of(turn)
+
+
+@pytest.mark.parametrize(("cap", "attempts"), [(WHOLE, 1), (WHOLE + 50, 1), (WHOLE - 1, 2), (8, 2), (7, 2)])
+def test_what_ifs_at_and_around_that_number_come_true(turn: Turn, cap: int, attempts: int) -> None:
+    imagined = turn_what_if(turn=turn, overrides={"max_tokens": cap}).recording
+    # Which characters a cap between two recorded ones would have left to the second call is not recorded.
+    assert (imagined.certainty is Certainty.ESTIMATED) is (7 < cap < WHOLE)
+    assert imagined.certainty is not Certainty.UNDECIDABLE
+    assert imagined.final is not None
+    assert (imagined.final.spent.attempts, imagined.final.output_text) == (attempts, WHAT_WAS)
+    child = drive(turn_rerun(turn=turn, overrides={"max_tokens": cap}))
+    assert (child.status, child.attempts, child.output_text) == ("completed", attempts, WHAT_WAS)
+
+
+@pytest.mark.parametrize("model", ["sim-prefill-ignored", "sim-prefill-refused"])
+def test_a_server_that_does_not_continue_is_asked_by_a_hint_after_its_test(
+    connection: Connection, agent_of: AgentOf, model: str
+) -> None:
+    connection_probe(connection=connection, model=model)
+    turn = drive(turn_start(agent=agent_of(model, max_tokens=7, connection=connection), input_text="Tell me what was."))
+    assert turn.status == "completed"
+    assert "it would have taken one call" not in verdict_of(turn), "nothing is certain after a hint"
