@@ -28,7 +28,15 @@ from agentcore.criteria import (
     ContinuationOutcome,
 )
 from agentcore.error_policy import ErrorContext, ErrorHandlingDecision, ErrorPolicy
-from agentcore.errors import CoreError, DecodeError, ErrorType, IllegalEvent, ProviderError, RecordingError
+from agentcore.errors import (
+    CoreError,
+    DecodeError,
+    ErrorType,
+    IllegalEvent,
+    ProviderError,
+    RecordingError,
+    WrongInput,
+)
 from agentcore.events import (
     Approvals,
     Breakpoint,
@@ -137,6 +145,7 @@ __all__ = [
     "Wait",
     "WhatIf",
     "WokeUp",
+    "WrongInput",
     "advance",
     "jsonschema_rs_validator",
     "merge_continuation",

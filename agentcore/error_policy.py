@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Any, Protocol, Self
 
 from agentcore.errors import ErrorType
+from agentcore.strict import required, strict
 from agentcore.values import settle
 
 
@@ -20,6 +21,7 @@ class ErrorHandlingDecision(StrEnum):
 _KINDS = {f"on_{error}_error": ErrorHandlingDecision for error in ErrorType}
 
 
+@strict()
 @dataclass(frozen=True, slots=True)
 class ErrorContext:
     """The error being judged, with the failures before it. `consecutive_failures` 0 means that there is none."""
@@ -47,6 +49,7 @@ class ResolvesErrorContext(Protocol):
         """The error context of this state, a `Snapshot` whose `failure` is set. Pure: the same for the same state."""
 
 
+@strict()
 @dataclass(frozen=True, slots=True)
 class ErrorPolicy:
     """One decision per type of error. `max_retries` is the number of consecutive failures at which a retry stops."""
@@ -112,6 +115,8 @@ class ErrorPolicy:
 
     def evaluate(self, context: ErrorContext) -> ErrorHandlingDecision:
         """What to do now; a retry becomes `stop` at `max_retries` failures running. No failure: `ignore`."""
+        if context.__class__ is not ErrorContext:
+            required(context, ErrorContext, "context")
         if context.consecutive_failures == 0:
             return ErrorHandlingDecision.IGNORE
         decision = self.configured(context.type)

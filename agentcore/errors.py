@@ -1,6 +1,7 @@
 """What can go wrong, as values; and whose fault an exception is.
 
 CoreError                 nothing else is raised by this package
+├── WrongInput            an argument that is not what it must be (the caller's fault)
 ├── UnknownProviderError  a provider name without a codec (the caller's fault)
 ├── DecodeError           bytes that are not the provider's dialect (the provider's fault)
 ├── IllegalEvent          an event the machine cannot take in this state (the driver's fault)
@@ -11,11 +12,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from agentcore.reasons import NormalizedStopReason
+from agentcore.strict import CoreError, WrongInput, strict
 from agentcore.values import settle
-
-
-class CoreError(Exception):
-    """The root of what this package raises."""
 
 
 class DecodeError(CoreError):
@@ -41,6 +39,7 @@ class ErrorType(StrEnum):
     UNKNOWN = "unknown"  #: none of these
 
 
+@strict(status=(None, None), retry_after=(None, None))
 @dataclass(frozen=True, slots=True)
 class ProviderError:
     """A call of the model that failed, in words of ours and of the provider.
@@ -61,3 +60,6 @@ class ProviderError:
 
     def __post_init__(self) -> None:
         settle(self, type=ErrorType, stop_reason=NormalizedStopReason)
+
+
+__all__ = ["CoreError", "DecodeError", "ErrorType", "IllegalEvent", "ProviderError", "RecordingError", "WrongInput"]

@@ -7,9 +7,11 @@ from typing import Any
 
 from agentcore.errors import ErrorType, ProviderError
 from agentcore.messages import ChatResponse, Message, ToolSpec
+from agentcore.strict import strict
 from agentcore.values import quickly_made, replace, settle
 
 
+@strict(budget_below=(0, 1))
 @dataclass(frozen=True, slots=True)
 class Breakpoint:
     """Where to hold: on entering `state`, by `trigger`, on a normalized `stop_reason`, on a call of `tool`.
@@ -32,6 +34,7 @@ class Otherwise(StrEnum):
     CANCEL = "cancel"  #: the turn is cancelled
 
 
+@strict()
 @dataclass(frozen=True, slots=True)
 class Approvals:
     """The tools that run only once a person has approved their calls, and how long that is waited for."""
@@ -44,6 +47,7 @@ class Approvals:
         settle(self, tools=tuple, otherwise=Otherwise)
 
 
+@strict()
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class Setup:
@@ -81,6 +85,7 @@ class Setup:
         )
 
 
+@strict()
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class Started:
@@ -95,6 +100,7 @@ class Started:
         settle(self, messages=tuple, breakpoints=tuple)
 
 
+@strict(draw=(0, 1))
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class ModelResponded:
@@ -106,6 +112,7 @@ class ModelResponded:
     waited: float | None = None  #: seconds of these that the call stood in line before it was made; None: it did not
 
 
+@strict(draw=(0, 1))
 @dataclass(frozen=True, slots=True)
 class ModelFailed:
     """A call came back with no answer to judge."""
@@ -117,6 +124,7 @@ class ModelFailed:
     waited: float | None = None  #: as of an answer
 
 
+@strict()
 @dataclass(frozen=True, slots=True)
 class Interrupted:
     """The worker that performed the command is gone; another has taken the turn over, or ends it as `lost`."""
@@ -126,6 +134,7 @@ class Interrupted:
     lost: str = ""  #: why the turn cannot go on, in words; empty: it goes on, its command given again
 
 
+@strict()
 @dataclass(frozen=True, slots=True)
 class ToolResult:
     """What one tool call came to. `error` is None where it succeeded; `content` is what the model reads."""
@@ -139,6 +148,7 @@ class ToolResult:
         settle(self, error=ErrorType)
 
 
+@strict()
 @dataclass(frozen=True, slots=True)
 class ToolsReturned:
     """The tools of a `RunTools` have run. A call without a result becomes an error result."""
@@ -150,6 +160,7 @@ class ToolsReturned:
         settle(self, results=tuple)
 
 
+@strict()
 @dataclass(frozen=True, slots=True)
 class WokeUp:
     """The delay of a `Wait` is over."""
@@ -167,6 +178,7 @@ class OperatorAction(StrEnum):
     CHANGE = "change"  #: only what the other fields say
 
 
+@strict()
 @dataclass(frozen=True, slots=True)
 class ChangedCall:
     """Other arguments for a tool call that has not run; a broken one becomes whole by them."""
@@ -175,6 +187,7 @@ class ChangedCall:
     arguments: Mapping[str, Any]
 
 
+@strict()
 @dataclass(frozen=True, slots=True)
 class OperatorActed:
     """Who did what to a running turn. `limits` and `error_policy` hold only the fields that change."""
@@ -199,6 +212,7 @@ class OperatorActed:
         settle(self, action=OperatorAction, messages=tuple)
 
 
+@strict()
 @dataclass(frozen=True, slots=True)
 class CancelRequested:
     """A person ended the turn."""

@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
 
+from agentcore.strict import required
+
 TAIL = 400  #: characters in which words that were broken off are looked for
 MIN_OVERLAP = 12  #: characters; a shorter repetition is as likely the author's own
 _QUICK_TRIES = 16  #: whole comparisons, each as long as the text
@@ -55,6 +57,9 @@ def merge_continuation(existing: str, addition: str, *, min_overlap: int = MIN_O
     `trimmed`: the model went on from `existing` without its trailing whitespace, so what it says of that again is
     dropped, however short.
     """
+    required(existing, str, "existing")
+    required(addition, str, "addition")
+    required(min_overlap, int, "min_overlap")
     return join(existing, addition, Joining(min_overlap, trimmed))
 
 

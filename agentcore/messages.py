@@ -10,6 +10,7 @@ from typing import Any
 
 from agentcore.errors import ProviderError
 from agentcore.reasons import NormalizedStopReason
+from agentcore.strict import strict
 from agentcore.values import quickly_made, settle
 
 
@@ -29,6 +30,7 @@ class CallIssue(StrEnum):
     MALFORMED = "malformed"  #: its arguments are not one strict JSON object, or do not fit the tool
 
 
+@strict()
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class ToolCall:
@@ -51,6 +53,7 @@ class ToolCall:
         settle(self, issue=CallIssue)
 
 
+@strict()
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class Message:
@@ -69,6 +72,7 @@ class Message:
         settle(self, role=Role, tool_calls=tuple)
 
 
+@strict()
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
     """A tool as the model is told of it. `schema` is the JSON Schema of its arguments."""
@@ -78,6 +82,7 @@ class ToolSpec:
     schema: Mapping[str, Any]
 
 
+@strict()
 @dataclass(frozen=True, slots=True)
 class Continuation:
     """How to ask for more of a cut answer. `text`: the merged answer so far, possibly empty. `hint`: our words.
@@ -90,6 +95,7 @@ class Continuation:
     repairs: bool = False
 
 
+@strict()
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
@@ -117,6 +123,7 @@ class ChatRequest:
 BEYOND_CAP = 1.05  #: of the cap: an answer that used more was not held to it
 
 
+@strict()
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class TokenUsage:
@@ -158,6 +165,7 @@ class Delta:
     tool_arguments: str = ""  #: a piece of its arguments, as text
 
 
+@strict()
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class ChatResponse:

@@ -8,9 +8,11 @@ from typing import Any
 from agentcore.criteria.outcome import Criterion
 from agentcore.error_policy import ErrorPolicy, ResolvesErrorContext
 from agentcore.reasons import NormalizedStopReason
+from agentcore.strict import strict
 from agentcore.values import settle
 
 
+@strict(truncation_budget_multiplier=(1, 8))
 @dataclass(frozen=True, slots=True)
 class Limits:
     """What a turn may use, counted over the whole turn (spec: stop-reason-state-machine, "Hard limits")."""
@@ -44,6 +46,7 @@ class OnTruncation(StrEnum):
     REPAIR = "repair"  #: they are asked for again, as if they were broken
 
 
+@strict()
 @dataclass(frozen=True, slots=True)
 class Violation:
     """One breach of a JSON Schema: where in the value and in the schema (JSON Pointers), which keyword, in words."""
@@ -71,6 +74,7 @@ class RecoveryPath(StrEnum):
     JSONREPAIR = "jsonrepair"  #: made JSON by `Policy.repair`; never of a text that was cut
 
 
+@strict()
 @dataclass(frozen=True, slots=True)
 class EnvelopeRules:
     """How structured answers are read: which local recoveries are tried, after the text as it is."""
@@ -82,6 +86,7 @@ class EnvelopeRules:
         settle(self, recovery=lambda words: tuple(map(RecoveryPath, words)))
 
 
+@strict()
 @dataclass(frozen=True, slots=True)
 class CriterionSpec:
     """A criterion as a policy names it: its class by dotted path, and the keyword arguments it is built with."""
@@ -90,6 +95,7 @@ class CriterionSpec:
     kwargs: Mapping[str, Any] = field(default_factory=dict)  #: JSON types
 
 
+@strict()
 @dataclass(frozen=True, slots=True)
 class Policy:
     """Limits, error policy and rules of one turn; it never changes while the turn runs.

@@ -20,6 +20,7 @@ from agentcore.events import Event
 from agentcore.machine.advance import Transition
 from agentcore.machine.snapshot import Snapshot
 from agentcore.policy import Policy
+from agentcore.strict import unchecked
 from agentcore.values import replace
 
 #: Makes a value of JSON types; raises `RecordingError` for what cannot be read.
@@ -249,12 +250,13 @@ def _dataclass_reader(cls: Any) -> Reader:
     hints = get_type_hints(cls)
     left_out = _LEFT_OUT.get(cls, frozenset())
     readers: dict[str, Reader] = {}
+    make = unchecked(cls)
 
     def read(data: Any) -> Any:
         if not readers:
             readers.update({f.name: _reader(hints[f.name]) for f in fields(cls) if f.name not in left_out})
         try:
-            return cls(**{name: readers[name](value) for name, value in data.items()})
+            return make(**{name: readers[name](value) for name, value in data.items()})
         except (TypeError, KeyError, ValueError, AttributeError) as error:
             raise RecordingError(f"This recording has a {type_name(cls)} that cannot be read: {error}") from error
 

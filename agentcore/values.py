@@ -14,7 +14,7 @@ tests/agentcore/test_values.py holds them to what `dataclasses` make.
 Type checkers see `dataclasses.replace` itself, and so know every field.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
 from functools import cache, wraps
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -91,6 +91,8 @@ def settle(value: object, **kinds: Callable[[Any], Any]) -> None:
     for name, kind in kinds.items():
         given = getattr(value, name)
         if given is not None and given.__class__ is not kind:
+            if kind is tuple and isinstance(given, str | bytes | Mapping):
+                raise TypeError(f"{name} is a list")  # of which Python would make one of letters, or of keys
             object.__setattr__(value, name, kind(given))
 
 

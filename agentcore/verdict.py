@@ -14,11 +14,13 @@ from agentcore.machine.snapshot import Snapshot
 from agentcore.prefill import goes_on_exactly
 from agentcore.reasons import AttemptKind, NormalizedStopReason, StopReason, TurnStatus
 from agentcore.resource import IDLE, LIMIT_OF, REPEATED, characters_spent, no_retry_helps, resource_of
+from agentcore.strict import required
 from agentcore.wording import count, number, times
 
 
 def verdict(snapshot: Snapshot) -> str:
     """The sentence for a turn that has ended; empty while it runs."""
+    required(snapshot, Snapshot, "snapshot")
     end = snapshot.end
     if end is None:
         return ""

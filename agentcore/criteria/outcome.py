@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
 from agentcore.reasons import StopReason
+from agentcore.strict import WrongInput, shown
 from agentcore.values import quickly_made, replace
 
 
@@ -195,6 +196,9 @@ class ContinuationCriteria:
     continue = no Forbid and (a Request, or an Allow without AllowStop)."""
 
     def __init__(self, *criteria: Criterion) -> None:
+        for criterion in criteria:
+            if not callable(getattr(criterion, "explain", getattr(criterion, "decide", None))):
+                raise WrongInput(f"criteria must have decide(state) or explain(state); {shown(criterion)} has neither.")
         self.criteria = criteria
 
     def can_continue(self, state: Any) -> bool:

@@ -6,7 +6,7 @@ knows the time, the network or chance; so a replay is a loop, a fork is a kept v
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 from agentcore.commands import Command, Observation
 from agentcore.criteria.outcome import ContinuationOutcome
@@ -31,6 +31,7 @@ from agentcore.machine.snapshot import Call, Snapshot
 from agentcore.machine.states import CALLS, RELEASES, TERMINAL, TRANSITIONS, State, Trigger
 from agentcore.policy import Policy
 from agentcore.reasons import AttemptKind
+from agentcore.strict import WrongInput, required, shown
 from agentcore.values import quickly_made, replace
 
 #: One judge per deciding state.
@@ -44,6 +45,7 @@ JUDGES: Mapping[State, Callable[[Snapshot, Policy], Judgement]] = {
     State.ABORT_PARTIAL: abort_partial.judge,
 }
 
+_EVENTS = frozenset(get_args(Event))
 _RELEASED = frozenset(RELEASES.values())
 _CALLS = frozenset(CALLS)
 _FRESH_CALLS = {Trigger.CONTINUE: AttemptKind.AFTER_TOOLS, Trigger.CONTINUE_REQUESTED: AttemptKind.REQUESTED}
@@ -77,7 +79,10 @@ _Moved = tuple[Snapshot, State, Trigger, str, ContinuationOutcome | None, tuple[
 
 
 def advance(snapshot: Snapshot, event: Event, policy: Policy) -> Step:
-    """Move the machine by one event. Raises `IllegalEvent`, with nothing changed, where the table has no such move."""
+    """Move the machine by one event. Raises `IllegalEvent`, with nothing changed, where the table has no such move, and
+    `WrongInput` for what is no snapshot, event or policy."""
+    if snapshot.__class__ is not Snapshot or event.__class__ not in _EVENTS or policy.__class__ is not Policy:
+        _refuse(snapshot, event, policy)
     transitions: list[Transition] = []
     observed: list[Observation] = []
     after = before = snapshot
@@ -90,6 +95,13 @@ def advance(snapshot: Snapshot, event: Event, policy: Policy) -> Step:
     if after.state in TERMINAL and after.end is not None:
         observed += ending.termination_observed(after, after.end.terminal_reason)
     return Step(after, tuple(transitions), command_of(after), tuple(observed))
+
+
+def _refuse(snapshot: object, event: object, policy: object) -> None:
+    required(snapshot, Snapshot, "snapshot")
+    required(policy, Policy, "policy")
+    if not isinstance(event, Event):
+        raise WrongInput(f"event must be an event, such as Started or ModelResponded, not {shown(event)}.")
 
 
 def settle(snapshot: Snapshot, event: Event, policy: Policy) -> Snapshot:

@@ -51,5 +51,5 @@ def get_provider(name: str) -> Provider:
     """The codec of this name; UnknownProviderError, with the names that exist, for any other."""
     try:
         return PROVIDERS[name]
-    except KeyError:
+    except (KeyError, TypeError):
         raise UnknownProviderError(f"There is no provider {name!r}; choose one of: {', '.join(PROVIDERS)}.") from None

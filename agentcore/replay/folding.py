@@ -8,6 +8,7 @@ from agentcore.machine.advance import advance
 from agentcore.machine.snapshot import Snapshot
 from agentcore.replay.recall import as_judged
 from agentcore.replay.recording import Record, Recording
+from agentcore.strict import required
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,7 @@ class Span:
 
 def fold(recording: Recording) -> tuple[Span, ...]:
     """The records with the snapshots around each. Never raises: a history that cannot be judged is still shown."""
+    required(recording, Recording, "recording")
     return tuple(_spans(recording))
 
 

@@ -8,6 +8,7 @@ from agentcore.policy import Policy, is_watched
 from agentcore.reasons import AttemptKind
 from agentcore.replay.recall import as_judged
 from agentcore.replay.recording import Recording
+from agentcore.strict import required
 from agentcore.values import replace
 
 #: What counts the attempts of a kind beside `attempts`.
@@ -21,6 +22,10 @@ _COUNTED = {
 
 def fork(recording: Recording, seq: int, policy: Policy, turn_id: str) -> Snapshot:
     """Where turn `turn_id` begins. Raises `RecordingError`, in words, where nothing can follow that record."""
+    required(recording, Recording, "recording")
+    required(policy, Policy, "policy")
+    required(seq, int, "seq")
+    required(turn_id, str, "turn_id")
     if not recording.records:
         raise RecordingError("Nothing is recorded of this turn yet; begin from the start.")
     if not 1 <= seq <= len(recording.records):

@@ -15,6 +15,7 @@ from agentcore.policy import Policy
 from agentcore.replay.certainty import Assumption, Certainty
 from agentcore.replay.outside import completed, outside_in, outside_of
 from agentcore.replay.recording import Provenance, Record, Recording
+from agentcore.strict import required
 from agentcore.version import VERSION
 
 _IDLE, _BARE = Snapshot(), Policy()
@@ -22,6 +23,7 @@ _IDLE, _BARE = Snapshot(), Policy()
 
 def recording_to_json(recording: Recording) -> serial.Json:
     """JSON types; `base_snapshot` only where the recording is a fork's."""
+    required(recording, Recording, "recording")
     policy = serial.to_json(recording.policy)
     written: serial.Json = {"version": VERSION, "policy": policy, "outside": outside_of(recording.policy)}
     if recording.base_snapshot != _IDLE:
@@ -37,6 +39,8 @@ def recording_from_json(data: Mapping[str, Any], like: Policy | None = None) -> 
     `verify` repeats it.
     Raises `RecordingError` for what is no recording, of its types or of others, and for a gap in its sequence.
     """
+    if like is not None:
+        required(like, Policy, "like")
     try:
         policy = _typed(serial.policy_from_json(data["policy"]))
         base = _typed(serial.snapshot_from_json(data["base_snapshot"])) if "base_snapshot" in data else _IDLE

@@ -13,6 +13,7 @@ from agentcore.errors import CoreError
 from agentcore.machine.advance import Step, advance
 from agentcore.replay.recall import with_stand_ins
 from agentcore.replay.recording import Record, Recording
+from agentcore.strict import required
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,7 @@ def verify(recording: Recording) -> Verification:
     Criteria and a resolver that were not stored with the recording, nor given when it was read, answer as recorded;
     `missing` says so.
     """
+    required(recording, Recording, "recording")
     snapshot = recording.base_snapshot
     for agreed, record in enumerate(recording.records):
         try:

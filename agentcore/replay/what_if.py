@@ -33,6 +33,7 @@ from agentcore.replay.fork import under
 from agentcore.replay.heard import result_for
 from agentcore.replay.past import Past
 from agentcore.replay.recording import Provenance, Record, Recording, WhatIf
+from agentcore.strict import required
 from agentcore.values import replace
 
 _MAX_STEPS = 10_000  #: far above what limits allow; a policy without any must still end
@@ -47,6 +48,9 @@ def what_if(
     The rules of judging (`Policy.revision`) are the recording's own. `experience`: what the stored calls of the model
     bear out; it bounds what is assumed.
     """
+    required(recording, Recording, "recording")
+    required(policy, Policy, "policy")
+    required(experience, Experience, "experience")
     if policy.revision != recording.policy.revision:
         policy = replace(policy, revision=recording.policy.revision)
     run = _Run(recording, policy, trace, Assuming(Past.of(recording), experience))

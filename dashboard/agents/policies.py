@@ -1,13 +1,13 @@
 """From a stored policy and a turn's overrides to the core's `Policy`."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from agentcore.error_policy import PRESETS, ErrorHandlingDecision, ErrorPolicy
 from agentcore.policy import CriterionSpec, EnvelopeRules, Limits, OnTruncation, Policy, RecoveryPath
 from agentcore.reasons import NormalizedStopReason
 from agentcore.serial import policy_from_json
+from agentcore.values import replace
 from dashboard.agents.criteria import criteria_faults, criterion_of
 from dashboard.agents.models import PolicyVersion
 from dashboard.agents.policy_validation import error_policy_warning

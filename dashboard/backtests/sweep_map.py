@@ -1,13 +1,14 @@
 """Two limits at once over a sample of turns: how many would be whole, at what price, how many cannot be told."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from uuid import UUID
 
 from agentcore.reasons import TurnStatus
 from agentcore.replay import Certainty, Experience, Recording
+from agentcore.values import replace
 from dashboard.agents.models import Project
 from dashboard.agents.watching import was_watched
 from dashboard.backtests.judging import imagined

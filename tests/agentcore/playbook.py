@@ -82,7 +82,7 @@ class Playbook:
         policy_names = Policy.__dataclass_fields__
         rules = {name: asked.pop(name) for name in list(asked) if name in policy_names}
         given = policy or Policy(limits=limits or Limits(), validate=requires)
-        given = replace(given, limits=replace(given.limits, **changes), **rules)
+        given = replace(given, limits=replace(given.limits, **changes) if changes else given.limits, **rules)
         setup = {"turn_id": "turn", "provider": "openai", "model": "m", "tools": (CALCULATOR, CLOCK), **asked}
         object.__setattr__(self, "policy", given)
         object.__setattr__(self, "setup", Setup(max_tokens=max_tokens, **setup))

@@ -10,6 +10,7 @@ from agentcore.fitting import misfits
 from agentcore.machine.snapshot import Snapshot
 from agentcore.messages import ChatResponse, TokenUsage
 from agentcore.policy import Limits, Policy
+from agentcore.strict import unchecked
 from agentcore.values import replace
 from tests.dashboard.turns.histories import answered, cut_twice, started, with_a_tool
 
@@ -28,19 +29,19 @@ def test_what_the_machine_itself_makes_fits():
 
 @pytest.mark.parametrize("value", ["3", 3.5, True, None, [3]])
 def test_a_number_that_is_none_is_found_at_its_place(value: Any):
-    assert wrong(Policy, Policy(limits=Limits(max_continuations=value))) == ["limits.max_continuations"]
+    assert wrong(Policy, Policy(limits=unchecked(Limits)(max_continuations=value))) == ["limits.max_continuations"]
 
 
 def test_what_may_be_missing_may_be_missing_and_nothing_else():
     assert wrong(Limits, Limits(max_seconds=None)) == []
     assert wrong(Limits, Limits(max_seconds=3)) == []
-    assert wrong(Limits, Limits(max_seconds="long")) == ["max_seconds"]  # type: ignore[arg-type]
+    assert wrong(Limits, unchecked(Limits)(max_seconds="long")) == ["max_seconds"]
 
 
 def test_what_is_inside_lists_and_values_is_looked_at():
     event = answered(1.0, "text")
     assert isinstance(event, ModelResponded)
-    odd = replace(event.response, usage=TokenUsage(input_tokens="many"))  # type: ignore[arg-type]
+    odd = replace(event.response, usage=unchecked(TokenUsage)(input_tokens="many"))
     assert wrong(ModelResponded, replace(event, response=odd)) == ["response.usage"]
     assert wrong(ModelResponded, replace(event, response="hello")) == ["response"]  # type: ignore[arg-type]
     first = started()

@@ -26,6 +26,7 @@ from agentcore import (
     ToolCall,
     ToolSpec,
 )
+from agentcore.criteria.builtin import FinishReasonCheck
 from agentcore.events import (
     Approvals,
     Breakpoint,
@@ -219,7 +220,7 @@ def test_what_is_empty_by_default_is_left_out():
 
 
 def test_what_comes_from_outside_does_not_go_into_a_stored_policy():
-    stored = to_json(replace(Playbook().policy, criteria=(object(),), repair=str))
+    stored = to_json(replace(Playbook().policy, criteria=(FinishReasonCheck(),), repair=str))
     assert not {"validate", "repair", "criteria"} & set(stored)
 
 

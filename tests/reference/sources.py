@@ -15,6 +15,7 @@ MODULES = (
     "agentcore.reasons",
     "agentcore.messages",
     "agentcore.errors",
+    "agentcore.strict",
     "agentcore.policy",
     "agentcore.error_policy",
     "agentcore.criteria.outcome",

@@ -12,6 +12,7 @@ from agentcore.providers.wire import named_errors
 from agentcore.providers.wire.codec import Codec
 from agentcore.providers.wire.event_answers import EventDecoder
 from agentcore.reasons import NormalizedStopReason
+from agentcore.strict import required
 
 _VERSION = "2023-06-01"
 
@@ -34,6 +35,7 @@ class Anthropic(Codec):
 
     def encode_request(self, request: ChatRequest) -> dict[str, Any]:
         """The body: `max_tokens`, `system`, `messages` with the results of one round of calls in one user message."""
+        required(request, ChatRequest, "request")
         return anthropic_request.encode_request(request)
 
     def _answer(self, max_tokens: int | None, /) -> MessageAnswer:

@@ -14,6 +14,7 @@ from agentcore.providers.bedrock.answer import ConverseAnswer
 from agentcore.providers.wire import named_errors
 from agentcore.providers.wire.codec import Codec
 from agentcore.reasons import NormalizedStopReason
+from agentcore.strict import required
 
 _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
@@ -34,6 +35,7 @@ class Bedrock(Codec):
 
     def encode_request(self, request: ChatRequest) -> dict[str, Any]:
         """The body of Converse: `inferenceConfig.maxTokens`, `system`, `messages` in turn, `toolConfig`."""
+        required(request, ChatRequest, "request")
         return bedrock_request.encode_request(request)
 
     def _answer(self, max_tokens: int | None, /) -> ConverseAnswer:

@@ -11,6 +11,7 @@ from agentcore.providers.cohere.answer import CohereAnswer, find_error
 from agentcore.providers.wire import error_objects
 from agentcore.providers.wire.codec import Codec
 from agentcore.reasons import NormalizedStopReason
+from agentcore.strict import required
 
 
 class Cohere(Codec):
@@ -27,6 +28,7 @@ class Cohere(Codec):
 
     def encode_request(self, request: ChatRequest) -> dict[str, Any]:
         """The body: `max_tokens`, `messages` with the system prompt first, each tool result a message of its own."""
+        required(request, ChatRequest, "request")
         return cohere_request.encode_request(request)
 
     def _answer(self, max_tokens: int | None, /) -> CohereAnswer:

@@ -13,6 +13,7 @@ from agentcore.providers.wire.codec import Codec
 from agentcore.providers.wire.event_answers import take_body
 from agentcore.providers.wire.object_answers import ObjectDecoder
 from agentcore.reasons import NormalizedStopReason
+from agentcore.strict import required
 
 _ACCESS_TOKEN = "ya29."  # noqa: S105  how Google's OAuth tokens begin, which Vertex takes
 
@@ -37,6 +38,7 @@ class Gemini(Codec):
 
     def encode_request(self, request: ChatRequest) -> dict[str, Any]:
         """The body: `generationConfig.maxOutputTokens`, `systemInstruction`, `contents`, `tools`."""
+        required(request, ChatRequest, "request")
         return gemini_request.encode_request(request)
 
     def _answer(self, max_tokens: int | None, /) -> Answer:

@@ -9,6 +9,7 @@ from agentcore.messages import ChatRequest
 from agentcore.providers.llama import request as llama_request
 from agentcore.providers.llama.answer import Answer
 from agentcore.providers.wire.codec import Codec
+from agentcore.strict import required
 
 
 class Llama(Codec):
@@ -24,6 +25,7 @@ class Llama(Codec):
 
     def encode_request(self, request: ChatRequest) -> dict[str, Any]:
         """The body of a chat completion without `tools`: the system prompt explains the protocol and its tools."""
+        required(request, ChatRequest, "request")
         return llama_request.encode_request(request)
 
     def _answer(self, max_tokens: int | None, /) -> Answer:

@@ -7,6 +7,7 @@ from agentcore.providers.ollama import request as ollama_request
 from agentcore.providers.ollama.answer import Answer
 from agentcore.providers.wire.codec import Codec
 from agentcore.providers.wire.object_answers import ObjectDecoder
+from agentcore.strict import required
 
 
 class Ollama(Codec):
@@ -23,6 +24,7 @@ class Ollama(Codec):
 
     def encode_request(self, request: ChatRequest) -> dict[str, Any]:
         """The body of a chat: messages, tools, the cap as `options.num_predict`, the envelope's schema as `format`."""
+        required(request, ChatRequest, "request")
         return ollama_request.encode_request(request)
 
     def stream_decoder(self, *, max_tokens: int | None = None) -> ObjectDecoder:

@@ -8,6 +8,7 @@ from agentcore.providers.openai.answer import Answer
 from agentcore.providers.wire.codec import Codec
 from agentcore.providers.wire.event_answers import EventDecoder
 from agentcore.providers.wire.text_events import TextEvents
+from agentcore.strict import required
 
 
 class OpenAI(Codec):
@@ -32,6 +33,7 @@ class OpenAI(Codec):
         """The body of a chat completion: messages with the system prompt first, the cap, tools, the envelope as a
         `json_schema` response format; usage is asked for where it streams.
         """
+        required(request, ChatRequest, "request")
         return openai_request.encode_request(request)
 
     def stream_decoder(self, *, max_tokens: int | None = None) -> EventDecoder:

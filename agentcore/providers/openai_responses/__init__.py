@@ -6,6 +6,7 @@ from agentcore.messages import ChatRequest
 from agentcore.providers.openai_responses import request as openai_responses_request
 from agentcore.providers.openai_responses.answer import ResponsesAnswer
 from agentcore.providers.wire.codec import Codec
+from agentcore.strict import required
 
 
 class OpenAIResponses(Codec):
@@ -27,6 +28,7 @@ class OpenAIResponses(Codec):
         """The body of a response: `input` items, `instructions`, `max_output_tokens`, tools, the envelope as
         `text.format`.
         """
+        required(request, ChatRequest, "request")
         return openai_responses_request.encode_request(request)
 
     def _answer(self, max_tokens: int | None, /) -> ResponsesAnswer:

@@ -5,6 +5,7 @@ from agentcore.criteria.builtin import ErrorPolicyCriterion, StepsLimit
 from agentcore.error_policy import ErrorPolicy
 from agentcore.machine.snapshot import Snapshot
 from agentcore.policy import Limits
+from agentcore.strict import unchecked
 from tests.agentcore.playbook import (
     Playbook,
     call,
@@ -43,7 +44,8 @@ def test_every_outcome_holds_every_criterions_evaluation_with_a_reason():
 def test_a_number_is_told_as_it_is_written_also_where_one_like_it_was_told_before():
     """What was said of 20 is kept; 20.0 equals it."""
     for most, retries in ((20, 3), (20.0, 3.0), (20, 3)):
-        state = Snapshot(limits=Limits(max_steps=most), error_policy=ErrorPolicy(max_retries=retries), iteration=1)
+        limits, retried = unchecked(Limits)(max_steps=most), unchecked(ErrorPolicy)(max_retries=retries)
+        state = Snapshot(limits=limits, error_policy=retried, iteration=1)
         assert StepsLimit().explain(state).reason == f"1 of {most} iterations"
         assert repr(ErrorPolicyCriterion().explain(state).context["maxRetries"]) == repr(retries)
 
@@ -69,7 +71,7 @@ def test_a_custom_criterion_that_raises_forbids_with_error_and_never_breaks_the_
 
 
 def test_a_built_in_criterion_that_cannot_compare_its_limit_forbids_too():
-    story = Playbook(max_steps="many") >> started() >> called(call())
+    story = Playbook(limits=unchecked(Limits)(max_steps="many")) >> started() >> called(call())
     assert story << finish("", StopReason.ERROR, terminal="forbidden")
     assert "StepsLimit raised TypeError" in story.end.notice
 

@@ -1,0 +1,208 @@
+"""The public door: constructors and functions that refuse wrong input in words, by the name of the argument.
+
+`strict` decorates a frozen slotted dataclass. Its constructor then judges every field by its annotation and its range,
+in one written-out expression; only what does not pass is looked at again, to say what is wrong.
+What is judged is shallow: a value inside was judged when it was made. Copies (`values.replace`) are not judged, nor is
+what `serial` reads (`unchecked`): stored histories must read as they are.
+"""
+
+import types
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, Field, fields, is_dataclass
+from enum import StrEnum
+from typing import Any, TypeVar, Union, get_args, get_origin
+
+
+class CoreError(Exception):
+    """The root of what this package raises."""
+
+
+class WrongInput(CoreError, ValueError, TypeError):
+    """An argument of a public name is not what it must be; the text names it and says what is expected."""
+
+
+_Made = TypeVar("_Made")
+#: The smallest and the largest value that a number may have; None: any.
+Range = tuple[float | None, float | None]
+
+_NOT_NEGATIVE: Range = (0, None)
+
+
+def strict(**ranges: Range) -> Callable[[type[_Made]], type[_Made]]:
+    """Decorates a class so that its constructor raises `WrongInput`. Numbers are at least 0 where no range is given."""
+
+    def decorate(cls: type[_Made]) -> type[_Made]:
+        made: Any = cls
+        known = {field.name: field for field in fields(made) if field.init}
+        rules = {name: (field.type, ranges.get(name, _NOT_NEGATIVE)) for name, field in known.items()}
+        unchecked = made.__init__
+        made.__unchecked__ = unchecked
+        made.__init__ = _checked(cls.__name__, unchecked, known, rules)
+        return cls
+
+    return decorate
+
+
+def unchecked(cls: type[_Made]) -> Callable[..., _Made]:
+    """What makes a value of this class without judging it, for what is stored."""
+    init = cls.__dict__.get("__unchecked__")
+    if init is None:
+        return cls
+
+    def make(**values: Any) -> _Made:
+        value = cls.__new__(cls)
+        init(value, **values)
+        return value
+
+    return make
+
+
+def required(value: object, cls: type, name: str) -> None:
+    """Raise `WrongInput` where an argument is not of this class."""
+    if not isinstance(value, cls):
+        raise WrongInput(f"{name} must be {_a(cls.__name__)}, not {shown(value)}.")
+
+
+def shown(value: object) -> str:
+    """A wrong value in an error: a number or a short text as it is, anything else by its type."""
+    plain = value is None or isinstance(value, bool | int | float) or (isinstance(value, str) and len(value) <= 40)
+    return f"{value!r}" if plain else _a(type(value).__name__)
+
+
+def _shown_inside(hint: Any, given: Any) -> str:
+    """The wrong value; of a list the first member that is wrong."""
+    if get_origin(hint) is not tuple or not isinstance(given, tuple | list):
+        return shown(given)
+    item = get_args(hint)[0]
+    return f"one with {shown(next((one for one in given if not _belongs(item, one)), given))}"
+
+
+def _belongs(item: Any, one: Any) -> bool:
+    """Whether this may be a member of a list of `item`."""
+    if not isinstance(item, type):
+        return callable(getattr(one, "decide", getattr(one, "explain", None)))
+    return one in [str(member) for member in item] if issubclass(item, StrEnum) else isinstance(one, item)
+
+
+def _a(noun: str) -> str:
+    return f"{'an' if noun[:1] in 'AEIOUaeio' else 'a'} {noun}"
+
+
+def _checked(name: str, plain: Callable[..., None], known: Mapping[str, Field[Any]], rules: Mapping[str, Any]) -> Any:
+    """The constructor with its arguments by name, as `dataclasses` write one: `*args` would take twice as long."""
+    used: dict[str, Any] = {"plain": plain, "NoneType": type(None), "Mapping": Mapping, "inf": float("inf")}
+    used["refuse"] = lambda value: _refuse(name, value, rules)
+    tests = [test for field, (hint, range_) in rules.items() if (test := _test(f"self.{field}", hint, range_, used))]
+    positional = [field for field in known if not known[field].kw_only]
+    named = [field for field in known if known[field].kw_only]
+    for field in named:
+        used[f"default_{field}"] = known[field].default
+    signature = ", ".join([*positional, *(["*"] if named else []), *(f"{n}=default_{n}" for n in named)])
+    passed = ", ".join([*positional, *(f"{n}={n}" for n in named)])
+    lines = (
+        f"def __init__(self, {signature}):",
+        f"    try: plain(self, {passed})",
+        "    except (TypeError, ValueError, AttributeError): refuse(self); raise",
+        f"    if not ({' and '.join(tests) or 'True'}): refuse(self)",
+    )
+    exec("\n".join(lines), used)  # noqa: S102
+    init: Any = used["__init__"]
+    init.__defaults__ = plain.__defaults__
+    init.__doc__ = plain.__doc__
+    init.__wrapped__ = plain
+    return init
+
+
+def _test(place: str, hint: Any, range_: Range, used: dict[str, Any]) -> str:
+    """An expression that is true of almost every right value, and of no wrong one; empty where anything is right."""
+    if hint is Any:
+        return ""
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin in (Union, types.UnionType):
+        tests = [_test(place, one, range_, used) for one in inner if one is not type(None)]
+        return "" if "" in tests else f"({place} is None or {' or '.join(tests)})" if type(None) in inner else ""
+    if origin is tuple:
+        return f"({place}.__class__ is tuple and (not {place} or {_items(place, inner[0], used)}))"
+    if origin is not None:
+        mapping = isinstance(origin, type) and issubclass(origin, Mapping)
+        return f"({place}.__class__ is dict or isinstance({place}, Mapping))" if mapping else f"callable({place})"
+    if hint in (int, float):
+        low, high = range_
+        of = f"({place}.__class__ is int{f' or {place}.__class__ is float' if hint is float else ''})"
+        bounds = "" if low is None and high is None else f" and {-float('inf') if low is None else low} <= {place}"
+        return f"({of}{bounds}{'' if high is None else f' <= {high}'})"
+    used[hint.__name__] = hint
+    return f"{place}.__class__ is {hint.__name__}"
+
+
+def _items(place: str, item: Any, used: dict[str, Any]) -> str:
+    if not isinstance(item, type):
+        return f"not [1 for item in {place} if not callable(getattr(item, 'decide', getattr(item, 'explain', None)))]"
+    used[item.__name__] = item
+    return f"not [1 for item in {place} if item.__class__ is not {item.__name__}]"
+
+
+def _refuse(owner: str, value: object, rules: Mapping[str, Any]) -> None:
+    """Say what is wrong with the first field that is; nothing where all may pass, as a subclass may."""
+    for name, (hint, range_) in rules.items():
+        given = getattr(value, name, MISSING)
+        if given is not MISSING and (expected := _expected(hint, range_, given)):
+            raise WrongInput(f"{owner}: {name} must be {expected}, not {_shown_inside(hint, given)}.")
+
+
+def _expected(hint: Any, range_: Range, given: Any) -> str:
+    """What is expected in this place, in words; empty where the value is right."""
+    origin, inner = get_origin(hint), get_args(hint)
+    if hint is Any:
+        return ""
+    if origin in (Union, types.UnionType):
+        return _expected_of_any(inner, range_, given)
+    if origin is tuple:
+        return _expected_items(inner[0], given)
+    if origin is not None:
+        mapping = isinstance(origin, type) and issubclass(origin, Mapping)
+        right = isinstance(given, Mapping) if mapping else callable(given)
+        return "" if right else "an object with string keys" if mapping else "a function"
+    if hint in (int, float):
+        return _expected_number(hint, range_, given)
+    if hint is bool:
+        return "" if isinstance(given, bool) else "True or False"
+    if issubclass(hint, StrEnum):
+        words = [str(member) for member in hint]
+        return "" if given in words else f"one of {', '.join(words)}"
+    if getattr(hint, "_is_protocol", False):
+        return "" if callable(getattr(given, "resolve", None)) else "an object with resolve(state)"
+    return "" if isinstance(given, hint) else "text" if hint is str else _a(hint.__name__)
+
+
+def _expected_of_any(inner: tuple[Any, ...], range_: Range, given: Any) -> str:
+    kinds = [kind for kind in inner if kind is not type(None)]
+    if given is None and len(kinds) < len(inner):
+        return ""
+    wanted = [_expected(kind, range_, given) for kind in kinds]
+    if "" in wanted:
+        return ""
+    return " or ".join([*wanted, *(["None"] if len(kinds) < len(inner) else [])])
+
+
+def _expected_items(item: Any, given: Any) -> str:
+    if isinstance(given, tuple | list) and all(_belongs(item, one) for one in given):
+        return ""
+    if not isinstance(item, type):
+        return "a list of criteria, each with decide(state) or explain(state)"
+    if issubclass(item, StrEnum):
+        return f"a list of words, each one of {', '.join(item)}"
+    return f"a list of {f'{item.__name__} values' if is_dataclass(item) else 'words'}"
+
+
+def _expected_number(hint: Any, range_: Range, given: Any) -> str:
+    low, high = range_
+    noun = "a whole number" if hint is int else "a number"
+    bounds = "" if low is None else f" of at least {low:g}" if high is None else f" from {low:g} to {high:g}"
+    kind = int if hint is int else int | float
+    right = isinstance(given, kind) and not isinstance(given, bool)
+    right = right and (low is None or given >= low) and (high is None or given <= high)
+    return "" if right else f"{noun}{bounds}"
+
+
+__all__ = ["CoreError", "Range", "WrongInput", "required", "shown", "strict", "unchecked"]
