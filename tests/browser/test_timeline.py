@@ -142,6 +142,7 @@ def test_a_view_is_saved_and_found_again(page: Page, new_page: NewPage, yesterda
 
 def test_many_turns_are_tagged_at_once_and_found_by_the_tag(page: Page, yesterday: None):
     page.goto("/?agent=made&model=beta")
+    connected(page)
     boxes = page.locator("#rows .c-pick input")
     boxes.nth(1).check()
     boxes.nth(4).click(modifiers=["Shift"])
