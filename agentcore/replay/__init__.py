@@ -4,8 +4,11 @@ recording  a history as a value; `stored` is its JSON, `outside` what no JSON ho
 verify     the same events must give the same transitions, evaluations and commands; where two runs part
 certainty  how sure a what-if is, and what it assumes
 what_if    the recording answers the commands of a machine under another policy
-tape       what is known of each iteration's answer: the text that a what-if reads, call by call
 past       the recorded run once more, for what records do not hold; kept for the next what-if
+heard      its calls and tool results, by occurrence
+tape       its text, iteration by iteration, and what each stretch of it cost
+answering  what it answers to one call: a failure, the same request, or (tape_reading) what can be read off the tape
+assuming   the assumptions of a run, at the low or at the high end of their ranges
 folding    what the turn knew before and after each record
 recall     criteria and a resolver from outside, answering again what was recorded of them
 fork       the snapshot after record n, under another policy

@@ -26,12 +26,13 @@ from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import State
 from agentcore.messages import ChatResponse
 from agentcore.policy import Policy
-from agentcore.replay.answering import SLACK, UNKNOWN, Answer, Asked
+from agentcore.replay.answering import SLACK, Asked
 from agentcore.replay.assuming import HIGH, LOW, Assuming, NeedsEnds
 from agentcore.replay.certainty import Assumption, Certainty, Experience
 from agentcore.replay.fork import under
 from agentcore.replay.heard import result_for
 from agentcore.replay.past import Past
+from agentcore.replay.pending_call import UNKNOWN, Answer
 from agentcore.replay.recording import Provenance, Record, Recording, WhatIf
 from agentcore.strict import required
 from agentcore.values import replace
