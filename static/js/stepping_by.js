@@ -47,9 +47,11 @@ function nextSpeed() {
   document.getElementById("step-status").textContent = `Speed ${select.selectedOptions[0].text}`;
 }
 
-/* Whether a key means something else where it is pressed. */
+/* Whether a key means something else where it is pressed. A dialog that was just closed may hold the focus until the next
+   frame is drawn: a key that is pressed until then belongs to the page. */
 function taken(event) {
-  const place = event.target;
+  const closed = event.target.closest("dialog:not([open])");
+  const place = closed ? document.body : event.target;
   if (document.querySelector("dialog[open]")) return true;
   if (place.closest("input:not([type=range]), textarea, select, [contenteditable]")) return true;
   if (event.key === " " && place.closest("button, a, summary, input")) return true;

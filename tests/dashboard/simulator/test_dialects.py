@@ -299,7 +299,7 @@ def test_a_silent_model_says_nothing_until_the_caller_leaves(server: Client) -> 
         ("openai_responses", "sim-essay", 15, "integer below minimum value. Expected a value >= 16"),
         ("anthropic", "sim-essay", 0, "max_tokens"),
         ("gemini", "sim-essay", 1_000_000, "maxOutputTokens is too large"),
-        ("bedrock", "sim-essay", -1, "maxTokens"),
+        ("bedrock", "sim-essay", 0, "maxTokens"),
         ("ollama", "sim-essay", 0, "num_predict"),
         ("cohere", "nothing", 10, "`nothing` does not exist"),
         ("bedrock", "a/b:0", 10, "`a/b:0` does not exist"),

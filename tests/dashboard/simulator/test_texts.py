@@ -5,10 +5,12 @@ import pytest
 from dashboard.simulator import texts
 from dashboard.simulator.tokens import count_tokens
 
+#: Texts that repeat themselves on purpose: an expression, and words for models that continue exactly.
+REPEATING = ("LONG_EXPRESSION", "WHAT_WAS")
 SPOKEN = {
     name: value
     for name, value in vars(texts).items()
-    if name.isupper() and isinstance(value, str) and name != "LONG_EXPRESSION"
+    if name.isupper() and isinstance(value, str) and name not in REPEATING
 }
 
 
