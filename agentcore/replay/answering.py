@@ -3,7 +3,7 @@
 from agentcore.errors import ErrorType, ProviderError
 from agentcore.events import Event, Interrupted, ModelFailed, ModelResponded
 from agentcore.messages import ChatResponse
-from agentcore.replay.assuming import LOW
+from agentcore.replay.assuming import LOW, NEARLY
 from agentcore.replay.certainty import Assumed, Certainty
 from agentcore.replay.heard import Asks, Heard, alike, asks_of
 from agentcore.replay.pending_call import UNKNOWN, Answer, failing
@@ -11,7 +11,7 @@ from agentcore.replay.tape import spoken_tokens
 from agentcore.replay.tape_reading import TapeReading
 from agentcore.values import replace
 
-_NEARLY = 1e-6
+_TICK = 0.001  #: seconds: no clock tells two moments apart that are closer
 SLACK = 0.05  #: seconds by which a driver may be early when it gives a call up
 
 
@@ -54,11 +54,13 @@ class Asked(TapeReading):
         if isinstance(event, ModelFailed) and event.error.stop_reason is not None:
             return self._as_far_as(struck)
         said = struck.response
-        if said is None or not (said.text or said.tool_calls or said.broken_tool_calls or said.reasoning_content):
+        if said is None or not (struck.tokens or _shows(said)):
             return self._again(struck, Certainty.CERTAIN)
         if not alike(asks, struck.asks):
             return UNKNOWN
         least, most = self._counted(struck)
+        if struck.tokens is None and self.cap < struck.cap:
+            self.assuming.note(Assumed.USAGE, least, most, "not reported")
         tokens = self.assuming.at(Assumed.USAGE, least, most, "not reported") if least <= self.cap < most else most
         if tokens == self.cap and not self.assuming.at(Assumed.FAILURES, 0.0, 1.0, "it came as the cap was reached"):
             return None
@@ -114,22 +116,31 @@ class Asked(TapeReading):
         if answer.event is None or self.left is None:
             return answer
         took = answer.event.at - self.snapshot.at - (getattr(answer.event, "waited", None) or 0.0)
-        if took <= self.left + _NEARLY:
+        if took <= self.left - NEARLY:
             return answer
         if answer.certainty is Certainty.RECORDED and heard is not None and heard.before.seconds_left == self.left:
             return answer
+        if took <= self.left + NEARLY:
+            source = "it took as long as there was time"
+            if self.assuming.at(Assumed.SECONDS, took, took + _TICK, source) == took:
+                return answer._replace(certainty=max(answer.certainty, Certainty.ESTIMATED, key=lambda one: one.rank))
         return self._timed_out(answer.event, self.left)
 
     def _timed_out(self, event: Event, left: float) -> Answer:
         said = event.response if isinstance(event, ModelResponded) else getattr(event, "partial", None)
         text = said.text if said is not None else ""
-        share = left / max(_NEARLY, event.at - self.snapshot.at)
+        share = left / max(NEARLY, event.at - self.snapshot.at)
         arrived, source = round(len(text) * share), "what had come by then"
         self.assuming.note(Assumed.POSITION, 0.0, arrived, source)
         reached = round(self.assuming.at(Assumed.POSITION, 0.0, arrived, source))
         error = ProviderError(ErrorType.TIMEOUT, "timeout", f"The call was ended after {left:.1f} s: max_seconds.")
         partial = ChatResponse(text=text[:reached], diagnostics=("derived",)) if reached else None
         return Answer(ModelFailed(self.snapshot.at + left, error, partial), Certainty.ESTIMATED)
+
+
+def _shows(said: ChatResponse) -> bool:
+    """Whether anything arrived of an answer that failed."""
+    return bool(said.text or said.tool_calls or said.broken_tool_calls or said.reasoning_content)
 
 
 def _own_timeout(heard: Heard) -> bool:

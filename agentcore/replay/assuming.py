@@ -17,6 +17,7 @@ WORDING = 0.2
 POSITION = 0.2
 
 LOW, HIGH = 0.0, 1.0
+NEARLY = 1e-6  #: tokens or seconds that make no difference
 
 
 class NeedsEnds(Exception):

@@ -91,12 +91,12 @@ class Heard:
 def heard(before: Snapshot, event: Event, response: ChatResponse | None, nth: int, seconds: float) -> Heard:
     """The call that `before` waits for, as it came back."""
     assert before.call is not None, "a call was in flight"
-    cap, usage = before.call.max_tokens, response.usage if response is not None else None
+    cap = before.call.max_tokens
     cut = response is not None and response.stop_reason is NormalizedStopReason.MAX_TOKENS
     through = response is not None and bool(
         not cut or response.text or response.tool_calls or response.broken_tool_calls
     )
-    output, reasoning = usage.output_tokens if usage else None, _reasoning(response)
+    output, reasoning = _output(response), _reasoning(response)
     uncounted = not cut and output is not None and output - reasoning <= cap < output
     if cut and not through:
         reasoning = cap if output is None else output
@@ -117,6 +117,20 @@ def heard(before: Snapshot, event: Event, response: ChatResponse | None, nth: in
         uncounted,
         through,
     )
+
+
+def withheld(response: ChatResponse) -> bool:
+    """Whether a filter blocked this answer and nothing of it is shown: how much was said by then is not known."""
+    blocked = response.stop_reason is NormalizedStopReason.SAFETY_BLOCKED
+    return blocked and not (response.text or response.tool_calls or response.broken_tool_calls)
+
+
+def _output(response: ChatResponse | None) -> int | None:
+    """The reported output tokens; None where none were reported, or 0 of an answer that says something."""
+    if response is None or response.usage is None:
+        return None
+    says = response.text or response.tool_calls or response.broken_tool_calls or withheld(response)
+    return response.usage.output_tokens or (None if says else 0)
 
 
 def _reasoning(response: ChatResponse | None) -> int:

@@ -4,10 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from agentcore.events import Event, ToolResult
+from agentcore.machine.accounting import joining
 from agentcore.machine.advance import settle
 from agentcore.machine.snapshot import Segment, Snapshot
+from agentcore.merging import join
 from agentcore.messages import ToolCall
 from agentcore.prefill import goes_on_exactly
+from agentcore.reasons import NormalizedStopReason
 from agentcore.replay.heard import Heard, Listener
 from agentcore.replay.recall import as_judged
 from agentcore.replay.recording import Recording
@@ -98,6 +101,22 @@ def _repeated(heard: Heard, segments: Mapping[int, Segment]) -> float:
     return spoken_tokens(heard, RATE)[1] * part.dropped / len(heard.response.text)
 
 
+def _kept_back(heard: Heard) -> bool:
+    """Whether the turn's answer lacks what this call said, for a filter blocked it at the end; cut before its end it
+    would have stood there."""
+    response = heard.response
+    return response is not None and response.stop_reason is NormalizedStopReason.SAFETY_BLOCKED and heard.answered
+
+
+def _again(heard: Heard) -> int:
+    """How many characters of what it said stood in the answer before."""
+    response, before = heard.response, heard.before
+    assert response is not None, "something was heard"
+    if before.call is None or before.call.hint is None:
+        return 0
+    return join(before.answer.text, response.text, joining(before)).overlap
+
+
 def _tapes(
     calls: Mapping[int, Sequence[Heard]],
     segments: Mapping[int, Segment],
@@ -107,5 +126,6 @@ def _tapes(
     rate: tuple[float, float],
 ) -> dict[int, Tape]:
     dropped = {attempt: part.dropped for attempt, part in segments.items()}
+    dropped |= {one.attempt: _again(one) for part in calls.values() for one in part if _kept_back(one)}
     begun = {base.iteration: base.answer.text}
     return {i: tape_of(one, dropped, begun.get(i, ""), exact=exact, rate=rate) for i, one in calls.items()}

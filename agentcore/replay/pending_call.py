@@ -28,9 +28,6 @@ class Answer(NamedTuple):
 UNKNOWN = Answer(None, Certainty.UNDECIDABLE, decided=False)
 
 
-UNKNOWN = Answer(None, Certainty.UNDECIDABLE, decided=False)
-
-
 @dataclass(slots=True)
 class PendingCall:
     """One call of the run: the snapshot that waits for it, its place, and what is assumed for it."""

@@ -13,7 +13,7 @@ from agentcore.machine.classify import response_error
 from agentcore.merging import cut
 from agentcore.messages import CallIssue, ChatResponse, ToolCall
 from agentcore.reasons import NormalizedStopReason
-from agentcore.replay.heard import Heard
+from agentcore.replay.heard import Heard, withheld
 from agentcore.values import replace
 
 _OPEN = (NormalizedStopReason.MAX_TOKENS, NormalizedStopReason.PAUSED, NormalizedStopReason.CANCELLED)
@@ -158,7 +158,7 @@ def _stretch(heard: Heard, start: int, added: str, overlap: int, *, exact: bool,
     # An echo of the text that was sent along is not counted by who sends it.
     length = len(added) + written + (0 if exact and continued else overlap)
     least, most = spoken_tokens(heard, rate)
-    share = len(added) / length if length else 0.0
+    share = len(added) / length if length else 1.0  # tokens of which nothing is shown are spent all the same
     calls = (least + most) / 2 * written / length if length else 0.0
     barrier = heard.cut_below_cap or (not heard.cut and heard.answered)
     hinted = continued and not exact
@@ -174,6 +174,8 @@ def spoken_tokens(heard: Heard, rate: tuple[float, float]) -> tuple[float, float
     assert response is not None, "something was heard"
     if heard.cut:
         return float(heard.cap), float(heard.cap)
+    if withheld(response):
+        return 0.0, float(heard.cap)
     length = len(response.text) + len(response.reasoning_content) + sum(len(call.raw) for call in response.tool_calls)
     return min(length * rate[0], heard.cap), min(length * rate[1], heard.cap)
 

@@ -8,14 +8,13 @@ from agentcore.machine.states import State
 from agentcore.merging import cut
 from agentcore.messages import ChatResponse, TokenUsage
 from agentcore.reasons import NormalizedStopReason
-from agentcore.replay.assuming import HIGH, LOW, POSITION, WORDING
+from agentcore.replay.assuming import HIGH, LOW, NEARLY, POSITION, WORDING
 from agentcore.replay.certainty import Assumed, Certainty
-from agentcore.replay.heard import Asks, Heard, alike, asks_of
+from agentcore.replay.heard import Asks, Heard, alike, asks_of, withheld
 from agentcore.replay.pending_call import UNKNOWN, Answer, PendingCall
 from agentcore.replay.tape import Part, Tape, spoken_tokens, tape_of
 from agentcore.values import replace
 
-_NEARLY = 1e-6
 _HINT_TOKENS = 80  #: input tokens that a hint and its messages add, at most
 
 
@@ -47,9 +46,9 @@ class TapeReading(PendingCall):
             return UNKNOWN
         budget, need = self.cap - reading.idle, sum(part.tokens for part in reading.parts)
         barred = any(part.barrier for part in reading.parts[:-1])
-        if budget + _NEARLY >= need + tape.call_tokens and tape.closed and not barred:
+        if budget + NEARLY >= need + tape.call_tokens and tape.closed and not barred:
             return self._to_the_end(tape, reading, need + tape.call_tokens)
-        if budget > need + tape.call_tokens + _NEARLY or (barred and budget > _before_barrier(reading.parts)):
+        if budget > need + tape.call_tokens + NEARLY or (barred and budget > _before_barrier(reading.parts)):
             return self._past_the_end(reading)
         return self._cut(tape, reading, budget, need)
 
@@ -99,6 +98,8 @@ class TapeReading(PendingCall):
     def _usage_end(self, tape: Tape) -> float:
         """Which end of the tape's tokens this run takes, where their number was not reported."""
         if tape.least == tape.most:
+            if any(stretch.heard.tokens is None for stretch in tape.stretches):
+                self.assuming.note(Assumed.USAGE, tape.least, tape.most, "not reported")
             return LOW
         value = self.assuming.at(Assumed.USAGE, tape.least, tape.most, "not reported")
         return HIGH if value == tape.most else LOW
@@ -177,6 +178,8 @@ class TapeReading(PendingCall):
         return Certainty.ESTIMATED
 
     def _cut(self, tape: Tape, reading: Reading, budget: float, need: float) -> Answer:
+        if tape.last is not None and withheld(tape.last) and not any(part.text for part in reading.parts):
+            return UNKNOWN  # cut before it was blocked it would have shown something
         text, advance = _reached(reading.parts, max(0.0, budget), self._stray)
         broken = tape.cut_calls() if tape.call_tokens and self._inside_calls(tape, budget, need) else ()
         response = ChatResponse(

@@ -23,11 +23,11 @@ from agentcore.events import (
 from agentcore.machine.advance import advance, settle
 from agentcore.machine.requests import command_of
 from agentcore.machine.snapshot import Snapshot
-from agentcore.machine.states import State
+from agentcore.machine.states import CALLS, State
 from agentcore.messages import ChatResponse
 from agentcore.policy import Policy
 from agentcore.replay.answering import SLACK, Asked
-from agentcore.replay.assuming import HIGH, LOW, Assuming, NeedsEnds
+from agentcore.replay.assuming import HIGH, LOW, NEARLY, Assuming, NeedsEnds
 from agentcore.replay.certainty import Assumption, Certainty, Experience
 from agentcore.replay.fork import under
 from agentcore.replay.heard import result_for
@@ -101,6 +101,8 @@ class _Run:
 
     def __post_init__(self) -> None:
         self.snapshot = self.base = under(self.recording.base_snapshot, self.recording.policy, self.policy)
+        if self.base.state in CALLS:
+            self.first[self.base.iteration] = self.base.spent.attempts
 
     @property
     def past(self) -> Past:
@@ -180,7 +182,7 @@ class _Run:
         waited."""
         left, was, took = _seconds_left(command), _seconds_left(recorded), event.at - self.snapshot.at
         if left < was:
-            return took > left
+            return took > left - NEARLY
         return isinstance(event, ModelFailed) and left != was and took + SLACK >= was
 
     # Once they have parted --------------------------------------------------------------------------------------------
@@ -238,7 +240,7 @@ class _Run:
                 return UNKNOWN
             results.append(recorded)
         seconds = self.past.tool_seconds.get(self.snapshot.iteration, 0.0)
-        if command.seconds_left is not None and seconds > command.seconds_left:
+        if command.seconds_left is not None and seconds > command.seconds_left - NEARLY:
             return UNKNOWN
         return Answer(ToolsReturned(self.snapshot.at + seconds, tuple(results)), Certainty.CERTAIN)
 

@@ -27,6 +27,12 @@ ASSUMED: Mapping[Assumed, str] = {
     Assumed.SECONDS: "A call that was never made takes {} seconds",
 }
 
+#: In place of a range of nothing to nothing.
+ASSUMED_NOTHING: Mapping[Assumed, str] = {
+    Assumed.WORDING: "The provider says the same as in the recorded calls",
+    Assumed.USAGE: "A call without reported usage spent no output tokens",
+}
+
 #: What one end of an assumed range says: for nothing of it, and for `{}`.
 ENDS: Mapping[Assumed, tuple[str, str]] = {
     Assumed.REPEATS: ("nothing is repeated", "{} tokens are repeated at each seam"),
@@ -52,7 +58,8 @@ def assumption_shown(assumption: Assumption) -> dict[str, Any]:
 def assumption_in_words(assumption: Assumption) -> str:
     """`A continuation repeats 0–48 tokens at the seam (95th percentile of 41 stored calls)`."""
     source = f" ({assumption.source})" if assumption.source else ""
-    return f"{ASSUMED[assumption.name].format(_range(assumption))}{source}"
+    words = ASSUMED if assumption.high else {**ASSUMED, **ASSUMED_NOTHING}
+    return f"{words[assumption.name].format(_range(assumption))}{source}"
 
 
 def _range(assumption: Assumption) -> str:

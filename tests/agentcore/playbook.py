@@ -197,8 +197,10 @@ def paused(text: str = "", *, echo: Any = "kept") -> Event:
     return stopped(NormalizedStopReason.PAUSED, "pause_turn", text, echo=echo)
 
 
-def blocked(text: str = "") -> Event:
-    return stopped(NormalizedStopReason.SAFETY_BLOCKED, "content_filter", text)
+def blocked(text: str = "", *, tokens: int | None = 5) -> Event:
+    used = None if tokens is None else usage(tokens)
+    reason = NormalizedStopReason.SAFETY_BLOCKED
+    return responded(ChatResponse(text, usage=used, stop_reason=reason, raw_stop_reason="content_filter"))
 
 
 def call(name: str = "calculator", id: str = "a", **arguments: Any) -> ToolCall:

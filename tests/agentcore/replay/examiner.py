@@ -29,6 +29,15 @@ from tests.agentcore.playbook import CALCULATOR, Playbook
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 CALL_TOKENS = 18
+ENDINGS = {
+    "stop": (NormalizedStopReason.END_TURN, "stop"),
+    "filter": (NormalizedStopReason.SAFETY_BLOCKED, "content_filter"),
+    "withheld": (NormalizedStopReason.SAFETY_BLOCKED, "content_filter"),
+    "context": (NormalizedStopReason.CONTEXT_WINDOW_EXCEEDED, "model_context_window_exceeded"),
+    "new word": (NormalizedStopReason.UNKNOWN, "solar_flare"),
+    "error word": (NormalizedStopReason.UNKNOWN, "error"),
+    "broken off": (NormalizedStopReason.UNKNOWN, None),
+}
 TOO_MANY = ProviderError(ErrorType.RATE_LIMIT, "rate_limit", "too many")
 
 
@@ -54,6 +63,7 @@ class Provider:
     echoes: bool = False  #: a prefilled text is sent again
     tool_errors: frozenset[int] = frozenset()  #: iterations whose tool fails
     other_words: float | None = None  #: after a hint it goes on in other words, so many times as long
+    ending: str = "stop"  #: how the last answer ends where nothing cuts it, of `ENDINGS`
     pace: float = 0.01  #: seconds of a token
     setup_seconds: float = 0.2  #: of each call
 
@@ -107,6 +117,8 @@ def answers(snapshot: Snapshot, command: CallModel, provider: Provider) -> Event
     calls = provider.texts[min(snapshot.iteration, len(provider.texts)) - 1 :][1:]
     if finished:
         whole = (ToolCall(f"c{snapshot.iteration}", CALCULATOR.name, {"expression": "1"}, '{"expression": "1"}'),)
+        if provider.ending != "stop" and not calls:
+            return ModelResponded(at, ended_otherwise(said, usage, provider.ending))
         reason = NormalizedStopReason.TOOL_CALL if calls else NormalizedStopReason.END_TURN
         response = ChatResponse(said, whole if calls else (), usage=usage, stop_reason=reason, raw_stop_reason="end")
         return ModelResponded(at, response)
@@ -120,6 +132,21 @@ def answers(snapshot: Snapshot, command: CallModel, provider: Provider) -> Event
         raw_stop_reason="length",
     )
     return ModelResponded(at, response)
+
+
+def ended_otherwise(said: str, usage: TokenUsage | None, ending: str) -> ChatResponse:
+    """A last answer that does not end with the model's own stop."""
+    reason, word = ENDINGS[ending]
+    if ending == "withheld":
+        said, usage = "", TokenUsage(100, 0) if usage else None
+    broken_off = ending == "broken off"
+    return ChatResponse(
+        said,
+        usage=None if broken_off else usage,
+        stop_reason=reason,
+        raw_stop_reason=word,
+        incomplete_stream=broken_off,
+    )
 
 
 def speak(

@@ -20,6 +20,7 @@ from agentcore.replay import Assumed, Observed
 from agentcore.replay.certainty import LEAST_CALLS, weakest
 from tests.agentcore.playbook import (
     Playbook,
+    blocked,
     call,
     called,
     ended,
@@ -229,3 +230,17 @@ def test_a_changed_prompt_is_undecidable_and_has_no_endings():
 
 def test_a_policy_that_was_never_asked_for_anything_is_recorded():
     assert what_if(play(Playbook(), Says("Hi.")).recording, Policy()).certainty.rank <= Certainty.CERTAIN.rank
+
+
+@pytest.mark.parametrize("tokens", [None, 0, 18])
+def test_what_a_filter_withheld_is_not_known_to_fit_into_a_smaller_cap(tokens):
+    story = Playbook(max_tokens=400) >> started() >> blocked("", tokens=tokens)
+    assert asked(story, max_tokens=400).certainty is Certainty.RECORDED
+    assert asked(story, max_tokens=500).certainty is Certainty.CERTAIN
+    assert asked(story, max_tokens=10).certainty is Certainty.UNDECIDABLE
+
+
+def test_the_usage_of_an_answer_is_assumed_where_the_provider_counted_none_of_its_tokens():
+    story = Playbook(max_tokens=400) >> started() >> ended("Some forty characters of an honest answer.", tokens=0)
+    assert asked(story, max_tokens=400).certainty is Certainty.RECORDED
+    assert Assumed.USAGE in names(asked(story, max_tokens=60))

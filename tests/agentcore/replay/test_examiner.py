@@ -15,7 +15,7 @@ from agentcore.machine.states import TERMINAL, State
 from agentcore.replay import fork
 from agentcore.replay.fork import under
 from tests.agentcore.playbook import Playbook
-from tests.agentcore.replay.examiner import Provider, beginning_at, run, words
+from tests.agentcore.replay.examiner import ENDINGS, Provider, beginning_at, run, words
 
 SURE = (Certainty.RECORDED, Certainty.CERTAIN)
 PAIRS = 750  #: of a provider and two policies, in each part
@@ -50,6 +50,7 @@ class Case:
 
 def provider_of(chance: random.Random) -> Provider:
     iterations, prefill = chance.choice([1, 1, 1, 2, 3]), chance.random() < 0.4
+    ending = chance.choice(sorted(ENDINGS)) if chance.random() < 0.2 else "stop"
     return Provider(
         tuple(words(chance.randrange(10**9), chance.choice([10, 40, 80, 130, 300])) for _ in range(iterations)),
         reasoning=chance.choice(REASONING),
@@ -59,6 +60,7 @@ def provider_of(chance: random.Random) -> Provider:
         prefill=prefill,
         echoes=prefill and chance.random() < 0.5,
         tool_errors=frozenset(chance.choice([(), (), (1,), (2,)])),
+        ending=ending,
     )
 
 
@@ -149,3 +151,20 @@ def test_a_provider_that_goes_on_in_other_words_after_a_hint_is_never_certain_ab
         truth = run(Playbook(max_tokens=policy.max_tokens), provider)
         if imagined.certainty in SURE:
             assert came_true(imagined, truth)
+
+
+@pytest.mark.parametrize(
+    ("seed", "fault"),
+    [
+        (17467, "hidden reasoning of an answer that broke off without usage"),
+        (17584, "a call that took exactly the time that was left"),
+        (18516, "hidden reasoning of a cut answer without usage"),
+        (20704, "the first call of a fork counted as its second"),
+        (22721, "an answer that failed having spent tokens, with nothing shown"),
+    ],
+)
+def test_what_was_once_claimed_wrongly_is_claimed_no_more(seed, fault):
+    examined = case(seed)
+    imagined = examined.imagined()
+    wrong = not imagined.undecidable and not came_true(imagined, examined.truth)
+    assert not (wrong and imagined.certainty in SURE), fault

@@ -1,0 +1,28 @@
+from itertools import product
+
+import pytest
+
+from agentcore.replay import Assumed, Assumption
+from dashboard.turns.certainty import assumption_in_words, if_high, if_low
+
+
+@pytest.mark.parametrize(
+    ("name", "low", "high", "said"),
+    [
+        (Assumed.REPEATS, 0, 12, "A continuation repeats 0–12 tokens at the seam (default)"),
+        (Assumed.USAGE, 9.6, 80, "A call without reported usage spent 9.6–80 output tokens (default)"),
+        (Assumed.USAGE, 0, 0, "A call without reported usage spent no output tokens (default)"),
+        (Assumed.WORDING, 40, 48, "What was said after a hint takes 40–48 tokens when it is said in one go (default)"),
+        (Assumed.WORDING, 0, 0, "The provider says the same as in the recorded calls (default)"),
+    ],
+)
+def test_an_assumption_is_a_sentence_with_its_range_and_its_source(name, low, high, said):
+    assert assumption_in_words(Assumption(name, low, high, "default")) == said
+
+
+@pytest.mark.parametrize(("name", "high"), list(product(Assumed, [0, 1, 2500])))
+def test_every_assumption_and_each_of_its_ends_can_be_said(name, high):
+    assumption = Assumption(name, 0, high, "default")
+    for words in (assumption_in_words(assumption), if_low([assumption]), if_high([assumption])):
+        assert words
+        assert "{}" not in words
