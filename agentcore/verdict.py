@@ -11,7 +11,7 @@ from agentcore.criteria.retries import TruncationCriterion
 from agentcore.cuts import used_of
 from agentcore.machine.ending import INCOMPLETE
 from agentcore.machine.snapshot import Snapshot
-from agentcore.prefill import goes_on_exactly
+from agentcore.one_call import one_call_is_certain
 from agentcore.reasons import AttemptKind, NormalizedStopReason, StopReason, TurnStatus
 from agentcore.resource import IDLE, LIMIT_OF, REPEATED, characters_spent, no_retry_helps, resource_of
 from agentcore.strict import required
@@ -48,7 +48,7 @@ def _in_full(snapshot: Snapshot) -> str:
     spent = snapshot.spent
     if spent.continuations:
         told = f"Completed after {count(spent.continuations, 'continuation')}."
-        if not _one_call_is_certain(snapshot):
+        if not one_call_is_certain(snapshot):
             return told
         least, ceiling = f"max_tokens ≥ {number(spent.output_tokens)}", snapshot.asked.ceiling
         if ceiling is not None and ceiling < spent.output_tokens:
@@ -62,39 +62,6 @@ def _in_full(snapshot: Snapshot) -> str:
         return f"Completed in {count(spent.attempts, 'call')}, after {count(spent.total_failures, 'error')} on the way."
     said = f" {_said(snapshot)}" if "unknown_reason" in snapshot.flagged else ""
     return f"Completed in {count(spent.attempts, 'call')}.{said}"
-
-
-def _one_call_is_certain(snapshot: Snapshot) -> bool:
-    """Whether one call of as many tokens as all calls spent would have said the same (design §3.9, `certain`).
-
-    After a hint a model may say other things than in one go; a failed call, a repair and another iteration spend tokens
-    on other texts; an estimate bounds nothing; what cut a call below its cap is not known; an end that may hide a cut
-    is no end.
-    """
-    spent = snapshot.spent
-    alone = spent.attempts == spent.continuations + 1 and not spent.total_failures and snapshot.iteration <= 1
-    natural = snapshot.model_stop_reason in _NATURAL and not snapshot.flagged
-    return alone and natural and not spent.estimated and _cut_at_the_cap(snapshot) and _continued_exactly(snapshot)
-
-
-def _cut_at_the_cap(snapshot: Snapshot) -> bool:
-    """Whether the cut calls spent as much as their caps allowed: what cut them below is not known, and a larger cap
-    need not lift it."""
-    last = snapshot.response.usage if snapshot.response is not None else None
-    if last is None:
-        return False
-    return snapshot.spent.output_tokens - last.output_tokens >= snapshot.spent.continuations * snapshot.asked.max_tokens
-
-
-def _continued_exactly(snapshot: Snapshot) -> bool:
-    """Whether every continuation went on from the very words before it: by prefill, or by the provider's own token."""
-    if AttemptKind.RESUME in (segment.kind for segment in snapshot.answer.segments):
-        return False  # a pause is no cut: the provider goes on with other things than the answer's words
-    asked = snapshot.asked
-    if goes_on_exactly(asked.provider, asked.model, asked.extra):
-        return True
-    only = snapshot.spent.continuations == 1  # of the calls before the last one nothing is kept
-    return only and snapshot.call is not None and snapshot.call.resume_token is not None
 
 
 def _retry_limit(snapshot: Snapshot, _end: Finish) -> str:
@@ -303,7 +270,6 @@ def _said(snapshot: Snapshot) -> str:
     return f"The provider said “{word}”." if word else "The provider gave no stop reason."
 
 
-_NATURAL = (NormalizedStopReason.END_TURN, NormalizedStopReason.TOOL_CALL)
 _SENTENCES: Mapping[str, Callable[[Snapshot, Finish], str]] = {
     "completed": _completed,
     "retry_limit": _retry_limit,
