@@ -22,8 +22,14 @@ def below_cap(response: ChatResponse, cap: int) -> bool:
     cut = response.stop_reason is NormalizedStopReason.MAX_TOKENS and response.resume_token is None
     if not cut or usage is None or usage.output_tokens <= 0 or not _says(response):
         return False
-    beside = usage.reasoning_tokens or len(response.reasoning_content.encode("utf-8", "replace")) // _BYTES
-    return usage.output_tokens + beside + 1 < cap * _CLEARLY
+    return not _spent(response, cap)
+
+
+def _spent(response: ChatResponse, cap: int) -> bool:
+    """Whether the reported tokens come close to the cap, or may: reasoning may stand beside their count."""
+    assert response.usage is not None, "the provider counted"
+    thought = len(response.reasoning_content.encode("utf-8", "replace")) // _BYTES
+    return response.usage.output_tokens + (response.usage.reasoning_tokens or thought) + 1 >= cap * _CLEARLY
 
 
 def _says(response: ChatResponse) -> bool:
@@ -36,8 +42,10 @@ def eaten(response: ChatResponse, cap: int) -> bool:
     if response.stop_reason is not NormalizedStopReason.MAX_TOKENS or cap <= 0 or _says(response):
         return False
     usage = response.usage
-    counted = usage is not None and (usage.reasoning_tokens > 0 or (not response.text and usage.output_tokens > 0))
-    return counted or bool(response.reasoning_content)
+    if usage is None or usage.output_tokens <= 0:
+        return bool(response.reasoning_content)
+    thought = usage.reasoning_tokens > 0 or bool(response.reasoning_content) or not response.text
+    return thought and _spent(response, cap)
 
 
 def used_of(response: ChatResponse, cap: int) -> str:

@@ -86,6 +86,9 @@ class EnvelopeRules:
         settle(self, recovery=lambda words: tuple(map(RecoveryPath, words)))
 
 
+REVISION = 1  #: the judging rules of this release
+
+
 @strict()
 @dataclass(frozen=True, slots=True)
 class CriterionSpec:
@@ -122,9 +125,9 @@ class Policy:
     #: whether the words of a judgement and of a notice say of tokens nobody counted that they are about so many; None:
     #: as before they did
     tell_estimates: bool | None = None
-    #: the judging rules that this policy's turns are judged by; None: those from before rules were numbered; 1: those
-    #: of this release
-    revision: int | None = None
+    #: the judging rules that this policy's turns are judged by: those of this release, unless a stored policy says
+    #: otherwise. None: those from before rules were numbered, as in every policy that was stored without a number
+    revision: int | None = REVISION
     #: whether the call is made for somebody who is only watched: nobody's limit keeps it from going on. None: it is not
     watched: bool | None = None
     max_retry_after: float = 120.0  #: seconds we are ready to wait because a provider says so

@@ -193,9 +193,10 @@ def observation_to_json(observation: Observation) -> Json:
 def policy_from_json(data: Json) -> Policy:
     """The policy that `to_json` wrote, without what comes from outside: validator, repairer, criteria, resolver.
 
-    Keys that are missing have their defaults. Raises `RecordingError`.
+    Keys that are missing have their defaults, but for `revision`: what was stored without one is judged by the rules
+    from before they were numbered. Raises `RecordingError`.
     """
-    policy: Policy = _reader(Policy)(data)
+    policy: Policy = _reader(Policy)({"revision": None, **data} if isinstance(data, Mapping) else data)
     return policy
 
 

@@ -11,7 +11,7 @@ from agentcore.criteria.retries import TruncationCriterion
 from agentcore.cuts import used_of
 from agentcore.machine.ending import INCOMPLETE
 from agentcore.machine.snapshot import Snapshot
-from agentcore.one_call import one_call_is_certain
+from agentcore.one_call import continued_at_the_cap, one_call_is_certain
 from agentcore.reasons import AttemptKind, NormalizedStopReason, StopReason, TurnStatus
 from agentcore.resource import IDLE, LIMIT_OF, REPEATED, characters_spent, no_retry_helps, resource_of
 from agentcore.strict import required
@@ -66,22 +66,28 @@ def _in_full(snapshot: Snapshot) -> str:
 
 def _retry_limit(snapshot: Snapshot, _end: Finish) -> str:
     used, limit = snapshot.spent.continuations, snapshot.limits.max_continuations
+    below = _below_caps(snapshot)
+    last = f", {'the last time ' if used else ''}at {_of_call(snapshot)}, below max_tokens" if below else ""
     more = [count(limit + 1, "continuation")]
     if _completion_spent(snapshot):
         more.append("a larger token total")
     return (
-        f"{_broken_off(snapshot)} {times(used + 1)}, then stopped at max_continuations, "
-        f"{number(used)} of {number(limit)}, with {_used(snapshot)}. {_would(snapshot, *more)}"
+        f"{_broken_off(snapshot)} {times(used + 1)}{last}, then stopped at max_continuations, "
+        f"{number(used)} of {number(limit)}, with {_used(snapshot)}. "
+        f"{_FULL if below and not snapshot.going_on_helped else _would(snapshot, *more)}"
     )
+
+
+def _below_caps(snapshot: Snapshot) -> bool:
+    """Whether the last cut, and not it alone, was one below the cap."""
+    alone = snapshot.spent.continuations > 0 and continued_at_the_cap(snapshot)
+    return snapshot.cut_below_cap and not alone
 
 
 def _below_cap(snapshot: Snapshot, _end: Finish) -> str:
     """A cut that no number of ours explains, and so none is said to have helped against."""
     after = f" after {count(snapshot.spent.continuations, 'continuation')}" if snapshot.spent.continuations else ""
-    return (
-        f"Cut off at {_of_call(snapshot)}{after}, below max_tokens: the context window was full, or the server has a "
-        "limit of its own. What would have helped is not in this recording."
-    )
+    return f"Cut off at {_of_call(snapshot)}{after}, below max_tokens. {_FULL}"
 
 
 def _of_call(snapshot: Snapshot) -> str:
@@ -110,17 +116,16 @@ def _watched_call(snapshot: Snapshot, _end: Finish) -> str:
 
 def _broken_off(snapshot: Snapshot) -> str:
     """What ended the answers that were gone on with: a resume follows a pause, a continuation a cut."""
-    if snapshot.cut_below_cap:
-        return f"Cut off below max_tokens (the last time at {_of_call(snapshot)})"
     if snapshot.eaten:
         return f"Reasoning used up max_tokens before any text came ({_of_call(snapshot)}); cut off"
     kinds = {part.kind for answer in (*snapshot.earlier, snapshot.answer) for part in answer.segments}
     last_paused = snapshot.model_stop_reason == NormalizedStopReason.PAUSED
     paused = last_paused or AttemptKind.RESUME in kinds
     cut = not last_paused or AttemptKind.CONTINUATION in kinds
+    by = "cut off" if _below_caps(snapshot) else "cut off by max_tokens"
     if paused and cut:
-        return "Paused by the provider or cut off by max_tokens"
-    return "Paused by the provider" if paused else "Cut off by max_tokens"
+        return f"Paused by the provider or {by}"
+    return "Paused by the provider" if paused else by.capitalize()
 
 
 def _completion_spent(snapshot: Snapshot) -> bool:
@@ -270,6 +275,11 @@ def _said(snapshot: Snapshot) -> str:
     return f"The provider said “{word}”." if word else "The provider gave no stop reason."
 
 
+#: What is known of a cut below the cap. No number of ours is said to have helped against it.
+_FULL = (
+    "The context window was full, or the server has a limit of its own. "
+    "What would have helped is not in this recording."
+)
 _SENTENCES: Mapping[str, Callable[[Snapshot, Finish], str]] = {
     "completed": _completed,
     "retry_limit": _retry_limit,

@@ -151,18 +151,15 @@ def _continuation_bound(state: Snapshot) -> tuple[str, StopReason, str] | None:
 
 
 def _cut_apart(state: Snapshot) -> tuple[str, StopReason, str] | None:
-    """What cut an answer for whose end no limit of continuations is to blame; None where one is."""
+    """What cut the answer of a call that was only watched: nobody's limit of continuations is to blame for its end."""
     response, call = state.response, state.call
-    if not state.revision or response is None or call is None:
+    if not state.revision or not state.watched or response is None or call is None:
         return None
     if response.stop_reason is not NormalizedStopReason.MAX_TOKENS:
         return None
     used = used_of(response, call.max_tokens)
-    if state.cut_below_cap and not state.going_on_helped:
-        aside = f"; {_WATCHED} continued" if state.watched else ""
-        return CUT_BELOW_CAP, StopReason.FINISH_REASON, f"cut off at {used}, below max_tokens{aside}"
-    if not state.watched:
-        return None
+    if state.cut_below_cap:
+        return CUT_BELOW_CAP, StopReason.FINISH_REASON, f"cut off at {used}, below max_tokens; {_WATCHED} continued"
     by = "reasoning used up max_tokens" if state.eaten else "cut off by max_tokens"
     return MAX_TOKENS, StopReason.FINISH_REASON, f"{by}, {used} used; {_WATCHED} continued"
 

@@ -71,17 +71,30 @@ def test_reasoning_ate_the_cap_where_tokens_were_used_and_no_text_came(response,
     assert eaten(response, 400) is all_of_it
 
 
-def test_a_cut_below_the_cap_blames_no_limit_of_ours():
-    book = play(responded(cut(output=482)), max_tokens=4000, max_continuations=0)
+FULL = (
+    "The context window was full, or the server has a limit of its own. "
+    "What would have helped is not in this recording."
+)
+
+
+def test_a_cut_below_the_cap_of_a_watched_call_blames_no_limit_of_ours():
+    book = play(responded(cut(output=482)), **{**WATCHED, "max_tokens": 4000})
     assert (book.end.status, book.end.stop_reason) == (TurnStatus.PARTIAL, StopReason.FINISH_REASON)
     assert (book.end.terminal_reason, resource_of(book.snapshot)) == ("cut_below_cap", None)
-    assert verdict(book.snapshot) == (
-        "Cut off at 482 of 4\u202f000 tokens, below max_tokens: the context window was full, or the server has a limit "
-        "of its own. What would have helped is not in this recording."
-    )
+    assert verdict(book.snapshot) == f"Cut off at 482 of 4\u202f000 tokens, below max_tokens. {FULL}"
     assert "max_continuations" not in words_of(book)
     assert "the model stopped: max_tokens, at 482 of 4\u202f000 tokens: below the cap" in words_of(book)
     assert lint(book.snapshot.response, 4000) == ()
+
+
+def test_a_limit_of_continuations_that_forbade_one_is_named_and_nothing_is_said_to_have_helped_against_a_full_window():
+    book = play(responded(cut(output=482)), max_tokens=4000, max_continuations=0)
+    assert (book.end.terminal_reason, resource_of(book.snapshot)) == ("retry_limit", "max_continuations")
+    assert verdict(book.snapshot) == (
+        "Cut off once, at 482 of 4\u202f000 tokens, below max_tokens, then stopped at max_continuations, 0 of 0, with "
+        f"482 of 16\u202f000 completion tokens used. {FULL}"
+    )
+    assert "the model stopped: max_tokens, at 482 of 4\u202f000 tokens: below the cap" in words_of(book)
 
 
 def test_the_normalized_reason_stays_what_the_word_says():
@@ -92,21 +105,30 @@ def test_the_normalized_reason_stays_what_the_word_says():
 def test_below_the_cap_is_gone_on_with_while_continuations_are_left_for_a_server_may_have_a_limit_of_its_own():
     book = play(*(responded(cut(f"part {n}. ", output=482)) for n in range(4)), max_tokens=4000)
     assert (book.end.terminal_reason, resource_of(book.snapshot)) == ("retry_limit", "max_continuations")
-    told = "Cut off below max_tokens (the last time at 482 of 4\u202f000 tokens) 4 times, then stopped at "
-    assert verdict(book.snapshot).startswith(told)
+    told = verdict(book.snapshot)
+    assert told.startswith(
+        "Cut off 4 times, the last time at 482 of 4\u202f000 tokens, below max_tokens, then stopped at "
+    )
+    assert "With 4 continuations it would have gone on" in told
 
 
-def test_where_going_on_brought_nothing_no_limit_is_blamed():
+def test_cuts_at_the_cap_are_told_as_such_though_what_was_left_of_the_total_made_the_last_call_small():
+    book = play(*(responded(cut(f"part {n}. ", output=n)) for n in (400, 401, 400, 14)), max_tokens=400)
+    assert verdict(book.snapshot).startswith("Cut off by max_tokens 4 times, then stopped at max_continuations, 3 of 3")
+
+
+def test_where_going_on_brought_nothing_no_number_is_said_to_have_helped():
     book = play(responded(cut(output=482)), responded(cut(" ", output=9)), max_tokens=4000, max_continuations=1)
     assert book.end.terminal_reason == "retry_limit", "blanks are no text, so reasoning may have used the cap"
     book = play(responded(cut(output=482)), responded(cut("Half", output=9)), max_tokens=4000, max_continuations=1)
     assert (book.end.terminal_reason, resource_of(book.snapshot)) == ("retry_limit", "max_continuations")
     again = "A long enough text that is said twice over."
     book = play(*(responded(cut(again, output=482)) for _ in "ab"), max_tokens=4000, max_continuations=1)
-    assert (book.end.terminal_reason, resource_of(book.snapshot)) == ("cut_below_cap", None)
-    assert verdict(book.snapshot).startswith(
-        "Cut off at 482 of 4\u202f000 tokens after 1 continuation, below max_tokens"
+    told = verdict(book.snapshot)
+    assert told.startswith(
+        "Cut off 2 times, the last time at 482 of 4\u202f000 tokens, below max_tokens, then stopped at "
     )
+    assert told.endswith(FULL)
 
 
 def test_a_watched_cut_is_the_caps_and_nobodys_continuation_limits():

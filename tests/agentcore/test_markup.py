@@ -2,7 +2,6 @@
 
 import pytest
 
-from agentcore import Policy
 from agentcore.markup import FORMS, left_open, name_in, settled
 from agentcore.reasons import AttemptKind
 from tests.agentcore.playbook import Playbook, call, call_model, called, ended, started, tools_returned, truncated
@@ -40,7 +39,7 @@ def test_text_without_markup_is_settled_and_what_may_become_markup_is_not():
 
 
 def test_the_markup_of_a_cut_call_is_no_answer_it_is_asked_for_again():
-    story = Playbook(revision=1) >> started() >> truncated(CUT, tokens=60)
+    story = Playbook() >> started() >> truncated(CUT, tokens=60)
     story = story << call_model(AttemptKind.TOOL_REPAIR, continues="Let me see. ")
     [broken] = story.snapshot.response.broken_tool_calls
     assert (broken.name, broken.issue, broken.raw) == ("calculator", "truncated", CUT[12:])
@@ -50,6 +49,6 @@ def test_the_markup_of_a_cut_call_is_no_answer_it_is_asked_for_again():
 
 
 def test_without_tools_and_in_histories_from_before_it_is_text_as_any_other():
-    for book in (Playbook(revision=1, tools=()), Playbook(policy=Policy())):
+    for book in (Playbook(tools=()), Playbook(revision=None)):
         story = book >> started() >> truncated(CUT, tokens=60)
         story << call_model(AttemptKind.CONTINUATION, continues=CUT)

@@ -59,7 +59,7 @@ ENDS = [
     ),
     (play(ended("{}"), envelope_schema=SCHEMA, schema_rounds=0), "envelope_invalid", "schema_rounds"),
     (
-        play(truncated("{"), truncated("{"), envelope_schema=SCHEMA, ceiling=60),
+        play(truncated("{"), envelope_schema=SCHEMA, ceiling=60),
         "envelope_truncation_unrecoverable",
         "max_output_tokens",
     ),

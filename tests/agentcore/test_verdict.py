@@ -112,8 +112,9 @@ def test_no_cap_is_named_where_none_would_have_done():
 def test_an_envelope_that_a_limit_forbade_says_which_and_why():
     told = Playbook(envelope_schema={"required": ["a"]}, max_total_tokens=1) >> started() >> said("{}")
     assert verdict(told.snapshot) == (
-        "Stopped at max_total_tokens: No valid envelope: /required (required) (15 of 1 tokens). With a larger "
-        "max_total_tokens it would have gone on; how far is not in this recording: re-run to know."
+        "Stopped at max_total_tokens: No valid envelope: required property 'a' is missing (schema /required) "
+        "(15 of 1 tokens). With a larger max_total_tokens it would have gone on; how far is not in this recording: "
+        "re-run to know."
     )
 
 

@@ -108,7 +108,7 @@ ENDS = [
     ),
     (play(ended("")), "partial completed empty_output", "The model ended its turn without saying anything."),
     (
-        play(*cut(400, 400, 300, 114), max_tokens=400),
+        play(*cut(400, 400, 400, 14), max_tokens=400),
         "partial retry_limit retry_limit",
         "Cut off by max_tokens 4 times, then stopped at max_continuations, 3 of 3, with 1\u202f214 of 1\u202f600 "
         f"completion tokens used. With 4 continuations {ON}",
@@ -139,7 +139,8 @@ ENDS = [
     (
         play(paused("a"), truncated("b"), truncated("c"), max_continuations=2),
         "partial retry_limit retry_limit",
-        "Paused by the provider or cut off by max_tokens 3 times, then stopped at max_continuations, 2 of 2, with "
+        "Paused by the provider or cut off 3 times, the last time at 10 of 60 tokens, below max_tokens, then stopped "
+        "at max_continuations, 2 of 2, with "
         f"25 of 240 completion tokens used. With 3 continuations {ON}",
     ),
     (
@@ -162,7 +163,8 @@ ENDS = [
     (
         play(truncated("", tokens=60), truncated("", tokens=120)),
         "partial guard repetition",
-        "Stopped because two cut answers running added nothing new. A larger max_tokens may help; it is not known.",
+        "Stopped because reasoning used up max_tokens in two answers running, the last time 120 of 120 tokens, and no "
+        "text came. A larger max_tokens may help; it is not known.",
     ),
     (
         play(cut_call("Let me. "), cut_call()),
@@ -257,7 +259,8 @@ ENDS = [
     (
         play(ended("{}"), ended("{}"), envelope_schema=SCHEMA, schema_rounds=1),
         "failed retry_limit envelope_invalid",
-        "No valid envelope after 2 calls: /required (required) (1 of 1 envelope retries used).",
+        "No valid envelope after 2 calls: required property 'a' is missing (schema /required) (1 of 1 envelope retries "
+        "used).",
     ),
     (
         play(truncated('{"a'), truncated('{"a'), envelope_schema=SCHEMA, schema_rounds=1),
@@ -307,7 +310,7 @@ def test_nothing_is_promised_where_two_answers_running_added_nothing(limits: dic
             "a larger token total and a larger max_total_output_chars",
         ),
         (
-            play(truncated("abc👩\u200d👩\u200d👧"), max_total_output_chars=5, max_continuations=0),
+            play(truncated("abc👩\u200d👩\u200d👧", tokens=60), max_total_output_chars=5, max_continuations=0),
             "1 continuation and a larger max_total_output_chars",
         ),
         (

@@ -107,6 +107,20 @@ GOLDEN: Mapping[str, Callable[[], Playbook]] = {
     "envelope_truncated": lambda: (
         Playbook(envelope_schema=SCHEMA) >> started() >> truncated('{"ans') >> ended('{"answer": 1}')
     ),
+    "watched_cut": lambda: Playbook(watched=True, max_continuations=0) >> started() >> truncated("half", tokens=60),
+    "cut_below_the_cap": lambda: (
+        Playbook(max_tokens=4000, max_continuations=0) >> started() >> truncated("a", tokens=482)
+    ),
+    "seam_kept": lambda: (
+        Playbook() >> started() >> truncated("0, 0, 0, 0, 0, 0, 0, 0, ") >> ended("0, 0, 0, 0, 0, 0, 0, 0, 1]")
+    ),
+    "retry_within_the_total": lambda: (
+        Playbook(max_total_completion_tokens=100, error_policy=ErrorPolicy.retry_all())
+        >> started()
+        >> error(partial="half ", tokens=60)
+        >> woke_up()
+        >> ended("done")
+    ),
     "envelope_exhausted": lambda: (
         Playbook(envelope_schema=SCHEMA, schema_rounds=1) >> started() >> ended("{}") >> ended("?")
     ),

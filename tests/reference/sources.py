@@ -31,6 +31,7 @@ MODULES = (
     "agentcore.prefill",
     "agentcore.markup",
     "agentcore.cuts",
+    "agentcore.one_call",
     "agentcore.envelope",
     "agentcore.schema",
     "agentcore.lint",

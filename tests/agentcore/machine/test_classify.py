@@ -62,7 +62,8 @@ def test_a_validator_that_fails_on_an_envelope_ends_the_turn_and_says_why():
     assert "words of a validator" not in story.end.error_message
     outcome = story.step.transitions[-1].outcome
     assert (outcome.resolved_by, outcome.stop_reason) == ("EnvelopeCriterion", StopReason.ERROR)
-    assert [o.type for o in story.step.observed if o.type.startswith(("envelope", "cap"))] == []
+    told = [o.type for o in story.step.observed if o.type.startswith(("envelope", "cap"))]
+    assert told == ["envelope.retry.exhausted", "cap.breached"]
 
 
 def test_a_repairer_that_fails_on_an_envelope_ends_the_turn_too():

@@ -83,7 +83,7 @@ def test_a_partial_end_leads_back_to_the_limit_that_decided_it():
         "   └─ because: TruncationCriterion forbade: 3 of 3 continuations used",
         "      ├─ under: max_continuations is 3",
         "      ├─ from: 3 of 3 continuations used",
-        "      └─ from: the model stopped: max_tokens",
+        "      └─ from: the model stopped: max_tokens, at 10 of 60 tokens: below the cap",
         "         └─ provider: said “length”",
     ]
     assert (found.resource, found.clause) == ("max_continuations", "limits.max_continuations")

@@ -72,10 +72,10 @@ def test_a_continuation_and_a_resume_get_what_is_left_at_most_and_the_dialects_f
         assert story << call_model(kind, max_tokens=min(50, left))
 
 
-def test_other_calls_are_not_clamped_to_what_is_left():
+def test_a_retry_is_clamped_to_what_is_left_and_a_repair_is_not():
     book = Playbook(max_tokens=50, max_total_completion_tokens=60, error_policy=ErrorPolicy.retry_all())
     spent = book >> started() >> error(partial="a", tokens=55) >> woke_up()
-    assert spent << call_model(AttemptKind.ERROR_RETRY, max_tokens=50)
+    assert spent << call_model(AttemptKind.ERROR_RETRY, max_tokens=5)
     assert book >> started() >> cut_call("a", tokens=55) << call_model(AttemptKind.TOOL_REPAIR, max_tokens=100)
 
 

@@ -105,14 +105,14 @@ def test_a_violation_gets_a_corrective_fragment_of_the_hosts_and_the_same_budget
     story = asked(system_prompt="Be terse.") >> ended(INVALID) << call_model(AttemptKind.ENVELOPE_RETRY, max_tokens=100)
     prompt = story.command.request.system_prompt
     assert prompt.startswith("Be terse.\n\n")
-    assert "/required (required)" in prompt
+    assert "required property 'answer' is missing (schema /required)" in prompt
     assert "leak" not in prompt
     assert "secret" not in prompt
     assert events(story)[0][1] == {
         "nodeId": "turn",
         "attempt": 2,
         "reason": "schema-violation",
-        "previousError": "/required (required)",
+        "previousError": "required property 'answer' is missing (schema /required)",
     }
 
 

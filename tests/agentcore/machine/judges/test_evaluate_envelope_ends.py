@@ -118,7 +118,11 @@ def test_an_end_tells_the_events_that_its_error_code_is_paired_with(way):
 
 
 def test_a_turn_from_before_rules_were_numbered_tells_them_of_its_rounds_alone():
-    story = Playbook(envelope_schema=SCHEMA, max_tokens=100, max_total_tokens=10) >> started() >> truncated("{")
+    story = (
+        Playbook(envelope_schema=SCHEMA, max_tokens=100, max_total_tokens=10, revision=None)
+        >> started()
+        >> truncated("{")
+    )
     assert story << finish("", StopReason.TOKEN_LIMIT, TurnStatus.FAILED, "forbidden")
     assert terminal_events(story) == []
 

@@ -1,6 +1,7 @@
 """evaluate_envelope among pauses, calls and errors; and what may never be told of an answer (design §3.7)."""
 
 import json
+from functools import partial
 
 import pytest
 
@@ -12,7 +13,6 @@ from agentcore import (
     NormalizedStopReason,
     ProviderError,
     StopReason,
-    Trigger,
     TurnStatus,
     serial,
 )
@@ -97,18 +97,19 @@ def test_an_envelope_that_the_provider_cancelled_was_cut_whatever_it_holds():
     assert envelope_events(story)[0][0] == "envelope.truncated"
 
 
-def test_an_error_that_really_is_a_truncation_asks_for_the_original_with_twice_the_cap():
+def test_before_rules_were_numbered_an_error_that_is_a_truncation_asked_for_the_original_with_twice_the_cap():
     cut = error(stop_reason=R.MAX_TOKENS, partial='{"answer"')
-    for story in (asked() >> cut, asked() >> cut_call("text ") >> cut, asked(system_prompt="") >> ended("{}") >> cut):
+    old = partial(asked, revision=None)
+    for story in (old() >> cut, old() >> cut_call("text ") >> cut, old(system_prompt="") >> ended("{}") >> cut):
         assert story << call_model(AttemptKind.CONTINUATION, continuation=None, system_prompt="")
         assert story.command.request.messages == story.steps[0].command.request.messages
         assert story.command.request.max_tokens in (200, 386)
         assert story >> ended(VALID) << finish(VALID, envelope={"answer": 42})
 
 
-def test_a_second_truncation_by_error_ends_an_envelope_turn_and_the_partial_stays_on_its_attempt():
+def test_before_rules_were_numbered_a_second_truncation_by_error_ended_an_envelope_turn_as_a_repetition():
     cut = error(stop_reason=R.MAX_TOKENS, partial='{"answer"')
-    story = asked() >> cut >> cut
+    story = asked(revision=None) >> cut >> cut
     assert story << finish("", StopReason.GUARD, TurnStatus.PARTIAL, "repetition", envelope=None)
 
 
@@ -219,10 +220,3 @@ def test_nothing_of_a_refusal_is_told_to_anyone_and_it_is_never_asked_again(even
 def test_a_call_that_was_refused_is_a_block_in_an_envelope_turn_too():
     both = ChatResponse("secret", (call(),), (broken(),), usage(5), stop_reason=R.SAFETY_BLOCKED)
     assert asked() >> responded(both) << finish("", StopReason.FINISH_REASON, TurnStatus.ABORTED, "safety_blocked")
-
-
-def test_limits_that_forbid_a_retry_are_named_and_tell_no_exhaustion():
-    story = asked(max_total_tokens=10) >> truncated("{")
-    assert story << finish("", StopReason.TOKEN_LIMIT, TurnStatus.FAILED, "forbidden")
-    assert [name for name, _ in envelope_events(story)] == ["envelope.truncated"]
-    assert story.moves[-1][1] is Trigger.FORBIDDEN

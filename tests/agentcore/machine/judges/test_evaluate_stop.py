@@ -288,7 +288,7 @@ def test_the_echo_of_a_continuations_end_does_not_stand_for_the_whole_answer():
 
 def test_requests_for_more_end_at_the_steps_limit():
     story = Playbook(criteria=(Asks(),), max_steps=2) >> started() >> ended("a") >> ended("b")
-    assert story << finish("b", StopReason.COMPLETED, TurnStatus.COMPLETED)
+    assert story << finish("b", StopReason.STEPS_LIMIT, TurnStatus.PARTIAL, "forbidden")
 
 
 def test_a_forbid_beside_a_request_wins_and_the_turn_completes():

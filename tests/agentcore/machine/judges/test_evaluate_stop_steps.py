@@ -22,7 +22,7 @@ def _out_of_steps(**rules) -> Playbook:
 
 
 def test_a_turn_that_was_to_say_more_is_partial_where_no_iteration_is_left():
-    story = _out_of_steps(revision=1)
+    story = _out_of_steps()
     assert story << finish("b", StopReason.STEPS_LIMIT, TurnStatus.PARTIAL)
     assert story.end.terminal_reason == "forbidden"
     assert story.end.notice == "This answer is incomplete: Asks asked for more, with 2 of 2 iterations used."
@@ -30,13 +30,13 @@ def test_a_turn_that_was_to_say_more_is_partial_where_no_iteration_is_left():
 
 
 def test_its_outcome_says_that_it_does_not_continue():
-    outcome = _out_of_steps(revision=1).step.transitions[1].outcome
+    outcome = _out_of_steps().step.transitions[1].outcome
     assert (outcome.should_continue, outcome.resolved_by) == (False, "StepsLimit")
     assert outcome.get_evaluation_for("Asks").decision is ContinuationDecision.REQUEST
 
 
 def test_the_verdict_and_the_resource_name_max_steps():
-    story = _out_of_steps(revision=1)
+    story = _out_of_steps()
     assert resource_of(story.snapshot) == "max_steps"
     assert verdict(story.snapshot) == (
         "Stopped at max_steps: Asks asked for more, with 2 of 2 iterations used. "
@@ -45,16 +45,16 @@ def test_the_verdict_and_the_resource_name_max_steps():
 
 
 def test_the_derivation_names_the_limit():
-    found = derive(_out_of_steps(revision=1).recording)
+    found = derive(_out_of_steps().recording)
     assert (found.resource, found.clause, found.loop_reason) == ("max_steps", "limits.max_steps", "steps_limit")
 
 
 def test_the_roads_not_taken_say_that_the_model_ended_and_more_was_asked_for():
-    case = next(case for case in cases_of(fold(_out_of_steps(revision=1).recording)[-1]) if case)
+    case = next(case for case in cases_of(fold(_out_of_steps().recording)[-1]) if case)
     missed = {road.trigger: road.miss for road in roads_of(case)}
     assert missed[Trigger.CONTINUE_REQUESTED] == "a criterion asked for more at 2 of 2 iterations"
     assert missed[Trigger.TOOL_CALL] == "no tool call in the answer"
 
 
 def test_turns_from_before_rules_were_numbered_completed_there():
-    assert _out_of_steps() << finish("b", StopReason.COMPLETED, TurnStatus.COMPLETED)
+    assert _out_of_steps(revision=None) << finish("b", StopReason.COMPLETED, TurnStatus.COMPLETED)

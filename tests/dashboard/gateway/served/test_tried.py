@@ -93,7 +93,7 @@ def test_what_continues_is_judged_by_our_reasons_as_ever(gate, upstream, continu
     upstream.says(whole("Half", "length"))
     assert not was_watched(recording_of(turn_of(gate.ask(model="continued"))).policy)
     made = tried(continued.policy, {"limits": {"max_continuations": 3, "max_total_completion_tokens": 1}}, stands=True)
-    assert [(flip["ended"], flip["ends"]) for flip in made.flips] == [("cut_below_cap", "budget_exhausted")]
+    assert [(flip["ended"], flip["ends"]) for flip in made.flips] == [("retry_limit", "budget_exhausted")]
     assert "watched" not in in_words(made)
 
 

@@ -1,0 +1,40 @@
+"""Whether one larger call is certain to have been enough: when a verdict may name a number for max_tokens."""
+
+from agentcore.machine.snapshot import Snapshot
+from agentcore.prefill import goes_on_exactly
+from agentcore.reasons import AttemptKind, NormalizedStopReason
+
+_NATURAL = (NormalizedStopReason.END_TURN, NormalizedStopReason.TOOL_CALL)
+
+
+def one_call_is_certain(snapshot: Snapshot) -> bool:
+    """Whether one call of as many tokens as all calls spent would have said the same (design §3.9, `certain`).
+
+    After a hint a model may say other things than in one go; a failed call, a repair and another iteration spend tokens
+    on other texts; an estimate bounds nothing; what cut a call below its cap is not known; an end that may hide a cut
+    is no end.
+    """
+    spent = snapshot.spent
+    alone = spent.attempts == spent.continuations + 1 and not spent.total_failures and snapshot.iteration <= 1
+    natural = snapshot.model_stop_reason in _NATURAL and not snapshot.flagged
+    return alone and natural and not spent.estimated and continued_at_the_cap(snapshot) and _continued_exactly(snapshot)
+
+
+def continued_at_the_cap(snapshot: Snapshot) -> bool:
+    """Whether the calls that were continued spent as much as their caps allowed: what cut them below is not known, and
+    a larger cap need not lift it."""
+    last = snapshot.response.usage if snapshot.response is not None else None
+    if last is None:
+        return False
+    return snapshot.spent.output_tokens - last.output_tokens >= snapshot.spent.continuations * snapshot.asked.max_tokens
+
+
+def _continued_exactly(snapshot: Snapshot) -> bool:
+    """Whether every continuation went on from the very words before it: by prefill, or by the provider's own token."""
+    if AttemptKind.RESUME in (segment.kind for segment in snapshot.answer.segments):
+        return False  # a pause is no cut: the provider goes on with other things than the answer's words
+    asked = snapshot.asked
+    if goes_on_exactly(asked.provider, asked.model, asked.extra):
+        return True
+    only = snapshot.spent.continuations == 1  # of the calls before the last one nothing is kept
+    return only and snapshot.call is not None and snapshot.call.resume_token is not None
