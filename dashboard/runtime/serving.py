@@ -163,7 +163,8 @@ async def _pause(stop: asyncio.Event, seconds: float) -> None:
 async def _repair(database: Share, told: str) -> str:
     try:
         await asyncio.to_thread(database.repair, say)
-    except PostgresError as error:
+    except (PostgresError, OSError, RuntimeError) as error:
+        # No file or thread was free to look with, say. That says nothing of the database: the next look may succeed.
         if str(error) != told:
             say(str(error))
         return str(error)

@@ -11,6 +11,7 @@ from dashboard.runtime import embedded
 from dashboard.runtime.answering import reachable_address
 from dashboard.runtime.database import check_server
 from dashboard.runtime.environment import Environment
+from dashboard.runtime.open_files import raise_limit
 from dashboard.runtime.ports import listen, listen_for_simulator, port_of, simulator_at
 from dashboard.runtime.preparing import prepare
 from dashboard.runtime.serving import Parts, Served, serve
@@ -18,6 +19,7 @@ from dashboard.runtime.serving import Parts, Served, serve
 
 def start(environment: Environment, *, web: bool, simulator: bool, worker: bool) -> None:
     """Runs these parts until a signal. Raises StartError where that cannot be."""
+    raise_limit()
     with _stopped_by_signals(), contextlib.ExitStack() as ports:
         at = ports.enter_context(listen(environment.host, environment.port, variable="WHYSTOP_PORT")) if web else None
         practice = ports.enter_context(listen_for_simulator(environment.simulator_port)) if simulator else None
