@@ -93,12 +93,22 @@ def logging_settings(level: str) -> dict[str, Any]:
     }
 
 
+#: What uvicorn says of requests that strangers send, and that are answered: they could fill the log.
+_CALLERS_NEWS = frozenset(
+    {
+        # of every websocket that was refused with a status of its own
+        "ASGI callable returned without completing handshake.",
+        "Invalid HTTP request received.",
+        "Unsupported upgrade request.",
+    }
+)
+
+
 def _quietly(record: logging.LogRecord) -> bool:
     """Of a Redis that is away its layer writes a traceback each second; the sentence will do."""
     if record.name.startswith("channels_redis") and record.exc_info:
         record.msg, record.args, record.exc_info = f"Redis does not answer: {record.exc_info[1]}", (), None
-    # uvicorn says this of every websocket that was refused with a status of its own, as strangers' are.
-    return record.getMessage() != "ASGI callable returned without completing handshake."
+    return record.getMessage() not in _CALLERS_NEWS
 
 
 def _as_texts(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
