@@ -1,7 +1,11 @@
-"""What stands before everything else that the web server runs: nothing of it knows who asks, and nothing opens a file.
+"""What stands before everything else that the web server runs.
 
-bounds.py     the numbers                             refusing.py    an answer in the form its address speaks
-census.py     who is connected, and who keeps us      protocol.py    HTTP and websockets on one connection: heads,
-              waiting                                                bodies and readers are timed, heads are bounded
-sizes.py      how large a body an address takes       entrance.py    the ASGI application before all others
+On a connection, before there is a request:
+  bounds.py    the numbers                          protocol.py  HTTP: heads, bodies and readers are timed and bounded
+  census.py    who is connected, who makes room     sockets.py   websockets
+  pace.py      who is too slow                      closing.py   how a connection ends, whatever its client does
+
+On a request, before anything of it is kept:
+  guard.py     the ASGI application before all      sizes.py     how large a body each address takes
+  callers.py   who may send a large one             refusing.py  an answer in the form its address speaks
 """
