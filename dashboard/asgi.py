@@ -14,8 +14,9 @@ _django = get_asgi_application()
 from dashboard.accounts.websocket import AccessStack  # noqa: E402
 from dashboard.gateway.app import Gateway  # noqa: E402
 from dashboard.runtime.guarding.guard import Guard  # noqa: E402
+from dashboard.runtime.health import Health  # noqa: E402
 from dashboard.runtime.sockets import router  # noqa: E402
 from dashboard.runtime.static_files import with_static_files  # noqa: E402
 
-_http = Gateway(with_static_files(_django), passes_unstored=settings.GATEWAY_PASSES_UNSTORED)
+_http = Health(Gateway(with_static_files(_django), passes_unstored=settings.GATEWAY_PASSES_UNSTORED))
 application = Guard(ProtocolTypeRouter({"http": _http, "websocket": AccessStack(router())}))

@@ -2,8 +2,11 @@
 asks the database once a second, whoever and how many ask."""
 
 import asyncio
+import json
 import time
+from collections.abc import Awaitable, Callable, MutableMapping
 from http import HTTPStatus
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import psycopg
@@ -16,6 +19,12 @@ from django.views.decorators.http import require_safe
 
 from dashboard.postgres import PostgresError
 
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Application = Callable[..., Any]  #: ASGI, as our applications type it each in its own way
+
+_HEADERS = ((b"cache-control", b"private, no-store"), (b"x-content-type-options", b"nosniff"))
 _PATIENCE = 3.0  #: seconds
 KEPT_SECONDS = 1.0  #: that an answer of the database holds for all callers
 
@@ -52,9 +61,32 @@ pulse = Pulse()
 @require_safe
 async def health(_request: HttpRequest) -> JsonResponse:
     """`{"status", "database"}`: 200 with `ok` and `up`, or 503 with `unavailable` and `down`."""
+    status, told = await _verdict()
+    return JsonResponse(told, status=status)
+
+
+class Health:
+    """`application`, an ASGI one, with `/healthz` in front of it: Django would take fifty times as long to answer."""
+
+    def __init__(self, application: Application) -> None:
+        self._application = application
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """ASGI, for http."""
+        if scope["path"] != "/healthz" or scope["method"] not in ("GET", "HEAD"):
+            await self._application(scope, receive, send)
+            return
+        status, told = await _verdict()
+        body = json.dumps(told).encode()
+        headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body)), *_HEADERS]
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body})
+
+
+async def _verdict() -> tuple[int, dict[str, str]]:
     if await pulse.is_up():
-        return JsonResponse({"status": "ok", "database": "up"})
-    return JsonResponse({"status": "unavailable", "database": "down"}, status=HTTPStatus.SERVICE_UNAVAILABLE)
+        return HTTPStatus.OK, {"status": "ok", "database": "up"}
+    return HTTPStatus.SERVICE_UNAVAILABLE, {"status": "unavailable", "database": "down"}
 
 
 async def _database_answers() -> bool:

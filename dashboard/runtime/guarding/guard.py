@@ -110,10 +110,8 @@ def _announced(scope: Scope) -> int | None:
 def _kept_private(path: str, headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
     """The headers of an answer that nobody but its caller keeps; static files say for themselves how long they last."""
     told = list(headers)
-    said = next((value for name, value in told if name.lower() == PRIVATE[0]), None)
-    if said is None:
-        return [*told, PRIVATE]
-    if b"no-store" in said or path.startswith(settings.STATIC_URL):
+    said = next((value for name, value in told if name.lower() == PRIVATE[0]), b"")
+    if (b"no-store" in said and b"private" in said) or (said and path.startswith(settings.STATIC_URL)):
         return told
     return [*((name, value) for name, value in told if name.lower() != PRIVATE[0]), PRIVATE]
 

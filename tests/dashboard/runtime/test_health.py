@@ -1,7 +1,9 @@
 """However many ask for the health of the server, its database is asked once a second."""
 
 import asyncio
+import json
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -60,3 +62,35 @@ def test_another_loop_asks_for_itself(asked: Callable[[bool], list[float]]):
     pulse = Pulse()
     assert asyncio.run(pulse.is_up())
     assert asyncio.run(pulse.is_up())
+
+
+@pytest.mark.parametrize(("up", "status", "word"), [(True, 200, "ok"), (False, 503, "unavailable")])
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+async def test_a_probe_is_answered_before_django(
+    asked: Callable[[bool], list[float]], monkeypatch: pytest.MonkeyPatch, up: bool, status: int, word: str, method: str
+):
+    asked(up)
+    monkeypatch.setattr(health, "pulse", Pulse())
+    head, body = await answered("/healthz", method)
+    assert head["status"] == status
+    assert (b"cache-control", b"private, no-store") in head["headers"]
+    assert body["body"] == b"" if method == "HEAD" else json.loads(body["body"])["status"] == word
+
+
+@pytest.mark.parametrize(("path", "method"), [("/healthz", "POST"), ("/healthz/", "GET"), ("/", "GET")])
+async def test_all_else_goes_on(path: str, method: str):
+    assert await answered(path, method) == ["on"]
+
+
+async def answered(path: str, method: str) -> list[Any]:
+    """What the application in front of another sends; `on` where it was the other's turn."""
+    sent: list[Any] = []
+
+    async def another(scope: Any, receive: Any, send: Any) -> None:
+        sent.append("on")
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    await health.Health(another)({"type": "http", "path": path, "method": method}, send, send)
+    return sent
