@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 HEAD_BYTES = 16 * 1024  #: the request line and all header fields, trailers included
+PIPELINED = 64  #: requests of one connection that wait for the answer to one before them
 
 
 @dataclass(frozen=True, slots=True)

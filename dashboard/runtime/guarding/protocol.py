@@ -9,7 +9,7 @@ the connection    is counted in the `Census`, from its first byte to its last, a
 from typing import Any
 
 from dashboard.runtime.gathering import Gathering
-from dashboard.runtime.guarding.bounds import HEAD_BYTES
+from dashboard.runtime.guarding.bounds import HEAD_BYTES, PIPELINED
 from dashboard.runtime.guarding.census import Census, counted_address
 from dashboard.runtime.guarding.closing import Closing
 from dashboard.runtime.guarding.pace import Reader, Sender
@@ -18,11 +18,12 @@ from dashboard.runtime.guarding.refusing import plainly, refusal
 FULL = "This server has as many connections open as it may. Try again in a moment."
 FULL_ADDRESS = "Your address has as many connections open as one may have. Close some, or try again in a moment."
 LONG_HEAD = f"The address and the header fields of a request may have {HEAD_BYTES:,} bytes together. Send fewer."
+PIPELINED_TOO_MANY = f"At most {PIPELINED} requests of a connection may wait for their answers. Send fewer at once."
 SLOW_HEAD = "The head of the request did not come in time. Send it at once."
 SLOW_BODY = "The body of the request came too slowly. Send it again, over a faster connection."
 
 
-class HeadTooLongError(Exception):
+class RefusedError(Exception):
     """Raised inside the parser, which ends by it."""
 
 
@@ -85,6 +86,9 @@ class Guarded(Gathering):
 
     def on_headers_complete(self) -> None:
         super().on_headers_complete()
+        if len(self.pipeline) > PIPELINED:
+            self._refusal = plainly(429, PIPELINED_TOO_MANY)
+            raise RefusedError
         self._in_head, self._head_since = False, None
         self._sender = Sender(self._census.bounds, self.loop.time())
 
@@ -174,7 +178,7 @@ class Guarded(Gathering):
         self._head_size += size
         if self._head_size > HEAD_BYTES:
             self._refusal = refusal(self._path(), 431, LONG_HEAD).on_the_wire()
-            raise HeadTooLongError
+            raise RefusedError
 
     def _path(self) -> str:
         url: bytes = getattr(self, "url", b"")

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from dashboard.runtime.guarding.bounds import HEAD_BYTES
+from dashboard.runtime.guarding.bounds import HEAD_BYTES, PIPELINED
 
 from .conftest import LARGE, PATIENCE, Server, rest
 
@@ -34,6 +34,17 @@ def test_requests_in_one_go_are_answered_in_order(quick: Server):
     said = quick.told(*[GET * 3 + POST + b"content-length: 5\r\n\r\nhello" + LAST])
     assert said.count(b"HTTP/1.1 200 OK") == 5
     assert b"RESET" not in said
+
+
+def test_requests_without_end_in_one_go_end_the_connection(patient: Server):
+    with patient.dial(b"GET /slow HTTP/1.1\r\nhost: x\r\n\r\n") as client:
+        sent = 0
+        began = time.monotonic()
+        with contextlib.suppress(ConnectionError):
+            while time.monotonic() - began < PATIENCE and sent < 30_000_000:
+                sent += client.send(GET * 1_000)
+        said = rest(client)
+    assert said.count(b"HTTP/1.1 200") <= 2 * PIPELINED
 
 
 @pytest.mark.parametrize(
