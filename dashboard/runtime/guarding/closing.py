@@ -15,6 +15,9 @@ class Owner(Protocol):
     def still_sends(self) -> bool:
         """Whether its client may be in the middle of a request."""
 
+    def lingers(self) -> None:
+        """It stays for a moment, only for its client to read; it may be aborted."""
+
     def has_unread(self) -> None:
         """Not all that was written has been taken, and nobody else will look whether it ever is."""
 
@@ -51,6 +54,7 @@ class Closing:
             self._transport.resume_reading()
             self._transport.write_eof()
             self._loop.call_later(self._linger_seconds, self._let_go)
+            self._owner.lingers()
         else:
             self._transport.close()
         if self._transport.get_write_buffer_size():

@@ -113,7 +113,7 @@ class Guarded(Gathering):
 
     def send_400_response(self, msg: str) -> None:
         """The parser's complaint, or ours; nothing where an answer has begun."""
-        if self.cycle is not None and self.cycle.response_started and not self.cycle.response_complete:
+        if self._is_answering():
             self.transport.close()
         elif self._refusal is not None:
             self._end(self._refusal)
@@ -138,6 +138,10 @@ class Guarded(Gathering):
         """Whether the client is in the middle of a request."""
         return self._in_head or self._sender is not None
 
+    def lingers(self) -> None:
+        """Another connection may have this one's place."""
+        self._census.waits(self)
+
     def has_unread(self) -> None:
         """Watch that the client takes what was written."""
         self._reader.begin(self.loop.time(), self.transport.get_write_buffer_size())
@@ -145,7 +149,10 @@ class Guarded(Gathering):
 
     def make_room(self) -> None:
         """Another connection takes this one's place."""
-        if not self._silent:
+        if self.transport.is_closing():
+            self.transport.abort()
+            return
+        if not self._silent and not self._is_answering():
             self.transport.write(plainly(503, FULL, (b"retry-after", b"1")))
         self._closed_now()
 
@@ -158,10 +165,14 @@ class Guarded(Gathering):
             return
         elif self._sender is not None:
             if self._sender.is_late(now, reading=not self.flow.read_paused):
-                begun = self.cycle.response_started
-                self._end(b"" if begun else refusal(self._path(), 408, SLOW_BODY).on_the_wire())
+                told = b"" if self._is_answering() else refusal(self._path(), 408, SLOW_BODY).on_the_wire()
+                self._end(told)
         elif self._head_since is not None and now - self._head_since > self._census.bounds.head_seconds:
             self._end(b"" if self._silent else plainly(408, SLOW_HEAD))
+
+    def _is_answering(self) -> bool:
+        """Whether a part of an answer is sent, into which no other may be written."""
+        return self.cycle is not None and self.cycle.response_started and not self.cycle.response_complete
 
     def _wait_for_head(self) -> None:
         self._head_since = self.loop.time()
@@ -169,6 +180,8 @@ class Guarded(Gathering):
 
     def _settle(self) -> None:
         """Say whose turn it is."""
+        if self.transport.is_closing():
+            return
         if self._sender is None and self._head_since is None:
             self._census.works(self)
         else:

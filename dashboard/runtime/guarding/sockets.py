@@ -55,6 +55,9 @@ class GuardedSocket(WebSocketsSansIOProtocol):
         """It needs no answer of ours any more once it is closed."""
         return False
 
+    def lingers(self) -> None:
+        """It never does."""
+
     def has_unread(self) -> None:
         """Watch that the client takes what was written."""
         self._reader.begin(self.loop.time(), self.transport.get_write_buffer_size())

@@ -13,7 +13,12 @@ from .conftest import QUICK, Server, rest
 ROOM = QUICK.connections
 WHOLE = b"GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"
 SLOW = b"GET /slow HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"
-HALF = [b"", b"GET / HTTP/1.1\r\nx-a", b"POST / HTTP/1.1\r\ncontent-length: 99\r\n\r\nx"]
+HALF = [
+    b"",
+    b"GET / HTTP/1.1\r\nx-a",
+    b"POST / HTTP/1.1\r\ncontent-length: 99\r\n\r\nx",
+    b"POST /deaf HTTP/1.1\r\ncontent-length: 99\r\n\r\nx",  # answered, and given a moment to read it
+]
 
 
 class One:
@@ -36,7 +41,7 @@ def test_half_sent_requests_make_room_for_whole_ones(patient: Server, half: byte
         assert patient.told(WHOLE).startswith(b"HTTP/1.1 200 OK")
         assert len(patient.census) <= ROOM
         said = rest(held[0])  # the first of them has gone
-        assert said == b"" or said.startswith(b"HTTP/1.1 503 ")
+        assert not said or said[9:12] in (b"503", b"200") or said == b"RESET"
 
 
 def test_idle_connections_do_too(patient: Server):
