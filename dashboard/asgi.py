@@ -1,4 +1,5 @@
-"""The ASGI application: the gateway, static files, then Django, over http; the Channels consumers over websockets."""
+"""The ASGI application: a guard before all of it; over http the gateway, static files, then Django; over websockets the
+Channels consumers."""
 
 import os
 
@@ -12,8 +13,10 @@ _django = get_asgi_application()
 # Only now are the apps loaded that these import.
 from dashboard.accounts.websocket import AccessStack  # noqa: E402
 from dashboard.gateway.app import Gateway  # noqa: E402
+from dashboard.runtime.guarding.guard import Guard  # noqa: E402
+from dashboard.runtime.health import Health  # noqa: E402
 from dashboard.runtime.sockets import router  # noqa: E402
 from dashboard.runtime.static_files import with_static_files  # noqa: E402
 
-_http = Gateway(with_static_files(_django), passes_unstored=settings.GATEWAY_PASSES_UNSTORED)
-application = ProtocolTypeRouter({"http": _http, "websocket": AccessStack(router())})
+_http = Health(Gateway(with_static_files(_django), passes_unstored=settings.GATEWAY_PASSES_UNSTORED))
+application = Guard(ProtocolTypeRouter({"http": _http, "websocket": AccessStack(router())}))

@@ -9,6 +9,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 SIGN_IN = "/sign-in/"
 SIGN_OUT = "/sign-out/"
 HOME = "/"
+_NO_PLACE = frozenset({SIGN_IN.rstrip("/"), SIGN_OUT.rstrip("/")})
 
 
 class Door(StrEnum):
@@ -52,4 +53,5 @@ def next_url(request: HttpRequest, wanted: str) -> str:
     """Where to go after signing in: `wanted` if it is a page of this very host, else the timeline."""
     own = url_has_allowed_host_and_scheme(wanted, {request.get_host()}, require_https=request.is_secure())
     path = urlsplit(wanted).path if own else ""
-    return wanted if path and path.rstrip("/") not in {SIGN_IN.rstrip("/"), SIGN_OUT.rstrip("/")} else HOME
+    # A path without a slash at its beginning is relative to the sign-in page, and to Django the name of a view.
+    return wanted if path.startswith("/") and path.rstrip("/") not in _NO_PLACE else HOME

@@ -79,6 +79,10 @@ class Visitors:
                 self._looking.cancel()
                 self._looking = None  # it ends later; who comes before that needs another
 
+    def staying_by(self, ticket: Ticket) -> int:
+        """How many are here by this ticket."""
+        return len(self._shown_out.get(ticket, ()))
+
     def _look_after(self) -> None:
         looking = self._looking
         if looking is None or looking.done() or looking.get_loop() is not asyncio.get_running_loop():

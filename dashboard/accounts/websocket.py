@@ -24,6 +24,8 @@ Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
+MOST = 1_000  #: sockets and streams that one token or session has open in one process
+TOO_MANY = 429
 REFUSED = 4401  #: the close code, of who is shown out, and where the server cannot answer the handshake itself
 SERVER_SEND = "whystop.send"  #: in the scope: how the server itself is written to
 DENIAL = "websocket.http.response"  #: the ASGI extension by which it can
@@ -56,6 +58,9 @@ class AccessStack:
             await _deny(scope, receive, send)
             return
         scope["ticket"] = ticket_of(token=scope.get("auth_token"), session=scope["session"])
+        if visitors.staying_by(scope["ticket"]) >= MOST:
+            await _deny(scope, receive, send, TOO_MANY)
+            return
         with visitors.staying(scope["ticket"]) as shown_out:
             await self._inner(scope, _until(shown_out, receive, send), send)
 
@@ -99,11 +104,12 @@ def _header(scope: Scope, name: bytes) -> str:
     return next((value.decode("latin1") for key, value in scope["headers"] if key.lower() == name), "")
 
 
-async def _deny(scope: Scope, receive: Receive, send: Send) -> None:
+async def _deny(scope: Scope, receive: Receive, send: Send, status: int = 401) -> None:
     await receive()  # the handshake's `websocket.connect`
     if DENIAL not in (scope.get("extensions") or {}):
         await send({"type": "websocket.close", "code": REFUSED})
         return
-    headers = [(b"www-authenticate", b'Bearer realm="whystop"'), (b"content-length", b"0")]
-    await send({"type": "websocket.http.response.start", "status": 401, "headers": headers})
+    why = (b"retry-after", b"60") if status == TOO_MANY else (b"www-authenticate", b'Bearer realm="whystop"')
+    headers = [why, (b"content-length", b"0")]
+    await send({"type": "websocket.http.response.start", "status": status, "headers": headers})
     await send({"type": "websocket.http.response.body", "body": b"", "more_body": False})

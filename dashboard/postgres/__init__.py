@@ -48,10 +48,14 @@ class Share:
             _leave(self.home, self._descriptor)
 
     def repair(self, on_message: Callable[[str], None]) -> None:
-        """Starts the server again, under the same address, if it died. Cheap while it lives."""
-        if find_postmaster(self.home) is None:
-            with told_in_a_sentence(self.home.folder), locked(self.home.start_lock):
-                _ensure(self.home, self.settings, self.system_folder, on_message)
+        """Starts the server again, under the same address, if it died. Cheap while it lives.
+
+        Raises PostgresError where it cannot start it, or cannot tell whether it lives; the server is then left alone.
+        """
+        with told_in_a_sentence(self.home.folder):
+            if find_postmaster(self.home) is None:
+                with locked(self.home.start_lock):
+                    _ensure(self.home, self.settings, self.system_folder, on_message)
 
 
 def start(

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from errno import EACCES, EDQUOT, ENOSPC, EPERM, EROFS
+from errno import EACCES, EDQUOT, EMFILE, ENFILE, ENOMEM, ENOSPC, EPERM, EROFS
 from pathlib import Path
 
 
@@ -36,6 +36,17 @@ def _no_shared_memory(folder: Path) -> str:
     return f"PostgreSQL found no shared memory to serve {folder}: end other programs or give the container more."
 
 
+def _no_file_left(_folder: Path) -> str:
+    return (
+        "This process has as many files and connections open as the system allows, so it cannot look after its "
+        "database: raise the limit (ulimit -n) and start again if it does not recover."
+    )
+
+
+def _no_memory(_folder: Path) -> str:
+    return "The system has no memory left, so the database cannot be looked after: end other programs."
+
+
 _Sentence = Callable[[Path], str]
 
 _BY_ERRNO: dict[int, _Sentence] = {
@@ -44,6 +55,9 @@ _BY_ERRNO: dict[int, _Sentence] = {
     EACCES: _not_allowed,
     EPERM: _not_allowed,
     EROFS: _read_only,
+    EMFILE: _no_file_left,
+    ENFILE: _no_file_left,
+    ENOMEM: _no_memory,
 }
 
 # PostgreSQL's programs say it in these words under the C locale they are run with; the first that fits wins.
@@ -56,6 +70,8 @@ _BY_WORDS: tuple[tuple[str, _Sentence], ...] = (
     ("could not map anonymous shared memory", _no_shared_memory),
     ("error while loading shared libraries", _cannot_run),
     ("Permission denied", _not_allowed),
+    ("Too many open files", _no_file_left),
+    ("out of file descriptors", _no_file_left),
 )
 
 

@@ -8,6 +8,7 @@ import struct
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from errno import ECONNREFUSED, ECONNRESET, ENOENT, EPIPE
 from pathlib import Path
 
 from dashboard.postgres.binaries import Binaries
@@ -37,6 +38,9 @@ _FAST_THEN_HARD = ((signal.SIGINT, 30.0), (signal.SIGQUIT, 10.0), (signal.SIGKIL
 
 # The one question of the protocol that is answered, with one byte, before anybody says who they are.
 _ASK_FOR_TLS = struct.pack("!ii", 8, 80877103)
+
+# The errors of a socket that nobody serves. Any other says something of this process, or that the server is busy.
+_DEAD_SOCKET = frozenset({ECONNREFUSED, ECONNRESET, ENOENT, EPIPE})
 
 # The servers this process started, to be collected should they end before it.
 _children: set[int] = set()
@@ -145,17 +149,22 @@ def _wait_until_ready(home: Home, launch: _Launch, on_message: Callable[[str], N
 
 
 def _accepts(sockets: Path) -> bool:
-    """Whether the server answers a client; one that is only slow does, one that was killed this moment does not."""
+    """Whether the server answers a client; a slow or busy one does, one that was killed this moment does not.
+
+    Raises OSError where this process cannot ask.
+    """
     with socket.socket(socket.AF_UNIX) as client:
         client.settimeout(5)
         try:
             client.connect(str(sockets / ".s.PGSQL.5432"))
             client.sendall(_ASK_FOR_TLS)
             return client.recv(1) != b""
-        except TimeoutError:
+        except (TimeoutError, BlockingIOError):  # the latter: more clients wait to be let in than the system keeps
             return True
-        except OSError:
-            return False
+        except OSError as error:
+            if error.errno in _DEAD_SOCKET:
+                return False
+            raise
 
 
 def _open_log(path: Path) -> int:

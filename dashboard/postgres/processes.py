@@ -6,13 +6,17 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
+from errno import EACCES, ENOENT, ENOTDIR, EPERM, ESRCH
 from pathlib import Path
 
 _PROC = Path("/proc")
+#: Errors of /proc that mean that the process has ended, or that it is another user's. No other error proves either: a
+#: process without a free file descriptor (EMFILE) must not take a living server for a dead one.
+_NOT_OURS = frozenset({ENOENT, ENOTDIR, ESRCH, EACCES, EPERM})
 
 
 def serves(pid: int, data: Path) -> bool:
-    """Whether `pid` is a living PostgreSQL process of the cluster in `data`."""
+    """Whether `pid` is a living PostgreSQL process of the cluster in `data`. Raises OSError where that is not known."""
     if (_PROC / "self" / "stat").exists():
         return _serves_by_proc(_PROC / str(pid), data)
     return _serves_by_ps(pid)
@@ -24,7 +28,11 @@ def _serves_by_proc(process: Path, data: Path) -> bool:
         program = (process / "exe").readlink().name.removesuffix(" (deleted)")
         # Every process of a cluster works in its data folder.
         return state not in "ZX" and program == "postgres" and (process / "cwd").samefile(data)
-    except (OSError, ValueError, IndexError):
+    except OSError as error:
+        if error.errno in _NOT_OURS:
+            return False
+        raise
+    except (ValueError, IndexError):
         return False
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from dashboard.postgres import PostgresError, Share, start
 from dashboard.runtime.environment import read_environment
+from dashboard.runtime.logs import visible
 
 
 @dataclass(slots=True)
@@ -25,7 +26,7 @@ _part = _Part(threading.Lock())
 
 def say(message: str) -> None:
     """A sentence for whoever started the process."""
-    print(message, file=sys.stderr, flush=True)  # noqa: T201 - the command line is the page here
+    print(visible(message), file=sys.stderr, flush=True)  # noqa: T201 - the command line is the page here
 
 
 def share(*, on_message: Callable[[str], None] = say) -> Share:

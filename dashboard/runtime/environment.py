@@ -16,6 +16,7 @@ _TRUE = frozenset({"1", "true", "yes", "on"})
 _FALSE = frozenset({"", "0", "false", "no", "off"})
 _HIGHEST_PORT = 65535
 _LONGEST_SECONDS = 86_400
+_MOST_DIGITS = 9
 _LEVELS = frozenset({"DEBUG", "INFO", "WARNING", "ERROR"})
 
 
@@ -30,6 +31,8 @@ class Environment:
     port: int  #: WHYSTOP_PORT; 0: any free one
     simulator_port: int  #: WHYSTOP_SIMULATOR_PORT; 0: the usual one, or any free one
     allowed_hosts: tuple[str, ...]  #: WHYSTOP_ALLOWED_HOSTS, by comma: names under which browsers come
+    connections: int  #: WHYSTOP_CONNECTIONS: at once to this process; 0: as many as its open files allow
+    connections_per_address: int  #: WHYSTOP_CONNECTIONS_PER_ADDRESS: of them from one other machine; 0: any number
     https: bool  #: WHYSTOP_HTTPS: browsers come by https, through a proxy
     secret_key: str  #: WHYSTOP_SECRET_KEY; empty: made once and kept in the data folder
     bootstrap_token: str  #: WHYSTOP_BOOTSTRAP_TOKEN
@@ -55,6 +58,8 @@ def read_environment(variables: Mapping[str, str] | None = None) -> Environment:
         port=_port(env, "WHYSTOP_PORT", 8321),
         simulator_port=_port(env, "WHYSTOP_SIMULATOR_PORT", 0),
         allowed_hosts=_list(env, "WHYSTOP_ALLOWED_HOSTS"),
+        connections=_number(env, "WHYSTOP_CONNECTIONS", 4_096),
+        connections_per_address=_number(env, "WHYSTOP_CONNECTIONS_PER_ADDRESS", 256),
         https=_switch(env, "WHYSTOP_HTTPS"),
         secret_key=_text(env, "WHYSTOP_SECRET_KEY", ""),
         bootstrap_token=_text(env, "WHYSTOP_BOOTSTRAP_TOKEN", ""),
@@ -99,6 +104,13 @@ def _port(env: environ.Env, name: str, default: int) -> int:
     if not 0 <= number <= _HIGHEST_PORT:
         raise StartError(f"{name} must be a port number from 0 to {_HIGHEST_PORT}, not “{env.ENVIRON[name]}”.")
     return int(number)
+
+
+def _number(env: environ.Env, name: str, default: int) -> int:
+    word = _text(env, name, str(default))
+    if not (word.isascii() and word.isdigit() and len(word) <= _MOST_DIGITS):
+        raise StartError(f"{name} must be a whole number from 0, not “{word}”.")
+    return int(word)
 
 
 def _seconds(env: environ.Env, name: str, default: float) -> float:

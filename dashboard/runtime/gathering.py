@@ -12,19 +12,19 @@ class Gathering(HttpToolsProtocol):
     """One connection. Each send is a call of the kernel, and wakes who waits at the other end."""
 
     def connection_made(self, transport: Any) -> None:
-        super().connection_made(_Gathered(transport, self.loop))  # type: ignore[arg-type]
+        super().connection_made(Gathered(transport, self.loop))  # type: ignore[arg-type]
 
     def handle_websocket_upgrade(self) -> None:
         """A websocket gathers for itself."""
-        assert isinstance(self.transport, _Gathered)
+        assert isinstance(self.transport, Gathered)
         self.transport = self.transport.bare()
         super().handle_websocket_upgrade()
 
 
-class _Gathered:
+class Gathered:
     """A transport like the one it is made of, but for when it sends."""
 
-    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, transport: Any, loop: asyncio.AbstractEventLoop) -> None:
         self._transport = transport
         self._loop = loop
         self._pieces: list[bytes] = []
@@ -47,7 +47,11 @@ class _Gathered:
         self._send()
         self._transport.close()
 
-    def bare(self) -> asyncio.Transport:
+    def get_write_buffer_size(self) -> int:
+        """Bytes that are not yet the kernel's."""
+        return self._size + int(self._transport.get_write_buffer_size())
+
+    def bare(self) -> Any:
         """The transport itself, with nothing left to send."""
         self._send()
         return self._transport

@@ -93,17 +93,37 @@ def logging_settings(level: str) -> dict[str, Any]:
     }
 
 
+#: What uvicorn says of requests that strangers send, and that are answered: they could fill the log.
+_CALLERS_NEWS = frozenset(
+    {
+        # of every websocket that was refused with a status of its own
+        "ASGI callable returned without completing handshake.",
+        "Invalid HTTP request received.",
+        "Unsupported upgrade request.",
+    }
+)
+
+
 def _quietly(record: logging.LogRecord) -> bool:
     """Of a Redis that is away its layer writes a traceback each second; the sentence will do."""
     if record.name.startswith("channels_redis") and record.exc_info:
         record.msg, record.args, record.exc_info = f"Redis does not answer: {record.exc_info[1]}", (), None
-    # uvicorn says this of every websocket that was refused with a status of its own, as strangers' are.
-    return record.getMessage() != "ASGI callable returned without completing handshake."
+    return record.getMessage() not in _CALLERS_NEWS
 
 
 def _as_texts(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """The renderer refuses names with spaces and values it does not know."""
+    """The renderer refuses names with spaces, and values it does not know."""
     return {
-        name.replace(" ", "_"): value if isinstance(value, (str, int, float)) else str(value)
+        re.sub(r"\s", "_", visible(name)): value if isinstance(value, (int, float)) else visible(str(value))
         for name, value in event.items()
     }
+
+
+#: What steers the terminal that a log is read in, ends a line for some readers, or turns the direction of reading. Line
+#: feeds are not among them: the renderer writes each as an escape.
+_UNSEEN = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]")
+
+
+def visible(text: str) -> str:
+    """The text with every such character written as its escape."""
+    return _UNSEEN.sub(lambda found: ascii(found[0])[1:-1], text)

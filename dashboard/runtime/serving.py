@@ -20,7 +20,10 @@ from dashboard.postgres import PostgresError, Share
 from dashboard.runtime.answering import until_it_answers
 from dashboard.runtime.embedded import say
 from dashboard.runtime.errors import StartError
-from dashboard.runtime.gathering import Gathering
+from dashboard.runtime.guarding.bounds import Bounds
+from dashboard.runtime.guarding.census import Census
+from dashboard.runtime.guarding.protocol import Guarded
+from dashboard.runtime.guarding.sockets import GuardedSocket
 
 Application = Callable[..., Any]  #: ASGI, as our applications type it each in its own way
 
@@ -59,6 +62,7 @@ class Parts:
     simulator: Served | None
     work: Callable[[asyncio.Event], Awaitable[None]] | None  #: the worker; returns soon after the event is set
     database: Share | None  #: the embedded one, to be kept running
+    bounds: Bounds  #: of all connections
     announce: Callable[[], None]  #: called once, when the web server answers
     hang_up: Callable[[], None]  #: ends the streams that are open; called once, when all of it stops
     close: Callable[[], Awaitable[None]]  #: once the servers have ended, for what they shared on the loop
@@ -75,7 +79,8 @@ async def _serve(parts: Parts) -> None:
     stop = asyncio.Event()
     named = {"web server": parts.web, "simulator": parts.simulator}
     served = {name: part for name, part in named.items() if part}
-    servers = {name: _Server(config_of(part.application)) for name, part in served.items()}
+    census = Census(parts.bounds)
+    servers = {name: _Server(config_of(part.application, census)) for name, part in served.items()}
     tasks = {name: asyncio.create_task(server.serve([served[name].socket])) for name, server in servers.items()}
     if parts.work:
         tasks["worker"] = asyncio.create_task(_work(parts, parts.work, stop))
@@ -94,11 +99,18 @@ async def _serve(parts: Parts) -> None:
         raise StartError(f"The {ended[0]} ended by itself, so everything was stopped: the log says why.")
 
 
-def config_of(application: Application) -> uvicorn.Config:
-    """How applications are served."""
-    return uvicorn.Config(
+class _Config(uvicorn.Config):
+    """uvicorn's, with what its protocols are given beside it."""
+
+    census: Census
+
+
+def config_of(application: Application, census: Census | None = None) -> uvicorn.Config:
+    """How applications are served; those of one process share a census."""
+    config = _Config(
         application,
-        http=Gathering,
+        http=Guarded,
+        ws=GuardedSocket,
         lifespan="off",
         log_config=None,
         access_log=False,
@@ -109,6 +121,8 @@ def config_of(application: Application) -> uvicorn.Config:
         ws_max_size=_FRAME,
         ws_max_queue=_FRAMES,
     )
+    config.census = Census(Bounds()) if census is None else census
+    return config
 
 
 def _on_signals(stop: asyncio.Event, servers: list[_Server], worker: "asyncio.Task[None] | None") -> None:
@@ -163,7 +177,8 @@ async def _pause(stop: asyncio.Event, seconds: float) -> None:
 async def _repair(database: Share, told: str) -> str:
     try:
         await asyncio.to_thread(database.repair, say)
-    except PostgresError as error:
+    except (PostgresError, OSError, RuntimeError) as error:
+        # No file or thread was free to look with, say. That says nothing of the database: the next look may succeed.
         if str(error) != told:
             say(str(error))
         return str(error)

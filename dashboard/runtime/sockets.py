@@ -19,5 +19,6 @@ class Nowhere(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is untyp
 
 
 def router() -> Any:
-    """The consumers of `dashboard.live`, by path."""
-    return URLRouter([*websocket_urlpatterns, re_path("", Nowhere.as_asgi())])
+    """The consumers of `dashboard.live`, by path. Nobody serves an address with U+0000, which the database refuses."""
+    nowhere = Nowhere.as_asgi()
+    return URLRouter([re_path("\0", nowhere), *websocket_urlpatterns, re_path("", nowhere)])

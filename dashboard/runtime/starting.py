@@ -11,6 +11,8 @@ from dashboard.runtime import embedded
 from dashboard.runtime.answering import reachable_address
 from dashboard.runtime.database import check_server
 from dashboard.runtime.environment import Environment
+from dashboard.runtime.guarding.bounds import Bounds
+from dashboard.runtime.open_files import connections_within, raise_limit
 from dashboard.runtime.ports import listen, listen_for_simulator, port_of, simulator_at
 from dashboard.runtime.preparing import prepare
 from dashboard.runtime.serving import Parts, Served, serve
@@ -18,6 +20,7 @@ from dashboard.runtime.serving import Parts, Served, serve
 
 def start(environment: Environment, *, web: bool, simulator: bool, worker: bool) -> None:
     """Runs these parts until a signal. Raises StartError where that cannot be."""
+    limit = raise_limit()
     with _stopped_by_signals(), contextlib.ExitStack() as ports:
         at = ports.enter_context(listen(environment.host, environment.port, variable="WHYSTOP_PORT")) if web else None
         practice = ports.enter_context(listen_for_simulator(environment.simulator_port)) if simulator else None
@@ -39,6 +42,7 @@ def start(environment: Environment, *, web: bool, simulator: bool, worker: bool)
                 simulator=Served(app, practice) if practice else None,
                 work=live_worker.run_always if worker else None,
                 database=database,
+                bounds=_bounds(environment, limit),
                 announce=lambda: print(line, flush=True),  # noqa: T201
                 hang_up=streams.end_all,
                 close=gateway.close,
@@ -59,6 +63,13 @@ def _stopped_by_signals() -> Iterator[None]:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         embedded.leave()
+
+
+def _bounds(environment: Environment, limit: int) -> Bounds:
+    room = connections_within(limit)
+    return Bounds(
+        connections=min(environment.connections or room, room), per_address=environment.connections_per_address
+    )
 
 
 def _welcome(web: socket.socket) -> str:

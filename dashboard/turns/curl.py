@@ -3,10 +3,10 @@ alone, so that the command can be shown, kept and handed on."""
 
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from urllib.parse import urlsplit
 
-from agentcore.providers import get_provider
+from agentcore.providers import PROVIDERS
 from dashboard.turns.models import Attempt, Turn
 
 KEY = "\ue000"  #: stands for the key until its variable's name does
@@ -32,10 +32,16 @@ def curl_command(turn: Turn, attempt: Attempt, body: str) -> str:
 def _headers(turn: Turn, attempt: Attempt) -> Iterator[str]:
     name = turn.agent.connection.api_key_env if turn.agent else ""
     known = name if name and NAME.fullmatch(name) else ""
-    for header, value in get_provider(attempt.provider).headers(KEY if known else None).items():
+    for header, value in _wire_headers(attempt.provider, KEY if known else None).items():
         yield _quoted(f"{header}: {value}", known)
     if attempt.provider == "bedrock" and not known:
         yield from _signature(attempt.request_url)
+
+
+def _wire_headers(provider: str, key: str | None) -> Mapping[str, str]:
+    """Those of the provider's dialect. An imported attempt may name a provider that this version does not know."""
+    codec = PROVIDERS.get(provider)
+    return codec.headers(key) if codec else {"content-type": "application/json"}
 
 
 def _quoted(text: str, name: str) -> str:

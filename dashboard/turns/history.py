@@ -16,7 +16,7 @@ from agentcore.machine.advance import Step, advance
 from agentcore.machine.snapshot import Snapshot
 from agentcore.messages import ChatResponse
 from agentcore.policy import Policy
-from agentcore.providers import get_provider
+from agentcore.providers import UnknownProviderError, get_provider
 from agentcore.replay import Record, Recording, as_judged
 from dashboard.agents.policies import stored_policy
 from dashboard.turns import models
@@ -176,5 +176,5 @@ def partial_of(turn: models.Turn, attempt: models.Attempt) -> ChatResponse | Non
         decoder = get_provider(turn.provider).stream_decoder(max_tokens=attempt.max_tokens)
         decoder.feed(raw)
         return decoder.close()
-    except DecodeError:
+    except (DecodeError, UnknownProviderError):
         return None

@@ -118,3 +118,19 @@ async def test_who_may_not_come_in_any_more_is_shown_out(by_token: bool, end, br
     assert await socket.receive_output() == {"type": "websocket.close", "code": 4401}
     await socket.wait()
     await aclose_old_connections()
+
+
+async def test_one_token_opens_so_many_sockets_and_another_is_not_held_up(
+    token: str, browser: Client, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("dashboard.accounts.websocket.MOST", 2)
+    bearer = ("authorization", f"Bearer {token}")
+    first, second = dial(bearer), dial(bearer)
+    assert (await first.connect())[0]
+    assert (await second.connect())[0]
+    assert await answer(dial(bearer)) == 4401
+    assert await answer(dial(cookie(browser), ("origin", "http://testserver"))) == "operator"
+    await first.disconnect()
+    assert await answer(dial(bearer)) == "operator"
+    await second.disconnect()
+    await aclose_old_connections()

@@ -75,7 +75,7 @@ def test_records_are_told_as_the_list_of_records_has_them_and_then_the_turn(addr
     turn = play("sim-essay", max_tokens=60)
     with Reader(address, turn.id) as reader:
         assert reader.answer.headers["Content-Type"] == "text/event-stream"
-        assert reader.answer.headers["Cache-Control"] == "no-store"
+        assert reader.answer.headers["Cache-Control"] == "private, no-store"
         assert reader.answer.headers["Content-Encoding"] is None
         first, *told, end = reader.events()
     assert first == {"retry": "1000"}

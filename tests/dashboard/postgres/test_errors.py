@@ -1,4 +1,4 @@
-from errno import EACCES, EDQUOT, EIO, ENOSPC, EPERM, EROFS
+from errno import EACCES, EDQUOT, EIO, EMFILE, ENFILE, ENOMEM, ENOSPC, EPERM, EROFS
 from pathlib import Path
 
 import pytest
@@ -16,6 +16,9 @@ FOLDER = Path("/data")
         (EACCES, "is not open to this user"),
         (EPERM, "is not open to this user"),
         (EROFS, "is on a read-only disk"),
+        (EMFILE, r"raise the limit \(ulimit -n\)"),
+        (ENFILE, r"raise the limit \(ulimit -n\)"),
+        (ENOMEM, "no memory left"),
         (EIO, "cannot be used: Input/output error."),
     ],
 )
@@ -36,6 +39,7 @@ def test_an_error_of_the_system_is_one_sentence(number: int, words: str):
         ("postgres: error while loading shared libraries: libz.so.1", "do not run on this system"),
         ('initdb: error: could not access directory "/data": Permission denied', "not open to this user"),
         ("FATAL:  could not create shared memory segment: No memory", "no shared memory"),
+        ("FATAL:  could not open file: Too many open files", "raise the limit (ulimit -n)"),
         ("LOG:  starting\nFATAL:  something new.\nLOG:  database system is shut down\n", "FATAL:  something new."),
         ("", "it said nothing"),
     ],

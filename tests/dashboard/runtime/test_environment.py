@@ -66,6 +66,19 @@ def test_a_port_that_is_none_is_refused(value: str):
         read_environment({"WHYSTOP_PORT": value})
 
 
+def test_connections_are_bounded_unless_somebody_says_otherwise():
+    environment = read_environment({})
+    assert (environment.connections, environment.connections_per_address) == (4096, 256)
+    unbounded = read_environment({"WHYSTOP_CONNECTIONS": "0", "WHYSTOP_CONNECTIONS_PER_ADDRESS": " 0 "})
+    assert (unbounded.connections, unbounded.connections_per_address) == (0, 0)
+
+
+@pytest.mark.parametrize("value", ["x", "-1", "1.5", "1e3", "٣", "9" * 10])
+def test_a_number_of_connections_that_is_none_is_refused(value: str):
+    with pytest.raises(StartError, match="WHYSTOP_CONNECTIONS must be a whole number from 0, not"):
+        read_environment({"WHYSTOP_CONNECTIONS": value})
+
+
 @pytest.mark.parametrize("value", ["localhost:6379", "http://localhost", "redis://host:secret", "redis://[::1", "x"])
 def test_an_address_of_redis_that_is_none_is_refused_without_its_password(value: str):
     with pytest.raises(StartError, match="REDIS_URL is no Redis address") as refused:

@@ -1,6 +1,11 @@
-import pytest
+import io
+import logging
+from collections.abc import Callable, Iterator
 
-from dashboard.runtime.logs import without_secrets
+import pytest
+import structlog
+
+from dashboard.runtime.logs import logging_settings, without_secrets
 
 
 @pytest.mark.parametrize("name", ["Authorization", "api_key", "OPENAI_API_KEY", "password", "cookie", "client_secret"])
@@ -27,3 +32,52 @@ def test_a_secret_inside_a_text_is_masked(text: str):
 def test_everything_else_stays():
     event = {"event": "turn_ended", "turn": "0190", "output_tokens": 12, "stop_reason": "completed"}
     assert without_secrets(None, "info", dict(event)) == event
+
+
+UNSEEN = [*map(chr, (*range(0x20), *range(0x7F, 0xA0))), *"\u2028\u2029\u200e\u202e\u2066\u061c\ufeff", "\ud800"]
+
+
+@pytest.fixture
+def logged() -> Iterator[Callable[..., str]]:
+    """What a logger as the product has it writes."""
+    settings = logging_settings("DEBUG")
+    made = settings["formatters"]["line"]
+    formatter = structlog.stdlib.ProcessorFormatter(
+        processors=made["processors"], foreign_pre_chain=made["foreign_pre_chain"]
+    )
+    out = io.StringIO()
+    handler = logging.StreamHandler(out)
+    handler.setFormatter(formatter)
+    logger = logging.getLogger("a logger of this test")
+    logger.addHandler(handler)
+
+    def write(*said: object, **named: object) -> str:
+        logger.error(*said, **named)
+        return out.getvalue()
+
+    yield write
+    logger.removeHandler(handler)
+
+
+@pytest.mark.parametrize("text", ["a{}b", "a{}b = c", "{}", 'a"{}\\', "a{0}{0}b\\n"])
+def test_nothing_that_is_logged_begins_a_line_or_steers_a_terminal(logged: Callable[..., str], text: str):
+    for count, character in enumerate(UNSEEN, 1):
+        said = text.format(character)
+        lines = logged("Not found: %s", said, extra={f"of{character}it": said, "more": [said]})
+        assert lines.count("\n") == count
+        assert lines.endswith("\n")
+    assert set(UNSEEN) & set(lines) == {"\n"}
+
+
+def test_a_traceback_stays_on_its_line_with_what_its_error_says(logged: Callable[..., str]):
+    try:
+        raise ValueError("\x1b[31mred\r\ntimestamp=2026-01-01 level=info event=forged")
+    except ValueError:
+        line = logged("it failed", exc_info=True)
+    assert line.count("\n") == 1
+    assert "\x1b" not in line
+    assert "ValueError" in line
+
+
+def test_what_has_no_such_character_is_written_as_it_is(logged: Callable[..., str]):
+    assert 'event="Ende: größer – 你好"' in logged("Ende: größer – 你好")

@@ -17,6 +17,7 @@ from dashboard.postgres import running_postgres
 from dashboard.postgres.places import Home, find_home
 from dashboard.postgres.postmaster import find_postmaster
 from dashboard.postgres.processes import serves, wait_until
+from dashboard.runtime.health import KEPT_SECONDS
 
 from .conftest import PATIENCE, Up, get
 
@@ -129,6 +130,7 @@ def test_health_says_so_when_the_database_is_away(up: Start, data_dir: Path, sta
         started = up(DATABASE_URL=url, WHYSTOP_BOOTSTRAP_TOKEN=TOKEN)
         address = started.address()
         assert get(f"{address}/api/v1/turns", Authorization=f"Bearer {TOKEN}")[0] == 200
+    time.sleep(KEPT_SECONDS)
     for _ in range(20):
         assert health(address) == (503, {"status": "unavailable", "database": "down"})
         time.sleep(0.1)

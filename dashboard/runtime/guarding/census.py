@@ -1,0 +1,120 @@
+"""Who is connected to this process: how many, from where, and which of them keep the server waiting.
+
+A connection *waits* while its client has not sent all of a request: it is idle, or in the middle of a head or a body.
+Where there is no room for another, the one that has waited longest makes room, so that half-sent requests never keep a
+whole one out. Each second those that wait are asked whether their time is over.
+"""
+
+import asyncio
+from collections import Counter
+from ipaddress import IPv6Address, ip_address
+from typing import Protocol
+
+from dashboard.runtime.guarding.bounds import Bounds
+
+
+class Member(Protocol):
+    """One connection."""
+
+    address: str | None  #: None: it is not counted by address
+
+    def make_room(self) -> None:
+        """End it at once: it waits, and another needs its place."""
+
+    def look(self, now: float) -> None:
+        """End it if its client has had enough time. Called each second while it waits, or is slow to read."""
+
+
+class Census:
+    """Of one process. Used on one event loop, which the first connection brings."""
+
+    def __init__(self, bounds: Bounds) -> None:
+        self.bounds = bounds
+        self._members: dict[Member, None] = {}
+        self._of: Counter[str] = Counter()
+        self._waiting: dict[Member, None] = {}  #: the longest first
+        self._stalled: dict[Member, None] = {}
+        self._sweeping: asyncio.TimerHandle | None = None
+
+    def __len__(self) -> int:
+        return len(self._members)
+
+    def admit(self, member: Member) -> bool:
+        """Count a new connection, for which another may have to go; False where there is no room."""
+        if member.address is not None and self._is_full(member.address) and not self._made_room(member.address):
+            return False
+        if len(self._members) >= self.bounds.connections and not self._made_room(None):
+            return False
+        self.join(member)
+        return True
+
+    def join(self, member: Member) -> None:
+        """Count a connection in the place of one that has just left."""
+        self._members[member] = None
+        if member.address is not None:
+            self._of[member.address] += 1
+        if self._sweeping is None:
+            self._sweeping = asyncio.get_running_loop().call_later(self.bounds.sweep_seconds, self._sweep)
+
+    def leave(self, member: Member) -> None:
+        """It has ended, or goes on as another member. May be called twice."""
+        if member not in self._members:
+            return
+        del self._members[member]
+        self._waiting.pop(member, None)
+        self._stalled.pop(member, None)
+        if member.address is not None:
+            self._of[member.address] -= 1
+            if not self._of[member.address]:
+                del self._of[member.address]
+
+    def waits(self, member: Member) -> None:
+        """Its client has to send something now."""
+        if member in self._members:
+            self._waiting[member] = None
+
+    def works(self, member: Member) -> None:
+        """It is for the server to do something."""
+        self._waiting.pop(member, None)
+
+    def stalls(self, member: Member) -> None:
+        """Its client does not take what is sent."""
+        if member in self._members:
+            self._stalled[member] = None
+
+    def reads(self, member: Member) -> None:
+        """Its client takes what is sent."""
+        self._stalled.pop(member, None)
+
+    def _is_full(self, address: str) -> bool:
+        return 0 < self.bounds.per_address <= self._of[address]
+
+    def _made_room(self, address: str | None) -> bool:
+        """Whether one that waits (of this address, where one is given) has gone."""
+        longest = next((one for one in self._waiting if address in (None, one.address)), None)
+        if longest is None:
+            return False
+        self.leave(longest)
+        longest.make_room()
+        return True
+
+    def _sweep(self) -> None:
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        for member in [*self._waiting, *self._stalled]:
+            member.look(now)
+        self._sweeping = loop.call_later(self.bounds.sweep_seconds, self._sweep) if self._members else None
+
+
+def counted_address(host: str | None) -> str | None:
+    """The address that connections are counted by: None for this machine's own, behind which anybody may be."""
+    try:
+        address = ip_address(host or "")
+    except ValueError:  # a unix socket has none
+        return None
+    if isinstance(address, IPv6Address):
+        if address.ipv4_mapped is None:
+            # One customer has all addresses of a /64.
+            return None if address.is_loopback else str(IPv6Address(int(address) >> 64 << 64))
+        address = address.ipv4_mapped
+    return None if address.is_loopback else str(address)

@@ -1,0 +1,121 @@
+"""The ASGI application before all others: bodies are bounded before they are kept, and answers are kept private.
+
+The heads of requests, and how long they may take, are the protocol's (`protocol.py`).
+"""
+
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from typing import Any
+
+from channels.db import database_sync_to_async
+from django.conf import settings
+from django.db import InterfaceError, OperationalError
+
+from dashboard.accounts.access import is_machine
+from dashboard.accounts.answers import STRANGER
+from dashboard.runtime.failing import AWAY
+from dashboard.runtime.guarding.callers import is_known
+from dashboard.runtime.guarding.refusing import Answer, refusal
+from dashboard.runtime.guarding.sizes import SMALL, size_of
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+PRIVATE = (b"cache-control", b"private, no-store")
+_LARGE = "This is too large: {what} may have {most:,} bytes. Nothing was done; send less at once."
+_UNKNOWN = f"Sign in first, then send this again: without signing in a request may have {SMALL:,} bytes."
+_CHALLENGE = ((b"www-authenticate", b'Bearer realm="whystop"'),)
+_DIGITS = 18  #: of a length; what is longer is far beyond every bound
+_AGAIN = ((b"retry-after", b"1"),)
+
+
+class Guard:
+    """`application` behind it."""
+
+    def __init__(self, application: Application) -> None:
+        self._application = application
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """ASGI."""
+        if scope["type"] != "http":
+            await self._application(scope, receive, send)
+            return
+        exchange = _Exchange(scope, receive, send)
+        announced = _announced(scope)
+        if announced is None:
+            receive = exchange.receive
+        elif announced > SMALL:
+            exchange.refused = await exchange.judge(announced)
+        if exchange.refused is None:
+            await self._application(scope, receive, exchange.send)
+        if exchange.refused is not None and not exchange.begun:
+            await _answer(exchange.refused, send)
+
+
+class _Exchange:
+    """One request: how much of its body has come, and whether it goes on."""
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._scope, self._receive, self._send = scope, receive, send
+        self._size, self._allowed = 0, SMALL
+        self.refused: Answer | None = None
+        self.begun = False
+
+    async def receive(self) -> Message:
+        """What the client sends; where it is too much, for the application it has gone."""
+        message = await self._receive() if self.refused is None else {}
+        self._size += len(message.get("body", b""))
+        if self._size > self._allowed:
+            self.refused = await self.judge(self._size)
+        return message if self.refused is None else {"type": "http.disconnect"}
+
+    async def send(self, message: Message) -> None:
+        """What the application answers, unless it was refused."""
+        if self.refused is not None and not self.begun:
+            return
+        if message["type"] == "http.response.start":
+            self.begun = True
+            message = {**message, "headers": _kept_private(self._scope["path"], message.get("headers", ()))}
+        await self._send(message)
+
+    async def judge(self, size: int) -> Answer | None:
+        """Why a body of this size is not taken; None: it is."""
+        path = self._scope["path"]
+        allowed = size_of(self._scope["method"], path)
+        if size > allowed.most:
+            fragment = any(name == b"hx-request" for name, _ in self._scope["headers"])
+            return refusal(path, 413, _LARGE.format(what=allowed.what, most=allowed.most), fragment=fragment)
+        if allowed.asks:
+            try:
+                known = await database_sync_to_async(is_known)(self._scope["headers"])
+            except (OperationalError, InterfaceError):
+                return refusal(path, 503, AWAY, more=_AGAIN)
+            if not known:
+                return refusal(path, 401, STRANGER if is_machine(path) else _UNKNOWN, more=_CHALLENGE)
+        self._allowed = allowed.most
+        return None
+
+
+def _announced(scope: Scope) -> int | None:
+    """The length of the body, as the parser has checked it; None where it comes in chunks."""
+    told = dict(scope["headers"])
+    if b"transfer-encoding" in told:
+        return None
+    length = told.get(b"content-length", b"0")
+    return int(length[:_DIGITS]) if length.isdigit() else None
+
+
+def _kept_private(path: str, headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    """The headers of an answer that nobody but its caller keeps; static files say for themselves how long they last."""
+    told = list(headers)
+    said = next((value for name, value in told if name.lower() == PRIVATE[0]), b"")
+    if (b"no-store" in said and b"private" in said) or (said and path.startswith(settings.STATIC_URL)):
+        return told
+    return [*((name, value) for name, value in told if name.lower() != PRIVATE[0]), PRIVATE]
+
+
+async def _answer(refused: Answer, send: Send) -> None:
+    await send({"type": "http.response.start", "status": refused.status, "headers": list(refused.headers)})
+    await send({"type": "http.response.body", "body": refused.body})

@@ -1,0 +1,38 @@
+"""Whether a client is too slow: with the body it has announced, or with reading what it asked for."""
+
+from dashboard.runtime.guarding.bounds import Bounds
+
+
+class Reader:
+    """Watches that a client takes what is sent to it."""
+
+    def __init__(self, bounds: Bounds) -> None:
+        self._bounds = bounds
+        self._since, self._size = 0.0, 0
+
+    def begin(self, now: float, size: int) -> None:
+        self._since, self._size = now, size
+
+    def is_deaf(self, now: float, size: int) -> bool:
+        """Whether too little was taken for too long."""
+        if self._size - size >= self._bounds.stalled_bytes:
+            self.begin(now, size)
+        return now - self._since > self._bounds.stalled_seconds
+
+
+class Sender:
+    """Watches that a client sends the body it has announced."""
+
+    def __init__(self, bounds: Bounds, now: float) -> None:
+        self._bounds = bounds
+        self._left = bounds.body_seconds
+        self._looked = now
+        self.received = 0  #: bytes since the last look
+
+    def is_late(self, now: float, *, reading: bool) -> bool:
+        """Whether it has used up its seconds; those in which the server did not read are not counted."""
+        earned = self.received / self._bounds.body_rate
+        spent = now - self._looked if reading else 0.0
+        self._left = min(self._bounds.body_seconds, self._left - spent + earned)
+        self._looked, self.received = now, 0
+        return self._left <= 0

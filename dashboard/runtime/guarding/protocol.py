@@ -1,0 +1,207 @@
+"""One connection: uvicorn's own protocols, with what they leave unbounded bounded.
+
+a head            so many bytes, counted before the parser keeps them; so many seconds
+a body            so many seconds, and more the more of it comes; the time of a server that reads slowly is its own
+what is answered  a client that does not read it is dropped; one still sending its body gets a moment to read it
+the connection    is counted in the `Census`, from its first byte to its last, as a websocket too
+"""
+
+from typing import Any
+
+from dashboard.runtime.gathering import Gathering
+from dashboard.runtime.guarding.bounds import HEAD_BYTES, PIPELINED
+from dashboard.runtime.guarding.census import Census, counted_address
+from dashboard.runtime.guarding.closing import Closing
+from dashboard.runtime.guarding.pace import Reader, Sender
+from dashboard.runtime.guarding.refusing import plainly, refusal
+
+FULL = "This server has as many connections open as it may. Try again in a moment."
+FULL_ADDRESS = "Your address has as many connections open as one may have. Close some, or try again in a moment."
+LONG_HEAD = f"The address and the header fields of a request may have {HEAD_BYTES:,} bytes together. Send fewer."
+PIPELINED_TOO_MANY = f"At most {PIPELINED} requests of a connection may wait for their answers. Send fewer at once."
+SLOW_HEAD = "The head of the request did not come in time. Send it at once."
+SLOW_BODY = "The body of the request came too slowly. Send it again, over a faster connection."
+
+
+class RefusedError(Exception):
+    """Raised inside the parser, which ends by it."""
+
+
+class Guarded(Gathering):
+    """An HTTP connection."""
+
+    def __init__(self, config: Any, *args: Any, **named: Any) -> None:
+        super().__init__(config, *args, **named)
+        self._census: Census = config.census
+        self.address: str | None = None
+        self._head_since: float | None = None  #: when the server began to wait for a head
+        self._silent = True  #: and nothing of one has come
+        self._in_head = True  #: the parser expects more of one
+        self._head_size = 0  #: of what the parser has told of it
+        self._head_fed = 0  #: that the parser was given and may have told nothing of
+        self._sender: Sender | None = None  #: of a body that is not here yet
+        self._reader = Reader(self._census.bounds)
+        self._refusal: bytes | None = None  #: what is answered in place of the parser's complaint
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(Closing(transport, self.loop, self, self._census.bounds.linger_seconds))
+        self.address = counted_address(self.client[0] if self.client else None)
+        if self._census.admit(self):
+            self._wait_for_head()
+            return
+        told = FULL if self.address is None else FULL_ADDRESS
+        self.transport.write(plainly(503, told, (b"retry-after", b"1")))
+        self._closed_now()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._census.leave(self)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Give the parser no more at once than a head may have, so that one without an end is noticed."""
+        self._silent = False
+        while data and not self.transport.is_closing():  # what is still sent to an answered request is dropped
+            room = HEAD_BYTES + 1 if self._sender is None else len(data)
+            piece, data = data[:room], data[room:]
+            if self._in_head:
+                self._head_fed += len(piece)
+            super().data_received(piece)
+            if self._in_head and self._head_fed > HEAD_BYTES and not self.transport.is_closing():
+                self._end(refusal(self._path(), 431, LONG_HEAD).on_the_wire())
+        self._settle()
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        # The piece that a head begins in may hold the end of a body too: what the parser tells of it is counted.
+        self._in_head, self._head_size, self._head_fed = True, 0, 0
+
+    def on_url(self, url: bytes) -> None:
+        self._count(len(url))
+        super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._count(len(name) + len(value) + 4)  # a colon, a space, and the line's end
+        if self._in_head:  # a field behind a chunked body is none of the request's
+            super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        super().on_headers_complete()
+        if len(self.pipeline) > PIPELINED:
+            self._refusal = plainly(429, PIPELINED_TOO_MANY)
+            raise RefusedError
+        self._in_head, self._head_since = False, None
+        self._sender = Sender(self._census.bounds, self.loop.time())
+
+    def on_body(self, body: bytes) -> None:
+        super().on_body(body)
+        if self._sender is not None:
+            self._sender.received += len(body)
+
+    def on_message_complete(self) -> None:
+        self._sender = None
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self.transport.is_closing() or not self.cycle.response_complete:
+            return
+        if self._sender is not None:
+            self.transport.close()  # the rest of its body would be read for nothing
+        else:
+            self._silent = not self._in_head
+            self._wait_for_head()
+
+    def send_400_response(self, msg: str) -> None:
+        """The parser's complaint, or ours; nothing where an answer has begun."""
+        if self._is_answering():
+            self.transport.close()
+        elif self._refusal is not None:
+            self._end(self._refusal)
+        else:
+            super().send_400_response(msg)
+
+    def handle_websocket_upgrade(self) -> None:
+        """The websocket counts in the place of this connection."""
+        self._census.leave(self)
+        super().handle_websocket_upgrade()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self.has_unread()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if not self.transport.is_closing():
+            self._census.reads(self)
+
+    def still_sends(self) -> bool:
+        """Whether the client is in the middle of a request."""
+        return self._in_head or self._sender is not None
+
+    def lingers(self) -> None:
+        """Another connection may have this one's place."""
+        self._census.waits(self)
+
+    def has_unread(self) -> None:
+        """Watch that the client takes what was written."""
+        self._reader.begin(self.loop.time(), self.transport.get_write_buffer_size())
+        self._census.stalls(self)
+
+    def make_room(self) -> None:
+        """Another connection takes this one's place."""
+        if self.transport.is_closing():
+            self.transport.abort()
+            return
+        if not self._silent and not self._is_answering():
+            self.transport.write(plainly(503, FULL, (b"retry-after", b"1")))
+        self._closed_now()
+
+    def look(self, now: float) -> None:
+        """End it where its client does not send, or does not read."""
+        unread = self.transport.get_write_buffer_size()
+        if unread and self._reader.is_deaf(now, unread):
+            self.transport.abort()
+        elif self.transport.is_closing():
+            return
+        elif self._sender is not None:
+            if self._sender.is_late(now, reading=not self.flow.read_paused):
+                told = b"" if self._is_answering() else refusal(self._path(), 408, SLOW_BODY).on_the_wire()
+                self._end(told)
+        elif self._head_since is not None and now - self._head_since > self._census.bounds.head_seconds:
+            self._end(b"" if self._silent else plainly(408, SLOW_HEAD))
+
+    def _is_answering(self) -> bool:
+        """Whether a part of an answer is sent, into which no other may be written."""
+        return self.cycle is not None and self.cycle.response_started and not self.cycle.response_complete
+
+    def _wait_for_head(self) -> None:
+        self._head_since = self.loop.time()
+        self._census.waits(self)
+
+    def _settle(self) -> None:
+        """Say whose turn it is."""
+        if self.transport.is_closing():
+            return
+        if self._sender is None and self._head_since is None:
+            self._census.works(self)
+        else:
+            self._census.waits(self)
+
+    def _count(self, size: int) -> None:
+        self._head_size += size
+        if self._head_size > HEAD_BYTES:
+            self._refusal = refusal(self._path(), 431, LONG_HEAD).on_the_wire()
+            raise RefusedError
+
+    def _path(self) -> str:
+        url: bytes = getattr(self, "url", b"")
+        return url.partition(b"?")[0].decode("latin-1")
+
+    def _end(self, told: bytes) -> None:
+        if told:
+            self.transport.write(told)
+        self.transport.close()
+
+    def _closed_now(self) -> None:
+        transport: Any = self.transport
+        transport.bare().close_now()

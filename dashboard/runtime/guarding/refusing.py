@@ -1,0 +1,60 @@
+"""The answer to a request that is refused before anything has looked at it, in the form its address speaks."""
+
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+from http import HTTPStatus
+
+from django.template.loader import render_to_string
+
+from dashboard.accounts.access import is_machine
+from dashboard.accounts.answers import error_body
+
+HEADERS = (
+    (b"cache-control", b"private, no-store"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"content-security-policy", b"default-src 'self'; frame-ancestors 'none'"),
+)
+CLOSE = (b"connection", b"close")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A whole answer; the connection ends with it, for the rest of the request is not read."""
+
+    status: int
+    headers: tuple[tuple[bytes, bytes], ...]
+    body: bytes
+
+    def on_the_wire(self) -> bytes:
+        """As HTTP/1.1 writes it."""
+        line = f"HTTP/1.1 {self.status} {HTTPStatus(self.status).phrase}\r\n".encode()
+        return line + b"".join(b"%s: %s\r\n" % header for header in self.headers) + b"\r\n" + self.body
+
+
+def refusal(
+    path: str, status: int, detail: str, *, fragment: bool = False, more: tuple[tuple[bytes, bytes], ...] = ()
+) -> Answer:
+    """JSON for programs, as they know it from the address; else a page, or the note that htmx puts beside a form."""
+    if is_machine(path):
+        content_type, error = error_body(path, status, detail)
+        body = json.dumps(error).encode()
+    else:
+        content_type, body = "text/html; charset=utf-8", _page(status, detail, fragment=fragment)
+    told = ((b"content-type", content_type.encode()), (b"content-length", b"%d" % len(body)))
+    return Answer(status, (*told, *HEADERS, CLOSE, *more), body)
+
+
+@lru_cache(maxsize=32)
+def _page(status: int, detail: str, *, fragment: bool) -> bytes:
+    if fragment:
+        return render_to_string("_too_large.html", {"told": detail}).encode()
+    context = {"status": status, "title": HTTPStatus(status).phrase, "detail": detail}
+    return render_to_string("refused.html", context).encode()
+
+
+def plainly(status: int, detail: str, *more: tuple[bytes, bytes]) -> bytes:
+    """An answer on the wire where no address is known yet."""
+    body = detail.encode() + b"\n"
+    told = ((b"content-type", b"text/plain; charset=utf-8"), (b"content-length", b"%d" % len(body)))
+    return Answer(status, (*told, CLOSE, *more), body).on_the_wire()

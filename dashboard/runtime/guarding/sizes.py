@@ -1,0 +1,51 @@
+"""How large a body each address takes; the rest is refused before anything of it is kept."""
+
+from dataclasses import dataclass
+
+from django.conf import settings
+
+from dashboard.api.reading import MAX_BODY
+from dashboard.gateway.serving.receiving import MOST_BYTES as MOST_GATEWAY
+from dashboard.keeping.reading import MAX_BYTES as MOST_FILE
+
+SMALL = 32_768  #: bytes that anybody may send anywhere; an address that is not below takes no more
+_FORM = 65_536  #: what a browser writes around a file
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """Of a body."""
+
+    most: int  #: bytes
+    what: str = "a form"  #: that is sent there
+    asks: bool = True  #: whether the caller has to be known here before more than `SMALL` is taken
+
+
+_NO_MORE = Size(SMALL, "a request to this address", asks=False)
+#: By prefix, as `dashboard.accounts.access.BELOW`: the path without its last slash and all below it. The first counts.
+_BELOW = (
+    ("/v1/traces/", _NO_MORE),
+    (
+        "/v1/",
+        Size(MOST_GATEWAY, "a request to the gateway", asks=False),
+    ),  # the gateway knows its caller before it reads anything
+    ("/api/v1/turns/import/", Size(MOST_FILE, "a turn file")),
+    ("/api/", Size(MAX_BODY, "a request to the API")),
+    ("/import/", Size(MOST_FILE + _FORM, "a form with a turn file")),
+    ("/healthz/", _NO_MORE),
+    ("/metrics/", _NO_MORE),
+    ("/share/", _NO_MORE),
+    ("/sign-in/", _NO_MORE),
+    ("/admin/login/", _NO_MORE),
+    ("/static/", _NO_MORE),
+    ("/.well-known/", _NO_MORE),
+)
+_WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
+
+
+def size_of(method: str, path: str) -> Size:
+    """What a request may send; where the table has no word, as much as a form."""
+    if method not in _WITH_BODY:
+        return _NO_MORE
+    form = Size(settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
+    return next((size for prefix, size in _BELOW if f"{path}/".startswith(prefix)), form)
