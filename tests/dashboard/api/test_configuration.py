@@ -14,7 +14,7 @@ def near(api: Program) -> dict:
 
 
 def test_a_connection_is_made_listed_and_read_by_name_and_by_id(api: Program):
-    response = api.post("/connections", {**NEAR, "api_key_env": "NO_SUCH_KEY"})
+    response = api.post("/connections", {**NEAR, "api_key_env": "NO_SUCH_API_KEY"})
     assert response.status_code == 201
     made = response.json()
     assert NEAR.items() <= made.items()

@@ -45,14 +45,15 @@ def address() -> Iterator[str]:
         server.shutdown()
 
 
-def command_for(body: str, url: str, *, provider: str = "openai", env: str = "OUR_KEY") -> str:
-    agent = Agent(connection=Connection(provider=provider, api_key_env=env))
+def command_for(body: str, url: str, *, provider: str = "openai", env: str = "OUR_API_KEY") -> str:
+    origin = "/".join(url.split("/", 3)[:3])
+    agent = Agent(connection=Connection(provider=provider, api_key_env=env, base_url=origin))
     attempt = Attempt(turn_id=uuid4(), index=1, provider=provider, request_url=url)
     return curl_command(Turn(agent=agent), attempt, body)
 
 
 def run(command: str) -> tuple[str, dict[str, str], bytes]:
-    environment = {"PATH": "/usr/bin:/bin", "OUR_KEY": SECRET}
+    environment = {"PATH": "/usr/bin:/bin", "OUR_API_KEY": SECRET}
     given = command.encode()
     done = subprocess.run(["bash"], input=given, env=environment, capture_output=True, check=True, timeout=20)
     assert done.stdout == b"ok"
@@ -93,9 +94,9 @@ def test_any_text_arrives(address: str, said: str):
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic", "gemini", "cohere", "openai_responses"])
 def test_a_key_is_named_and_never_told(monkeypatch: pytest.MonkeyPatch, provider: str):
-    monkeypatch.setenv("OUR_KEY", SECRET)
+    monkeypatch.setenv("OUR_API_KEY", SECRET)
     command = command_for("{}", "http://127.0.0.1:1/", provider=provider)
-    assert '"$OUR_KEY"' in command
+    assert '"$OUR_API_KEY"' in command
     assert SECRET not in command
 
 
