@@ -22,6 +22,7 @@ METADATA = frozenset(
     )
 )
 METADATA_NAMES = frozenset({"metadata", "metadata.google.internal", "metadata.goog", "instance-data"})
+_ALLOTTED = ipaddress.IPv6Network("2000::/3")  # all that the internet uses of IPv6
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 _LOCAL_NAT64 = ipaddress.IPv6Network("64:ff9b:1::/48")
 _COMPATIBLE = ipaddress.IPv6Network("::/96")
@@ -66,7 +67,8 @@ def kind_of(address: Address) -> Kind:
         return Kind.RESERVED
     if address.version == 4 and address.is_reserved:
         return Kind.RESERVED
-    return Kind.PUBLIC if address.is_global else Kind.PRIVATE
+    allotted = address.version == 4 or address in _ALLOTTED
+    return Kind.PUBLIC if allotted and address.is_global else Kind.PRIVATE
 
 
 def faces(address: Address) -> tuple[Address, ...]:

@@ -172,8 +172,9 @@ async def _way(url: str) -> dict[str, Any]:
     if why is not None:
         raise _refused(url, why)
     address = URL(proxy)
-    auth = aiohttp.BasicAuth(address.user or "", address.password or "") if address.user else None
-    return {"proxy": address.with_user(None), "proxy_auth": auth}
+    # aiohttp makes a Proxy-Authorization of it, in the CONNECT alone where the call is by https.
+    said = {"Authorization": aiohttp.encode_basic_auth(address.user, address.password or "")} if address.user else None
+    return {"proxy": address.with_user(None), "proxy_headers": said}
 
 
 def _refused(url: str, why: str) -> TransportError:
