@@ -19,7 +19,7 @@ NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 #: Bytes of a body that one argument of a program can hold; a longer one goes through a pipe.
 ONE_ARGUMENT = 100_000
 #: What curl takes for an address and for nothing else: no option, no file, no other protocol, nothing that is hidden.
-ADDRESS = re.compile(r"https?://[^\s\x00-\x20\x7f-\x9f\\@]+")
+ADDRESS = re.compile(r"(?i:https?)://[^\s\x00-\x20\x7f-\x9f\\@/?#]+(?:[/?#][^\s\x00-\x20\x7f-\x9f\\]*)?")
 CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 WRITTEN_OUT = re.compile(rf"{CONTROLS.pattern}|!")
 _REGION_IN_HOST = re.compile(r"(?:^|\.)bedrock-runtime(?:-fips)?\.([a-z0-9-]+)\.")
