@@ -8,6 +8,8 @@ Project ─┬─ Connection ── Agent        a connection's key stays in the
 Who changed what of connections, agents and attachments is kept by the database itself (`auditing`).
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -236,7 +238,7 @@ class Agent(Named):
     def clean(self) -> None:
         super().clean()
         faults = {
-            "model": self._model_fault(),
+            "model": _fault_of(partial(validation.model_valid, self.model)),
             "tools": self._tools_fault(),
             "max_tokens": self._max_tokens_fault(),
             "breakpoints": self._breakpoints_fault(),
@@ -246,19 +248,9 @@ class Agent(Named):
         if errors:
             raise ValidationError(errors)
 
-    def _model_fault(self) -> ValidationError | None:
-        try:
-            validation.model_valid(self.model)
-        except ValidationError as error:
-            return error
-        return None
-
     def _tools_fault(self) -> ValidationError | None:
-        try:
-            validation.tools_valid(self.tools, known_tools(self.project_id) if self.tools else ())
-        except ValidationError as error:
-            return error
-        return None
+        known = known_tools(self.project_id) if self.tools else ()
+        return _fault_of(partial(validation.tools_valid, self.tools, known))
 
     def _breakpoints_fault(self) -> ValidationError | None:
         try:
@@ -278,11 +270,16 @@ class Agent(Named):
         connection = Connection.objects.filter(pk=self.connection_id).first()
         if connection is None or not isinstance(self.max_tokens, int):
             return None
-        try:
-            validation.max_tokens_within(self.max_tokens, ceiling=connection.ceiling, connection=connection.name)
-        except ValidationError as error:
-            return error
-        return None
+        ceiling, name = connection.ceiling, connection.name
+        return _fault_of(partial(validation.max_tokens_within, self.max_tokens, ceiling=ceiling, connection=name))
+
+
+def _fault_of(judged: Callable[[], None]) -> ValidationError | None:
+    try:
+        judged()
+    except ValidationError as error:
+        return error
+    return None
 
 
 def _names(tools: Any) -> tuple[str, ...]:

@@ -57,16 +57,12 @@ class Connection(BaseModel):
         description="What the last test of the connection found: whether its server continues a last assistant message."
     )
     probed_at: datetime | None
-    key_found: bool | None = Field(
-        description="Whether there is a key that may be sent to this address; null where none is named, and for "
-        "callers who may not change connections."
-    )
+    key_found: bool | None = Field(description="Whether its key may be sent; null for who may not change it.")
     created_at: datetime
 
     @field_validator("key_found", mode="before")
     @classmethod
     def _told_to_those_who_may_change_it(cls, found: bool | None, info: ValidationInfo) -> bool | None:
-        """Which variables exist is nothing for those who only watch."""
         request = (info.context or {}).get("request")
         return found if request is not None and may(request.user, CHANGE_CONNECTION) else None
 

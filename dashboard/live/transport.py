@@ -112,10 +112,8 @@ class Transport:
             raise TransportError(self._silent(url, error), timed_out=True) from error
         except TimeoutError as error:
             raise TransportError(f"The provider at {_host(url)} did not answer in time.", timed_out=True) from error
-        except Refused as error:
-            raise _refused(url, str(error)) from error
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            raise TransportError(f"The connection to {_host(url)} failed: {_why(error)}.") from error
+            raise _failed(url, error) from error
 
     def _silent(self, url: str, error: aiohttp.ServerTimeoutError | None = None) -> str:
         if isinstance(error, aiohttp.ConnectionTimeoutError):
@@ -175,6 +173,12 @@ async def _way(url: str) -> dict[str, Any]:
     # aiohttp makes a Proxy-Authorization of it, in the CONNECT alone where the call is by https.
     said = {"Authorization": aiohttp.encode_basic_auth(address.user, address.password or "")} if address.user else None
     return {"proxy": address.with_user(None), "proxy_headers": said}
+
+
+def _failed(url: str, error: Exception) -> TransportError:
+    if isinstance(error, Refused):
+        return _refused(url, str(error))
+    return TransportError(f"The connection to {_host(url)} failed: {_why(error)}.")
 
 
 def _refused(url: str, why: str) -> TransportError:
