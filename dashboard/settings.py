@@ -4,6 +4,7 @@ from typing import Any
 
 from csp.constants import NONE, SELF
 
+from dashboard.egress.rules import ON_ONE_MACHINE
 from dashboard.runtime.database import database_settings
 from dashboard.runtime.environment import CHECKOUT, read_environment
 from dashboard.runtime.logs import configure_structlog, logging_settings
@@ -115,6 +116,9 @@ CHANNEL_LAYERS = _channel_layers(ENVIRONMENT.redis_url)
 
 CRITERIA_MODULES = ENVIRONMENT.criteria
 SILENCE_SECONDS = ENVIRONMENT.silence_seconds
+KEY_NAMES = ENVIRONMENT.key_names
+# `manage.py web` and `manage.py worker` narrow this (dashboard.runtime.starting).
+EGRESS = ENVIRONMENT.egress or ON_ONE_MACHINE
 GATEWAY_PASSES_UNSTORED = ENVIRONMENT.gateway_unstored == "pass"
 
 AUTH_USER_MODEL = "accounts.User"

@@ -45,6 +45,7 @@ START, CONTROL, REPLAY, TAG, COMMENT, SHARE, EXPORT, IMPORT, KEEP = OPERATING
 ERASE = "turns.delete_turn"  #: Django's own
 MAKE_POLICY = "agents.add_policy"
 CHANGE_POLICY = "agents.change_policy"
+CHANGE_CONNECTION = "agents.change_connection"
 MAKE_KEY = "gateway.add_gatewaykey"
 ADMINISTER_KEYS = "gateway.change_gatewaykey"  #: of others too
 MAKE_ALIAS = "gateway.add_alias"

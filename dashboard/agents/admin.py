@@ -25,9 +25,8 @@ from dashboard.agents.probes import Finding
 from dashboard.agents.reach import version_warnings
 from dashboard.agents.starting import asked_version
 from dashboard.backtests.words import in_words
+from dashboard.egress.keys import state_in_words
 from dashboard.live.probing import connection_probe
-
-KEY_WORDS = {True: "yes", False: "no: set it where Whystop runs, and start again", None: "none is named"}
 
 
 class Audited(admin.ModelAdmin):  # type: ignore[type-arg]
@@ -60,7 +59,7 @@ class ConnectionAdmin(Audited):
 
     @admin.display(description="key found in environment")
     def key_in_environment(self, connection: Connection) -> str:
-        return KEY_WORDS[connection.key_found]
+        return state_in_words(connection.api_key_env, connection.base_url)
 
     @admin.display(description="how cut answers are continued")
     def continues(self, connection: Connection) -> str:

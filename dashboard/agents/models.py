@@ -8,7 +8,8 @@ Project ─┬─ Connection ── Agent        a connection's key stays in the
 Who changed what of connections, agents and attachments is kept by the database itself (`auditing`).
 """
 
-import os
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -22,6 +23,7 @@ from dashboard.agents.auditing import keep_changes
 from dashboard.agents.continuing import NOT_A_CHOICE, Continuing
 from dashboard.agents.criteria import criteria_valid
 from dashboard.agents.standing import PolicyActivation, PolicyAttachment
+from dashboard.egress.keys import key_for
 from dashboard.turns.approvals import approvals_clean
 from dashboard.turns.breakpoints import breakpoints_clean
 from dashboard.turns.ids import new_id
@@ -141,12 +143,13 @@ class Connection(Named, Continuing):
 
     @property
     def key_found(self) -> bool | None:
-        """Whether the environment holds the key; None where none is named."""
-        return bool(os.environ.get(self.api_key_env)) if self.api_key_env else None
+        """Whether there is a key that may be sent to this address; None where none is named."""
+        return key_for(self.api_key_env, self.base_url) is not None if self.api_key_env else None
 
     def clean(self) -> None:
         super().clean()
         validation.prefill_possible(self.provider, prefill=self.prefill, way=self.prefill_way)
+        validation.key_may_go("api_key_env", self.api_key_env, self.base_url)
         ceiling = self.ceiling
         agents = self.agents.filter(max_tokens__gt=ceiling) if ceiling is not None and not self._state.adding else None
         agent = agents.first() if agents is not None else None
@@ -235,6 +238,7 @@ class Agent(Named):
     def clean(self) -> None:
         super().clean()
         faults = {
+            "model": _fault_of(partial(validation.model_valid, self.model)),
             "tools": self._tools_fault(),
             "max_tokens": self._max_tokens_fault(),
             "breakpoints": self._breakpoints_fault(),
@@ -245,11 +249,8 @@ class Agent(Named):
             raise ValidationError(errors)
 
     def _tools_fault(self) -> ValidationError | None:
-        try:
-            validation.tools_valid(self.tools, known_tools(self.project_id) if self.tools else ())
-        except ValidationError as error:
-            return error
-        return None
+        known = known_tools(self.project_id) if self.tools else ()
+        return _fault_of(partial(validation.tools_valid, self.tools, known))
 
     def _breakpoints_fault(self) -> ValidationError | None:
         try:
@@ -269,11 +270,16 @@ class Agent(Named):
         connection = Connection.objects.filter(pk=self.connection_id).first()
         if connection is None or not isinstance(self.max_tokens, int):
             return None
-        try:
-            validation.max_tokens_within(self.max_tokens, ceiling=connection.ceiling, connection=connection.name)
-        except ValidationError as error:
-            return error
-        return None
+        ceiling, name = connection.ceiling, connection.name
+        return _fault_of(partial(validation.max_tokens_within, self.max_tokens, ceiling=ceiling, connection=name))
+
+
+def _fault_of(judged: Callable[[], None]) -> ValidationError | None:
+    try:
+        judged()
+    except ValidationError as error:
+        return error
+    return None
 
 
 def _names(tools: Any) -> tuple[str, ...]:

@@ -1,4 +1,5 @@
-"""What a connection and an agent may say, judged in words. Pure: no database, no environment, no network.
+"""What a connection and an agent may say, judged in words. Pure: no database, no network, and of the environment only
+what settings say of the names of keys.
 
 Each `…_valid` is a validator in Django's sense: it returns nothing, or raises `ValidationError` with a sentence that
 says what to do. Models, forms and API all judge by these.
@@ -13,14 +14,15 @@ import jsonschema_rs
 from django.core.exceptions import ValidationError
 
 from dashboard.agents.policy_validation import listed
+from dashboard.egress import keys
 
 NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
 ENVIRONMENT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 #: How the keys of well-known vendors begin, and the word of the header that carries them.
 KEY_BEGINNINGS = ("sk-", "sk_", "gsk_", "AIza", "AKIA", "hf_", "xai-", "r8_", "pplx-", "nvapi-", "ghp_", "Bearer ")
 LONG_WORD = re.compile(r"(?=.*\d)(?=.*[a-z])[A-Za-z0-9+/=-]{32,}")
-#: Whystop's own secrets, which must never be sent to a provider as if they were its key.
-OWN_SECRETS = frozenset({"DATABASE_URL", "REDIS_URL", "WHYSTOP_SECRET_KEY", "WHYSTOP_BOOTSTRAP_TOKEN"})
+#: Parts of a path that lead to another one.
+DOTS = frozenset({".", ".."})
 MAX_TOKENS = 10_000_000  #: where the connection does not say what one call may ask for
 
 
@@ -86,8 +88,24 @@ def api_key_env_valid(value: str) -> None:
         raise ValidationError(
             "The name of an environment variable has letters, digits and underscores, such as OPENAI_API_KEY."
         )
-    if value.upper() in OWN_SECRETS:
+    if keys.is_own(value):
         raise ValidationError(f"{value} is a secret of Whystop's own; name the variable that holds the provider's key.")
+
+
+def key_may_go(field: str, name: str, url: str) -> None:
+    """The named variable may be sent to this address (`WHYSTOP_KEY_NAMES`); said on the field. A program's is empty."""
+    try:
+        why = keys.fault(name, url)
+    except ValueError:  # what is wrong with the address is said of the address
+        return
+    if why is not None:
+        raise ValidationError({field: why})
+
+
+def model_valid(value: str) -> None:
+    """A model's name stands in the addresses of some dialects: it may not lead to another address."""
+    if not value.isprintable() or DOTS.intersection(re.split(r"[/\\]", value)):
+        raise ValidationError("A model's name has no control characters, and no “.” or “..” between slashes.")
 
 
 def max_tokens_within(value: int, *, ceiling: int | None, connection: str) -> None:

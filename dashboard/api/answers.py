@@ -4,10 +4,11 @@ from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, WithJsonSchema, field_validator
 
 from agentcore.lint import CODES
 from agentcore.reasons import AttemptKind, NormalizedStopReason, StopReason, TurnStatus
+from dashboard.accounts.roles import CHANGE_CONNECTION, may
 from dashboard.agents.resolving import Level
 
 #: What providers and models said is passed on as it is.
@@ -56,8 +57,14 @@ class Connection(BaseModel):
         description="What the last test of the connection found: whether its server continues a last assistant message."
     )
     probed_at: datetime | None
-    key_found: bool | None = Field(description="Whether the environment holds the key; null where none is named.")
+    key_found: bool | None = Field(description="Whether its key may be sent; null for who may not change it.")
     created_at: datetime
+
+    @field_validator("key_found", mode="before")
+    @classmethod
+    def _told_to_those_who_may_change_it(cls, found: bool | None, info: ValidationInfo) -> bool | None:
+        request = (info.context or {}).get("request")
+        return found if request is not None and may(request.user, CHANGE_CONNECTION) else None
 
 
 class Policy(BaseModel):

@@ -4,17 +4,19 @@ from collections.abc import Collection, Iterable
 
 from django.core.exceptions import ValidationError
 
+from dashboard.agents.validation import model_valid
+
 MOST_ENTRIES = 100
 MOST_CHARACTERS = 265  #: of a connection's name, a slash and a model's
 
 
-#: A model's name stands in the address of some dialects: it may not lead to another one.
-_DOTS = frozenset({".", ".."})
-
-
 def is_model(name: str) -> bool:
     """Whether anything can be asked for by this name."""
-    return bool(name) and name.isprintable() and not _DOTS.intersection(name.split("/"))
+    try:
+        model_valid(name)
+    except ValidationError:
+        return False
+    return bool(name)
 
 
 def scope_clean(scope: Iterable[str], *, agents: Collection[str], connections: Collection[str]) -> list[str]:

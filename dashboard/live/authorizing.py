@@ -1,13 +1,22 @@
-"""What a call is sent with: the key its connection names, or for Bedrock a signature; an error where it has neither."""
+"""What a call is sent with: the key its connection names, or for Bedrock a signature; an error where it has neither.
 
-import os
+Errors are read by whoever sees the turn and by callers of the gateway, so they do not tell which variables are set. The
+log does, and the connection's page in the admin.
+"""
+
+from urllib.parse import urlsplit
+
+import structlog
 
 from agentcore.errors import ErrorType, ProviderError
 from agentcore.providers.base import Provider
 from dashboard.agents.models import Connection
-from dashboard.agents.policy_validation import listed
+from dashboard.egress.keys import fault, key_for, names
+from dashboard.egress.proxies import is_near
 from dashboard.live.signing import MissingCredential, signed
 from dashboard.turns.recorder import Call
+
+log = structlog.get_logger(__name__)
 
 SIGNED = frozenset({"bedrock"})  #: dialects whose calls are signed where no key is named
 
@@ -15,21 +24,37 @@ SIGNED = frozenset({"bedrock"})  #: dialects whose calls are signed where no key
 def headers_for(call: Call, body: bytes, provider: Provider, connection: Connection) -> dict[str, str] | ProviderError:
     """The headers of one call. Keys and credentials are read from the environment now, and kept nowhere.
 
-    An error of kind `auth` names the variable that is not set: then no call is to be made.
+    With an error of kind `auth` no call is to be made. A key goes only where `WHYSTOP_KEY_NAMES` lets it go.
     """
     name = connection.api_key_env
-    key = os.environ.get(name) if name else None
+    key = key_for(name, call.url)
     if name and not key:
-        return _refused(f"The key of connection “{connection.name}” is to be in {name}, which is not set.")
+        log.warning("no_key", connection=connection.name, why=fault(name, call.url) or f"{name} is not set.")
+        return _refused(
+            f"There is no key that connection “{connection.name}” may send to its address; its page in the admin says "
+            "why."
+        )
     ours = {"Content-Type": "application/json", "x-whystop-attempt": str(call.index)}
     headers = ours | provider.headers(key)
     if key or provider.name not in SIGNED:
         return headers
+    return _signed(call, headers, body, connection)
+
+
+def _signed(call: Call, headers: dict[str, str], body: bytes, connection: Connection) -> dict[str, str] | ProviderError:
+    if not names().may_sign(call.url):
+        return (
+            headers if is_near(urlsplit(call.url).hostname or "") else _not_signed(connection, "its host is not AWS's")
+        )
     try:
         return signed(call.url, headers, body)
     except MissingCredential as error:
-        absent = f"{listed(error.names)} {'is' if len(error.names) == 1 else 'are'} not set"
-        return _refused(f"Connection “{connection.name}” names no key, so its calls are signed for AWS; {absent}.")
+        log.warning("no_credentials", connection=connection.name, missing=error.names)
+        return _not_signed(connection, "AWS credentials or a region are missing; the log names them")
+
+
+def _not_signed(connection: Connection, why: str) -> ProviderError:
+    return _refused(f"Connection “{connection.name}” names no key, so its calls are signed for AWS; {why}.")
 
 
 def _refused(message: str) -> ProviderError:

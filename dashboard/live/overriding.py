@@ -12,7 +12,7 @@ from dashboard.agents.policy_validation import (
     retention_clean,
     tool_calls_on_truncation_clean,
 )
-from dashboard.agents.validation import max_tokens_within
+from dashboard.agents.validation import max_tokens_within, model_valid
 from dashboard.turns.fields import storable_text
 
 MAX_MODEL_CHARS = 200
@@ -63,4 +63,5 @@ def _override_clean(name: str, value: Any, connection_: Connection | None) -> An
 def model_clean(value: Any) -> str:
     if not isinstance(value, str) or not value.strip() or len(value) > MAX_MODEL_CHARS:
         raise ValidationError(f"The model must be a name of 1 to {MAX_MODEL_CHARS} characters.")
+    model_valid(value)
     return storable_text(value)

@@ -117,6 +117,9 @@ class Reading:
         partial = self.partial()
         if partial is not None and partial.stop_reason is not NormalizedStopReason.UNKNOWN:
             return Ending(response=partial)
+        if error.refused:
+            refused = ProviderError(ErrorType.MODEL, "refused_address", str(error), retryable=False)
+            return Ending(response=partial, error=refused)
         kind, kind_type = ("timeout", ErrorType.TIMEOUT) if error.timed_out else ("connection", ErrorType.MODEL)
         return Ending(response=partial, error=ProviderError(kind_type, kind, str(error)))
 

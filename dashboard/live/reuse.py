@@ -1,4 +1,5 @@
-"""Connections that are used again: one that its server has closed meanwhile is not handed out.
+"""Connections that are used again: one that its server has closed meanwhile is not handed out. A new one is made only
+to an address that the rules allow (`dashboard.egress`), which was judged after its name was resolved.
 
 A server may close a connection whenever no request is under way on it, and many do so after a few seconds, or after
 each answer without saying so. What has reached this machine by the time a connection is wanted is looked for; the event
@@ -8,15 +9,20 @@ up may have taken the request: that is an error, and the policy's to judge.
 """
 
 import select
+from collections.abc import Sequence
 from contextvars import ContextVar
 from functools import partial
 from typing import Any
 from weakref import WeakSet
 
 import aiohttp
+from aiohttp.abc import ResolveResult
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.client_reqrep import ClientRequest
 from aiohttp.connector import Connection
+from aiohttp.tracing import Trace
+
+from dashboard.egress import checking
 
 
 class _Counting(ResponseHandler):
@@ -46,8 +52,16 @@ def asked_again(error: Exception) -> bool:
     return again
 
 
+#: Whether this task connects to a proxy of the environment, which whoever started Whystop has chosen.
+_to_proxy: ContextVar[bool] = ContextVar("to_proxy", default=False)
+
+
+class Refused(aiohttp.ClientConnectionError):
+    """No address of a host may be connected to."""
+
+
 class Connector(aiohttp.TCPConnector):
-    """A pool of connections, none of which is known to be closed."""
+    """A pool of connections, none of which is known to be closed, and all of which go where the rules allow."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
@@ -70,6 +84,24 @@ class Connector(aiohttp.TCPConnector):
         _reused.set((protocol, protocol.received) if protocol in self._used else None)
         self._used.add(connection.protocol)
         return connection
+
+    async def _create_proxy_connection(self, *given: Any, **named: Any) -> Any:
+        token = _to_proxy.set(True)
+        try:
+            return await super()._create_proxy_connection(*given, **named)
+        finally:
+            _to_proxy.reset(token)
+
+    async def _resolve_host(self, host: str, port: int, traces: Sequence[Trace] | None = None) -> list[ResolveResult]:
+        """The addresses to connect to, written out: what is judged here is what is connected to."""
+        found = await super()._resolve_host(host, port, traces=traces)
+        if _to_proxy.get():
+            return found
+        judged = [(result, checking.refusal(host, port, result["host"])) for result in found]
+        allowed = [result for result, why in judged if why is None]
+        if found and not allowed:
+            raise Refused(judged[0][1])
+        return allowed
 
 
 def _has_ended(connection: Connection) -> bool:

@@ -2,18 +2,19 @@
 
 import asyncio
 import io
-import ipaddress
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import aiohttp
 from django.conf import settings
 from yarl import URL
 
-from dashboard.live.reuse import Connector, asked_again
+from dashboard.egress.checking import refusal_by_proxy
+from dashboard.egress.proxies import proxy_for
+from dashboard.live.reuse import Connector, Refused, asked_again
 
 CONNECT_TIMEOUT = 10.0  #: seconds
 AFTER_ITS_END = 2.0  #: seconds that a server is listened to which does not close behind the end of its answer
@@ -43,12 +44,14 @@ class Head:
 class TransportError(Exception):
     """A call that got no whole answer from the network, in a sentence that names the host and why.
 
-    `timed_out`: the time for the call, or for silence within it, ran out.
+    `timed_out`: the time for the call, or for silence within it, ran out. `refused`: the rules of this installation
+    do not allow it, so that it is of no use to try again.
     """
 
-    def __init__(self, message: str, *, timed_out: bool = False) -> None:
+    def __init__(self, message: str, *, timed_out: bool = False, refused: bool = False) -> None:
         super().__init__(message)
         self.timed_out = timed_out
+        self.refused = refused
 
 
 class Transport:
@@ -56,31 +59,28 @@ class Transport:
 
     Connections are kept and used again. TLS is verified against the system's authorities; a proxy is taken from the
     environment (`HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY`), but not for this very machine; redirects are not followed.
+    Only addresses that `WHYSTOP_EGRESS` allows are connected to, and `~/.netrc` is never read.
     A call without a byte for `WHYSTOP_SILENCE_SECONDS`, before its answer or in the middle of it, has timed out.
     """
 
     def __init__(self) -> None:
         self._silence: float = settings.SILENCE_SECONDS
         self._session: aiohttp.ClientSession | None = None
-        self._loopback: aiohttp.ClientSession | None = None  #: the same connections, no proxy
 
     async def __aenter__(self) -> Self:
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT, sock_read=self._silence)
         connector = Connector(limit=0, limit_per_host=0)
         # A provider's cookies are nobody's business, and to keep a jar of them takes time with each call.
         jar = aiohttp.DummyCookieJar()
-        self._session = aiohttp.ClientSession(timeout=timeout, connector=connector, cookie_jar=jar, trust_env=True)
-        self._loopback = aiohttp.ClientSession(
-            timeout=timeout, connector=connector, cookie_jar=jar, connector_owner=False
-        )
+        # With `trust_env` aiohttp would send what `~/.netrc` holds; the proxy is looked up by ourselves.
+        self._session = aiohttp.ClientSession(timeout=timeout, connector=connector, cookie_jar=jar, trust_env=False)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for session in (self._loopback, self._session):
-            assert session is not None, "entered before it is left"
-            await session.close()
+        assert self._session is not None, "entered before it is left"
+        await self._session.close()
 
     async def post(
         self,
@@ -113,7 +113,7 @@ class Transport:
         except TimeoutError as error:
             raise TransportError(f"The provider at {_host(url)} did not answer in time.", timed_out=True) from error
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            raise TransportError(f"The connection to {_host(url)} failed: {_why(error)}.") from error
+            raise _failed(url, error) from error
 
     def _silent(self, url: str, error: aiohttp.ServerTimeoutError | None = None) -> str:
         if isinstance(error, aiohttp.ConnectionTimeoutError):
@@ -122,19 +122,18 @@ class Transport:
 
     async def _answer(self, url: str, headers: dict[str, str], body: bytes) -> aiohttp.ClientResponse:
         """The answer to a request, once its head has come."""
-        target, is_near = _target(url)
-        session = self._loopback if is_near else self._session
-        assert session is not None, "used between enter and exit"
+        assert self._session is not None, "used between enter and exit"
+        ask = partial(self._session.post, _target(url), headers=headers, allow_redirects=False, **await _way(url))
         # The silence that aiohttp knows of begins once all of the body is sent; a server may never read it.
         patience = self._silence + len(body) / SLOWEST_UPLOAD
         try:
             async with asyncio.timeout(patience) as waiting:
                 try:
-                    return await session.post(target, data=_sent(body), headers=headers, allow_redirects=False)
+                    return await ask(data=_sent(body))
                 except (aiohttp.ClientError, OSError) as error:
                     if isinstance(error, TimeoutError) or not asked_again(error):
                         raise
-                return await session.post(target, data=_sent(body), headers=headers, allow_redirects=False)
+                return await ask(data=_sent(body))
         except TimeoutError as error:
             if waiting.expired():
                 raise TransportError(self._silent(url), timed_out=True) from error
@@ -157,13 +156,33 @@ async def _read(answer: aiohttp.ClientResponse, size: int, ended: Callable[[], b
 
 
 @lru_cache(1024)
-def _target(url: str) -> tuple[URL, bool]:
-    """The address, and whether it is this machine's own: a proxy cannot reach what listens there, as the simulator.
+def _target(url: str) -> URL:
+    """The address. A path that is percent-encoded already goes out as it is: what is signed must be what is sent."""
+    return URL(url, encoded="%" in url)
 
-    A path that is percent-encoded already goes out as it is: what is signed must be what is sent.
-    """
-    target = URL(url, encoded="%" in url)
-    return target, _is_loopback(target.host or "")
+
+async def _way(url: str) -> dict[str, Any]:
+    """What sends a call through the proxy of the environment, if there is one for this address."""
+    proxy, target = proxy_for(url), _target(url)
+    if proxy is None:
+        return {}
+    why = await refusal_by_proxy(target.host or "", target.port or 0)
+    if why is not None:
+        raise _refused(url, why)
+    address = URL(proxy)
+    # aiohttp makes a Proxy-Authorization of it, in the CONNECT alone where the call is by https.
+    said = {"Authorization": aiohttp.encode_basic_auth(address.user, address.password or "")} if address.user else None
+    return {"proxy": address.with_user(None), "proxy_headers": said}
+
+
+def _failed(url: str, error: Exception) -> TransportError:
+    if isinstance(error, Refused):
+        return _refused(url, str(error))
+    return TransportError(f"The connection to {_host(url)} failed: {_why(error)}.")
+
+
+def _refused(url: str, why: str) -> TransportError:
+    return TransportError(f"{_host(url)} may not be called: {why}.", refused=True)
 
 
 class _FramingWatch:
@@ -199,13 +218,6 @@ class _FramingWatch:
             content.set_exception(aiohttp.ClientPayloadError("the connection is gone, and its body has no end"))
         else:
             self._look_later()
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _verdict(error: Exception) -> str:

@@ -1,16 +1,22 @@
 """The environment, read once and checked; the only place that knows the names and defaults of its variables."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 import environ
 
+from dashboard.egress.keys import DEFAULT as DEFAULT_KEY_NAMES
+from dashboard.egress.keys import KeyNames
+from dashboard.egress.rules import Rules
 from dashboard.runtime.errors import StartError
 
 CHECKOUT = Path(__file__).resolve().parent.parent.parent
+
+Read = TypeVar("Read")
 
 _TRUE = frozenset({"1", "true", "yes", "on"})
 _FALSE = frozenset({"", "0", "false", "no", "off"})
@@ -44,6 +50,8 @@ class Environment:
     gateway_unstored: str  #: WHYSTOP_GATEWAY_UNSTORED: what becomes of calls that cannot be stored, `refuse` or `pass`
     silence_seconds: float  #: WHYSTOP_SILENCE_SECONDS: without a byte from a provider, after which a call is given up
     criteria: tuple[str, ...]  #: WHYSTOP_CRITERIA, by comma: modules whose classes policies may name as criteria
+    key_names: KeyNames  #: WHYSTOP_KEY_NAMES, by comma: variables whose values may be sent as keys, and where to
+    egress: Rules | None  #: WHYSTOP_EGRESS, by comma: what may be connected to; None: nothing was said
 
 
 def read_environment(variables: Mapping[str, str] | None = None) -> Environment:
@@ -71,6 +79,8 @@ def read_environment(variables: Mapping[str, str] | None = None) -> Environment:
         gateway_unstored=_choice(env, "WHYSTOP_GATEWAY_UNSTORED", ("refuse", "pass")),
         silence_seconds=_seconds(env, "WHYSTOP_SILENCE_SECONDS", 300.0),
         criteria=_list(env, "WHYSTOP_CRITERIA"),
+        key_names=_rules(env, "WHYSTOP_KEY_NAMES", DEFAULT_KEY_NAMES, KeyNames.read),
+        egress=_rules(env, "WHYSTOP_EGRESS", "", Rules.read) if _text(env, "WHYSTOP_EGRESS", "") else None,
     )
 
 
@@ -81,6 +91,13 @@ def _text(env: environ.Env, name: str, default: str) -> str:
 
 def _list(env: environ.Env, name: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in _text(env, name, "").split(",") if part.strip())
+
+
+def _rules(env: environ.Env, name: str, default: str, read: Callable[[str], Read]) -> Read:
+    try:
+        return read(_text(env, name, default))
+    except ValueError as error:
+        raise StartError(f"{name} cannot be read: {error}.") from error
 
 
 def _redis(env: environ.Env, name: str) -> str:

@@ -10,6 +10,7 @@ from django.db import transaction
 from dashboard.agents import selectors, services
 from dashboard.agents.auditing import on_behalf
 from dashboard.agents.models import Agent, Connection, Policy, Project
+from dashboard.egress.keys import key_for
 from dashboard.runtime.errors import StartError
 
 #: Who is said to have made what nobody made.
@@ -19,6 +20,7 @@ SIMULATOR_URL = "http://127.0.0.1:8322/v1"
 _SIMULATOR = "simulator"
 _SIMULATOR_CEILING = 16_384  #: tokens of one call, as the simulator itself has it
 _OPENAI = "openai"
+_OPENAI_KEY = "OPENAI_API_KEY"
 _OPENAI_ADDRESS = "https://api.openai.com/v1"
 _OPENAI_MODEL = "gpt-4.1-mini"
 
@@ -64,16 +66,14 @@ def _seed(project: Project, simulator_url: str | None) -> None:
         _move(simulator, simulator_url)
     for model, sample in _SAMPLES.items():
         _agent(project, simulator, name=model, model=model, sample=sample)
-    if os.environ.get("OPENAI_API_KEY"):
-        _seed_openai(project)
-
-
-def _seed_openai(project: Project) -> None:
     chosen = os.environ.get("OPENAI_BASE_URL", "").strip()
+    if key_for(_OPENAI_KEY, chosen or _OPENAI_ADDRESS):
+        _seed_openai(project, chosen)
+
+
+def _seed_openai(project: Project, chosen: str) -> None:
     try:
-        connection = _connection(
-            project, name=_OPENAI, base_url=chosen or _OPENAI_ADDRESS, api_key_env="OPENAI_API_KEY"
-        )
+        connection = _connection(project, name=_OPENAI, base_url=chosen or _OPENAI_ADDRESS, api_key_env=_OPENAI_KEY)
         if chosen:
             _move(connection, chosen)
     except ValidationError as error:

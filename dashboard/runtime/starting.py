@@ -6,7 +6,10 @@ import signal
 import socket
 from collections.abc import Iterator
 
+from django.conf import settings
+
 from dashboard.accounts import services as accounts
+from dashboard.egress.rules import APART
 from dashboard.runtime import embedded
 from dashboard.runtime.answering import reachable_address
 from dashboard.runtime.database import check_server
@@ -21,6 +24,8 @@ from dashboard.runtime.serving import Parts, Served, serve
 def start(environment: Environment, *, web: bool, simulator: bool, worker: bool) -> None:
     """Runs these parts until a signal. Raises StartError where that cannot be."""
     limit = raise_limit()
+    if environment.egress is None and not (web and worker):
+        settings.EGRESS = APART  # nobody works at this machine alone
     with _stopped_by_signals(), contextlib.ExitStack() as ports:
         at = ports.enter_context(listen(environment.host, environment.port, variable="WHYSTOP_PORT")) if web else None
         practice = ports.enter_context(listen_for_simulator(environment.simulator_port)) if simulator else None

@@ -13,6 +13,7 @@ from agentcore.events import (
     ModelFailed,
     ModelResponded,
     OperatorActed,
+    Setup,
     Started,
     ToolsReturned,
 )
@@ -20,6 +21,7 @@ from agentcore.machine.snapshot import Snapshot
 from agentcore.messages import ChatResponse, Message
 from agentcore.replay import Recording
 from dashboard.agents.criteria import BUILT_IN, RESERVED
+from dashboard.tools.selectors import tools_offered
 from dashboard.turns.fields import storable_text
 from dashboard.turns.models import Turn
 
@@ -30,7 +32,7 @@ MIN_QUOTED = 3  #: characters; what is shorter says nothing, and would be found 
 
 def quotable(recording: Recording, turn: Turn) -> tuple[str, ...]:
     """Every text that a sentence could repeat, in each form, longest first."""
-    content = (*_content(recording), turn.input_text, turn.error_message, *_given(turn))
+    content = (*_content(recording, _ours(turn)), turn.input_text, turn.error_message, *_given(turn))
     forms = {form for text in content for form in _forms(text) if len(form) >= MIN_QUOTED}
     return tuple(sorted(forms, key=len, reverse=True))
 
@@ -41,15 +43,19 @@ def _forms(text: str) -> set[str]:
     return {f"{first}{form[1:]}" for form in bare for first in (form[:1], form[:1].upper(), form[:1].lower())}
 
 
-def _content(recording: Recording) -> Iterator[str]:
-    """Every text of a recording that is content, and that a sentence could repeat."""
+def _ours(turn: Turn) -> frozenset[str]:
+    """The names of this installation's tools, as models are told them. Those of the gateway's callers, and of turns
+    that were imported, are content.
+    """
+    return frozenset(tool.spec.name for tool in tools_offered(project_id=turn.project_id))
+
+
+def _content(recording: Recording, ours: frozenset[str]) -> Iterator[str]:
+    """Every text of a recording that is content, and that a sentence could repeat. `ours`: names of tools that stay."""
     base = recording.base_snapshot
-    yield from _known_before(base)
-    known = {tool.name for tool in base.setup.tools} if base.setup else set()
+    yield from (text for text in _known_before(base) if text not in ours)
     for record in recording.records:
-        if isinstance(record.event, Started):
-            known |= {tool.name for tool in record.event.setup.tools}
-        yield from (text for text in _said(record.event) if text not in known)
+        yield from (text for text in _said(record.event) if text not in ours)
         for transition in record.transitions:
             yield from _of_guests(transition.get("outcome") or {})
 
@@ -58,12 +64,17 @@ def _known_before(base: Snapshot) -> Iterator[str]:
     """What a fork's parent had said by then."""
     if base.setup is not None:
         yield base.setup.system_prompt
+        yield from _tools(base.setup)
     yield from _conversation(base.messages)
     yield from (answer.text for answer in (base.answer, *base.earlier))
     yield from (result.content for result in (*base.rejected, *base.supplied))
     for said in (base.response, base.stand_in):
         yield from _answer(said) if said else ()
     yield from (base.failure.message,) if base.failure else ()
+
+
+def _tools(setup: Setup) -> Iterator[str]:
+    yield from (tool.name for tool in setup.tools)
 
 
 def _conversation(messages: tuple[Message, ...]) -> Iterator[str]:
@@ -89,6 +100,7 @@ def _said(event: Event) -> Iterator[str]:
     match event:
         case Started(setup=setup, messages=messages):
             yield setup.system_prompt
+            yield from _tools(setup)
             yield from _conversation(messages)
         case ModelResponded(response=response):
             yield from _answer(response)

@@ -6,6 +6,7 @@ from django.shortcuts import redirect
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from dashboard.egress.keys import state_in_words
 from dashboard.tools.forms import McpServerForm
 from dashboard.tools.mcp.names import chosen_name
 from dashboard.tools.models import McpServer
@@ -20,11 +21,15 @@ class McpServerAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     change_form_template = "admin/tools/mcpserver/change_form.html"
     list_display = ("name", "transport", "place", "enabled", "number_of_tools", "refreshed_at")
     search_fields = ("name", "url", "command")
-    readonly_fields = ("offers", "refreshed_at")
+    readonly_fields = ("key_in_environment", "offers", "refreshed_at")
 
     @admin.display(description="address or command")
     def place(self, server: McpServer) -> str:
         return server.url or " ".join([server.command, *server.args])
+
+    @admin.display(description="key found in environment")
+    def key_in_environment(self, server: McpServer) -> str:
+        return state_in_words(server.key_env, server.url if server.transport == "http" else "")
 
     @admin.display(description="tools")
     def number_of_tools(self, server: McpServer) -> int:

@@ -13,7 +13,7 @@ from django.db import models
 
 from dashboard.agents.continuing import NOT_A_CHOICE
 from dashboard.agents.models import Named
-from dashboard.agents.validation import api_key_env_valid
+from dashboard.agents.validation import api_key_env_valid, key_may_go
 from dashboard.tools import validation
 from dashboard.turns.fields import ExactJSONField, ShownTextField
 
@@ -88,6 +88,7 @@ class McpServer(Named):
         )
         if faults:
             raise ValidationError(faults)
+        key_may_go("key_env", self.key_env, self.url if self.transport == "http" else "")
 
 
 class TurnDocument(models.Model):

@@ -1,5 +1,9 @@
 """An attempt as a command for a shell: the same bytes to the same address. A key stands in it by its variable's name
-alone, so that the command can be shown, kept and handed on."""
+alone, so that the command can be shown, kept and handed on.
+
+Whoever made a file that was imported has chosen its addresses and bodies. A key is named only where the address is that
+of the connection; and nothing that was stored can become an option of curl, a file it reads, or a word of the shell.
+"""
 
 import re
 import shlex
@@ -7,34 +11,60 @@ from collections.abc import Iterator, Mapping
 from urllib.parse import urlsplit
 
 from agentcore.providers import PROVIDERS
+from dashboard.egress.keys import names
 from dashboard.turns.models import Attempt, Turn
 
 KEY = "\ue000"  #: stands for the key until its variable's name does
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 #: Bytes of a body that one argument of a program can hold; a longer one goes through a pipe.
 ONE_ARGUMENT = 100_000
+#: What curl takes for an address and for nothing else: no option, no file, no other protocol, nothing that is hidden.
+ADDRESS = re.compile(r"(?i:https?)://[^\s\x00-\x20\x7f-\x9f\\@/?#]+(?:[/?#][^\s\x00-\x20\x7f-\x9f\\]*)?")
+CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+WRITTEN_OUT = re.compile(rf"{CONTROLS.pattern}|!")
 _REGION_IN_HOST = re.compile(r"(?:^|\.)bedrock-runtime(?:-fips)?\.([a-z0-9-]+)\.")
 
 
 def curl_command(turn: Turn, attempt: Attempt, body: str) -> str:
-    """A command for bash that sends `body` (ASCII, as it was sent) where the attempt sent it.
+    """A command for bash that sends `body` (ASCII, as it was sent) where the attempt sent it; a comment where that is
+    no address.
 
     The key is that of the connection the turn's agent has now; an agent that is gone leaves none.
     """
-    arguments = ["curl --globoff --silent --show-error --no-buffer", shlex.quote(attempt.request_url)]
+    if not ADDRESS.fullmatch(attempt.request_url):
+        return "# What is stored as the address of this request is none, so there is no command for it."
+    arguments = ["curl --globoff --proto =http,https --silent --show-error --no-buffer"]
+    arguments.append(f"--url {shlex.quote(attempt.request_url)}")
     arguments += [f"--header {header}" for header in _headers(turn, attempt)]
     piped = len(body) > ONE_ARGUMENT
-    arguments.append(f"--data-binary {'@-' if piped else shlex.quote(body)}")
+    # `--data-binary` would read a file where a body begins with @.
+    arguments.append("--data-binary @-" if piped else f"--data-raw {_literal(body)}")
     command = " \\\n  ".join(arguments)
-    return f"printf %s {shlex.quote(body)} | {command}" if piped else command
+    return f"printf %s {_literal(body)} | {command}" if piped else command
+
+
+def goes_to_its_connection(turn: Turn, attempt: Attempt) -> bool:
+    """Whether the address is one of the connection that the turn's agent has now, so that its key may go there."""
+    if turn.agent is None:
+        return False
+    return attempt.request_url.startswith(turn.agent.connection.base_url.rstrip("/") + "/")
+
+
+def _literal(text: str) -> str:
+    """One word of bash. Signs that a terminal would obey are written out, so that the command can be pasted."""
+    if not CONTROLS.search(text):
+        return shlex.quote(text)
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return "$'" + WRITTEN_OUT.sub(lambda found: f"\\x{ord(found[0]):02x}", escaped) + "'"
 
 
 def _headers(turn: Turn, attempt: Attempt) -> Iterator[str]:
-    name = turn.agent.connection.api_key_env if turn.agent else ""
-    known = name if name and NAME.fullmatch(name) else ""
+    own = goes_to_its_connection(turn, attempt)
+    name = turn.agent.connection.api_key_env if own and turn.agent else ""
+    known = name if NAME.fullmatch(name) and names().may_go(name, attempt.request_url) else ""
     for header, value in _wire_headers(attempt.provider, KEY if known else None).items():
         yield _quoted(f"{header}: {value}", known)
-    if attempt.provider == "bedrock" and not known:
+    if attempt.provider == "bedrock" and not name and own and names().may_sign(attempt.request_url):
         yield from _signature(attempt.request_url)
 
 

@@ -13,7 +13,7 @@ from dashboard.live.operating import operating_of
 from dashboard.live.selectors import refused_of
 from dashboard.turns import history, selectors
 from dashboard.turns.attempts_page import attempts_page
-from dashboard.turns.curl import curl_command
+from dashboard.turns.curl import curl_command, goes_to_its_connection
 from dashboard.turns.models import Attempt, Turn
 from dashboard.turns.shown import turn_shown
 
@@ -94,6 +94,7 @@ def attempt_raw(request: HttpRequest, turn_id: UUID, index: int) -> HttpResponse
         "response_size": len(came),
         "cut": max(len(sent), len(came)) > MAX_SHOWN_RAW,
         "curl": curl_command(turn, attempt, sent) if len(sent) <= MAX_SHOWN_RAW else "",
+        "elsewhere": not goes_to_its_connection(turn, attempt),
         "pieces": pieces[:MAX_PIECES],
         "more_pieces": max(0, len(pieces) - MAX_PIECES),
     }

@@ -31,7 +31,10 @@ class Bedrock(Codec):
 
     def path(self, request: ChatRequest) -> str:
         """The model's id or ARN is one segment of the path, percent-encoded whole."""
-        return f"/model/{_percent_encoded(request.model)}/converse{'-stream' * request.stream}"
+        model = _percent_encoded(request.model)
+        if not model.strip("."):  # it would lead to another address; encoded once, it is still read as dots
+            model = model.replace(".", "%252E")
+        return f"/model/{model}/converse{'-stream' * request.stream}"
 
     def encode_request(self, request: ChatRequest) -> dict[str, Any]:
         """The body of Converse: `inferenceConfig.maxTokens`, `system`, `messages` in turn, `toolConfig`."""

@@ -11,6 +11,7 @@ from agentcore.providers.wire.shapes import mapping, sequence, string
 
 _TOKEN = "continuationToken"  # noqa: S105
 _UNSAFE = re.compile(r"[^A-Za-z0-9._~@/-]")
+_DOTS = re.compile(r"(?<![^/])\.{1,2}(?![^/])")  # a part of a path that would lead to another address
 
 
 def path(request: ChatRequest) -> str:
@@ -19,6 +20,7 @@ def path(request: ChatRequest) -> str:
     """
     name = request.model if "/" in request.model else f"models/{request.model}"
     name = _UNSAFE.sub(lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode("utf-8", "replace")), name)
+    name = _DOTS.sub(lambda found: "%252E" * len(found[0]), name)  # encoded twice, for once is read as dots too
     version = "v1beta1" if name.startswith(("projects/", "publishers/")) else "v1beta"
     return f"/{version}/{name}:" + ("streamGenerateContent?alt=sse" if request.stream else "generateContent")
 

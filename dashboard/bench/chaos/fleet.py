@@ -54,6 +54,7 @@ class Fleet:
             "DATABASE_URL": self._store.url,
             "WHYSTOP_DATA_DIR": str(self._store.folder),
             "WHYSTOP_PORT": "0",
+            "WHYSTOP_EGRESS": "loopback",  # for the simulator, also in processes that run apart
             "CHAOS_FOLDER": str(self._store.folder),
         }
 

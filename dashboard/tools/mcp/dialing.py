@@ -10,6 +10,8 @@ import httpx2
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
+from dashboard.egress.keys import key_for
+from dashboard.tools.mcp.guarding import Guarded
 from dashboard.tools.mcp.servers import Server
 from dashboard.tools.tool import ToolProblem
 
@@ -28,9 +30,12 @@ async def dialed(server: Server, heard: list[str]) -> AsyncIterator[Any]:
 def _key(server: Server) -> str | None:
     if not server.key_env:
         return None
-    key = os.environ.get(server.key_env)
-    if not key:
-        raise ToolProblem(f"The key of MCP server “{server.name}” is to be in {server.key_env}, which is not set.")
+    key = key_for(server.key_env, server.url if server.transport == "http" else "")
+    if key is None:
+        # Whether the variable is there is told to those alone who may name one: on the server's page in the admin.
+        raise ToolProblem(
+            f"There is no key that MCP server “{server.name}” may be given; its page in the admin says why."
+        )
     return key
 
 
@@ -46,16 +51,12 @@ async def _over_http(server: Server, heard: list[str]) -> AsyncIterator[Any]:
             headers=headers,
             timeout=httpx2.Timeout(server.timeout),
             event_hooks={"response": [_bound, _noting(heard)]},
-            trust_env=not _near(server.url),
+            transport=Guarded(),
+            trust_env=False,
         ) as client,
         streamable_http_client(server.url, http_client=client, max_sse_event_size=MAX_ANSWER_BYTES) as streams,
     ):
         yield streams
-
-
-def _near(url: str) -> bool:
-    """Whether the server is on this machine, where no proxy leads."""
-    return httpx2.URL(url).host in ("localhost", "127.0.0.1", "::1")
 
 
 async def _bound(response: httpx2.Response) -> None:
@@ -92,7 +93,9 @@ class _BoundedStream(httpx2.AsyncByteStream):
 
 @asynccontextmanager
 async def _over_stdio(server: Server, heard: list[str]) -> AsyncIterator[Any]:
-    """The SDK gives the program PATH, HOME and the like of our environment, and we the key; nothing else."""
+    """The SDK gives the program PATH, HOME and the like of our environment, and we the key; nothing else. Where the
+    program connects to is its own affair: WHYSTOP_EGRESS does not hold it.
+    """
     if not server.stdio_allowed:
         raise ToolProblem(f"MCP server “{server.name}” is a command, and WHYSTOP_MCP_STDIO is not 1: it is not run.")
     key = _key(server)

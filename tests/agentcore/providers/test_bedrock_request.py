@@ -25,6 +25,9 @@ def encode(*messages: Message, **more) -> dict:
     ("model", "stream", "path"),
     [
         (MODEL, False, "/model/anthropic.claude-x-v1%3A0/converse"),
+        ("..", False, "/model/%252E%252E/converse"),
+        (".", True, "/model/%252E/converse-stream"),
+        ("../../x", False, "/model/..%2F..%2Fx/converse"),
         (MODEL, True, "/model/anthropic.claude-x-v1%3A0/converse-stream"),
         (
             "arn:aws:bedrock:us-east-1:1:inference-profile/us.x",

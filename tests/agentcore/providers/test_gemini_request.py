@@ -31,6 +31,10 @@ def said(role, text):
             "/v1beta1/projects/p/locations/l/publishers/google/models/g:generateContent",
         ),
         ("publishers/google/models/g", True, "/v1beta1/publishers/google/models/g:streamGenerateContent?alt=sse"),
+        ("../../secret", False, "/v1beta/%252E%252E/%252E%252E/secret:generateContent"),
+        ("projects/./../x/..", False, "/v1beta1/projects/%252E/%252E%252E/x/%252E%252E:generateContent"),
+        ("..\\..\\x", False, "/v1beta/models/..%5C..%5Cx:generateContent"),
+        ("a..b/c.d", False, "/v1beta/a..b/c.d:generateContent"),
         ("a?b #ü", False, "/v1beta/models/a%3Fb%20%23%C3%BC:generateContent"),
     ],
 )

@@ -17,6 +17,6 @@ def connection(project: Project) -> Connection:
         name="near",
         provider="openai",
         base_url="http://127.0.0.1:9/v1",
-        api_key_env="NEAR_KEY",
+        api_key_env="NEAR_API_KEY",
         max_output_tokens=4096,
     )

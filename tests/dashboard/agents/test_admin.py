@@ -112,7 +112,7 @@ def test_a_test_needs_a_model_and_its_result_is_said_on_the_page(admin_client, c
 def test_a_connection_says_whether_its_key_is_there_and_never_what_it_is(admin_client, connection, monkeypatch):
     address = reverse("admin:agents_connection_change", args=[connection.pk])
     assert "no: set it where Whystop runs" in page(admin_client, address)
-    monkeypatch.setenv("NEAR_KEY", "tell-nobody")
+    monkeypatch.setenv("NEAR_API_KEY", "tell-nobody")
     shown = page(admin_client, address) + page(admin_client, reverse("admin:agents_connection_changelist"))
     assert "yes" in shown
     assert "tell-nobody" not in shown

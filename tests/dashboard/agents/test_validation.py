@@ -73,7 +73,9 @@ def test_what_cannot_be_a_variable_is_refused(name):
         validation.api_key_env_valid(name)
 
 
-@pytest.mark.parametrize("name", sorted(validation.OWN_SECRETS))
+@pytest.mark.parametrize(
+    "name", ["DATABASE_URL", "REDIS_URL", "WHYSTOP_SECRET_KEY", "whystop_bootstrap_token", "WHYSTOP_ANYTHING"]
+)
 def test_our_own_secrets_are_never_a_providers_key(name):
     with pytest.raises(ValidationError, match="Whystop's own"):
         validation.api_key_env_valid(name)

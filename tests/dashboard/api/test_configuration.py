@@ -1,7 +1,10 @@
 """Connections, policies and agents, over the API."""
 
 import pytest
+from django.contrib.auth.models import Group
+from django.test import Client
 
+from dashboard.accounts.models import User
 from tests.dashboard.api.conftest import Program, said
 
 NEAR = {"name": "near", "provider": "openai", "base_url": "http://127.0.0.1:9/v1", "max_output_tokens": 4096}
@@ -14,7 +17,7 @@ def near(api: Program) -> dict:
 
 
 def test_a_connection_is_made_listed_and_read_by_name_and_by_id(api: Program):
-    response = api.post("/connections", {**NEAR, "api_key_env": "NO_SUCH_KEY"})
+    response = api.post("/connections", {**NEAR, "api_key_env": "NO_SUCH_API_KEY"})
     assert response.status_code == 201
     made = response.json()
     assert NEAR.items() <= made.items()
@@ -22,6 +25,39 @@ def test_a_connection_is_made_listed_and_read_by_name_and_by_id(api: Program):
     assert api.get("/connections").json() == [made]
     assert api.get("/connections/near").json() == made
     assert api.get(f"/connections/{made['id']}").json() == made
+
+
+@pytest.mark.parametrize("name", ["AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "PATH", "NO_SUCH_VARIABLE"])
+def test_a_variable_that_holds_no_key_is_refused_and_nobody_learns_whether_it_is_set(
+    api: Program, name: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "there")
+    wrong = api.problem("/connections", {**NEAR, "api_key_env": name})
+    assert wrong == {
+        "api_key_env": f"{name} is not among the variables that may be sent (WHYSTOP_KEY_NAMES: *_API_KEY)."
+    }
+
+
+@pytest.mark.parametrize(("role", "told"), [("watcher", None), ("operator", None), ("admin", True)])
+def test_whether_a_key_is_there_is_told_to_those_alone_who_may_change_connections(
+    api: Program, role: str, told: bool | None, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("SOME_API_KEY", "there")
+    api.post("/connections", {**NEAR, "api_key_env": "SOME_API_KEY"})
+    user = User.objects.create(username=role)
+    user.groups.add(Group.objects.get(name=role))
+    client = Client()
+    client.force_login(user)
+    assert client.get("/api/v1/connections/near").json()["key_found"] is told
+    assert client.get("/api/v1/connections").json()[0]["key_found"] is told
+
+
+@pytest.mark.parametrize("model", ["../../x", "models/../x", "a/.", "..", "..\\x", "a\nb"])
+def test_a_models_name_leads_to_no_other_address(api: Program, near, model: str):
+    assert set(api.problem("/agents", {**WRITER, "model": model})) == {"model"}
+    api.post("/agents", WRITER)
+    body = {"agent": "writer", "input": "hi", "overrides": {"model": model}}
+    assert "model" in " ".join(api.problem("/turns", body).values())
 
 
 def test_null_is_as_if_left_out(api: Program):

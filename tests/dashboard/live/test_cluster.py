@@ -49,6 +49,7 @@ def cluster(redis: Redis, folder: Path) -> Iterator[list[str]]:
         "WHYSTOP_DATA_DIR": str(folder),
         "WHYSTOP_PORT": "0",
         "WHYSTOP_SECRET_KEY": "the same for all of them",
+        "WHYSTOP_EGRESS": "loopback",
     }
     started = [
         subprocess.Popen(

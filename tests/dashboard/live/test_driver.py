@@ -123,14 +123,17 @@ def test_a_refused_connection_is_a_clear_failure(agent_of: AgentOf, connection):
     assert "refused" in turn.error_message
 
 
-def test_a_missing_key_is_said_by_its_name_and_nothing_is_sent(agent_of: AgentOf, connection, monkeypatch):
-    monkeypatch.delenv("WHYSTOP_TEST_NO_KEY", raising=False)
+def test_a_missing_key_is_said_and_nothing_is_sent_but_no_reader_of_the_turn_learns_which_variables_exist(
+    agent_of: AgentOf, connection, monkeypatch
+):
+    monkeypatch.delenv("NOBODYS_API_KEY", raising=False)
     agent = agent_of("sim-essay")
-    connection.api_key_env = "WHYSTOP_TEST_NO_KEY"
+    connection.api_key_env = "NOBODYS_API_KEY"
     connection.save()
     turn = drive(turn_start(agent=agent, input_text="hello"))
     assert (turn.status, turn.error_code) == ("failed", "auth")
-    assert "WHYSTOP_TEST_NO_KEY" in turn.error_message
+    assert "There is no key that connection “simulator” may send" in turn.error_message
+    assert "NOBODYS_API_KEY" not in turn.error_message
 
 
 def test_an_answer_with_markup_is_stored_as_it_came(play: Play):

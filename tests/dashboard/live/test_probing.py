@@ -35,7 +35,7 @@ FINDINGS = {
 @pytest.fixture
 def dialed(simulator_url: str, monkeypatch: pytest.MonkeyPatch) -> Dialed:
     """A connection to the simulator in a dialect."""
-    monkeypatch.setenv("PROBE_KEY", "any")
+    monkeypatch.setenv("PROBE_API_KEY", "any")
     origin = simulator_url.removesuffix("/v1")
 
     def make(provider: str) -> Connection:
@@ -44,7 +44,7 @@ def dialed(simulator_url: str, monkeypatch: pytest.MonkeyPatch) -> Dialed:
             name=provider,
             provider=provider,
             base_url=origin + BASES[provider],
-            api_key_env="PROBE_KEY",
+            api_key_env="PROBE_API_KEY",
         )
 
     return make

@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 from urllib.parse import unquote
 
 import pytest
@@ -15,6 +16,7 @@ from botocore.credentials import Credentials
 from dashboard.agents.models import Connection
 from dashboard.agents.selectors import project_default
 from dashboard.agents.services import connection_create
+from dashboard.egress.keys import KeyNames
 from dashboard.live.services import turn_start
 from dashboard.live.signing import MissingCredential, signed
 from tests.dashboard.driving import AgentOf, drive
@@ -82,6 +84,12 @@ def nothing_set(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
+def signs_here(settings: Any) -> None:
+    """The operator lets calls to this machine be signed."""
+    settings.KEY_NAMES = KeyNames.read("*_API_KEY,AWS_SECRET_ACCESS_KEY@127.0.0.1")
+
+
+@pytest.fixture
 def credentials(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", ID)
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
@@ -105,7 +113,7 @@ def bedrock(address_and_verifier: tuple[str, Verifier]) -> Connection:
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("token", ["", "a temporary/token="])
 @pytest.mark.parametrize("model", [NOVA, PROFILE, "plain"])
-@pytest.mark.usefixtures("credentials")
+@pytest.mark.usefixtures("credentials", "signs_here")
 def test_what_is_signed_is_what_is_sent(
     agent_of: AgentOf,
     bedrock: Connection,
@@ -130,8 +138,8 @@ def test_what_is_signed_is_what_is_sent(
 def test_a_key_that_is_named_is_sent_as_a_bearer_and_nothing_is_signed(
     agent_of: AgentOf, bedrock: Connection, verifier: Verifier, monkeypatch: pytest.MonkeyPatch, credentials: None
 ):
-    monkeypatch.setenv("BEDROCK_KEY", "bedrock-api-key-x")
-    bedrock.api_key_env = "BEDROCK_KEY"
+    monkeypatch.setenv("BEDROCK_API_KEY", "bedrock-api-key-x")
+    bedrock.api_key_env = "BEDROCK_API_KEY"
     bedrock.save()
     drive(turn_start(agent=agent_of(NOVA, name="a", connection=bedrock), input_text="hi"))
     assert verifier.seen[0].headers["Authorization"] == "Bearer bedrock-api-key-x"
@@ -148,15 +156,10 @@ def test_a_loopback_address_without_credentials_is_called_unsigned(
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(
-    ("set_", "words"),
-    [
-        ({}, "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY are not set"),
-        ({"AWS_ACCESS_KEY_ID": ID}, "AWS_SECRET_ACCESS_KEY is not set"),
-        ({"AWS_SECRET_ACCESS_KEY": SECRET, "AWS_ACCESS_KEY_ID": ""}, "AWS_ACCESS_KEY_ID is not set"),
-    ],
+    "set_", [{}, {"AWS_ACCESS_KEY_ID": ID}, {"AWS_SECRET_ACCESS_KEY": SECRET, "AWS_ACCESS_KEY_ID": ""}]
 )
-def test_a_missing_credential_is_named_and_no_call_is_made(
-    agent_of: AgentOf, monkeypatch: pytest.MonkeyPatch, set_: dict[str, str], words: str
+def test_missing_credentials_are_said_and_no_call_is_made(
+    agent_of: AgentOf, monkeypatch: pytest.MonkeyPatch, set_: dict[str, str]
 ):
     for name, value in set_.items():
         monkeypatch.setenv(name, value)
@@ -168,8 +171,27 @@ def test_a_missing_credential_is_named_and_no_call_is_made(
     )
     turn = drive(turn_start(agent=agent_of(NOVA, name="a", connection=far), input_text="hi"))
     assert (turn.status, turn.stop_reason) == ("failed", "error")
-    assert words in turn.verdict
+    assert "AWS credentials or a region are missing" in turn.verdict
     assert SECRET not in turn.verdict
+    assert "AWS_" not in turn.verdict, "who may only watch learns nothing of the environment"
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("credentials")
+def test_credentials_of_the_environment_sign_for_hosts_of_aws_alone_unless_the_list_names_others(
+    agent_of: AgentOf, verifier: Verifier, address_and_verifier: tuple[str, Verifier], settings: Any
+):
+    elsewhere = connection_create(
+        project=project_default(), name="elsewhere", provider="bedrock", base_url="https://bedrock.example"
+    )
+    turn = drive(turn_start(agent=agent_of(NOVA, name="a", connection=elsewhere), input_text="hi"))
+    assert "its host is not AWS's" in turn.verdict
+    near = connection_create(
+        project=project_default(), name="near", provider="bedrock", base_url=address_and_verifier[0]
+    )
+    drive(turn_start(agent=agent_of(NOVA, name="b", connection=near), input_text="hi"))
+    assert not {"Authorization", "X-Amz-Security-Token"} & set(verifier.seen[0].headers)
+    assert not KeyNames.read("*").may_go("AWS_SECRET_ACCESS_KEY", "https://bedrock-runtime.us-east-1.amazonaws.com")
 
 
 # The region, the host and what is left alone -------------------------------------------------------------------------

@@ -55,6 +55,7 @@ def address_of_the_test_database() -> str:
 def start_worker(tmp_path) -> Iterator[Callable[[], subprocess.Popen]]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
     environment = {**kept, "DATABASE_URL": address_of_the_test_database(), "WHYSTOP_DATA_DIR": str(tmp_path)}
+    environment["WHYSTOP_EGRESS"] = "loopback"
     started: list[subprocess.Popen] = []
 
     def start() -> subprocess.Popen:

@@ -20,12 +20,17 @@ def test_a_web_process_drives_no_turn_and_a_worker_drives_those_that_waited(
     api("connections", {"name": "practice", "provider": "openai", "base_url": simulator_url})
     api("agents", {"name": "essay", "connection": "practice", "model": "sim-essay", "max_tokens": 400})
     turn = api("turns", {"agent": "essay", "input": "Who is there?"})["id"]
-    worker = up("worker")
+    worker = up("worker", WHYSTOP_EGRESS="loopback")
     assert "drives turns" in worker.line()
     wait_for(lambda: api(f"turns/{turn}")["status"] in ENDED)
     assert api(f"turns/{turn}")["status"] == "completed"
     assert worker.stop() == (0, "", "")
     waiting = api("turns", {"agent": "essay", "input": "And now?"})["id"]
     assert api(f"turns/{waiting}")["status"] == "queued"
+    strict = up("worker")  # nobody said that it may call this machine
+    assert "drives turns" in strict.line()
+    wait_for(lambda: api(f"turns/{waiting}")["status"] in ENDED)
+    assert "WHYSTOP_EGRESS does not allow" in api(f"turns/{waiting}")["verdict"]
+    assert strict.stop()[0] == 0
     assert web.stop() == (0, "", "")
     assert find_postmaster(find_home(data_dir)) is None

@@ -2,6 +2,8 @@ from pathlib import Path
 
 import pytest
 
+from dashboard.egress.keys import KeyNames
+from dashboard.egress.rules import Rules
 from dashboard.runtime.environment import CHECKOUT, read_environment
 from dashboard.runtime.errors import StartError
 
@@ -58,6 +60,17 @@ def test_a_shared_folder_is_one_that_exists(tmp_path: Path):
 def test_commands_of_mcp_servers_are_allowed_by_a_switch_alone():
     assert not read_environment({}).mcp_stdio
     assert read_environment({"WHYSTOP_MCP_STDIO": "1"}).mcp_stdio
+
+
+def test_keys_and_addresses_are_those_of_the_defaults_unless_somebody_says_otherwise():
+    plain = read_environment({})
+    assert (plain.key_names, plain.egress) == (KeyNames.read("*_API_KEY"), None)
+    said = read_environment({"WHYSTOP_KEY_NAMES": "HF_TOKEN@hf.example", "WHYSTOP_EGRESS": "public, 10.0.0.0/8"})
+    assert (said.key_names, said.egress) == (KeyNames.read("HF_TOKEN@hf.example"), Rules.read("public,10.0.0.0/8"))
+    with pytest.raises(StartError, match="WHYSTOP_KEY_NAMES cannot be read: “A KEY” is no name of keys"):
+        read_environment({"WHYSTOP_KEY_NAMES": "A KEY"})
+    with pytest.raises(StartError, match="WHYSTOP_EGRESS cannot be read: “all of it” is no rule"):
+        read_environment({"WHYSTOP_EGRESS": "all of it"})
 
 
 @pytest.mark.parametrize("value", ["x", "1.5", "-1", "65536", "8321 8322"])

@@ -9,7 +9,9 @@ import pytest
 from django.test import Client
 
 from agentcore.errors import ErrorType, ProviderError
-from agentcore.events import ModelFailed
+from agentcore.events import ModelFailed, ModelResponded, Setup, Started, ToolResult, ToolsReturned
+from agentcore.messages import ChatResponse, Message, Role, ToolCall, ToolSpec
+from agentcore.reasons import NormalizedStopReason
 from dashboard.accounts.models import User
 from dashboard.commenting.services import comment_add
 from dashboard.live.services import turn_start
@@ -22,7 +24,7 @@ from dashboard.turns.selectors import attempts_of
 from dashboard.turns.shown import TurnShown, shown_of, turn_shown
 from dashboard.turns.told import told
 from tests.dashboard.driving import AgentOf, drive
-from tests.dashboard.turns.histories import recorded, started, with_a_tool
+from tests.dashboard.turns.histories import TOOL, recorded, started, with_a_tool
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -139,6 +141,30 @@ def test_a_document_that_a_reason_quotes_is_taken_out_of_it(agent_of: AgentOf):
     turn = turn_start(agent=agent, input_text="What is here?", documents=documents)
     redaction = Redaction.of(recorded(started()), turn)
     assert redaction.sentence(f"{WORD}.md says: rivers run.") == "[redacted] says: [redacted]"
+
+
+def test_the_names_of_a_callers_own_tools_are_taken_out_and_those_of_this_installation_stay():
+    """What the gateway's callers and imported files call their tools says what they do."""
+    setup = Setup(
+        "turn", "openai", "model", 60, tools=(ToolSpec("find_patient_zanzibar", "", {"type": "object"}), TOOL)
+    )
+    call = ToolCall("a", "find_patient_zanzibar", {}, "{}")
+    ours = ToolCall("b", "calculator", {"expression": "1"}, '{"expression": "1"}')
+    asked = ModelResponded(
+        1.0, ChatResponse(text="x", tool_calls=(call, ours), stop_reason=NormalizedStopReason.TOOL_CALL)
+    )
+    back = ToolsReturned(
+        2.0,
+        (
+            ToolResult("a", "find_patient_zanzibar", "gone", ErrorType.TOOL),
+            ToolResult("b", "calculator", "1"),
+        ),
+    )
+    recording = recorded(Started(0.0, setup, (Message(Role.USER, "Say it."),)), asked, back)
+    shown = str(Redaction.of(recording, Turn(max_tokens=1)).value(shown_of(recording)))
+    assert WORD in str(shown_of(recording))
+    assert WORD not in shown
+    assert "calculator" in shown
 
 
 def test_every_class_that_is_let_through_is_named_by_its_own_name(agent_of: AgentOf):

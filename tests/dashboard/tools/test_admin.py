@@ -66,10 +66,10 @@ def test_who_changed_a_server_or_looked_into_it_stands_in_the_log(admin_client, 
 
 
 def test_no_key_is_shown(admin_client, http_server, monkeypatch):
-    monkeypatch.setenv("NEAR_KEY", "tell-nobody")
-    McpServer.objects.update(key_env="NEAR_KEY")
+    monkeypatch.setenv("NEAR_API_KEY", "tell-nobody")
+    McpServer.objects.update(key_env="NEAR_API_KEY")
     shown = page(admin_client, reverse("admin:tools_mcpserver_change", args=[http_server.pk]))
-    assert "NEAR_KEY" in shown
+    assert "NEAR_API_KEY" in shown
     assert "tell-nobody" not in shown + page(admin_client, reverse("admin:tools_mcpserver_changelist"))
 
 

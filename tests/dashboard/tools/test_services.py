@@ -49,6 +49,7 @@ def test_documents_go_with_their_turn_whoever_deletes_it(agent_of, by_sql):
         ({"command": "rm"}, "command", "needs no command"),
         ({"key_env": "sk-secret"}, "key_env", "looks like a key itself"),
         ({"key_env": "DATABASE_URL"}, "key_env", "a secret of Whystop's own"),
+        ({"key_env": "AWS_SECRET_ACCESS_KEY"}, "key_env", "not among the variables that may be sent"),
         ({"key_header": "Content-Type"}, "key_header", "no header a key can be sent in"),
         ({"key_header": "X\r\nY"}, "key_header", "no header a key can be sent in"),
         ({"timeout": 0}, "timeout", "greater than or equal to 0.1"),

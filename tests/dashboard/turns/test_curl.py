@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from agentcore.providers import PROVIDERS
 from dashboard.agents.models import Agent, Connection
+from dashboard.egress.keys import KeyNames
 from dashboard.turns.curl import curl_command
 from dashboard.turns.history import body_text
 from dashboard.turns.models import Attempt, Turn
@@ -45,14 +46,15 @@ def address() -> Iterator[str]:
         server.shutdown()
 
 
-def command_for(body: str, url: str, *, provider: str = "openai", env: str = "OUR_KEY") -> str:
-    agent = Agent(connection=Connection(provider=provider, api_key_env=env))
+def command_for(body: str, url: str, *, provider: str = "openai", env: str = "OUR_API_KEY") -> str:
+    origin = "/".join(url.split("/", 3)[:3])
+    agent = Agent(connection=Connection(provider=provider, api_key_env=env, base_url=origin))
     attempt = Attempt(turn_id=uuid4(), index=1, provider=provider, request_url=url)
     return curl_command(Turn(agent=agent), attempt, body)
 
 
 def run(command: str) -> tuple[str, dict[str, str], bytes]:
-    environment = {"PATH": "/usr/bin:/bin", "OUR_KEY": SECRET}
+    environment = {"PATH": "/usr/bin:/bin", "OUR_API_KEY": SECRET}
     given = command.encode()
     done = subprocess.run(["bash"], input=given, env=environment, capture_output=True, check=True, timeout=20)
     assert done.stdout == b"ok"
@@ -93,9 +95,9 @@ def test_any_text_arrives(address: str, said: str):
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic", "gemini", "cohere", "openai_responses"])
 def test_a_key_is_named_and_never_told(monkeypatch: pytest.MonkeyPatch, provider: str):
-    monkeypatch.setenv("OUR_KEY", SECRET)
+    monkeypatch.setenv("OUR_API_KEY", SECRET)
     command = command_for("{}", "http://127.0.0.1:1/", provider=provider)
-    assert '"$OUR_KEY"' in command
+    assert '"$OUR_API_KEY"' in command
     assert SECRET not in command
 
 
@@ -128,3 +130,104 @@ def test_a_command_kept_as_a_file_does_the_same(address: str, tmp_path: Path):
     script = tmp_path / "again.sh"
     script.write_text(command_for(body, f"{address}/") + "\n")
     assert run(f"bash {script}")[2] == body.encode()
+
+
+# A file that somebody else made --------------------------------------------------------------------------------------
+
+
+def imported(url: str, *, provider: str = "openai", env: str = "OUR_API_KEY", base: str = "https://api.openai.com/v1"):
+    """The command for a turn whose addresses another has chosen, of an agent that has a connection here."""
+    agent = Agent(connection=Connection(provider=provider, api_key_env=env, base_url=base))
+    return curl_command(Turn(agent=agent), Attempt(turn_id=uuid4(), index=1, provider=provider, request_url=url), "{}")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://evil.example/v1/chat/completions",
+        "https://api.openai.com.evil.example/v1/chat",
+        "https://api.openai.com:8443/v1/chat",
+        "http://api.openai.com/v1/chat",
+        "https://api.openai.com/v2/chat",
+        "https://api.openai.com/v1evil",
+        "https://api.openai.com/v1",
+    ],
+)
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_no_key_is_named_where_the_address_is_not_the_connections_own(url: str, provider: str):
+    for env in ("OUR_API_KEY", ""):
+        assert "$" not in imported(url, provider=provider, env=env)
+
+
+def test_an_address_with_an_at_sign_in_its_path_gives_a_command():
+    assert "claude@2" in imported("HTTPS://vertex.example/v1/publishers/a/models/claude@2:generateContent")
+
+
+def test_no_key_is_named_that_the_list_does_not_let_go_there(settings):
+    own = "https://api.openai.com/v1/chat"
+    assert '"$OUR_API_KEY"' in imported(own)
+    assert "$" not in imported(own, env="AWS_SECRET_ACCESS_KEY")
+    settings.KEY_NAMES = KeyNames.read("*_API_KEY,OUR_API_KEY@elsewhere.example")
+    assert "$" not in imported(own)
+
+
+def test_aws_credentials_are_named_for_hosts_of_aws_alone():
+    assert "$" not in imported(
+        "https://a.example/model/x/converse", provider="bedrock", env="", base="https://a.example"
+    )
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "-K/etc/passwd",
+        "--output=/tmp/x",
+        "@/etc/passwd",
+        "file:///etc/passwd",
+        "gopher://127.0.0.1/",
+        "evil.example/x",
+        "",
+        "https://evil.example/a b",
+        "https://evil.example/\n--output\n/tmp/x",
+        "https://evil.example/\x1b[201~id\n",
+        "https://api.openai.com@evil.example/",
+        "https://evil.example\\@api.openai.com/",
+    ],
+)
+def test_what_is_no_address_gives_no_command(url: str):
+    command = imported(url)
+    assert command.startswith("# ")
+    assert "\n" not in command
+    assert "passwd" not in command
+
+
+@needs_curl
+@pytest.mark.parametrize(
+    "body",
+    [
+        "@/etc/hostname",
+        "-K/etc/hostname",
+        "\x1b[201~; id; ",
+        "\r\n.",
+        "a\x07b\\x41'c!d$HOME`id`",
+        "\x1b" + "[0m" * 40_000,
+    ],
+    ids=["file", "option", "paste", "return", "signs", "long"],
+)
+def test_a_body_is_no_file_no_option_and_nothing_a_terminal_obeys(address: str, body: str):
+    command = command_for(body, f"{address}/")
+    assert run(command)[2] == body.encode()
+    assert not any(ord(sign) < 32 and sign != "\n" for sign in command)
+
+
+@needs_curl
+@pytest.mark.parametrize(
+    "tail", ["'; touch owned; '", "$(touch owned)", "`touch owned`", "&x=1;touch%20owned", "{a,b}[1-3]"]
+)
+def test_an_address_is_one_word_of_the_shell_and_one_address_of_curl(address: str, tail: str, tmp_path: Path):
+    command = command_for("{}", f"{address}/{tail.replace(' ', '%20')}")
+    before = len(ARRIVED)
+    environment = {"PATH": "/usr/bin:/bin", "OUR_API_KEY": SECRET}
+    subprocess.run(["bash"], input=command.encode(), env=environment, cwd=tmp_path, timeout=20, check=True)
+    assert len(ARRIVED) == before + 1
+    assert not list(tmp_path.iterdir())

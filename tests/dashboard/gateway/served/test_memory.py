@@ -47,7 +47,7 @@ class Served:
 def served(token: str, tmp_path: Path) -> Iterator[Served]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(OURS) or name == "PGOPTIONS"}
     ours = {"DATABASE_URL": address_of_the_test_database(), "WHYSTOP_DATA_DIR": str(tmp_path), "WHYSTOP_PORT": "0"}
-    environment = {**kept, **ours}
+    environment = {**kept, **ours, "WHYSTOP_EGRESS": "loopback"}
     command = [sys.executable, "manage.py", "web"]
     process = subprocess.Popen(command, cwd=CHECKOUT, env=environment, stdout=subprocess.PIPE, text=True)
     try:

@@ -98,22 +98,22 @@ def test_a_command_is_not_run_where_commands_are_not_allowed(stdio_server, setti
 
 
 def test_a_program_sees_its_key_and_no_other_secret_of_ours(stdio_server, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("NEAR_KEY", "tell-it-only")
+    monkeypatch.setenv("NEAR_API_KEY", "tell-it-only")
     monkeypatch.setenv("DATABASE_URL", os.environ.get("DATABASE_URL", "postgres:///"))
-    stdio_server.key_env = "NEAR_KEY"
+    stdio_server.key_env = "NEAR_API_KEY"
     seen = call(tool_of_server(stdio_server, "environment")).content
-    assert "NEAR_KEY" in seen
+    assert "NEAR_API_KEY" in seen
     assert "DATABASE_URL" not in seen
 
 
 def test_a_key_that_is_not_set_is_said_and_nothing_is_sent(server):
-    server.key_env = "NEAR_KEY"
-    assert "is to be in NEAR_KEY, which is not set" in call(tool_of_server(server, "greet")).content
+    server.key_env = "NEAR_API_KEY"
+    assert "There is no key that MCP server" in call(tool_of_server(server, "greet")).content
 
 
 @pytest.mark.parametrize(("header", "sent"), [("Authorization", b"Bearer k3y"), ("X-Key", b"k3y")])
 def test_a_key_is_sent_in_its_header(monkeypatch: pytest.MonkeyPatch, header: str, sent: bytes):
-    monkeypatch.setenv("NEAR_KEY", "k3y")
+    monkeypatch.setenv("NEAR_API_KEY", "k3y")
     heard: list[bytes] = []
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
@@ -126,7 +126,7 @@ def test_a_key_is_sent_in_its_header(monkeypatch: pytest.MonkeyPatch, header: st
         thread = threading.Thread(target=answer, daemon=True)
         thread.start()
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/mcp"
-        mcp_server_look(server=at(url, key_env="NEAR_KEY", key_header=header, timeout=2.0))
+        mcp_server_look(server=at(url, key_env="NEAR_API_KEY", key_header=header, timeout=2.0))
         thread.join(5)
     assert f"\r\n{header}: ".lower().encode() + sent.lower() + b"\r\n" in heard[0].lower()
 
