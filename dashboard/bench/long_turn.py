@@ -24,7 +24,7 @@ from agentcore.policy import Limits, Policy
 from agentcore.reasons import NormalizedStopReason
 from agentcore.replay import Record as ReplayRecord
 from dashboard.agents.models import Project
-from dashboard.live.reading import answer_columns
+from dashboard.turns.evidence import answer_columns
 from dashboard.turns.history import body_text, sha256_of
 from dashboard.turns.ids import new_id
 from dashboard.turns.models import Attempt, AttemptChunk, Outcome, Record, Turn

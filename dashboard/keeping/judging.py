@@ -19,6 +19,7 @@ from agentcore.replay import Record, Recording, Verification, as_judged, verify
 from dashboard.agents.criteria import criteria_faults
 from dashboard.agents.policies import stored_policy
 from dashboard.keeping import shapes
+from dashboard.keeping.doubting import evidence_doubt
 from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.projection import project
 from dashboard.turns.shown import shown_of
@@ -40,7 +41,7 @@ def judge(turn: shapes.Turn) -> Judged:
     recording = _recording(turn)
     try:
         columns = _columns(turn, recording)
-        doubt = _doubt(recording)
+        doubt = _doubt(recording) or evidence_doubt(turn, recording)
         shown_of(recording)
     except ValidationError:
         raise

@@ -1,6 +1,6 @@
 """Writes: a turn from a file."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -14,6 +14,7 @@ from dashboard.accounts.models import User
 from dashboard.agents.models import Agent
 from dashboard.agents.selectors import project_default
 from dashboard.keeping import shapes
+from dashboard.keeping.doubting import UUID_OF_TIME, file_doubt
 from dashboard.keeping.exporting import turn_file
 from dashboard.keeping.judging import Judged, judge
 from dashboard.keeping.models import Origin
@@ -25,7 +26,6 @@ from dashboard.tools.selectors import wire_name_of
 from dashboard.turns import models
 from dashboard.turns.ids import first_id_at, new_id
 
-UUID_OF_TIME = 7
 INTO_THE_FUTURE = timedelta(days=1)  #: what clocks may differ by
 UNVERIFIED = "{doubt}. It can be imported all the same, and will be marked as one that does not replay true."
 
@@ -47,6 +47,7 @@ def turn_import(*, content: bytes, by: User | None = None, unverified: bool = Fa
     """
     file = read_file(content)
     judged = judge(file.turn)
+    judged = replace(judged, doubt=judged.doubt or file_doubt(file))
     if judged.doubt and not unverified:
         raise ValidationError({"turn.records": UNVERIFIED.format(doubt=judged.doubt.rstrip("."))})
     try:

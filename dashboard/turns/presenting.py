@@ -148,4 +148,4 @@ def what_if_shown(turn: Turn, columns: Mapping[str, Any], imagined: WhatIf) -> S
 def verification_shown(verification: Verification) -> Shown:
     divergence = verification.divergence
     parts = None if divergence is None else {f.name: getattr(divergence, f.name) for f in fields(divergence)}
-    return {"verified": verification.verified, "divergence": parts}
+    return {"verified": verification.verified, "divergence": parts, "missing": list(verification.missing)}
