@@ -32,6 +32,7 @@ class Environment:
     allowed_hosts: tuple[str, ...]  #: WHYSTOP_ALLOWED_HOSTS, by comma: names under which browsers come
     https: bool  #: WHYSTOP_HTTPS: browsers come by https, through a proxy
     secret_key: str  #: WHYSTOP_SECRET_KEY; empty: made once and kept in the data folder
+    signing_key: str  #: WHYSTOP_SIGNING_KEY; empty: made once and kept in the data folder
     bootstrap_token: str  #: WHYSTOP_BOOTSTRAP_TOKEN
     log_level: str  #: WHYSTOP_LOG_LEVEL
     test_seam: bool  #: WHYSTOP_TEST_SEAM: programs may script the simulator (docs/conformance-seam.md)
@@ -57,6 +58,7 @@ def read_environment(variables: Mapping[str, str] | None = None) -> Environment:
         allowed_hosts=_list(env, "WHYSTOP_ALLOWED_HOSTS"),
         https=_switch(env, "WHYSTOP_HTTPS"),
         secret_key=_text(env, "WHYSTOP_SECRET_KEY", ""),
+        signing_key=_text(env, "WHYSTOP_SIGNING_KEY", ""),
         bootstrap_token=_text(env, "WHYSTOP_BOOTSTRAP_TOKEN", ""),
         log_level=_level(env, "WHYSTOP_LOG_LEVEL", "WARNING"),
         test_seam=_switch(env, "WHYSTOP_TEST_SEAM"),

@@ -94,6 +94,9 @@ def raws_of(turn_id: UUID) -> dict[int, bytes]:
 
 
 def _row_faults(turn: Turn, recording: Recording) -> Iterator[Fault]:
+    origin = getattr(turn, "origin", None)  # of an imported turn (`keeping.Origin`)
+    if origin is not None and origin.doubt:
+        yield Fault(1, origin.doubt)
     if not recording.records:
         return
     rebuilt, last = rebuilt_columns(turn), len(recording.records)
