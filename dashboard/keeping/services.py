@@ -21,9 +21,11 @@ from dashboard.keeping.models import Origin
 from dashboard.keeping.reading import digest_of, read_file
 from dashboard.keeping.rows import store_history
 from dashboard.keeping.shapes import TurnFile
+from dashboard.keeping.signing import signed_by
 from dashboard.live.announcing import announce_created
 from dashboard.tools.selectors import wire_name_of
 from dashboard.turns import models
+from dashboard.turns.fields import storable_text
 from dashboard.turns.ids import first_id_at, new_id
 
 INTO_THE_FUTURE = timedelta(days=1)  #: what clocks may differ by
@@ -101,11 +103,12 @@ def _stored(file: TurnFile, judged: Judged, by: User | None) -> models.Turn:
     turn.save(force_insert=True)
     models.Turn.objects.filter(id=turn.id).update(created_at=said.created_at)
     store_history(turn, file, judged)
-    _remember(turn, file, by)
+    _remember(turn, file, by, judged.doubt)
     return turn
 
 
-def _remember(turn: models.Turn, file: TurnFile, by: User | None) -> None:
+def _remember(turn: models.Turn, file: TurnFile, by: User | None, doubt: str) -> None:
+    proved = signed_by(file)
     Origin.objects.create(
         turn=turn,
         original_id=file.id,
@@ -114,6 +117,10 @@ def _remember(turn: models.Turn, file: TurnFile, by: User | None) -> None:
         core_version=file.core_version,
         imported_at=timezone.now(),
         imported_by=by,
+        signature=proved.signature,
+        public_key=proved.public_key,
+        installation=proved.installation,
+        doubt=storable_text(doubt),
         told=_told(file),
     )
 

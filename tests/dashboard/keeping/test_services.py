@@ -67,7 +67,7 @@ def changed(file: Json, *path: Any, to: Any) -> Json:
 
 
 def without_times(file: Json) -> Json:
-    return {name: value for name, value in file.items() if name not in ("exported_at", "id")}
+    return {name: value for name, value in file.items() if name not in ("exported_at", "id", "origin", "signature")}
 
 
 def refused(file: Json | bytes, **options: Any) -> dict[str, list[str]]:
