@@ -24,10 +24,9 @@ from dashboard.turns.models import Attempt, AttemptChunk, Record, Turn
 KEPT_SECONDS = 24 * 3600
 #: Columns of a turn's row that its records give again, whatever version wrote them.
 ROW = (
-    "status", "state", "stop_reason", "model_stop_reason", "raw_stop_reason", "terminal_reason", "error_type",
-    "error_code", "error_message", "output_text", "input_tokens", "output_tokens", "attempts", "continuations",
-    "tool_repairs", "envelope_retries", "model", "max_tokens", "started_at", "finished_at", "duration_ms", "envelope",
-    "last_seq",
+    "status", "state", "stop_reason", "model_stop_reason", "raw_stop_reason", "terminal_reason", "error_code",
+    "error_message", "output_text", "input_tokens", "output_tokens", "attempts", "continuations", "tool_repairs",
+    "envelope_retries", "model", "max_tokens", "started_at", "finished_at", "duration_ms", "envelope", "last_seq",
 )  # fmt: skip
 #: Of a turn that was given up, whose row says how it ended because its records do not.
 GIVEN_UP = frozenset({"status", "stop_reason", "terminal_reason", "error_code", "error_message", "finished_at"})

@@ -15,6 +15,7 @@ from dashboard.keeping.exporting import file_text, turn_file
 from dashboard.keeping.reading import digest_of
 from dashboard.keeping.services import Import, turn_import
 from dashboard.live.services import TurnConflict, turn_start
+from dashboard.replay.services import turn_verify
 from dashboard.turns import selectors
 from dashboard.turns.history import raw_response_of, rebuilt_columns, request_body_of
 from dashboard.turns.models import Attempt, Outcome, Record, Turn
@@ -108,6 +109,7 @@ def test_whatever_happened_in_a_turn_goes_out_and_in_unchanged(play: Play, model
     erase(turn)
     made = brought(file)
     assert made.verified
+    assert turn_verify(turn=Turn.objects.get(pk=made.turn.pk)).verified
     assert without_times(exported(made.turn)) == without_times(file)
 
 
