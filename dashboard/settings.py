@@ -43,6 +43,7 @@ INSTALLED_APPS = [
     "dashboard.tools",
     "dashboard.conversations",
     "dashboard.turns",
+    "dashboard.sealing",
     "dashboard.timeline",
     "dashboard.live",
     "dashboard.prices",

@@ -1,7 +1,7 @@
 """What callers are given: the shapes of design §4.3, for the schema and against slips."""
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, WithJsonSchema, field_validator
@@ -120,6 +120,19 @@ class Agent(BaseModel):
     created_at: datetime
 
 
+class Origin(BaseModel):
+    """Of an imported turn: who imported it and when, and what the file's signature proves."""
+
+    imported_at: datetime
+    imported_by: str
+    exported_at: datetime
+    original_id: UUID = Field(description="The turn's id where it was recorded, as the file says.")
+    signature: Literal["own", "known", "unknown", "unsigned", "broken"]
+    installation: str = Field(description="The name of the known installation that signed.")
+    public_key: str = Field(description="Of whoever signed, in base64; empty where no signature holds.")
+    doubt: str = Field(description="Why it was imported as a turn that does not verify; empty where it does.")
+
+
 class Turn(BaseModel):
     """One user input until the final answer."""
 
@@ -153,6 +166,7 @@ class Turn(BaseModel):
     envelope: Json = Field(description="The accepted structured answer.")
     lint: list[str]
     verdict: str = Field(description="Why it stopped, in a sentence; never empty once it has ended.")
+    origin: Origin | None = Field(description="Where an imported turn came from; null: it was recorded here.")
 
 
 class NotDone(BaseModel):
@@ -292,6 +306,7 @@ class Imported(BaseModel):
 
 class Comment(BaseModel):
     id: UUID
+    imported: bool = Field(description="It came with a file, which claims that it is the author's.")
     transition: int = Field(description="Its number, from 1; 0: the turn as a whole.")
     author: str
     text: str

@@ -18,6 +18,7 @@ class Verification(BaseModel):
 
     verified: bool
     divergence: Divergence | None = Field(description="The first record where the two part.")
+    missing: list[str] = Field(description="What could not be compared because it is not stored, each in a sentence.")
 
 
 CERTAINTIES = " ".join(f"`{certainty}`: {words}" for certainty, words in MEANINGS.items())

@@ -16,7 +16,7 @@ from agentcore.reasons import NormalizedStopReason
 from dashboard.agents.models import Connection, Project
 from dashboard.bench.mix import MODELS, NAMES, Mix
 from dashboard.live.calling import prepared_call
-from dashboard.live.reading import answer_columns
+from dashboard.turns.evidence import answer_columns
 from dashboard.turns.models import Turn
 from dashboard.turns.recorder import Call, CallEnd, Entry, record_step
 

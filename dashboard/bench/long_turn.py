@@ -24,7 +24,7 @@ from agentcore.policy import Limits, Policy
 from agentcore.reasons import NormalizedStopReason
 from agentcore.replay import Record as ReplayRecord
 from dashboard.agents.models import Project
-from dashboard.live.reading import answer_columns
+from dashboard.turns.evidence import answer_columns
 from dashboard.turns.history import body_text, sha256_of
 from dashboard.turns.ids import new_id
 from dashboard.turns.models import Attempt, AttemptChunk, Outcome, Record, Turn
@@ -75,7 +75,7 @@ def long_turn_store(*, project: Project, attempts: int = ATTEMPTS, stream_bytes:
         max_tokens=CAP,
         policy=serial.to_json(POLICY),
     )
-    written = Written(turn, timezone.now() - timedelta(hours=1), attempts, stream_bytes // attempts)
+    written = Written(turn, timezone.now() - timedelta(minutes=50), attempts, stream_bytes // attempts)
     snapshot = _played(written)
     at = written.begun + timedelta(seconds=snapshot.at)
     for name, value in columns_of(snapshot, seq=len(written.records), started_at=written.begun, at=at).items():
@@ -161,9 +161,21 @@ def _wire(delta: str) -> bytes:
     return b"data: " + json.dumps(chunk).encode() + b"\n\n"
 
 
-def _stream(text: str) -> Iterator[bytes]:
+def _stream(response: ChatResponse) -> Iterator[bytes]:
+    """The bytes that say just this answer."""
+    text = response.text
     for start in range(0, len(text), DELTA_CHARS):
         yield _wire(text[start : start + DELTA_CHARS])
+    calls = [
+        {"index": n, "id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.raw}}
+        for n, call in enumerate(response.tool_calls)
+    ]
+    delta = {"tool_calls": calls} if calls else {}
+    last = {"choices": [{"index": 0, "delta": delta, "finish_reason": response.raw_stop_reason}]}
+    counted = response.usage or TokenUsage(0, 0)
+    usage = {"prompt_tokens": counted.input_tokens, "completion_tokens": counted.output_tokens}
+    for part in (last, {"choices": [], "usage": usage}):
+        yield b"data: " + json.dumps({"object": "chat.completion.chunk", **part}).encode() + b"\n\n"
     yield b"data: [DONE]\n\n"
 
 
@@ -199,4 +211,4 @@ def _heard(attempt: Attempt, event: ModelResponded) -> bytes:
     attempt.status_code, attempt.content_type, attempt.first_token_ms = 200, "text/event-stream", 120
     for name, value in answer_columns(event.response).items():
         setattr(attempt, name, value)
-    return b"".join(_stream(event.response.text))
+    return b"".join(_stream(event.response))

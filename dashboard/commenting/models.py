@@ -21,6 +21,7 @@ class Comment(models.Model):
     author_name = ShownTextField()  #: stays when the author is gone, or was one of another installation
     text = ShownTextField(validators=[MaxLengthValidator(MAX_CHARS)])
     created_at = models.DateTimeField()
+    imported = models.BooleanField(default=False)  #: it came with a file, which claims the name
     edited_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:

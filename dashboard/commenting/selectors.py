@@ -44,4 +44,8 @@ def transitions_of(turn: Turn) -> int:
 def comment_shown(comment: Comment) -> dict[str, Any]:
     """As the API tells it."""
     names = ("id", "transition", "text", "created_at", "edited_at")
-    return {"author": comment.author_name, **{name: getattr(comment, name) for name in names}}
+    return {
+        "author": comment.author_name,
+        "imported": comment.imported,
+        **{name: getattr(comment, name) for name in names},
+    }

@@ -15,7 +15,9 @@ from agentcore import VERSION as CORE_VERSION
 from agentcore.machine.states import State
 from dashboard.keeping.models import Origin
 from dashboard.keeping.reading import MAX_BYTES, digest_of
+from dashboard.keeping.selectors import origin_told
 from dashboard.keeping.shapes import FORMAT, VERSION
+from dashboard.keeping.signing import signed
 from dashboard.live.services import TurnConflict
 from dashboard.turns import selectors
 from dashboard.turns.history import messages_of
@@ -41,18 +43,21 @@ def turn_file(turn: Turn) -> Json:
     raw = AttemptChunk.objects.filter(turn_id=turn.id).aggregate(size=Sum(Length("raw")))["size"] or 0
     if raw > MAX_RAW:
         raise ValidationError(f"What providers sent is {raw:,} bytes; a turn of more than {MAX_RAW:,} is not exported.")
-    told = origin_of(turn)
+    told, origin = origin_of(turn), origin_told(turn)
     happened = _happened(turn, told)
-    return {
-        "format": FORMAT,
-        "version": VERSION,
-        "id": str(turn.id),
-        "exported_at": _said(timezone.now()),
-        "core_version": CORE_VERSION,
-        "sha256": digest_of(happened),
-        "turn": happened,
-        "notes": _notes(turn, told),
-    }
+    return signed(
+        {
+            "format": FORMAT,
+            "version": VERSION,
+            "id": str(origin["original_id"] if origin else turn.id),
+            "exported_at": _said(timezone.now()),
+            "core_version": CORE_VERSION,
+            "sha256": digest_of(happened),
+            "turn": happened,
+            "notes": _notes(turn, told),
+            "origin": origin and {name: _plain(value) for name, value in origin.items()},
+        }
+    )
 
 
 def file_text(file: Json) -> str:
@@ -130,6 +135,10 @@ def _comments(turn: Turn) -> list[Json]:
         }
         for comment in turn.comments.all()
     ]
+
+
+def _plain(value: Any) -> str:
+    return _said(value) if isinstance(value, datetime) else str(value)
 
 
 def _said(moment: datetime) -> str:

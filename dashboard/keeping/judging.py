@@ -19,8 +19,9 @@ from agentcore.replay import Record, Recording, Verification, as_judged, verify
 from dashboard.agents.criteria import criteria_faults
 from dashboard.agents.policies import stored_policy
 from dashboard.keeping import shapes
+from dashboard.keeping.doubting import evidence_doubt
 from dashboard.turns.models import UNFINISHED, Turn
-from dashboard.turns.projection import project
+from dashboard.turns.projection import failed_by, project
 from dashboard.turns.shown import shown_of
 
 UNREADABLE = "It cannot be read: {why}."
@@ -40,7 +41,7 @@ def judge(turn: shapes.Turn) -> Judged:
     recording = _recording(turn)
     try:
         columns = _columns(turn, recording)
-        doubt = _doubt(recording)
+        doubt = _doubt(recording) or evidence_doubt(turn, recording)
         shown_of(recording)
     except ValidationError:
         raise
@@ -107,6 +108,7 @@ def _columns(turn: shapes.Turn, recording: Recording) -> dict[str, Any]:
         snapshot = advance(snapshot, record.event, as_judged(recording.policy, record.transitions)).snapshot
     first, last = (turn.records[0].at, turn.records[-1].at) if turn.records else (None, None)
     columns = project(snapshot, seq=len(turn.records), started_at=first, at=last)
+    columns["error_type"] = failed_by(move for record in recording.records for move in record.transitions)
     if columns["status"] in UNFINISHED:
         columns |= _given_up(turn.gave_up)
     faults = {f"turn.{name}": words for name, words in _out_of_range(columns)}

@@ -7,6 +7,16 @@ from dashboard.turns.fields import ExactJSONField
 from dashboard.turns.models import Turn
 
 
+class Signature(models.TextChoices):
+    """What a file's signature proves."""
+
+    OWN = "own", "signed by this installation"
+    KNOWN = "known", "signed by a known installation"
+    UNKNOWN = "unknown", "signed by an unknown key"
+    UNSIGNED = "unsigned", "not signed"
+    BROKEN = "broken", "signature broken: the file was changed after it was signed"
+
+
 class Origin(models.Model):
     """Where an imported turn came from; it goes when its turn goes (the database sees to that, migration 0001)."""
 
@@ -19,6 +29,10 @@ class Origin(models.Model):
     core_version = models.TextField()  #: that wrote the file
     imported_at = models.DateTimeField()
     imported_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
+    signature = models.TextField(choices=Signature, default=Signature.UNSIGNED)  #: what the file's was, when it came
+    public_key = models.TextField(blank=True, default="")  #: of the installation that signed; empty: none did
+    installation = models.TextField(blank=True, default="")  #: under which name its key was known then
+    doubt = models.TextField(blank=True, default="")  #: why it was stored as one that does not verify; empty: it does
     #: What the file says and no row here can: `{parent_id, policy}`.
     told = ExactJSONField(default=dict)
 

@@ -80,4 +80,6 @@ def _chunks(turn: models.Turn, said: shapes.Turn) -> Iterator[models.AttemptChun
 
 
 def _comments(turn: models.Turn, said: list[shapes.Comment]) -> list[Comment]:
-    return [Comment(turn=turn, author_name=one.author, **one.model_dump(exclude={"author"})) for one in said]
+    return [
+        Comment(turn=turn, author_name=one.author, imported=True, **one.model_dump(exclude={"author"})) for one in said
+    ]

@@ -1,6 +1,6 @@
 """Writes: a turn from a file."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -14,18 +14,20 @@ from dashboard.accounts.models import User
 from dashboard.agents.models import Agent
 from dashboard.agents.selectors import project_default
 from dashboard.keeping import shapes
+from dashboard.keeping.doubting import UUID_OF_TIME, file_doubt
 from dashboard.keeping.exporting import turn_file
 from dashboard.keeping.judging import Judged, judge
 from dashboard.keeping.models import Origin
 from dashboard.keeping.reading import digest_of, read_file
 from dashboard.keeping.rows import store_history
 from dashboard.keeping.shapes import TurnFile
+from dashboard.keeping.signing import signed_by
 from dashboard.live.announcing import announce_created
 from dashboard.tools.selectors import wire_name_of
 from dashboard.turns import models
+from dashboard.turns.fields import storable_text
 from dashboard.turns.ids import first_id_at, new_id
 
-UUID_OF_TIME = 7
 INTO_THE_FUTURE = timedelta(days=1)  #: what clocks may differ by
 UNVERIFIED = "{doubt}. It can be imported all the same, and will be marked as one that does not replay true."
 
@@ -47,6 +49,7 @@ def turn_import(*, content: bytes, by: User | None = None, unverified: bool = Fa
     """
     file = read_file(content)
     judged = judge(file.turn)
+    judged = replace(judged, doubt=judged.doubt or file_doubt(file))
     if judged.doubt and not unverified:
         raise ValidationError({"turn.records": UNVERIFIED.format(doubt=judged.doubt.rstrip("."))})
     try:
@@ -100,11 +103,12 @@ def _stored(file: TurnFile, judged: Judged, by: User | None) -> models.Turn:
     turn.save(force_insert=True)
     models.Turn.objects.filter(id=turn.id).update(created_at=said.created_at)
     store_history(turn, file, judged)
-    _remember(turn, file, by)
+    _remember(turn, file, by, judged.doubt)
     return turn
 
 
-def _remember(turn: models.Turn, file: TurnFile, by: User | None) -> None:
+def _remember(turn: models.Turn, file: TurnFile, by: User | None, doubt: str) -> None:
+    proved = signed_by(file)
     Origin.objects.create(
         turn=turn,
         original_id=file.id,
@@ -113,6 +117,10 @@ def _remember(turn: models.Turn, file: TurnFile, by: User | None) -> None:
         core_version=file.core_version,
         imported_at=timezone.now(),
         imported_by=by,
+        signature=proved.signature,
+        public_key=proved.public_key,
+        installation=proved.installation,
+        doubt=storable_text(doubt),
         told=_told(file),
     )
 

@@ -182,6 +182,26 @@ class Notes(Shape):
     raw_removed_at: Moment | None = None
 
 
+class FileOrigin(Shape):
+    """Where the turn came from, as the installation says that exported it: that had imported it itself."""
+
+    imported_at: Moment
+    imported_by: Text
+    exported_at: Moment
+    original_id: Id
+    signature: Word
+    installation: Text
+    public_key: Word
+    doubt: Text
+
+
+class FileSignature(Shape):
+    """Of the installation that exported the file; `key` and `ed25519` in base64."""
+
+    key: Word
+    ed25519: Word
+
+
 class TurnFile(Shape):
     format: str
     version: int
@@ -191,3 +211,5 @@ class TurnFile(Shape):
     sha256: Digest
     turn: Turn
     notes: Notes
+    origin: FileOrigin | None = None
+    signature: FileSignature | None = None

@@ -34,10 +34,10 @@ from dashboard.live.inbox import Inbox, signal_handled, signal_put_away, signals
 from dashboard.live.models import Signal
 from dashboard.live.offload import patiently
 from dashboard.live.performing import Performer
-from dashboard.live.reading import answer_columns
 from dashboard.live.slots import Slots
 from dashboard.live.transport import Transport
 from dashboard.metrics.counters import count_fork, count_step
+from dashboard.turns.evidence import answer_columns
 from dashboard.turns.history import Standing
 from dashboard.turns.recorder import (
     CallEnd,

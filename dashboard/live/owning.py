@@ -17,7 +17,7 @@ from dashboard.live.calling import milliseconds_between
 from dashboard.live.finding import left_behind
 from dashboard.live.inbox import signals_settle
 from dashboard.live.models import OwnedTurn
-from dashboard.live.reading import answer_columns
+from dashboard.turns.evidence import answer_columns
 from dashboard.turns.history import standing_of
 from dashboard.turns.models import Turn
 from dashboard.turns.recorder import CallEnd, Entry, LateArrivalError, record_step

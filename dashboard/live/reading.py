@@ -13,6 +13,7 @@ from agentcore.providers.base import Provider, StreamDecoder
 from agentcore.providers.window import beside_window
 from agentcore.reasons import NormalizedStopReason
 from dashboard.live.transport import Head, TransportError
+from dashboard.turns.evidence import answer_columns
 from dashboard.turns.fields import storable_text
 from dashboard.turns.models import ANSWERED_BY
 from dashboard.turns.recorder import Call, CallEnd
@@ -163,16 +164,3 @@ def _answer_columns(ending: Ending) -> dict[str, Any]:
     if response is not None and response.answered_by:
         columns["response_headers"] = {ANSWERED_BY: response.answered_by}
     return columns
-
-
-def answer_columns(response: ChatResponse) -> dict[str, Any]:
-    """What an answer says of its attempt; shared with a take-over, which has only the answer."""
-    calls = (*response.tool_calls, *response.broken_tool_calls)
-    raw = response.raw_stop_reason
-    return {
-        "stop_reason": response.stop_reason.value,
-        "raw_stop_reason": None if raw is None else storable_text(raw),
-        "usage": None if response.usage is None else serial.to_json(response.usage),
-        "text": storable_text(response.text),
-        "tool_calls": [serial.to_json(call) for call in calls],
-    }

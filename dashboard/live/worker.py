@@ -18,6 +18,7 @@ from dashboard.live.services import approvals_expire, orphans_requeue
 from dashboard.live.tasks import QUEUE, QUEUES
 from dashboard.policies import shadowing
 from dashboard.predictions import comparing
+from dashboard.sealing import services as sealing
 from dashboard.timeline import retention, rollups
 from dashboard.turns import partitions
 
@@ -62,6 +63,7 @@ async def run(stop: asyncio.Event, queues: tuple[str, ...] = QUEUES) -> None:
             asyncio.create_task(_regularly(shadowing.SWEEP_SECONDS, lambda: in_database(shadowing.sweep))),
             asyncio.create_task(_regularly(comparing.SWEEP_SECONDS, lambda: in_database(comparing.sweep))),
             asyncio.create_task(_regularly(retention.SWEEP_SECONDS, lambda: in_database(retention.raw_sweep))),
+            asyncio.create_task(_regularly(sealing.SWEEP_SECONDS, lambda: in_database(sealing.sweep))),
         ]
         working = asyncio.create_task(worker.run())  # type: ignore[no-untyped-call]
         stopping = asyncio.create_task(stop.wait())

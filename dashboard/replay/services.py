@@ -7,7 +7,7 @@ from typing import Any
 from django.core.exceptions import ValidationError
 
 from agentcore.policy import Policy
-from agentcore.replay import Divergence, Experience, Recording, Verification, verify, what_if
+from agentcore.replay import Divergence, Experience, Recording, Verification, what_if
 from agentcore.replay import WhatIf as Imagined
 from dashboard.agents.criteria import criteria_faults
 from dashboard.agents.policies import overridden
@@ -18,6 +18,7 @@ from dashboard.turns.history import recording_of
 from dashboard.turns.models import Turn
 from dashboard.turns.presenting import what_if_shown
 from dashboard.turns.projection import failed_by, project, undecided
+from dashboard.turns.verified import examined
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,8 @@ class WhatIf:
 
 
 def turn_verify(*, turn: Turn) -> Verification:
-    """Feed the recorded events to the machine again and compare everything.
+    """Feed the recorded events to the machine again and compare everything: transitions, evaluations and commands, the
+    answers with the provider's bytes, and the turn's row with its history.
 
     Where a criterion of the turn's policy cannot be asked any more nothing can be compared, and the divergence says so.
     """
@@ -62,7 +64,7 @@ def turn_verify(*, turn: Turn) -> Verification:
     faults = criteria_faults(recording.policy)
     if faults:
         return Verification(False, 0, Divergence(1, None, {"error": " ".join(faults)}))
-    return verify(recording)
+    return examined(turn, recording)
 
 
 def turn_what_if(*, turn: Turn, overrides: Mapping[str, Any]) -> WhatIf:

@@ -41,6 +41,7 @@ class Environment:
     connections_per_address: int  #: WHYSTOP_CONNECTIONS_PER_ADDRESS: of them from one other machine; 0: any number
     https: bool  #: WHYSTOP_HTTPS: browsers come by https, through a proxy
     secret_key: str  #: WHYSTOP_SECRET_KEY; empty: made once and kept in the data folder
+    signing_key: str  #: WHYSTOP_SIGNING_KEY; empty: made once and kept in the data folder
     bootstrap_token: str  #: WHYSTOP_BOOTSTRAP_TOKEN
     log_level: str  #: WHYSTOP_LOG_LEVEL
     test_seam: bool  #: WHYSTOP_TEST_SEAM: programs may script the simulator (docs/conformance-seam.md)
@@ -70,6 +71,7 @@ def read_environment(variables: Mapping[str, str] | None = None) -> Environment:
         connections_per_address=_number(env, "WHYSTOP_CONNECTIONS_PER_ADDRESS", 256),
         https=_switch(env, "WHYSTOP_HTTPS"),
         secret_key=_text(env, "WHYSTOP_SECRET_KEY", ""),
+        signing_key=_text(env, "WHYSTOP_SIGNING_KEY", ""),
         bootstrap_token=_text(env, "WHYSTOP_BOOTSTRAP_TOKEN", ""),
         log_level=_level(env, "WHYSTOP_LOG_LEVEL", "WARNING"),
         test_seam=_switch(env, "WHYSTOP_TEST_SEAM"),

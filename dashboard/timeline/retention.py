@@ -14,6 +14,7 @@ import structlog
 from django.db import connection, transaction
 from django.utils import timezone
 
+from dashboard.sealing.tombstones import raw_removed
 from dashboard.timeline.erasing import erasing
 from dashboard.timeline.models import BulkAction
 from dashboard.turns.indexes import RAW_UNTIL
@@ -62,6 +63,7 @@ def raw_remove(*, now: datetime) -> int:
                 break
     for project_id, turn_ids in done.items():
         Turn.objects.filter(id__in=turn_ids).update(raw_removed_at=now)
+        raw_removed(turn_ids, by=BY, at=now)
         BulkAction.objects.create(project_id=project_id, kind=BulkAction.Kind.RAW, by=BY, turn_ids=turn_ids)
     turns = sum(map(len, done.values()))
     if turns:

@@ -17,6 +17,7 @@ from dashboard.agents.models import Project
 from dashboard.conversations import line
 from dashboard.gateway.models import GatewayCall
 from dashboard.live.models import Signal
+from dashboard.sealing.tombstones import turns_erased
 from dashboard.timeline.erasing import erasing
 from dashboard.timeline.models import BulkAction
 from dashboard.turns.filters import TimelineFilters
@@ -72,7 +73,7 @@ def turns_erase(*, project: Project, chosen: Chosen, by: User) -> int:
     """Erase turns and all that was recorded of them, for good; returns how many. A turn that has not ended stays: its
     driver is still writing. A turn forked from an erased one stays too, with what it began from."""
     audit = BulkAction(project=project, kind=BulkAction.Kind.ERASE, by=by.get_username())
-    return _each_batch(chosen, audit, lambda ids: _erase(project, ids))
+    return _each_batch(chosen, audit, lambda ids: _erase(project, ids, audit.by))
 
 
 def _each_batch(chosen: Chosen, audit: BulkAction, act: Callable[[Sequence[UUID]], list[UUID]]) -> int:
@@ -114,7 +115,7 @@ def _tag(project: Project, ids: Sequence[UUID], add: Sequence[str], remove: Sequ
     return [turn_id for turn_id, _ in changed]
 
 
-def _erase(project: Project, ids: Sequence[UUID]) -> list[UUID]:
+def _erase(project: Project, ids: Sequence[UUID], by: str) -> list[UUID]:
     ended = Q(project=project, id__in=ids) & ~Q(status__in=UNFINISHED)
     # With their forks, which are told that what they began from is gone.
     held = _hold(Turn.objects.filter(ended | Q(parent__in=ids)))
@@ -124,6 +125,7 @@ def _erase(project: Project, ids: Sequence[UUID]) -> list[UUID]:
         for model in HISTORY:
             model.objects.filter(turn_id__in=erased).delete()
         Turn.objects.filter(id__in=erased).delete()
+    turns_erased(erased, by=by)
     line.mend(conversation for _, conversation in found if conversation is not None)
     return erased
 

@@ -9,6 +9,7 @@ from typing import Any
 from agentcore import serial
 from agentcore.replay import Record as ReplayedRecord
 from agentcore.replay import Verification, WhatIf
+from dashboard.keeping.selectors import origin_told
 from dashboard.turns.certainty import assumption_shown
 from dashboard.turns.models import Attempt, Outcome, Record, Turn
 
@@ -43,6 +44,7 @@ TURN_KEYS = (
     "envelope",
     "lint",
     "verdict",
+    "origin",
 )
 ATTEMPT_KEYS = (
     "index",
@@ -81,7 +83,7 @@ MAX_SHOWN_RESPONSE = 1_000_000  #: bytes of one answer
 def turn_shown(turn: Turn) -> Shown:
     """`policy_version` is the number of the policy's version; null where the agent has no policy."""
     version = turn.policy_version.version if turn.policy_version else None
-    apart = {"agent": turn.agent_name, "policy_version": version}
+    apart = {"agent": turn.agent_name, "policy_version": version, "origin": origin_told(turn)}
     return {key: apart[key] if key in apart else getattr(turn, key) for key in TURN_KEYS}
 
 
@@ -148,4 +150,4 @@ def what_if_shown(turn: Turn, columns: Mapping[str, Any], imagined: WhatIf) -> S
 def verification_shown(verification: Verification) -> Shown:
     divergence = verification.divergence
     parts = None if divergence is None else {f.name: getattr(divergence, f.name) for f in fields(divergence)}
-    return {"verified": verification.verified, "divergence": parts}
+    return {"verified": verification.verified, "divergence": parts, "missing": list(verification.missing)}

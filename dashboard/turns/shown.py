@@ -23,7 +23,7 @@ from dashboard.turns.stepping import Moment, moments_of
 from dashboard.turns.stretches import stretches_of
 from dashboard.turns.told import Told, told
 from dashboard.turns.transcript import TINTS, Transcript, transcript_of
-from dashboard.turns.verified import cores, is_verified
+from dashboard.turns.verified import cores, proof_of
 from dashboard.turns.waterfall import NO_WAITS, Rail, bars_of, dots_path, rail_of
 from dashboard.turns.windowing import Window, whole, window_of
 
@@ -125,6 +125,7 @@ class TurnShown:
     draft: Draft | None
     verdict: str
     verified: bool | None  #: whether the history replays true; None while the turn runs
+    unproven: str  #: what of a history that replays true could not be compared, in words; empty: nothing
     cores: str  #: which cores judged and verify it, where it does not replay true and they are not the same
 
     @property
@@ -228,7 +229,8 @@ def turn_shown(turn: Turn, *, step: int | None = None) -> TurnShown:
     recording = history.recording_of(turn)
     shown = shown_of(recording, step=step, waits=_waits(turn))
     unfinished = turn.status in UNFINISHED
-    verified = None if unfinished or not recording.records else is_verified(turn, recording)
+    proof = None if unfinished or not recording.records else proof_of(turn, recording)
+    verified = None if proof is None else proof.verified
     return TurnShown(
         turn=turn,
         shown=shown,
@@ -236,6 +238,7 @@ def turn_shown(turn: Turn, *, step: int | None = None) -> TurnShown:
         verdict=turn.verdict or _standing(turn, shown.snapshot),
         verified=verified,
         cores=cores(turn) if verified is False else "",
+        unproven="" if proof is None else proof.missing,
     )
 
 

@@ -1,24 +1,126 @@
-"""Whether an ended turn's history replays true, judged once and then remembered.
+"""Whether an ended turn is what its recording says, judged once and then remembered.
 
 In the memory of the process: criteria of one's own are code, and code changes with a restart.
 """
 
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
 from django.core.cache import cache
 
 from agentcore import VERSION
-from agentcore.replay import Recording, verify
-from dashboard.turns.models import Record, Turn
+from agentcore.events import Started
+from agentcore.replay import Divergence, Recording, Verification, verify
+from dashboard.turns.evidence import Fault, faults_of, unproven
+from dashboard.turns.fields import storable_text
+from dashboard.turns.history import rebuilt_columns
+from dashboard.turns.models import Attempt, AttemptChunk, Record, Turn
 
 KEPT_SECONDS = 24 * 3600
+#: Columns of a turn's row that its records give again, whatever version wrote them.
+ROW = (
+    "status", "state", "stop_reason", "model_stop_reason", "raw_stop_reason", "terminal_reason", "error_code",
+    "error_message", "output_text", "input_tokens", "output_tokens", "attempts", "continuations", "tool_repairs",
+    "envelope_retries", "model", "max_tokens", "started_at", "finished_at", "duration_ms", "envelope", "last_seq",
+)  # fmt: skip
+#: Of a turn that was given up, whose row says how it ended because its records do not.
+GIVEN_UP = frozenset({"status", "stop_reason", "terminal_reason", "error_code", "error_message", "finished_at"})
+ENDED_STATES = frozenset({"complete", "abort"})
+CLOCKS_DIFFER = timedelta(hours=1)  #: what the clocks of two machines may differ by
+NO_BYTES = "The provider's bytes of {which} are not stored, so that the recorded answer cannot be compared with them."
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """Whether a turn verifies. `missing`: what could not be compared, in words; empty where all could."""
+
+    verified: bool
+    missing: str = ""
+
+
+def proof_of(turn: Turn, recording: Recording) -> Proof:
+    """The answer for a history as long as this one, by this version of the core."""
+    known: Proof | None = cache.get(_key(turn))
+    if known is None:
+        found = examined(turn, recording)
+        known = Proof(found.verified, " ".join(found.missing) if found.verified else "")
+        cache.set(_key(turn), known, KEPT_SECONDS)
+    return known
 
 
 def is_verified(turn: Turn, recording: Recording) -> bool:
-    """The answer for a history as long as this one, by this version of the core."""
-    known: bool | None = cache.get(_key(turn))
-    if known is None:
-        known = verify(recording).verified
-        cache.set(_key(turn), known, KEPT_SECONDS)
-    return known
+    """Whether it verifies, as far as it can be compared."""
+    return proof_of(turn, recording).verified
+
+
+def examined(turn: Turn, recording: Recording) -> Verification:
+    """Judge the events again; compare the answers with the provider's bytes, and the row with its history."""
+    found = verify(recording)
+    if not found.verified:
+        return found
+    attempts, raws = list(Attempt.objects.filter(turn_id=turn.id).order_by("index")), raws_of(turn.id)
+    for fault in (*faults_of(recording.records, attempts, raws), *_row_faults(turn, recording)):
+        return diverging(found, fault)
+    missing = unproven(recording.records, attempts, raws)
+    return replace(found, missing=(*found.missing, *no_bytes(missing)))
+
+
+def diverging(found: Verification, fault: Fault) -> Verification:
+    """The verification of a history that replays, and yet does not agree with what else is stored."""
+    divergence = Divergence(fault.seq, None, {"error": fault.words.rstrip(".")})
+    return Verification(False, max(0, fault.seq - 1), divergence, found.missing)
+
+
+def no_bytes(attempts: list[int]) -> tuple[str, ...]:
+    """What cannot be compared, in words."""
+    if not attempts:
+        return ()
+    plural = "s" if len(attempts) > 1 else ""
+    return (NO_BYTES.format(which=f"attempt{plural} {', '.join(map(str, attempts))}"),)
+
+
+def raws_of(turn_id: UUID) -> dict[int, bytes]:
+    """The provider's bytes, by attempt."""
+    pieces: dict[int, list[bytes]] = defaultdict(list)
+    for attempt, raw in AttemptChunk.objects.filter(turn_id=turn_id).order_by("n").values_list("attempt", "raw"):
+        pieces[attempt].append(bytes(raw))
+    return {attempt: b"".join(parts) for attempt, parts in pieces.items()}
+
+
+def _row_faults(turn: Turn, recording: Recording) -> Iterator[Fault]:
+    origin = getattr(turn, "origin", None)  # of an imported turn (`keeping.Origin`)
+    if origin is not None and origin.doubt:
+        yield Fault(1, origin.doubt)
+    if not recording.records:
+        return
+    rebuilt, last = rebuilt_columns(turn), len(recording.records)
+    skipped = frozenset() if rebuilt["state"] in ENDED_STATES else GIVEN_UP
+    wrong = [name for name in ROW if name in rebuilt.keys() - skipped and getattr(turn, name) != rebuilt[name]]
+    if wrong:
+        yield Fault(last, f"The turn's row differs from its history: {', '.join(wrong)}")
+    first = recording.records[0].event
+    if isinstance(first, Started):
+        yield from _beginning_faults(turn, first)
+    began = rebuilt["started_at"]
+    if began is not None and turn.created_at > began + CLOCKS_DIFFER:
+        yield Fault(1, "The turn's row says that it was created after its first record")
+
+
+def _beginning_faults(turn: Turn, first: Started) -> Iterator[Fault]:
+    if turn.setup.get("setup") not in (None, _setup(turn)):
+        yield Fault(1, "The turn's setup differs from its first record")
+    if not any(storable_text(message.text).startswith(turn.input_text) for message in first.messages):
+        yield Fault(1, "The turn's input differs from its first record")
+
+
+def _setup(turn: Turn) -> Any:
+    first = Record.objects.filter(turn_id=turn.id, seq=1).values_list("event", flat=True).first()
+    return (first or {}).get("setup")
 
 
 def cores(turn: Turn) -> str:
@@ -34,4 +136,6 @@ def forget(turn: Turn) -> None:
 
 
 def _key(turn: Turn) -> str:
-    return f"verified:{turn.id}:{turn.last_seq}:{VERSION}"
+    """A row that was changed has another."""
+    row = hashlib.sha256(repr([getattr(turn, name) for name in ROW]).encode(errors="surrogatepass")).hexdigest()[:24]
+    return f"verified:{turn.id}:{turn.last_seq}:{row}:{VERSION}"

@@ -30,7 +30,11 @@ def test_a_turn_goes_out_and_comes_in(api: Program, cut: Turn):
     )
     again = api.post("/turns/import", file.content)
     assert (again.status_code, again.json()["already_here"]) == (200, True)
-    assert api.post(f"/turns/{cut.id}/replay", {"mode": "verify"}).json() == {"verified": True, "divergence": None}
+    assert api.post(f"/turns/{cut.id}/replay", {"mode": "verify"}).json() == {
+        "verified": True,
+        "divergence": None,
+        "missing": [],
+    }
 
 
 def test_a_running_turn_is_a_conflict_and_an_unknown_one_is_missing(api: Program, agent_of: AgentOf):

@@ -48,6 +48,7 @@ TURN = [
     "envelope",
     "lint",
     "verdict",
+    "origin",
 ]
 ATTEMPT = [
     "index",

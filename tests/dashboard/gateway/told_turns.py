@@ -21,7 +21,7 @@ from dashboard.agents.selectors import project_default
 from dashboard.gateway.recording.recorder import Recorder
 from dashboard.gateway.recording.rows import NewTurn, Told
 from dashboard.live.calling import prepared_call
-from dashboard.live.reading import answer_columns
+from dashboard.turns.evidence import answer_columns
 from dashboard.turns.ids import new_id
 from dashboard.turns.models import Turn
 from dashboard.turns.recorder import CallEnd, Entry

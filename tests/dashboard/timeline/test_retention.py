@@ -148,7 +148,7 @@ def test_a_turn_without_its_raw_answers_leaves_as_a_file_and_comes_back(play: Pl
     retention.raw_sweep()
     file = turn_file(turn_get(turn.id))
     assert all(attempt["chunks"] == [] for attempt in file["turn"]["attempts"])
-    file["turn"]["input_text"] = "Another turn."
+    file["turn"]["overrides"] = {"model": "another"}
     found = turn_import(content=file_text({**file, "sha256": digest_of(file["turn"])}).encode())
     assert (found.fresh, found.verified) == (True, True)
     turn.refresh_from_db()

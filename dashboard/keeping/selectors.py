@@ -1,0 +1,53 @@
+"""Reads: where a turn came from."""
+
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from dashboard.keeping.models import Origin, Signature
+from dashboard.turns.models import Turn
+
+KEY_SHOWN = 12  #: characters of a public key
+
+
+@dataclass(frozen=True, slots=True)
+class OriginShown:
+    """An imported turn's; `installation` and `public_key` are empty where no valid signature tells them."""
+
+    imported_at: datetime
+    imported_by: str
+    exported_at: datetime
+    original_id: UUID
+    signature: str
+    installation: str
+    public_key: str
+    doubt: str
+
+    @property
+    def signed(self) -> str:
+        """What the signature proves, in words."""
+        match self.signature:
+            case Signature.KNOWN:
+                return f"signed by {self.installation}"
+            case Signature.UNKNOWN:
+                return f"signed by an unknown key {self.public_key[:KEY_SHOWN]}…"
+        return str(Signature(self.signature).label)
+
+
+def origin_of(turn: Turn) -> OriginShown | None:
+    """Where an imported turn came from; None where it was recorded here."""
+    origin: Origin | None = getattr(turn, "origin", None)
+    if origin is None:
+        return None
+    by = origin.imported_by.get_username() if origin.imported_by else ""
+    return OriginShown(
+        origin.imported_at, by, origin.exported_at, origin.original_id, origin.signature, origin.installation,
+        origin.public_key, origin.doubt,
+    )  # fmt: skip
+
+
+def origin_told(turn: Turn) -> dict[str, Any] | None:
+    """The same as the API and a file tell it."""
+    origin = origin_of(turn)
+    return None if origin is None else asdict(origin)

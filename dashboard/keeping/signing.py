@@ -1,0 +1,52 @@
+"""Who wrote a turn file: the exporting installation signs it, and whoever imports it is told what the signature proves.
+
+Everything but the signature is signed; `sha256` stands for the turn itself, and is checked on its own.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dashboard.keeping.models import Signature
+from dashboard.keeping.shapes import TurnFile
+from dashboard.sealing import keys
+from dashboard.sealing.chains import canonical
+from dashboard.sealing.models import KnownKey
+
+OUTSIDE = ("format", "version", "id", "exported_at", "core_version", "sha256")
+
+
+@dataclass(frozen=True, slots=True)
+class Signed:
+    """What a signature proves. `installation`: under which name its key is known here; empty: under none."""
+
+    signature: Signature
+    public_key: str = ""
+    installation: str = ""
+
+
+def signed(file: dict[str, Any]) -> dict[str, Any]:
+    """The file with this installation's signature."""
+    key = keys.public_key()
+    return {**file, "signature": {"key": key, "ed25519": keys.sign(_message(file, key))}}
+
+
+def signed_by(file: TurnFile) -> Signed:
+    """What the signature of a file proves; a missing or broken one is told, and keeps nothing from being imported."""
+    given = file.signature
+    if given is None:
+        return Signed(Signature.UNSIGNED)
+    message = _message(file.model_dump(exclude={"turn", "signature"}), given.key)
+    if not keys.is_signed(message, by=given.key, signature=given.ed25519):
+        return Signed(Signature.BROKEN)
+    if given.key in keys.own_keys():
+        return Signed(Signature.OWN, given.key)
+    known = KnownKey.objects.filter(public_key=given.key).first()
+    return Signed(Signature.KNOWN, given.key, known.name) if known else Signed(Signature.UNKNOWN, given.key)
+
+
+def _message(file: Mapping[str, Any], key: str) -> bytes:
+    notes = file["notes"]
+    notes = {**notes, "raw_removed_at": notes.get("raw_removed_at")}
+    said = {name: file[name] for name in OUTSIDE}
+    return b"whystop.file.1\n" + canonical({**said, "notes": notes, "origin": file.get("origin"), "key": key})

@@ -1,0 +1,13 @@
+"""Where a turn came from, in a template."""
+
+from django import template
+
+from dashboard.keeping.selectors import OriginShown, origin_of
+from dashboard.turns.models import Turn
+
+register = template.Library()
+
+
+@register.filter
+def origin_shown(turn: Turn) -> OriginShown | None:
+    return origin_of(turn)

@@ -1,0 +1,169 @@
+"""Whether anything that was sealed has been changed since: every seal, every chain, every turn. Each fault is named."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from itertools import islice
+from uuid import UUID
+
+from dashboard.sealing import keys
+from dashboard.sealing.chains import RAW, Part, head_of, parts_of, unpacked
+from dashboard.sealing.models import Chain, Seal
+from dashboard.sealing.services import body_of, digest_of, members_of
+from dashboard.sealing.tombstones import removed_on_purpose
+from dashboard.turns.history import recording_of, request_body_of, sha256_of
+from dashboard.turns.models import UNFINISHED, Attempt, Turn
+from dashboard.turns.verified import examined
+
+BATCH = 100
+LATE = timedelta(minutes=15)  #: that the last words of a turn may take to be stored
+
+
+@dataclass(slots=True)
+class Checked:
+    """What was looked at. `faults`: what is wrong, by turn (or `seal 3`), each in a sentence."""
+
+    turns: int = 0
+    seals: int = 0
+    sealed: int = 0
+    erased: int = 0
+    unchained: int = 0
+    faults: list[tuple[str, str]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Sealed:
+    """What the seals say: the head of each turn, in which seal it is, and when each was complete."""
+
+    heads: dict[UUID, bytes] = field(default_factory=dict)
+    numbers: dict[UUID, int] = field(default_factory=dict)
+    complete: dict[int, datetime] = field(default_factory=dict)
+
+
+def check_all(*, expected: str = "", replay: bool = True) -> Checked:
+    """Check everything. `expected`: a seal's digest that was noted elsewhere; `replay`: judge each history again."""
+    checked = Checked()
+    sealed = _seals(checked, expected)
+    erased, bared, forged = removed_on_purpose()
+    checked.faults += [("tombstone", words) for words in forged]
+    checked.erased = len(erased)
+    _turns(checked, sealed, bared, replay)
+    _gone(checked, sealed, erased)
+    return checked
+
+
+def _seals(checked: Checked, expected: str) -> Sealed:
+    sealed, own, digest, number = Sealed(), keys.own_keys(), "", 0
+    digests = set()
+    for seal in Seal.objects.order_by("number").iterator():
+        name, number = f"seal {seal.number}", number + 1
+        if seal.number != number:
+            checked.faults.append((name, f"Seal {number} is missing before it."))
+            number = seal.number
+        elif seal.previous != digest:
+            checked.faults.append((name, "It does not continue the seal before it: one of the two was changed."))
+        signed = seal.public_key in own and keys.is_signed(body_of(seal), by=seal.public_key, signature=seal.signature)
+        if not signed or digest_of(seal) != seal.digest:
+            checked.faults.append((name, "Its signature is not this installation's, or what it seals was changed."))
+        digest = seal.digest
+        digests.add(digest)
+        _read(seal, sealed)
+    checked.seals, checked.sealed = number, len(sealed.heads)
+    checked.faults += _ends(number, digest, digests, expected)
+    return sealed
+
+
+def _read(seal: Seal, sealed: Sealed) -> None:
+    for turn_id, head in members_of(seal):
+        sealed.heads[turn_id], sealed.numbers[turn_id] = head, seal.number
+    if seal.complete_at is not None:
+        sealed.complete[seal.number] = seal.complete_at
+
+
+def _ends(number: int, digest: str, digests: set[str], expected: str) -> Iterator[tuple[str, str]]:
+    """The last seals may have been cut off."""
+    remembered = keys.remembered_head()
+    if remembered is not None and remembered[1] not in digests:
+        yield f"seal {remembered[0]}", "It was removed or changed: the data folder remembers it with another digest."
+    if expected and expected not in digests:
+        yield f"seal {number}", f"No seal has the digest {expected}; the last one has {digest or 'none'}."
+
+
+def _turns(checked: Checked, sealed: Sealed, bared: frozenset[UUID], replay: bool) -> None:
+    for ids in batches(Turn.objects.order_by("id").values_list("id", flat=True).iterator(), BATCH):
+        turns = list(Turn.objects.filter(id__in=ids).order_by("id"))
+        chains = Chain.objects.in_bulk(ids)
+        parts = parts_of(turns)
+        for turn in turns:
+            checked.turns += 1
+            chain = chains.get(turn.id)
+            if chain is None and turn.id not in sealed.heads:
+                checked.unchained += turn.status not in UNFINISHED
+            faults = [*_chain_faults(turn, chain, parts[turn.id], sealed, bared)]
+            if not faults and turn.status not in UNFINISHED:
+                faults += _other_faults(turn, sealed, replay)
+            checked.faults += [(str(turn.id), words) for words in faults]
+
+
+def _chain_faults(
+    turn: Turn, chain: Chain | None, now: list[Part], sealed: Sealed, bared: frozenset[UUID]
+) -> Iterator[str]:
+    head = sealed.heads.get(turn.id)
+    if chain is None:
+        if head is not None:
+            yield "Its chain was removed."
+        return
+    then = unpacked(bytes(chain.parts))
+    if head_of(turn.id, then) != bytes(chain.head):
+        yield "Its chain was changed."
+    elif head is not None and bytes(chain.head) != head:
+        yield f"It was changed after seal {sealed.numbers[turn.id]}, and its chain was made again."
+    elif head is None and chain.seal is not None:
+        yield f"Its chain says seal {chain.seal}, which does not hold it."
+    if words := differing(then, now, bytes_removed=turn.id in bared):
+        yield words
+
+
+def differing(then: list[Part], now: list[Part], *, bytes_removed: bool = False) -> str:
+    """What of a turn is not as it was chained, in words; empty where all is."""
+    before, after = {(p.kind, p.number): p for p in then}, {(p.kind, p.number): p for p in now}
+    if bytes_removed:
+        before = {key: part for key, part in before.items() if key[0] != RAW or key in after}
+    changed = [part.name for key, part in before.items() if key in after and after[key].digest != part.digest]
+    removed = [part.name for key, part in before.items() if key not in after]
+    added = [part.name for key, part in after.items() if key not in before]
+    words = {"changed": changed, "removed": removed, "added": added}
+    return "; ".join(f"{word}: {', '.join(names)}" for word, names in words.items() if names)
+
+
+def _other_faults(turn: Turn, sealed: Sealed, replay: bool) -> Iterator[str]:
+    number = sealed.numbers.get(turn.id, max(sealed.complete, default=0) + 1)
+    earlier = [at for n, at in sealed.complete.items() if n < number]
+    origin = getattr(turn, "origin", None)
+    came = origin.imported_at if origin is not None else turn.finished_at
+    if earlier and came is not None and came + LATE < max(earlier):
+        yield f"It was added out of order: it ended before seal {number - 1} was made, which does not hold it."
+    for attempt in Attempt.objects.filter(turn_id=turn.id):
+        if sha256_of(request_body_of(attempt)) != attempt.request_sha256:
+            yield f"The request of attempt {attempt.index} is not the one that was sent."
+    if replay:
+        found = examined(turn, recording_of(turn))
+        if not found.verified and not (origin is not None and origin.doubt):
+            error = (found.divergence.replayed or {}).get("error", "") if found.divergence else ""
+            yield f"It does not replay: {error or 'its events give another history'}."
+
+
+def _gone(checked: Checked, sealed: Sealed, erased: frozenset[UUID]) -> None:
+    for ids in batches(sorted(sealed.heads), 1000):
+        here = set(Turn.objects.filter(id__in=ids).values_list("id", flat=True))
+        for turn_id in ids:
+            if turn_id not in here and turn_id not in erased:
+                words = f"It was removed: seal {sealed.numbers[turn_id]} holds it, and nobody erased it here."
+                checked.faults.append((str(turn_id), words))
+
+
+def batches(ids: Iterable[UUID], size: int) -> Iterator[list[UUID]]:
+    """So many at a time."""
+    left = iter(ids)
+    while batch := list(islice(left, size)):
+        yield batch

@@ -1,0 +1,54 @@
+"""The key by which this installation signs exports and seals, and the keys of other installations."""
+
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from dashboard.runtime.errors import StartError
+from dashboard.runtime.preparing import prepare
+from dashboard.sealing import keys
+from dashboard.sealing.models import KnownKey
+
+
+class Command(BaseCommand):
+    help = "Show, renew or retire the signing key; name the keys of other installations."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        actions = parser.add_subparsers(dest="action", required=True)
+        actions.add_parser("show", help="print the public key, to be given to other installations")
+        actions.add_parser("new", help="print a fresh private key, for WHYSTOP_SIGNING_KEY")
+        actions.add_parser("rotate", help="sign with a new key from now on; what the old one signed still counts")
+        retire = actions.add_parser("retire", help="let what an earlier key of this installation signed count")
+        retire.add_argument("key")
+        trust = actions.add_parser("trust", help="show the exports of another installation under a name")
+        trust.add_argument("name")
+        trust.add_argument("key")
+        forget = actions.add_parser("forget", help="know a key no longer")
+        forget.add_argument("key")
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        try:
+            self.stdout.write(self._done(options))
+        except StartError as error:
+            raise CommandError(str(error)) from error
+
+    def _done(self, options: dict[str, Any]) -> str:
+        match options["action"]:
+            case "show":
+                return keys.public_key()
+            case "new":
+                return keys.new_key()
+            case "rotate":
+                return f"Signing with {keys.rotate()} from now on. Restart every process that signs."
+            case "retire":
+                keys.retire(options["key"])
+                return "What this key signed counts as this installation's."
+        prepare(settings.ENVIRONMENT, simulator_url=None)
+        if options["action"] == "forget":
+            gone, _ = KnownKey.objects.filter(public_key=options["key"]).delete()
+            return "Forgotten." if gone else "This key was not known."
+        if not keys.is_key(options["key"]):
+            raise CommandError("This is no public key: it must be 32 bytes in base64, as `signing_key show` prints it.")
+        KnownKey.objects.update_or_create(public_key=options["key"], defaults={"name": options["name"]})
+        return f"Exports signed by this key are shown as those of {options['name']}."

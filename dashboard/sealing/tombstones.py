@@ -1,0 +1,48 @@
+"""What tells an erasure from a theft: a signed note, written in the transaction that removes."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from uuid import UUID
+
+from django.utils import timezone
+
+from dashboard.sealing import keys
+from dashboard.sealing.chains import canonical
+from dashboard.sealing.models import Chain, Tombstone
+
+
+def turns_erased(turn_ids: Sequence[UUID], *, by: str) -> None:
+    """Note that these turns were erased; their chains go with them."""
+    _note(Tombstone.Kind.ERASED, turn_ids, by, timezone.now())
+    Chain.objects.filter(turn_id__in=turn_ids).delete()
+
+
+def raw_removed(turn_ids: Sequence[UUID], *, by: str, at: datetime) -> None:
+    """Note that the provider's bytes of these turns were removed; all else of them stays."""
+    _note(Tombstone.Kind.RAW, turn_ids, by, at)
+
+
+def removed_on_purpose() -> tuple[frozenset[UUID], frozenset[UUID], list[str]]:
+    """The turns that were erased, those whose bytes were removed, and the notes that nobody of ours signed."""
+    own, removed, forged = keys.own_keys(), {kind: set[UUID]() for kind in Tombstone.Kind.values}, []
+    for note in Tombstone.objects.order_by("id").iterator():
+        signed = note.public_key in own and keys.is_signed(_body(note), by=note.public_key, signature=note.signature)
+        if signed:
+            removed[note.kind].update(note.turn_ids)
+        else:
+            forged.append(f"The note {note.id} that {len(note.turn_ids):,} turns were {note.kind} is not signed by us.")
+    return frozenset(removed[Tombstone.Kind.ERASED]), frozenset(removed[Tombstone.Kind.RAW]), forged
+
+
+def _note(kind: str, turn_ids: Sequence[UUID], by: str, at: datetime) -> None:
+    if not turn_ids:
+        return
+    note = Tombstone(kind=kind, by=by, at=at, turn_ids=list(turn_ids), public_key=keys.public_key())
+    note.signature = keys.sign(_body(note))
+    note.save(force_insert=True)
+
+
+def _body(note: Tombstone) -> bytes:
+    ids: Iterator[str] = (str(turn_id) for turn_id in note.turn_ids)
+    said = {"kind": str(note.kind), "by": note.by, "at": note.at, "turns": list(ids), "key": note.public_key}
+    return b"whystop.tombstone.1\n" + canonical(said)

@@ -1,0 +1,164 @@
+"""What a stored history says, compared with what else is stored of it: the provider's bytes and the attempts' rows.
+
+A replay proves that the decisions follow from the events. This proves that the events follow from the bytes: each
+answer is decoded again and compared, field by field, with the event that carries it and with the attempt that shows it.
+A fault is a sentence, with the record it is about.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from agentcore import serial
+from agentcore.errors import DecodeError
+from agentcore.events import Event, Interrupted, ModelFailed, ModelResponded
+from agentcore.messages import ChatResponse
+from agentcore.providers import get_provider
+from agentcore.reasons import NormalizedStopReason
+from agentcore.replay import Record
+from dashboard.turns.fields import storable_text
+from dashboard.turns.models import Attempt
+
+#: Of an answer, what its bytes must give again. What versions of a codec may word otherwise is not among it.
+ANSWER = ("text", "tool_calls", "broken_tool_calls", "usage", "raw_stop_reason", "stop_reason", "refusal")
+#: Of an error answer, what its bytes must give again; what its headers said is not all stored.
+ERROR = ("kind", "message")
+NAMES: Mapping[str, str] = {
+    "text": "text",
+    "tool_calls": "tool calls",
+    "broken_tool_calls": "broken tool calls",
+    "usage": "token usage",
+    "raw_stop_reason": "raw stop reason",
+    "stop_reason": "stop reason",
+    "refusal": "refusal",
+    "kind": "error kind",
+    "message": "error message",
+    "error": "error",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What does not agree, in a sentence. `seq`: of the record it is about."""
+
+    seq: int
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A call that has ended: the record that ended it, and the attempt's row."""
+
+    record: Record
+    attempt: Attempt
+
+
+def faults_of(records: Iterable[Record], attempts: Iterable[Attempt], raws: Mapping[int, bytes]) -> Iterator[Fault]:
+    """Every stored answer that differs from its bytes or its row. `raws`: the bytes that are stored, by attempt."""
+    for answered in _answered(records, attempts):
+        yield from _row_faults(answered)
+        raw = raws.get(answered.attempt.index, b"")
+        if raw:
+            yield from _byte_faults(answered, raw)
+
+
+def unproven(records: Iterable[Record], attempts: Iterable[Attempt], raws: Mapping[int, bytes]) -> list[int]:
+    """The attempts whose answer cannot be compared, because no bytes of it are stored."""
+    return [
+        answered.attempt.index
+        for answered in _answered(records, attempts)
+        if _response(answered.record.event) is not None
+        and not answered.attempt.answered_by
+        and not raws.get(answered.attempt.index)
+    ]
+
+
+def _answered(records: Iterable[Record], attempts: Iterable[Attempt]) -> Iterator[Answered]:
+    rows = {attempt.index: attempt for attempt in attempts}
+    calling: int | None = None
+    for record in records:
+        if calling in rows and isinstance(record.event, ModelResponded | ModelFailed | Interrupted):
+            yield Answered(record, rows[calling])
+        calling = record.command.get("attempt") if record.command.get("type") == "call_model" else None
+
+
+def _response(event: Event) -> ChatResponse | None:
+    match event:
+        case ModelResponded(response=response):
+            return response
+        case ModelFailed(partial=partial) | Interrupted(partial=partial):
+            return partial
+    return None
+
+
+def _row_faults(answered: Answered) -> Iterator[Fault]:
+    """The attempt's row shows what its event says."""
+    event, row = answered.record.event, answered.attempt
+    response = _response(event)
+    said_of = {} if response is None else answer_columns(response)
+    if isinstance(event, ModelFailed):
+        said_of["error"] = serial.to_json(event.error)
+    for name, said in said_of.items():
+        if getattr(row, name) != said:
+            words = f"The {NAMES[name]} of attempt {row.index} is not the one of its record."
+            yield Fault(answered.record.seq, words)
+
+
+def answer_columns(response: ChatResponse) -> dict[str, Any]:
+    """What an answer says of its attempt."""
+    calls = (*response.tool_calls, *response.broken_tool_calls)
+    raw = response.raw_stop_reason
+    return {
+        "stop_reason": response.stop_reason.value,
+        "raw_stop_reason": None if raw is None else storable_text(raw),
+        "usage": None if response.usage is None else serial.to_json(response.usage),
+        "text": storable_text(response.text),
+        "tool_calls": [serial.to_json(call) for call in calls],
+    }
+
+
+def _byte_faults(answered: Answered, raw: bytes) -> Iterator[Fault]:
+    """The event says what the bytes say."""
+    event, attempt = answered.record.event, answered.attempt
+    if attempt.answered_by:
+        return
+    if attempt.status_code is not None and not 200 <= attempt.status_code < 300:
+        differing = _differing_error(event, attempt, raw)
+    else:
+        differing = _differing_answer(event, attempt, raw)
+    if differing:
+        names = ", ".join(NAMES.get(name, name) for name in differing)
+        words = f"The provider's bytes of attempt {attempt.index} do not give the recorded answer: {names}."
+        yield Fault(answered.record.seq, words)
+
+
+def _differing_error(event: Event, attempt: Attempt, raw: bytes) -> list[str]:
+    if isinstance(event, ModelResponded):
+        return ["an answer where the provider sent an error"]
+    if not isinstance(event, ModelFailed) or event.error.kind in {"redirect", "timeout", "connection"}:
+        return []
+    headers = attempt.response_headers or {}
+    found = get_provider(attempt.provider).decode_error(attempt.status_code or 0, headers, raw)
+    return [name for name in ERROR if getattr(found, name) != getattr(event.error, name)]
+
+
+def _differing_answer(event: Event, attempt: Attempt, raw: bytes) -> list[str]:
+    said = _response(event)
+    try:
+        decoder = get_provider(attempt.provider).stream_decoder(max_tokens=attempt.max_tokens)
+        decoder.feed(raw)
+        found = decoder.close()
+    except DecodeError:
+        return [] if said is None else ["an answer where the bytes are none of this provider"]
+    if said is None:
+        unread = isinstance(event, ModelFailed) and event.error.kind == "not_dialect"
+        return ["no answer where the bytes hold one"] if unread else []
+    return [name for name in ANSWER if not _same(name, said, found)]
+
+
+def _same(name: str, said: ChatResponse, found: ChatResponse) -> bool:
+    one, other = getattr(said, name), getattr(found, name)
+    if name == "stop_reason" and one is NormalizedStopReason.CONTEXT_WINDOW_EXCEEDED:
+        # A full window is told from the connection's size, which is not in the bytes (`beside_window`).
+        return other in {one, NormalizedStopReason.MAX_TOKENS}
+    return bool(one == other)

@@ -1,0 +1,164 @@
+"""A file that was altered, its open checksum computed again, is refused or stored as one that does not replay true."""
+
+import base64
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from django.conf import settings
+
+from dashboard.accounts.models import User
+from dashboard.commenting.services import comment_add
+from dashboard.keeping.selectors import origin_told
+from dashboard.sealing import keys
+from dashboard.sealing.models import KnownKey
+from dashboard.sharing.services import link_create
+from dashboard.turns.models import Turn
+from tests.dashboard.driving import Play
+from tests.dashboard.keeping.test_services import brought, changed, erase, exported, refused
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def honest(play: Play) -> Turn:
+    return play("sim-essay")
+
+
+def forged(file: dict[str, Any], **answer: str) -> dict[str, Any]:
+    """The file with another answer, in every place that holds it but the provider's bytes."""
+    said = file["turn"]["attempts"][0]["text"]
+    text = json.dumps(file["turn"]).replace(json.dumps(said)[1:-1], json.dumps(answer["text"])[1:-1])
+    return changed({**file, "turn": json.loads(text)}, "turn", "overrides", to=file["turn"]["overrides"])
+
+
+def test_an_answer_that_is_not_in_the_providers_bytes_does_not_verify(honest: Turn):
+    file = exported(honest)
+    erase(honest)
+    altered = forged(file, text="I never said this.")
+    (words,) = refused(altered)["turn.records"]
+    assert "bytes of attempt 1 do not give the recorded answer: text" in words
+    made = brought(altered, unverified=True)
+    assert not made.verified
+
+
+def test_an_attempt_that_says_otherwise_than_its_record_does_not_verify(honest: Turn):
+    file = exported(honest)
+    erase(honest)
+    altered = changed(file, "turn", "attempts", 0, "text", to="Another text.")
+    assert "attempt 1 is not the one of its record" in refused(altered)["turn.records"][0]
+
+
+def test_a_backdated_turn_does_not_verify(honest: Turn):
+    file = exported(honest)
+    erase(honest)
+    altered = changed(file, "turn", "created_at", to="2020-01-01T00:00:00+00:00")
+    assert "Its id was not made when" in refused(altered)["turn.records"][0]
+
+
+def test_another_question_does_not_verify(honest: Turn):
+    file = exported(honest)
+    erase(honest)
+    altered = changed(file, "turn", "input_text", to="Another question?")
+    assert "input is not the one of its first record" in refused(altered)["turn.records"][0]
+
+
+def test_a_file_without_the_providers_bytes_says_that_its_answers_were_not_compared(honest: Turn, browser: Any):
+    file = exported(honest)
+    erase(honest)
+    made = brought(changed(file, "turn", "attempts", 0, "chunks", to=[]))
+    html = browser.get(f"/turns/{made.turn.id}").content.decode()
+    assert "answers not compared" in html
+
+
+def test_bytes_of_another_dialect_are_no_answer(honest: Turn):
+    file = exported(honest)
+    erase(honest)
+    raw = base64.b64encode(b"not an answer of anybody").decode()
+    chunks = [{**file["turn"]["attempts"][0]["chunks"][0], "raw": raw}]
+    altered = changed(file, "turn", "attempts", 0, "chunks", to=chunks)
+    assert "do not give the recorded answer" in refused(altered)["turn.records"][0]
+
+
+@pytest.mark.parametrize("column", ["status", "stop_reason", "output_text", "output_tokens", "finished_at"])
+def test_a_row_that_was_changed_does_not_verify(honest: Turn, column: str):
+    from dashboard.replay.services import turn_verify
+
+    other = {"output_tokens": 9, "finished_at": honest.created_at}.get(column, "aborted")
+    Turn.objects.filter(pk=honest.pk).update(**{column: other})
+    found = turn_verify(turn=Turn.objects.get(pk=honest.pk))
+    assert not found.verified
+    assert found.divergence is not None
+    assert column in (found.divergence.replayed or {})["error"]
+
+
+def test_a_file_says_who_signed_it_and_an_old_one_is_unsigned(honest: Turn):
+    file = exported(honest)
+    erase(honest)
+    assert signature_of(file) == "own"
+    assert signature_of(without(file, "signature", "origin")) == "unsigned"
+
+
+@pytest.mark.parametrize("path", [("exported_at",), ("core_version",), ("notes", "tags"), ("turn", "overrides")])
+def test_whatever_is_changed_breaks_the_signature_and_blocks_no_import(honest: Turn, path: tuple[str, ...]):
+    to = {"exported_at": "2099-01-01T00:00:00+00:00", "core_version": "9", "tags": ["x"]}.get(path[-1], {"model": "x"})
+    file = exported(honest)
+    erase(honest)
+    assert signature_of(changed(file, *path, to=to)) == "broken"
+
+
+def test_another_installation_is_named_once_its_key_is_known(honest: Turn, monkeypatch: pytest.MonkeyPatch):
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr(settings, "ENVIRONMENT", replace(settings.ENVIRONMENT, signing_key=keys.new_key()))
+        file = exported(honest)
+    erase(honest)
+    assert signature_of(file) == "unknown"
+    KnownKey.objects.create(public_key=file["signature"]["key"], name="the lab")
+    made = brought(file)
+    origin = origin_told(Turn.objects.get(pk=made.turn.pk))
+    assert origin is not None
+    assert (origin["signature"], origin["installation"]) == ("known", "the lab")
+
+
+def test_the_origin_stands_on_the_page_the_list_the_link_the_api_and_the_next_export(honest: Turn, browser: Any):
+    file = exported(honest)
+    assert file["origin"] is None
+    assert "recorded here" in browser.get(f"/turns/{honest.id}").content.decode()
+    erase(honest)
+    ada = User.objects.create(username="ada")
+    made = brought(without(file, "signature"), by=ada)
+    turn = Turn.objects.get(pk=made.turn.pk)
+    _, token = link_create(turn=turn, lifetime="1h", redacted=True, by=ada)
+    for address in (f"/turns/{turn.id}", f"/share/{token}"):
+        html = browser.get(address).content.decode()
+        assert "imported" in html
+        assert "by ada, not signed" in html
+    assert "imported" in browser.get("/").content.decode()
+    told = browser.get(f"/api/v1/turns/{turn.id}").json()["origin"]
+    assert (told["imported_by"], told["signature"]) == ("ada", "unsigned")
+    again = exported(turn)
+    assert (again["origin"]["imported_by"], again["id"]) == ("ada", file["id"])
+
+
+def test_an_imported_comment_says_that_its_name_is_a_claim(honest: Turn, browser: Any):
+    ada = User.objects.create(username="ada")
+    comment_add(turn=honest, transition=0, text="I approve of this.", author=ada)
+    file = exported(honest)
+    erase(honest)
+    made = brought(file)
+    assert "imported, claimed to be by ada" in browser.get(f"/turns/{made.turn.id}").content.decode()
+    assert browser.get(f"/api/v1/turns/{made.turn.id}/comments").json()[0]["imported"]
+
+
+def without(file: dict[str, Any], *names: str) -> dict[str, Any]:
+    return {name: value for name, value in file.items() if name not in names}
+
+
+def signature_of(file: dict[str, Any]) -> str:
+    made = brought(file)
+    try:
+        told = origin_told(Turn.objects.get(pk=made.turn.pk))
+    finally:
+        erase(made.turn)
+    return str(told and told["signature"])
