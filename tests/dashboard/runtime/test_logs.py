@@ -50,6 +50,7 @@ def logged() -> Iterator[Callable[..., str]]:
     handler.setFormatter(formatter)
     logger = logging.getLogger("a logger of this test")
     logger.addHandler(handler)
+    logger.propagate = False  # else the report of a test holds what cannot be sent from a process to another
 
     def write(*said: object, **named: object) -> str:
         logger.error(*said, **named)
@@ -57,6 +58,7 @@ def logged() -> Iterator[Callable[..., str]]:
 
     yield write
     logger.removeHandler(handler)
+    logger.propagate = True
 
 
 @pytest.mark.parametrize("text", ["a{}b", "a{}b = c", "{}", 'a"{}\\', "a{0}{0}b\\n"])
