@@ -4,20 +4,26 @@ The package is imported when the validator is made, so the core itself does not 
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 from agentcore.errors import CoreError
 from agentcore.policy import Validator, Violation
+from agentcore.schema_cost import steps
+
+MOST_BREACHES = 20  #: that are listed of one value
+#: Steps up to which all breaches are listed: the validator makes its whole list at once, 50 µs for each breach.
+_LISTED = 5_000
 
 
 def jsonschema_rs_validator() -> Validator:
     """A validator of JSON Schema: `Policy(validate=jsonschema_rs_validator())`.
 
     Only references within the schema itself are followed; nothing is ever fetched. Another reference raises ValueError
-    when the schema is first used. Compiled schemas are kept, at most 256 of them. Raises `CoreError` where the package
-    is not installed.
+    when the schema is first used, and so does a schema that would take more than `MOST_STEPS` to judge a value by.
+    Compiled schemas are kept, at most 256 of them. Raises `CoreError` where the package is not installed.
     """
     try:
         import jsonschema_rs
@@ -29,12 +35,24 @@ def jsonschema_rs_validator() -> Validator:
         return jsonschema_rs.validator_for(json.loads(schema), retriever=_refuse)
 
     def violations(schema: Mapping[str, Any], value: Any) -> list[Violation]:
-        """Every breach of the schema by the value, in the validator's order."""
-        found = compiled(json.dumps(schema, sort_keys=True)).iter_errors(value)
+        """The first `MOST_BREACHES` breaches of the schema by the value, in the validator's order; of a large value
+        the first alone."""
+        taken = steps(schema, value)
+        validator = compiled(json.dumps(schema, sort_keys=True))
+        if taken <= _LISTED:
+            found = list(islice(validator.iter_errors(value), MOST_BREACHES))
+        else:
+            found = list(_first(validator, value))
         return [
             Violation(_pointer(e.instance_path), _pointer(e.schema_path), _keyword(e.schema_path), e.message)
             for e in found
         ]
+
+    def _first(validator: Any, value: Any) -> Iterator[Any]:
+        try:
+            validator.validate(value)
+        except jsonschema_rs.ValidationError as error:
+            yield error
 
     return violations
 
@@ -52,4 +70,4 @@ def _keyword(path: list[str | int]) -> str:
     return next((str(part) for part in reversed(path) if isinstance(part, str)), "schema")
 
 
-__all__ = ["jsonschema_rs_validator"]
+__all__ = ["MOST_BREACHES", "jsonschema_rs_validator"]

@@ -13,6 +13,7 @@ from urllib.parse import SplitResult, urlsplit
 import jsonschema_rs
 from django.core.exceptions import ValidationError
 
+from agentcore.schema_cost import TooMuchWork, steps
 from dashboard.agents.policy_validation import listed
 from dashboard.egress import keys
 
@@ -133,7 +134,7 @@ def tools_valid(value: Any, known: Collection[str]) -> None:
 
 
 def json_schema_valid(value: Any) -> None:
-    """A JSON Schema that stands alone: every `$ref` points into itself. None: no schema."""
+    """A JSON Schema that stands alone, and whose judging ends: every `$ref` points into itself. None: no schema."""
     if value is None:
         return
     if not isinstance(value, dict):
@@ -148,6 +149,11 @@ def json_schema_valid(value: Any) -> None:
         jsonschema_rs.validator_for(value, retriever=refuse)
     except (jsonschema_rs.ValidationError, ValueError) as error:
         raise ValidationError(_schema_fault(error, refused)) from error
+    try:
+        for simple in (0, {}, []):
+            steps(value, simple)
+    except TooMuchWork as error:
+        raise ValidationError(str(error)) from error
 
 
 def _schema_fault(error: Exception, refused: list[str]) -> str:

@@ -34,6 +34,7 @@ MODULES = (
     "agentcore.one_call",
     "agentcore.envelope",
     "agentcore.schema",
+    "agentcore.schema_cost",
     "agentcore.lint",
     "agentcore.unclosed",
     "agentcore.verdict",

@@ -2,6 +2,7 @@ import pytest
 from django.core.exceptions import ValidationError
 
 from dashboard.agents import validation
+from tests.agentcore.test_schema_cost import doubled
 
 
 @pytest.mark.parametrize("name", ["a", "essay", "A.b_c-9", "x" * 64, "..a"])
@@ -140,6 +141,8 @@ def test_a_schema_that_stands_alone_is_taken(schema):
         ({"$ref": "https://example.com/a"}, "refers to “https://example.com/a”. Nothing is fetched"),
         ({"properties": {"a": {"$ref": "file:///etc/passwd"}}}, "Nothing is fetched"),
         ({"$schema": "https://example.com/meta"}, "Nothing is fetched"),
+        ({"$ref": "#"}, "takes more than 2,000,000 steps"),
+        (doubled(27, {"type": "string"}), "takes more than 2,000,000 steps"),
     ],
 )
 def test_a_schema_that_is_none_or_wants_the_network_is_refused_in_words(schema, words):

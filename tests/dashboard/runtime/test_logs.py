@@ -34,7 +34,7 @@ def test_everything_else_stays():
     assert without_secrets(None, "info", dict(event)) == event
 
 
-UNSEEN = [*map(chr, (*range(0x20), *range(0x7F, 0xA0))), *"\u2028\u2029\u200e\u202e\u2066\u061c\ufeff", "\ud800"]
+UNSEEN = [*map(chr, (*range(0x20), *range(0x7F, 0xA0))), *"\u2028\u2029\u200e\u202e\u2066\u061c\ufeff"]
 
 
 @pytest.fixture
@@ -50,7 +50,6 @@ def logged() -> Iterator[Callable[..., str]]:
     handler.setFormatter(formatter)
     logger = logging.getLogger("a logger of this test")
     logger.addHandler(handler)
-    logger.propagate = False  # else the report of a test holds what cannot be sent from a process to another
 
     def write(*said: object, **named: object) -> str:
         logger.error(*said, **named)
@@ -58,7 +57,6 @@ def logged() -> Iterator[Callable[..., str]]:
 
     yield write
     logger.removeHandler(handler)
-    logger.propagate = True
 
 
 @pytest.mark.parametrize("text", ["a{}b", "a{}b = c", "{}", 'a"{}\\', "a{0}{0}b\\n"])

@@ -1,0 +1,110 @@
+"""A schema that would be judged for hours is refused in milliseconds, whatever makes it long."""
+
+import pytest
+from hypothesis import event, given
+from hypothesis import strategies as st
+
+from agentcore import jsonschema_rs_validator
+from agentcore.schema import MOST_BREACHES
+from agentcore.schema_cost import MOST_STEPS, TooMuchWork, steps
+
+violations = jsonschema_rs_validator()
+
+
+def doubled(levels: int, leaf: dict) -> dict:
+    """Each level refers to the next one twice."""
+    defs = {f"a{n}": {"allOf": [{"$ref": f"#/$defs/a{n + 1}"}] * 2} for n in range(levels)}
+    return {"$defs": {**defs, f"a{levels}": leaf}, "$ref": "#/$defs/a0"}
+
+
+def unevaluated(levels: int) -> dict:
+    """Each level has what is beside it judged once more."""
+    defs = {f"a{n}": {"allOf": [{"$ref": f"#/$defs/a{n + 1}"}], "unevaluatedProperties": False} for n in range(levels)}
+    return {"$defs": {**defs, f"a{levels}": {"properties": {"a": {}}}}, "$ref": "#/$defs/a0"}
+
+
+def nested(depth: int) -> object:
+    value: object = 0
+    for _ in range(depth):
+        value = {"a": value}
+    return value
+
+
+#: Twice for each level of the value.
+TWICE_BELOW = {
+    "$defs": {"n": {"properties": {"a": {"allOf": [{"$ref": "#/$defs/n"}] * 2}}}},
+    "$ref": "#/$defs/n",
+}
+ANCHORED = {"$defs": {"n": {"$anchor": "n", "anyOf": [{"properties": {"a": {"$ref": "#n"}}}] * 2}}, "$ref": "#n"}
+DYNAMIC = {"$dynamicAnchor": "n", "properties": {"a": {"oneOf": [{"$dynamicRef": "#n"}, {"$dynamicRef": "#n"}]}}}
+OWN_BASE = {"$defs": {"x": {**doubled(40, {}), "$id": "https://example.org/x"}}, "$ref": "x"}
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        (doubled(27, {}), 1),
+        (doubled(40, {"type": "string"}), 1),
+        (doubled(5000, {}), 1),
+        (unevaluated(27), {"a": 1}),
+        (TWICE_BELOW, nested(40)),
+        (ANCHORED, nested(40)),
+        (DYNAMIC, nested(40)),
+        (OWN_BASE, 1),
+        ({"$ref": "#"}, 1),
+        ({"$defs": {"a": {"allOf": [{"$ref": "#/$defs/a"}]}}, "$ref": "#/$defs/a"}, 1),
+    ],
+)
+def test_a_schema_of_too_many_steps_is_refused_before_it_is_judged(schema, value):
+    with pytest.raises(TooMuchWork):
+        violations(schema, value)
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "breaches"),
+    [
+        ({"$defs": {"a b": {"type": "string"}}, "$ref": "#/$defs/a%20b"}, 1, 1),
+        ({"type": "object", "required": ["a"]}, {}, 1),
+        (doubled(8, {"type": "string"}), 1, MOST_BREACHES),
+        (TWICE_BELOW, nested(10), 0),
+        ({"items": {"type": "string"}}, [1] * 100_000, 1),
+        ({"items": {"type": "string"}}, [1] * 100, MOST_BREACHES),
+        ({"properties": {"a": {"$ref": "#"}}}, nested(60), 0),
+        ({"$id": "https://example.org/tree", "items": {"$ref": "tree"}}, [[[]]], 0),
+    ],
+)
+def test_an_honest_schema_is_judged_as_ever_and_of_many_breaches_some_are_listed(schema, value, breaches):
+    assert len(violations(schema, value)) == breaches
+
+
+def test_what_the_steps_are_is_a_matter_of_schema_and_value_alone():
+    assert steps({}, 1) == 1
+    assert steps({"properties": {"a": {}, "b": {}}}, {"a": 1}) == 2
+    assert steps({"items": {"properties": {"a": {}}}}, [{"a": 1}, {}, {"a": 2}]) == 6
+    assert steps({"allOf": [{}, {}]}, 1) == 3
+
+
+@pytest.mark.parametrize("uri", ["https://example.org/other", "#/$defs/none", "#none", "file:///etc/passwd"])
+def test_a_reference_that_leads_nowhere_is_refused_in_words(uri):
+    with pytest.raises(ValueError, match="refers to"):
+        violations({"$ref": uri}, 1)
+
+
+PARTS = st.recursive(
+    st.sampled_from([{}, {"type": "string"}, {"$ref": "#"}, {"$ref": "#/$defs/a"}, {"$ref": "#/$defs/b"}]),
+    lambda parts: (
+        st.lists(parts, max_size=3).map(lambda found: {"allOf": found} if found else {})
+        | parts.map(lambda part: {"properties": {"a": part}})
+        | parts.map(lambda part: {"items": part, "unevaluatedProperties": False})
+        | st.tuples(parts, parts).map(lambda two: {"if": two[0], "then": two[1]})
+    ),
+    max_leaves=12,
+)
+
+
+@given(PARTS, PARTS, PARTS, st.sampled_from([1, {"a": {"a": {"a": 1}}}, [{"a": 1}, [2]], nested(30)]))
+def test_any_schema_is_either_counted_or_refused(root, a, b, value):
+    try:
+        assert 1 <= steps({**root, "$defs": {"a": a, "b": b}}, value) <= MOST_STEPS
+    except TooMuchWork:
+        event("refused")
