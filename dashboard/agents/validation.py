@@ -149,8 +149,9 @@ def json_schema_valid(value: Any) -> None:
         jsonschema_rs.validator_for(value, retriever=refuse)
     except (jsonschema_rs.ValidationError, ValueError) as error:
         raise ValidationError(_schema_fault(error, refused)) from error
+    values: tuple[Any, ...] = (0, {}, [])
     try:
-        for simple in (0, {}, []):
+        for simple in values:
             steps(value, simple)
     except TooMuchWork as error:
         raise ValidationError(str(error)) from error
