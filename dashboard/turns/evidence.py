@@ -13,7 +13,7 @@ from agentcore import serial
 from agentcore.errors import DecodeError
 from agentcore.events import Event, Interrupted, ModelFailed, ModelResponded
 from agentcore.messages import ChatResponse
-from agentcore.providers import get_provider
+from agentcore.providers import PROVIDERS, get_provider
 from agentcore.reasons import NormalizedStopReason
 from agentcore.replay import Record
 from dashboard.turns.fields import storable_text
@@ -58,18 +58,18 @@ def faults_of(records: Iterable[Record], attempts: Iterable[Attempt], raws: Mapp
     for answered in _answered(records, attempts):
         yield from _row_faults(answered)
         raw = raws.get(answered.attempt.index, b"")
-        if raw:
+        if raw and answered.attempt.provider in PROVIDERS:
             yield from _byte_faults(answered, raw)
 
 
 def unproven(records: Iterable[Record], attempts: Iterable[Attempt], raws: Mapping[int, bytes]) -> list[int]:
-    """The attempts whose answer cannot be compared, because no bytes of it are stored."""
+    """The attempts whose answer cannot be compared, because no bytes of it are stored or nobody here can read them."""
     return [
         answered.attempt.index
         for answered in _answered(records, attempts)
         if _response(answered.record.event) is not None
         and not answered.attempt.answered_by
-        and not raws.get(answered.attempt.index)
+        and not (raws.get(answered.attempt.index) and answered.attempt.provider in PROVIDERS)
     ]
 
 
