@@ -103,7 +103,7 @@ def seal_make(*, now: datetime) -> Seal | None:
 def _told(seal: Seal, turns: int) -> None:
     """Outside of the database, where its superuser cannot take it back."""
     keys.remember_head(seal.number, seal.digest)
-    log.warning("sealed", number=seal.number, digest=seal.digest, turns=turns)
+    log.info("sealed", number=seal.number, digest=seal.digest, turns=turns)
 
 
 def body_of(seal: Seal) -> bytes:
