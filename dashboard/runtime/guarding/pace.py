@@ -4,20 +4,27 @@ from dashboard.runtime.guarding.bounds import Bounds
 
 
 class Reader:
-    """Watches that a client takes what is sent to it."""
+    """Watches that a client takes what is sent to it, from the first look at which something was left unread."""
 
     def __init__(self, bounds: Bounds) -> None:
         self._bounds = bounds
-        self._since, self._size = 0.0, 0
+        self._since: float | None = None  #: when it last took enough; None: it has taken everything
+        self._size = 0  #: bytes that were unread then
 
     def begin(self, now: float, size: int) -> None:
         self._since, self._size = now, size
 
+    def end(self) -> None:
+        """It has taken what there was."""
+        self._since = None
+
     def is_deaf(self, now: float, size: int) -> bool:
-        """Whether too little was taken for too long."""
-        if self._size - size >= self._bounds.stalled_bytes:
+        """Whether too little was taken for too long, where `size` bytes are unread now."""
+        if not size:
+            self.end()
+        elif self._since is None or self._size - size >= self._bounds.stalled_bytes:
             self.begin(now, size)
-        return now - self._since > self._bounds.stalled_seconds
+        return self._since is not None and now - self._since > self._bounds.stalled_seconds
 
 
 class Sender:

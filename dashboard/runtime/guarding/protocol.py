@@ -132,6 +132,7 @@ class Guarded(Gathering):
     def resume_writing(self) -> None:
         super().resume_writing()
         if not self.transport.is_closing():
+            self._reader.end()
             self._census.reads(self)
 
     def still_sends(self) -> bool:
@@ -158,8 +159,7 @@ class Guarded(Gathering):
 
     def look(self, now: float) -> None:
         """End it where its client does not send, or does not read."""
-        unread = self.transport.get_write_buffer_size()
-        if unread and self._reader.is_deaf(now, unread):
+        if self._reader.is_deaf(now, self.transport.get_write_buffer_size()):
             self.transport.abort()
         elif self.transport.is_closing():
             return

@@ -49,6 +49,7 @@ class GuardedSocket(WebSocketsSansIOProtocol):
     def resume_writing(self) -> None:
         super().resume_writing()
         if not self.transport.is_closing():
+            self._reader.end()
             self._census.reads(self)
 
     def still_sends(self) -> bool:
@@ -68,8 +69,7 @@ class GuardedSocket(WebSocketsSansIOProtocol):
 
     def look(self, now: float) -> None:
         """End it where its client does not read."""
-        unread = self.transport.get_write_buffer_size()
-        if unread and self._reader.is_deaf(now, unread):
+        if self._reader.is_deaf(now, self.transport.get_write_buffer_size()):
             self.transport.abort()
 
     def _refuse(self) -> None:
