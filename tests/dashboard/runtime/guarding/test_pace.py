@@ -1,13 +1,16 @@
 """A client is dropped for being slow only after it was watched for as long as the bounds say."""
 
+import socket
 from dataclasses import replace
 
 from dashboard.runtime.guarding.bounds import Bounds
 from dashboard.runtime.guarding.pace import Reader
 from tests.dashboard.runtime.guarding.conftest import QUICK, served
+from tests.dashboard.website import until
 
 BOUNDS = Bounds(stalled_seconds=30.0, stalled_bytes=100)
 HELLO = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n"
+LAST_CHUNK = b"0\r\n\r\n"
 
 
 def test_what_is_unread_at_the_first_look_makes_nobody_deaf():
@@ -36,11 +39,16 @@ def test_a_client_that_takes_enough_may_go_on():
 
 def test_an_answer_that_is_about_to_be_sent_when_the_server_looks_is_sent():
     """The server looks in each turn of its loop: so it looks between the writing and the sending of every answer."""
-    with served(replace(QUICK, sweep_seconds=0.0, head_seconds=60.0)) as server, server.dial() as client:
-        for _ in range(300):
-            client.sendall(HELLO)
-            said = b""
-            while not said.endswith(b"0\r\n\r\n"):
-                piece = client.recv(65536)
-                assert piece, "the connection was closed before the answer was whole"
-                said += piece
+    with served(replace(QUICK, sweep_seconds=0.0, head_seconds=60.0)) as server:
+        with server.dial() as client:
+            for _ in range(300):
+                client.sendall(HELLO)
+                assert answer(client).endswith(LAST_CHUNK), "the connection was closed before the answer was whole"
+        until(lambda: len(server.census) == 0)
+
+
+def answer(client: socket.socket) -> bytes:
+    said = b""
+    while not said.endswith(LAST_CHUNK) and (piece := client.recv(65536)):
+        said += piece
+    return said
