@@ -22,6 +22,7 @@ from ninja.errors import HttpError
 from ninja.errors import ValidationError as ShapeError
 
 from dashboard.api.reading import TOO_LARGE
+from dashboard.keeping.importing import ImportBusyError
 from dashboard.live.services import TurnConflict
 from dashboard.live.streams import TooManyStreamsError
 from dashboard.runtime.failing import AWAY, RETRY_SECONDS
@@ -155,6 +156,12 @@ def of_streams(_: HttpRequest, error: TooManyStreamsError) -> HttpResponse:
     return problem(429, str(error))
 
 
+def of_busy(_: HttpRequest, error: ImportBusyError) -> HttpResponse:
+    response = problem(503, str(error))
+    response["Retry-After"] = str(RETRY_SECONDS)
+    return response
+
+
 def of_cursor(_: HttpRequest, error: BadCursorError) -> HttpResponse:
     return problem(400, str(error), [{"field": "cursor", "message": str(error)}])
 
@@ -180,6 +187,7 @@ HANDLERS: Mapping[type[Exception], Any] = {
     Http404: of_unknown_address,
     TurnConflict: of_conflict,
     TooManyStreamsError: of_streams,
+    ImportBusyError: of_busy,
     BadCursorError: of_cursor,
     OperationalError: of_no_database,
     InterfaceError: of_no_database,
