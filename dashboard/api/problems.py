@@ -26,6 +26,7 @@ from dashboard.keeping.importing import ImportBusyError
 from dashboard.live.services import TurnConflict
 from dashboard.live.streams import TooManyStreamsError
 from dashboard.runtime.failing import AWAY, RETRY_SECONDS
+from dashboard.runtime.statement_time import TOO_SLOW, was_too_slow
 from dashboard.turns.selectors import BadCursorError
 
 logger = logging.getLogger(__name__)
@@ -166,8 +167,8 @@ def of_cursor(_: HttpRequest, error: BadCursorError) -> HttpResponse:
     return problem(400, str(error), [{"field": "cursor", "message": str(error)}])
 
 
-def of_no_database(_: HttpRequest, __: Exception) -> HttpResponse:
-    response = problem(503, AWAY)
+def of_no_database(_: HttpRequest, error: Exception) -> HttpResponse:
+    response = problem(503, TOO_SLOW if was_too_slow(error) else AWAY)
     response["Retry-After"] = str(RETRY_SECONDS)
     return response
 

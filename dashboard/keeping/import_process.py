@@ -31,8 +31,10 @@ def main() -> None:
 
     django.setup()
     from dashboard.keeping import unbundling  # noqa: F401 - all that is loaded belongs to what the process has before
+    from dashboard.runtime.statement_time import working_as
 
     limit()
+    working_as("job")
     asked = json.loads(sys.stdin.buffer.readline())
     for said in _said(asked, sys.stdin.buffer.read()):
         answers.write(json.dumps(said).encode() + b"\n")

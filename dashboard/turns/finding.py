@@ -21,6 +21,7 @@ from uuid import UUID
 from django.db import connection, transaction
 
 from dashboard.agents.models import Project
+from dashboard.runtime.statement_time import SEARCH_SECONDS
 from dashboard.turns import cohorts
 from dashboard.turns.filters import RANGES, TimelineFilters
 from dashboard.turns.reach import FIRST, Reach, after, growth_after, windows
@@ -207,6 +208,7 @@ def _short_reads(searched: bool) -> Iterator[None]:
     within = connection.in_atomic_block  # a transaction of its own ends the settings by itself
     with transaction.atomic(savepoint=False), connection.cursor() as cursor:
         settings = {**SHORT_READS, "enable_bitmapscan": "on" if searched else "off"}
+        settings |= {} if within else {"statement_timeout": f"{SEARCH_SECONDS * 1000}"}
         cursor.execute("; ".join(f"SET LOCAL {name} = {value}" for name, value in settings.items()))
         yield
         if within:
