@@ -1,4 +1,4 @@
-"""The attacks are carried out on a whole installation, and what each came to is told; how fast it was is nobody's test."""
+"""The attacks are carried out on a whole installation, and what each came to is told; how fast is nobody's test."""
 
 import io
 import re
