@@ -62,17 +62,19 @@ class Caller:
     bears: bool = False  #: something in the header by which programs come in
     known: bool = True  #: it is worth something
 
-    def ask(self, method: str, address: str, *, undone: bool) -> HttpResponse:
-        """The answer, read to its end. `undone`: whatever it changes is as before, and who signs out still is in."""
+    def ask(self, method: str, address: str, *, undone: bool, quick: bool = False) -> HttpResponse:
+        """The answer, read to its end. `undone`: whatever it changes is as before, and who signs out still is in.
+        `quick`: as a part of a page would, where a refusal needs no page around it."""
         if undone:
             cookies = self.client.cookies.copy()
             with transaction.atomic():
-                answer = self.ask(method, address, undone=False)
+                answer = self.ask(method, address, undone=False, quick=quick)
                 transaction.set_rollback(True)
             self.client.cookies = cookies
             return answer
         body = b"{}" if method in WITH_BODY else b""
-        answer = self.client.generic(method, address, body, content_type="application/json")
+        headers = {"HX-Request": "true"} if quick and method not in {"GET", "HEAD"} else {}
+        answer = self.client.generic(method, address, body, content_type="application/json", headers=headers)
         if answer.streaming:
             list(answer.streaming_content)
         return answer
@@ -148,7 +150,7 @@ def made_world() -> World:
 
 def user_of(role: str) -> User:
     """Someone new; an admin is ticked staff too."""
-    user = User.objects.create(username=f"someone-{role}", is_staff=role == Role.ADMIN)
+    user = User.objects.create(username=f"someone-{User.objects.count()}", is_staff=role == Role.ADMIN)
     if role in list(Role):
         user.groups.add(Group.objects.get(name=role))
     return user

@@ -1,0 +1,126 @@
+"""Everybody, at every websocket, at a turn's events and at the gateway: as at all other addresses (`test_walk`)."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from channels.db import aclose_old_connections, database_sync_to_async
+from channels.testing import ApplicationCommunicator
+from django.conf import settings
+from django.db import connection, transaction
+
+from dashboard.accounts.roles import START
+from dashboard.accounts.websocket import AccessStack
+from dashboard.asgi import application
+from dashboard.live.routing import websocket_urlpatterns
+from dashboard.runtime.sockets import router
+from tests.dashboard.accounts.walking import MEMBERS, STRANGERS, Caller, World, made_world, member, stranger
+from tests.dashboard.dialling import Dialled
+
+pytestmark = pytest.mark.django_db(transaction=True)
+SOCKETS = [str(pattern.pattern) for pattern in websocket_urlpatterns]
+REFUSED = 4401
+#: Of the gateway and of streams, which Django's URLconf does not name, or its test client cannot read.
+GATEWAY = (
+    ("POST", "/v1/chat/completions"), ("GET", "/v1/chat/completions"), ("GET", "/v1/models"), ("GET", "/v1/models/x"),
+    ("POST", "/v1/embeddings"), ("DELETE", "/v1/models/x"), ("POST", "/v1/traces"),
+)  # fmt: skip
+#: How each of them is answered: to who may call, `{}` lacks a model, and nothing else is served.
+SHUT = (401,) * 7
+SERVED = (400, 405, 200, 404, 404, 405)
+OF_A_KEY, OF_A_TOKEN = (*SERVED, 401), (*SERVED, 404)
+OF_A_WATCHERS_TOKEN = (*(403,) * 6, 404)
+OF_A_SESSION = (*(401,) * 6, 403)  #: which the gateway does not know, and which has no CSRF token elsewhere
+#: Tables that may have other rows afterwards: a session that is worth nothing any more is let go, one used is noted.
+WRITTEN_BY_COMING_IN = {"accounts_apitoken", "django_session"}
+
+
+@pytest.fixture
+def world() -> World:
+    return made_world()
+
+
+def headers_of(caller: Caller) -> list[tuple[bytes, bytes]]:
+    """What its program or browser sends, from a page of this very origin."""
+    headers = [(b"host", b"testserver"), (b"origin", b"http://testserver")]
+    if caller.bears:
+        headers.append((b"authorization", caller.client.defaults["HTTP_AUTHORIZATION"].encode()))
+    elif cookie := caller.client.cookies.get(settings.SESSION_COOKIE_NAME):
+        headers.append((b"cookie", f"{settings.SESSION_COOKIE_NAME}={cookie.value}".encode()))
+    return headers
+
+
+def callers(world: World) -> list[Caller]:
+    """Everybody."""
+    made = [stranger(name, world) for name in STRANGERS]
+    return made + [member(name, world) for name in MEMBERS]
+
+
+def rows() -> dict[str, int]:
+    """How many rows each table has."""
+    tables = sorted(connection.introspection.django_table_names(only_existing=True, include_views=False))
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(" UNION ALL ".join(f"SELECT '{table}', count(*) FROM \"{table}\"" for table in tables))
+        return {table: count for table, count in cursor.fetchall() if table not in WRITTEN_BY_COMING_IN}
+
+
+async def dialled(caller: Caller, path: str) -> bool | int:
+    """Whether it was let in; else the code it was closed with."""
+    socket = Dialled(AccessStack(router()), path, headers=headers_of(caller))
+    accepted, code = await socket.connect()
+    await socket.disconnect()
+    await aclose_old_connections()
+    return True if accepted else code
+
+
+async def answered(caller: Caller, method: str, path: str) -> int:
+    """The status that the whole application answers with."""
+    headers = [*headers_of(caller), (b"content-type", b"application/json"), (b"content-length", b"2")]
+    scope: dict[str, Any] = {
+        "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": method, "path": path,
+        "raw_path": path.encode(), "query_string": b"", "headers": headers, "client": ("127.0.0.1", 1),
+        "server": ("testserver", 80), "scheme": "http",
+    }  # fmt: skip
+    talk = ApplicationCommunicator(application, scope)
+    await talk.send_input({"type": "http.request", "body": b"{}"})
+    status = (await talk.receive_output(60))["status"]
+    await talk.send_input({"type": "http.disconnect"})
+    await asyncio.wait_for(talk.wait(60), 60)
+    await aclose_old_connections()
+    return int(status)
+
+
+async def test_strangers_open_no_socket_and_members_do(world: World):
+    everybody = await database_sync_to_async(callers)(world)
+    before = await database_sync_to_async(rows)()
+    for route in SOCKETS:
+        found = {caller.name: await dialled(caller, world.address(route)) for caller in everybody}
+        assert found == {caller.name: True if caller.known else REFUSED for caller in everybody}, route
+    assert await database_sync_to_async(rows)() == before
+
+
+async def test_strangers_read_no_events_and_members_do(world: World):
+    everybody = await database_sync_to_async(callers)(world)
+    before = await database_sync_to_async(rows)()
+    path = world.address("api/v1/turns/<turn_id>/events")
+    found = {caller.name: await answered(caller, "GET", path) for caller in everybody}
+    assert found == {caller.name: 200 if caller.known else 401 for caller in everybody}
+    assert await database_sync_to_async(rows)() == before
+
+
+def by_the_gateway(caller: Caller) -> tuple[int, ...]:
+    """How somebody is answered there."""
+    if not caller.known:
+        return OF_A_KEY if caller.name == "gateway key" else SHUT
+    if not caller.bears:
+        return OF_A_SESSION
+    return OF_A_TOKEN if caller.may(START) else OF_A_WATCHERS_TOKEN
+
+
+async def test_only_its_keys_and_the_tokens_of_operators_open_the_gateway(world: World):
+    everybody = await database_sync_to_async(callers)(world)
+    before = await database_sync_to_async(rows)()
+    for caller in everybody:
+        found = tuple([await answered(caller, method, path) for method, path in GATEWAY])
+        assert found == await database_sync_to_async(by_the_gateway)(caller), caller.name
+    assert await database_sync_to_async(rows)() == before
