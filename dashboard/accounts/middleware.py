@@ -59,8 +59,13 @@ class AccessMiddleware(MiddlewareMixin):
         """403, in words, for who came in and may not do this."""
         if door_of(request.path_info) in {Door.OPEN, Door.SHARED, Door.SIGN_IN} or request.resolver_match is None:
             return None
-        permission = roles.needed(request.method, request.resolver_match.route)
-        return None if permission is None or roles.may(request.user, permission) else _forbid(request, permission)
+        method, route = request.method, request.resolver_match.route
+        if request.auth_token is not None and roles.needs_session(method, route):  # type: ignore[attr-defined]
+            return _forbid(request, roles.NO_TOKEN)
+        permission = roles.needed(method, route)
+        if permission is None or roles.may(request.user, permission):
+            return None
+        return _forbid(request, roles.refusal(permission))
 
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
         """Programs get JSON where a view, or Django itself, made an error page."""
@@ -83,8 +88,7 @@ class AccessMiddleware(MiddlewareMixin):
         return None
 
 
-def _forbid(request: HttpRequest, permission: str) -> HttpResponse:
-    detail = roles.refusal(permission)
+def _forbid(request: HttpRequest, detail: str) -> HttpResponse:
     if is_machine(request.path_info):
         return answers.machine_error(request, HTTPStatus.FORBIDDEN, detail)
     return render(request, "403.html", {"detail": detail}, status=HTTPStatus.FORBIDDEN)

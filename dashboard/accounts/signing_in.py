@@ -57,9 +57,15 @@ def judge(request: HttpRequest, form: SignInForm) -> Admitted | Refused:
 
 
 def judge_secret(request: HttpRequest, secret: str) -> Admitted | Refused:
-    """An API token from anywhere, or a one-time code from this machine; a far one is not even looked up."""
+    """An API token from anywhere, or a one-time code from this machine."""
     if token := api_token_find(secret, now=timezone.now()):
         return Admitted(token.user, token)
+    return judge_code(request, secret)
+
+
+def judge_code(request: HttpRequest, secret: str) -> Admitted | Refused:
+    """A one-time code from this machine; a far one is not even looked up. A token is none: an address that holds one
+    would stay in histories and logs."""
     if not is_loopback(request):
         return Refused(FAR_CODE)
     user = services.one_time_code_redeem(secret)

@@ -9,7 +9,7 @@ from math import ceil
 from django.contrib import messages
 from django.contrib.auth import login, logout, update_session_auth_hash
 from django.contrib.auth.forms import PasswordChangeForm, SetPasswordForm
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
@@ -19,7 +19,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from dashboard.accounts import selectors, services, signing_in
 from dashboard.accounts.access import SIGN_IN, next_url
 from dashboard.accounts.forms import ApiTokenForm, SignInForm
-from dashboard.accounts.models import User
+from dashboard.accounts.models import ApiToken, User
 from dashboard.accounts.throttle import SIGN_IN_FAILURES
 
 BACKEND = "django.contrib.auth.backends.ModelBackend"
@@ -40,7 +40,7 @@ def sign_in(request: HttpRequest) -> HttpResponse:
     address = request.META.get("REMOTE_ADDR", "")
     if wait := SIGN_IN_FAILURES.wait(address, now=time.monotonic()):
         return _too_often(request, wanted, wait)
-    verdict = signing_in.judge(request, form) if form.is_bound else signing_in.judge_secret(request, code)
+    verdict = signing_in.judge(request, form) if form.is_bound else signing_in.judge_code(request, code)
     if isinstance(verdict, signing_in.Refused):
         if verdict.guess:
             SIGN_IN_FAILURES.add(address, now=time.monotonic())
@@ -72,7 +72,9 @@ def account(request: HttpRequest) -> HttpResponse:
 @require_POST
 def password_change(request: HttpRequest) -> HttpResponse:
     """Set a password, or change it (which asks for the present one)."""
-    form = _password_form(request)
+    form = _password_form(request, request.POST)
+    if form is None:
+        return _account_page(request, status=HTTPStatus.FORBIDDEN)
     if not form.is_valid():
         return _account_page(request, password_form=form, status=HTTPStatus.UNPROCESSABLE_ENTITY)
     user = _user(request)
@@ -91,7 +93,13 @@ def token_create(request: HttpRequest) -> HttpResponse:
         return _account_page(request, token_form=form, status=HTTPStatus.UNPROCESSABLE_ENTITY)
     lifetime = ApiTokenForm.LIFETIMES[form.cleaned_data["lifetime"]]
     expires_at = timezone.now() + lifetime if lifetime else None
-    token, secret = services.api_token_create(form.cleaned_data["name"], user=_user(request), expires_at=expires_at)
+    try:
+        token, secret = services.api_token_create(
+            form.cleaned_data["name"], user=_user(request), expires_at=expires_at, parent=_opened_by(request)
+        )
+    except services.TokenEndedError as error:
+        messages.error(request, str(error))
+        return redirect(SIGN_IN)
     return _account_page(request, made=token, secret=secret)
 
 
@@ -135,14 +143,22 @@ def _too_often(request: HttpRequest, wanted: str, wait: float) -> HttpResponse:
     return response
 
 
-def _password_form(request: HttpRequest) -> SetPasswordForm[User]:
+def _opened_by(request: HttpRequest) -> ApiToken | None:
+    """The token that opened this session."""
+    return selectors.token_of(request.session)
+
+
+def _password_form(request: HttpRequest, data: QueryDict | None = None) -> SetPasswordForm[User] | None:
+    """The form that sets or changes the password. None: there is none yet, and a token may not set one."""
     user = _user(request)
-    kind = PasswordChangeForm if user.has_usable_password() else SetPasswordForm
-    return kind(user, request.POST if request.method == "POST" else None)
+    if user.has_usable_password():
+        return PasswordChangeForm(user, data)
+    return SetPasswordForm(user, data) if _opened_by(request) is None else None
 
 
 def _account_page(request: HttpRequest, *, status: int = HTTPStatus.OK, **context: object) -> HttpResponse:
     user = _user(request)
-    blank = PasswordChangeForm(user) if user.has_usable_password() else SetPasswordForm(user)
-    whole = {"password_form": blank, "token_form": ApiTokenForm(), "tokens": selectors.api_tokens_of(user), **context}
+    if "password_form" not in context:
+        context["password_form"] = _password_form(request)
+    whole = {"token_form": ApiTokenForm(), "tokens": selectors.api_tokens_of(user), **context}
     return render(request, "accounts/account.html", whole, status=status)

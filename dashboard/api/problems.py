@@ -22,9 +22,11 @@ from ninja.errors import HttpError
 from ninja.errors import ValidationError as ShapeError
 
 from dashboard.api.reading import TOO_LARGE
+from dashboard.keeping.importing import ImportBusyError
 from dashboard.live.services import TurnConflict
 from dashboard.live.streams import TooManyStreamsError
 from dashboard.runtime.failing import AWAY, RETRY_SECONDS
+from dashboard.runtime.statement_time import TOO_SLOW, was_too_slow
 from dashboard.turns.selectors import BadCursorError
 
 logger = logging.getLogger(__name__)
@@ -155,12 +157,18 @@ def of_streams(_: HttpRequest, error: TooManyStreamsError) -> HttpResponse:
     return problem(429, str(error))
 
 
+def of_busy(_: HttpRequest, error: ImportBusyError) -> HttpResponse:
+    response = problem(503, str(error))
+    response["Retry-After"] = str(RETRY_SECONDS)
+    return response
+
+
 def of_cursor(_: HttpRequest, error: BadCursorError) -> HttpResponse:
     return problem(400, str(error), [{"field": "cursor", "message": str(error)}])
 
 
-def of_no_database(_: HttpRequest, __: Exception) -> HttpResponse:
-    response = problem(503, AWAY)
+def of_no_database(_: HttpRequest, error: Exception) -> HttpResponse:
+    response = problem(503, TOO_SLOW if was_too_slow(error) else AWAY)
     response["Retry-After"] = str(RETRY_SECONDS)
     return response
 
@@ -180,6 +188,7 @@ HANDLERS: Mapping[type[Exception], Any] = {
     Http404: of_unknown_address,
     TurnConflict: of_conflict,
     TooManyStreamsError: of_streams,
+    ImportBusyError: of_busy,
     BadCursorError: of_cursor,
     OperationalError: of_no_database,
     InterfaceError: of_no_database,

@@ -14,8 +14,8 @@ from dashboard.api.callers import caller
 from dashboard.commenting import selectors as comments
 from dashboard.commenting.services import comment_add
 from dashboard.keeping.exporting import file_text, turn_file
+from dashboard.keeping.importing import turn_import_apart
 from dashboard.keeping.reading import MAX_BYTES, TOO_LARGE
-from dashboard.keeping.services import turn_import as import_turn
 from dashboard.turns import selectors
 
 router = Router(tags=["turns"])
@@ -45,12 +45,16 @@ def turn_export(request: HttpRequest, turn_id: UUID) -> HttpResponse:
 def turn_import(request: HttpRequest, unverified: bool = False) -> Status[dict[str, Any]]:
     """A file of at most 64 MB that an export made. It is judged again; with `unverified=true` it is stored even where
     its history does not verify. 200 where the very same turn is here already."""
-    content = request.read(MAX_BYTES + 1)
-    if len(content) > MAX_BYTES:
-        raise HttpError(413, TOO_LARGE)
-    made = import_turn(content=content, by=caller(request), unverified=unverified)
+    made = turn_import_apart(read=lambda: _content(request), by=caller(request), unverified=unverified)
     said = {"id": made.turn.id, "already_here": not made.fresh, "verified": made.verified}
     return Status(201 if made.fresh else 200, said)
+
+
+def _content(request: HttpRequest) -> bytes:
+    content: bytes = request.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
+        raise HttpError(413, TOO_LARGE)
+    return content
 
 
 @router.get("/turns/{turn_id}/comments", response=list[answers.Comment], summary="List a turn's comments")

@@ -9,11 +9,12 @@ from django.db.models import QuerySet
 
 from dashboard.turns.models import Turn
 from dashboard.turns.selectors import UNLISTED
+from dashboard.turns.terms import words_of
 
 ID = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}", re.IGNORECASE)
 MOST = 10  #: of each kind
-WORDS = re.compile(r"\w+")
-SEARCHED_WORDS = 12  #: of an input, by which the index finds others like it
+SEARCHED_CHARACTERS = 10_000  #: of an input, in which
+SEARCHED_WORDS = 12  #: are looked for, by which the index finds others like it
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ def candidates_for(turn: Turn) -> tuple[Candidates, ...]:
 
 def _asked_the_same(listed: QuerySet[Turn], turn: Turn) -> QuerySet[Turn]:
     """The index of words narrows; the text decides. A text without words is like no other."""
-    words = WORDS.findall(turn.input_text)[:SEARCHED_WORDS]
+    words = words_of(turn.input_text[:SEARCHED_CHARACTERS])[:SEARCHED_WORDS]
     if not words:
         return listed.none()
     narrowed = listed.filter(search=SearchQuery(" ".join(words), config="simple", search_type="plain"))

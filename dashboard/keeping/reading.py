@@ -10,6 +10,7 @@ from django.core.exceptions import ValidationError
 from pydantic import ValidationError as ShapeError
 
 from dashboard.keeping.shapes import FORMAT, VERSION, TurnFile
+from dashboard.keeping.weighing import check_values
 
 MAX_BYTES = 64_000_000
 MAX_DEPTH = 200  #: of objects and lists in each other; pages and judges walk them by recursion
@@ -39,6 +40,7 @@ def read_file(content: bytes) -> TurnFile:
     """The file these bytes are."""
     if len(content) > MAX_BYTES:
         raise ValidationError(TOO_LARGE)
+    check_values(content)
     data = _json(content)
     _known(data)
     try:

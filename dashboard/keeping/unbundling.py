@@ -21,7 +21,11 @@ LISTED = b"PK\x01\x02"  #: stands before each entry of a ZIP's list
 MOST_LISTED = 1_000  #: entries, beyond which the list is not even read; chance makes a few in packed bytes
 MOST_FILES = MOST_TURNS + 1  #: with the one that tells what was left out
 ENCRYPTED = 0x1
+MOST_UNPACKED = 32_000_000  #: bytes of all files together, or, where that is more,
+MOST_RATIO = 100  #: as many times the bytes of the ZIP
 NAME = 100  #: characters of a file's name that are told
+FULL = "The files before it have {:,} bytes or more; import it apart."
+NO_ROOM = "With the files before it, it is too large for so small a ZIP when it is unpacked; import it apart."
 UNREADABLE = "This is no ZIP that can be read: it is damaged, or its list is."
 TOO_MANY = f"A ZIP may hold {MOST_TURNS} turn files; this one holds more."
 
@@ -52,6 +56,13 @@ def bundle_import(
 
     Raises `ValidationError` in words where it is no ZIP, holds too many files or none; then nothing is stored.
     """
+    return tuple(bundle_outcomes(content=content, by=by, unverified=unverified, most_bytes=most_bytes))
+
+
+def bundle_outcomes(
+    *, content: bytes, by: User | None = None, unverified: bool = False, most_bytes: int = MOST_BYTES
+) -> Iterator[Outcome]:
+    """As `bundle_import`, each outcome as soon as it is there."""
     if content.count(LISTED) > MOST_LISTED:
         raise ValidationError(TOO_MANY)
     try:
@@ -62,27 +73,40 @@ def bundle_import(
         files = [info for info in packed.infolist() if not info.is_dir()]
         if len(files) > MOST_FILES:
             raise ValidationError(TOO_MANY)
-        outcomes = tuple(_outcomes(packed, files, by, unverified, most_bytes))
-    if not outcomes:
-        raise ValidationError("This ZIP holds no files.")
-    return outcomes
+        files = [info for info in files if info.filename != LEFT_OUT]
+        if not files:
+            raise ValidationError("This ZIP holds no files.")
+        most_unpacked = max(MOST_UNPACKED, MOST_RATIO * len(content))
+        for name, unpacked in _contents(packed, files, most_bytes, most_unpacked):
+            if isinstance(unpacked, ValidationError):
+                yield Outcome(name, faults=faults_of(unpacked))
+            else:
+                yield outcome_of(name, unpacked, by=by, unverified=unverified)
 
 
-def _outcomes(
-    packed: ZipFile, files: list[ZipInfo], by: User | None, unverified: bool, most_bytes: int
-) -> Iterator[Outcome]:
-    room = most_bytes
+def _contents(
+    packed: ZipFile, files: list[ZipInfo], most_bytes: int, most_unpacked: int
+) -> Iterator[tuple[str, bytes | ValidationError]]:
+    """The name of each file with its content, or with why that is not read."""
+    size = 0
     for info in sorted(files, key=_name):
-        if info.filename == LEFT_OUT:
-            continue
         try:
-            if room <= 0:
-                raise ValidationError(f"The files before it have {most_bytes:,} bytes or more; import it apart.")
-            content = _unpacked(packed, info)
-            room -= len(content)
-            yield Outcome(_name(info), turn_import(content=content, by=by, unverified=unverified))
+            if size >= most_bytes:
+                raise ValidationError(FULL.format(most_bytes))
+            content = _unpacked(packed, info, most_unpacked - size)
         except ValidationError as error:
-            yield Outcome(_name(info), faults=faults_of(error))
+            yield _name(info), error
+            continue
+        size += len(content)
+        yield _name(info), content
+
+
+def outcome_of(name: str, content: bytes, *, by: User | None, unverified: bool) -> Outcome:
+    """What becomes of one turn file."""
+    try:
+        return Outcome(name, turn_import(content=content, by=by, unverified=unverified))
+    except ValidationError as error:
+        return Outcome(name, faults=faults_of(error))
 
 
 def _name(info: ZipInfo) -> str:
@@ -90,19 +114,21 @@ def _name(info: ZipInfo) -> str:
     return shown if len(shown) <= NAME else f"{shown[:NAME]}…"
 
 
-def _unpacked(packed: ZipFile, info: ZipInfo) -> bytes:
-    """At most `MAX_BYTES` of a file, whatever its size is said to be."""
+def _unpacked(packed: ZipFile, info: ZipInfo, room: int) -> bytes:
+    """At most `MAX_BYTES` of a file, and what there is room for, whatever its size is said to be."""
     if info.flag_bits & ENCRYPTED:
         raise ValidationError("It is encrypted; pack it without a password.")
     if info.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
         raise ValidationError("It is packed in a way that is not read here; pack it by “deflate”, as most do.")
     try:
         with packed.open(info) as file:
-            content = file.read(MAX_BYTES + 1)
+            content = file.read(min(MAX_BYTES, room) + 1)
     except (BadZipFile, zlib.error, EOFError, NotImplementedError, OSError, ValueError) as error:
         raise ValidationError("It is damaged: it cannot be unpacked.") from error
     if len(content) > MAX_BYTES:
         raise ValidationError(TOO_LARGE)
+    if len(content) > room:
+        raise ValidationError(NO_ROOM)
     return content
 
 

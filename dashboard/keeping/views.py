@@ -1,7 +1,7 @@
 """Turns in and out by page: a form that takes a file or a ZIP of them, also dropped on the timeline; chosen turns as a
 ZIP."""
 
-from typing import cast
+from typing import Any, cast
 
 from django.contrib import messages
 from django.core.exceptions import ValidationError
@@ -14,9 +14,10 @@ from django.views.decorators.http import require_http_methods, require_POST
 from dashboard.accounts.models import User
 from dashboard.agents.selectors import project_default
 from dashboard.keeping.bundling import turns_bundle
+from dashboard.keeping.importing import ImportBusyError, file_import_apart
 from dashboard.keeping.reading import MAX_BYTES, TOO_LARGE
-from dashboard.keeping.services import Import, turn_import
-from dashboard.keeping.unbundling import Outcome, bundle_import, faults_of, is_bundle
+from dashboard.keeping.services import Import
+from dashboard.keeping.unbundling import Outcome, faults_of
 from dashboard.timeline.choosing import choice_of
 from dashboard.turns.listing import address_of
 
@@ -28,12 +29,15 @@ def page(request: HttpRequest) -> HttpResponse:
         return render(request, "keeping/import.html")
     unverified, by = request.POST.get("unverified") == "on", cast("User", request.user)
     try:
-        content = _content(request)
-        if is_bundle(content):
-            return _told(request, bundle_import(content=content, by=by, unverified=unverified))
-        made = turn_import(content=content, by=by, unverified=unverified)
+        file = _file(request)
+        imported = file_import_apart(read=file.read, by=by, unverified=unverified)
     except ValidationError as error:
         return render(request, "keeping/import.html", {"faults": faults_of(error)}, status=422)
+    except ImportBusyError as error:
+        return render(request, "keeping/import.html", {"faults": [("", str(error))]}, status=503)
+    made = imported.outcomes[0].made if imported.outcomes and not imported.bundle else None
+    if made is None:
+        return _told(request, imported.outcomes)
     messages.success(request, _words(made))
     return redirect("turns:detail", made.turn.id)
 
@@ -50,14 +54,13 @@ def export(request: HttpRequest) -> HttpResponseBase:
     return FileResponse(bundle, as_attachment=True, filename="turns.zip", headers={"Cache-Control": "no-store"})
 
 
-def _content(request: HttpRequest) -> bytes:
+def _file(request: HttpRequest) -> "UploadedFile[Any]":
     file = request.FILES.get("file")
     if not isinstance(file, UploadedFile):
         raise ValidationError("Choose a file first.")
     if (file.size or 0) > MAX_BYTES:
         raise ValidationError(TOO_LARGE)
-    content: bytes = file.read()
-    return content
+    return file
 
 
 def _told(request: HttpRequest, outcomes: tuple[Outcome, ...]) -> HttpResponse:

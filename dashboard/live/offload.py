@@ -4,11 +4,14 @@ import asyncio
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from typing import ParamSpec, TypeVar
 
 import structlog
 from asgiref.sync import sync_to_async
 from django.db import InterfaceError, OperationalError, connections
+
+from dashboard.runtime.statement_time import was_too_slow
 
 log = structlog.get_logger(__name__)
 
@@ -33,7 +36,7 @@ async def in_database(function: Callable[P, T], *args: P.args, **kwargs: P.kwarg
         finally:
             connections.close_all()
 
-    return await asyncio.get_running_loop().run_in_executor(_THREADS, work)
+    return await asyncio.get_running_loop().run_in_executor(_THREADS, copy_context().run, work)
 
 
 async def patiently(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -46,7 +49,7 @@ async def patiently(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs)
         try:
             return await in_database(function, *args, **kwargs)
         except AWAY as error:
-            if time.monotonic() > until:
+            if was_too_slow(error) or time.monotonic() > until:
                 raise
             log.info("database_away", error=str(error).partition("\n")[0])
             await asyncio.sleep(PAUSE_SECONDS)

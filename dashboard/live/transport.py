@@ -20,6 +20,10 @@ CONNECT_TIMEOUT = 10.0  #: seconds
 AFTER_ITS_END = 2.0  #: seconds that a server is listened to which does not close behind the end of its answer
 LOOK_SECONDS = 0.5  #: between two looks whether a body that is waited for can still come
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
+MAX_UNPACKED_BYTES = (
+    16 * 1024 * 1024
+)  #: of an answer that is sent packed (gzip), which costs its sender next to nothing
+MAX_RATIO = 4  #: of unpacked to sent bytes, where more than those are unpacked
 FIRST_BYTES = 4 * 1024  #: of an answer at once, so that its first words need not wait for all that came with them
 CHUNK_BYTES = 64 * 1024  #: after those
 SLOWEST_UPLOAD = 256 * 1024  #: bytes a second; a request that is sent more slowly is given up as silence is
@@ -105,8 +109,7 @@ class Transport:
                     with _FramingWatch(answer):
                         while chunk := await _read(answer, CHUNK_BYTES if received else FIRST_BYTES, ended):
                             received += len(chunk)
-                            if received > MAX_ANSWER_BYTES:
-                                raise TransportError(f"The answer is larger than {MAX_ANSWER_BYTES // 2**20} MiB.")
+                            _check_size(received, answer)
                             yield chunk
         except aiohttp.ServerTimeoutError as error:
             raise TransportError(self._silent(url, error), timed_out=True) from error
@@ -142,6 +145,17 @@ class Transport:
 
 def _sent(body: bytes) -> bytes | io.BytesIO:
     return body if len(body) < LARGE_BYTES else io.BytesIO(body)
+
+
+def _check_size(received: int, answer: aiohttp.ClientResponse) -> None:
+    """Raises `TransportError` for an answer that is too large. aiohttp unpacks no more than is read at a time."""
+    if received > MAX_ANSWER_BYTES:
+        raise TransportError(f"The answer is larger than {MAX_ANSWER_BYTES // 2**20} MiB.")
+    sent = answer.content.total_compressed_bytes
+    if sent is not None and received > max(MAX_UNPACKED_BYTES, MAX_RATIO * sent):
+        raise TransportError(
+            f"The answer is compressed, and larger than {MAX_UNPACKED_BYTES // 2**20} MiB when it is decompressed."
+        )
 
 
 async def _read(answer: aiohttp.ClientResponse, size: int, ended: Callable[[], bool]) -> bytes:

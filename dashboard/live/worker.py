@@ -18,6 +18,7 @@ from dashboard.live.services import approvals_expire, orphans_requeue
 from dashboard.live.tasks import QUEUE, QUEUES
 from dashboard.policies import shadowing
 from dashboard.predictions import comparing
+from dashboard.runtime.statement_time import working_as
 from dashboard.sealing import services as sealing
 from dashboard.timeline import retention, rollups
 from dashboard.turns import partitions
@@ -46,6 +47,7 @@ async def run_always(stop: asyncio.Event) -> None:
 
 async def run(stop: asyncio.Event, queues: tuple[str, ...] = QUEUES) -> None:
     """Work on these queues until `stop` is set. What arrived of turns under way is kept for the next worker."""
+    working_as("job")
     app = django_app.with_connector(django_app.connector.get_worker_connector())  # type: ignore[attr-defined]
     async with app.open_async(), engine.transport:
         worker = _worker(app, queues)

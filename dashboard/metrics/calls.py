@@ -1,12 +1,11 @@
 """The gateway's calls, counted and logged: what each caller was told, by what evidence, and what we took to tell it.
 
-Labels are bounded: models beyond the first few hundred, and words nobody knows, count as `other`.
+Labels are bounded (`labels`), and a finish reason that is none of OpenAI's counts as `other`.
 """
 
 import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
 from uuid import UUID
 
 import structlog
@@ -15,6 +14,7 @@ from prometheus_client import Counter, Histogram
 from agentcore.messages import ReasonSighting
 from agentcore.values import quickly_made
 from dashboard.metrics.counters import REGISTRY
+from dashboard.metrics.labels import OTHER, child
 
 LOGGER = "dashboard.gateway"
 log = structlog.get_logger(LOGGER)
@@ -34,11 +34,8 @@ OVERHEAD_SECONDS = Histogram(
     registry=REGISTRY,
 )
 
-OTHER = "other"
 NONE = "none"  #: nothing was told: an error, or the caller had gone
 REASONS = frozenset({"stop", "length", "tool_calls", "function_call", "content_filter"})
-MOST_MODELS = 300
-MOST_SOURCES = 30
 
 
 @quickly_made
@@ -61,27 +58,13 @@ class CallSeen:
     overhead_us: int
 
 
-_models: set[tuple[str, str]] = set()
-_sources: set[str] = set()
-
-
 def count_call(call: CallSeen) -> None:
     """Count a call that has ended, and log it (at level INFO)."""
     reason = call.finish_reason if call.finish_reason in REASONS else NONE if call.finish_reason is None else OTHER
-    _calls(*_who(call.provider, call.model), call.mode, reason, _known(call.source or NONE)).inc()
-    _overhead(call.mode, "stream" if call.stream else "whole").observe(call.overhead_us / 1_000_000)
+    child(CALLS, call.provider, call.model, call.mode, reason, call.source or NONE).inc()
+    child(OVERHEAD_SECONDS, call.mode, "stream" if call.stream else "whole").observe(call.overhead_us / 1_000_000)
     if _heard.isEnabledFor(logging.INFO):
         _log(call)
-
-
-@lru_cache(maxsize=4096)
-def _calls(*labels: str) -> Counter:
-    return CALLS.labels(*labels)
-
-
-@lru_cache(maxsize=8)
-def _overhead(*labels: str) -> Histogram:
-    return OVERHEAD_SECONDS.labels(*labels)
 
 
 def _log(call: CallSeen) -> None:
@@ -106,19 +89,3 @@ def _log(call: CallSeen) -> None:
 def trail_words(trail: Iterable[ReasonSighting]) -> str:
     """`chunk:length=max_tokens usage:=max_tokens`: where each reason was seen, as it was written, and its meaning."""
     return " ".join(f"{seen.source}:{seen.raw or ''}={seen.normalized}" for seen in trail) or NONE
-
-
-def _who(provider: str, model: str) -> tuple[str, str]:
-    """Any caller can write any model: only so many are told apart."""
-    who = (provider, model)
-    if who in _models or len(_models) < MOST_MODELS:
-        _models.add(who)
-        return who
-    return provider, OTHER
-
-
-def _known(source: str) -> str:
-    if source in _sources or len(_sources) < MOST_SOURCES:
-        _sources.add(source)
-        return source
-    return OTHER

@@ -1,7 +1,6 @@
 """The counters and histograms, and how a recorded step adds to them. They count this process, since it started."""
 
 from collections.abc import Callable, Mapping
-from functools import cache
 from typing import Any
 
 import structlog
@@ -12,6 +11,7 @@ from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import TERMINAL
 from agentcore.reasons import NormalizedStopReason
 from agentcore.resource import resource_of
+from dashboard.metrics.labels import child
 
 log = structlog.get_logger(__name__)
 
@@ -65,25 +65,19 @@ def count_step(step: Step) -> None:
     for observation in step.observed:
         _COUNTED.get(observation.type, _nothing)(who, observation.fields)
     if step.snapshot.state in TERMINAL and step.snapshot.end is not None:
-        _labelled(TURNS_ENDED, *who, step.snapshot.end.terminal_reason, resource_of(step.snapshot) or "").inc()
+        child(TURNS_ENDED, *who, step.snapshot.end.terminal_reason, resource_of(step.snapshot) or "").inc()
     if step.snapshot.end is not None and _was_cut(step):
         spent = step.snapshot.own
-        CONTINUATIONS_PER_TURN.labels(*who).observe(spent.continuations)
+        child(CONTINUATIONS_PER_TURN, *who).observe(spent.continuations)
         if spent.continuations:
-            CONTINUED_TURN_SECONDS.labels(*who).observe(step.snapshot.at)
+            child(CONTINUED_TURN_SECONDS, *who).observe(step.snapshot.at)
 
 
 def count_fork(snapshot: Snapshot) -> None:
     """Count the continuation that a fork begins with: its parent observed the one that it made itself."""
     if snapshot.inherited is not None and snapshot.own.continuations:
         asked = snapshot.asked
-        CONTINUATIONS.labels(asked.provider, asked.model).inc(snapshot.own.continuations)
-
-
-@cache
-def _labelled(counter: Counter, *values: str) -> Counter:
-    """The counter of these values: every turn has the same few, and to look one up takes longer than to count."""
-    return counter.labels(*values)
+        child(CONTINUATIONS, asked.provider, asked.model).inc(snapshot.own.continuations)
 
 
 def _was_cut(step: Step) -> bool:
@@ -100,9 +94,9 @@ def _nothing(_who: Who, _fields: Mapping[str, Any]) -> None:
 
 def _stop_reason(who: Who, fields: Mapping[str, Any]) -> None:
     reason = fields["normalized_reason"]
-    _labelled(STOP_REASONS, *who, reason).inc()
+    child(STOP_REASONS, *who, reason).inc()
     if reason == NormalizedStopReason.UNKNOWN:
-        UNKNOWN_REASONS.labels(*who).inc()
+        child(UNKNOWN_REASONS, *who).inc()
         _log_once(who, fields.get("raw_reason"))
 
 
@@ -113,17 +107,17 @@ def _log_once(who: Who, word: str | None) -> None:
 
 
 def _continuation(who: Who, _fields: Mapping[str, Any]) -> None:
-    CONTINUATIONS.labels(*who).inc()
+    child(CONTINUATIONS, *who).inc()
 
 
 def _terminated(who: Who, fields: Mapping[str, Any]) -> None:
     if fields["terminal_reason"] != "completed":
-        TRUNCATION_EXITS.labels(*who, fields["terminal_reason"]).inc()
+        child(TRUNCATION_EXITS, *who, fields["terminal_reason"]).inc()
 
 
 def _repair(who: Who, fields: Mapping[str, Any]) -> None:
     outcome = "repaired" if fields["success"] else "failed" if fields["repair_attempted"] else "not_attempted"
-    TOOL_REPAIRS.labels(*who, outcome).inc()
+    child(TOOL_REPAIRS, *who, outcome).inc()
 
 
 _COUNTED: Mapping[str, Callable[[Who, Mapping[str, Any]], None]] = {

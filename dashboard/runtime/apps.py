@@ -11,6 +11,10 @@ class RuntimeConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """All that is loaded by now stays, and is not searched for garbage again; `manage.py` put that off till now."""
+        """All that is loaded by now stays, and is not searched for garbage again; `manage.py` put that off till now.
+        Statements of every connection have a limit of time."""
+        from dashboard.runtime import statement_time
+
+        statement_time.begin()
         gc.freeze()
         gc.enable()

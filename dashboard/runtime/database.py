@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import quote, urlencode
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
@@ -33,6 +34,15 @@ def database_settings(url: str) -> dict[str, Any]:
 
 
 _FIELDS = {"dbname": "NAME", "user": "USER", "password": "PASSWORD", "host": "HOST", "port": "PORT"}
+
+
+def address_of(parameters: Mapping[str, Any]) -> str:
+    """The DATABASE_URL of another process that is to connect as this one does, by Django's parameters."""
+    said = {name: value for name, value in parameters.items() if name not in _NOT_OF_AN_ADDRESS and value is not None}
+    return f"postgresql:///?{urlencode(said, quote_via=quote)}"
+
+
+_NOT_OF_AN_ADDRESS = frozenset({"cursor_factory", "context", "prepare_threshold", "autocommit", "pool"})
 
 
 def _parse(url: str) -> dict[str, Any]:

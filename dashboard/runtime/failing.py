@@ -14,6 +14,7 @@ from django.views.defaults import bad_request
 
 from dashboard.accounts.access import is_machine
 from dashboard.accounts.answers import machine_error
+from dashboard.runtime.statement_time import TOO_SLOW, was_too_slow
 
 AWAY = "The database is away, or has no connection free. Nothing that was recorded is lost; try again in a moment."
 FAILED = "The server failed to answer; its log says why."
@@ -24,12 +25,15 @@ RETRY_SECONDS = 1
 
 def server_failed(request: HttpRequest) -> HttpResponse:
     """503 while the database cannot be asked, else 500. Pages are made without a user, whom only the database knows."""
-    away = isinstance(sys.exc_info()[1], OperationalError | InterfaceError)
+    error = sys.exc_info()[1]
+    away, slow = isinstance(error, OperationalError | InterfaceError), was_too_slow(error)
     status = 503 if away else 500
     if is_machine(request.path_info):
-        response = machine_error(request, status, AWAY if away else FAILED)
+        response = machine_error(request, status, TOO_SLOW if slow else AWAY if away else FAILED)
     else:
-        response = HttpResponse(render_to_string(f"{status}.html"), status=status)
+        response = HttpResponse(
+            render_to_string(f"{status}.html", {"too_slow": TOO_SLOW if slow else ""}), status=status
+        )
     if away:
         response["Retry-After"] = str(RETRY_SECONDS)
     return response

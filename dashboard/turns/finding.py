@@ -21,10 +21,11 @@ from uuid import UUID
 from django.db import connection, transaction
 
 from dashboard.agents.models import Project
+from dashboard.runtime.statement_time import SEARCH_SECONDS
 from dashboard.turns import cohorts
 from dashboard.turns.filters import RANGES, TimelineFilters
 from dashboard.turns.reach import FIRST, Reach, after, growth_after, windows
-from dashboard.turns.terms import span_query, text_query, words_query
+from dashboard.turns.terms import span_query, text_query, words_query, words_typed
 
 WALKED = 5_000  #: turns; a few milliseconds
 WINDOW = 2_000  #: turns in the first window of a search
@@ -71,7 +72,6 @@ WITH found AS MATERIALIZED (
 WORDS = "(CASE WHEN numnode({0}) > 0 THEN {0} || {1} END)".format(
     "websearch_to_tsquery('simple', %(words)s)", "websearch_to_tsquery('simple', %(typed)s)"
 )
-TYPED_AT_MOST = 200  #: characters that are asked for as they were typed
 AT = "SELECT id FROM turns_turn WHERE project_id = %(project)s AND id >= %(low)s AND id < %(high)s ORDER BY id {order}"
 #: Where a search begins, where its first window ends, and where there is nothing more.
 MARKS = f"""
@@ -180,11 +180,9 @@ class _Finding:
 
     def _query(self, reach: Reach) -> dict[str, str]:
         parts = (text_query(self.filters), span_query(reach.low, reach.last))
-        words = words_query(self.filters.q)
-        also = len(self.filters.q) <= TYPED_AT_MOST and "-" not in words
         return {
-            "words": words,
-            "typed": self.filters.q if also else words,
+            "words": words_query(self.filters.q),
+            "typed": words_typed(self.filters.q),
             "terms": " & ".join(part for part in parts if part),
         }
 
@@ -210,6 +208,7 @@ def _short_reads(searched: bool) -> Iterator[None]:
     within = connection.in_atomic_block  # a transaction of its own ends the settings by itself
     with transaction.atomic(savepoint=False), connection.cursor() as cursor:
         settings = {**SHORT_READS, "enable_bitmapscan": "on" if searched else "off"}
+        settings |= {} if within else {"statement_timeout": f"{SEARCH_SECONDS * 1000}"}
         cursor.execute("; ".join(f"SET LOCAL {name} = {value}" for name, value in settings.items()))
         yield
         if within:

@@ -16,6 +16,7 @@ from dashboard.turns.finding import find
 from dashboard.turns.ids import first_id_at
 from dashboard.turns.models import Attempt, AttemptChunk, Cohort, Outcome, Record, Turn
 from dashboard.turns.reach import reach_of
+from dashboard.turns.terms import words_query, words_typed
 
 __all__ = [
     "BadCursorError",
@@ -144,8 +145,13 @@ def _matching(filters: TimelineFilters) -> Q:
     if filters.until is not None:
         matching &= Q(id__lt=first_id_at(filters.until))
     if filters.q:
-        matching &= Q(search=SearchQuery(filters.q, config="simple", search_type="websearch"))
+        words, typed = _searched(words_query(filters.q)), _searched(words_typed(filters.q))
+        matching &= Q(search=words) | Q(search=typed)
     return matching
+
+
+def _searched(words: str) -> SearchQuery:
+    return SearchQuery(words, config="simple", search_type="websearch")
 
 
 def _any_of(field: str, values: tuple[str, ...]) -> Q:

@@ -1,7 +1,8 @@
 """Groups of turns being written: a statement for those that are new, one for those that are there already.
 
-A group that the database refuses is halved until what it refuses stands alone; one whose answer got lost is looked for
-before it is sent again.
+A group that the database refuses is halved until what it refuses stands alone; one that takes it too long is written
+turn by turn, and a turn that alone takes too long is written apart, so that no other waits for it. A group whose
+answer got lost is looked for before it is sent again.
 """
 
 import asyncio
@@ -15,15 +16,19 @@ import structlog
 
 from dashboard.gateway.models import GatewayCall
 from dashboard.gateway.recording import statements
+from dashboard.gateway.recording.apart import Apart, Settle
 from dashboard.gateway.recording.large import parameters
 from dashboard.gateway.recording.rows import Kept, Part, Rows, add_part, listed
-from dashboard.gateway.recording.storing import DatabaseAway, Link, RefusedError, byte_strings
+from dashboard.gateway.recording.storing import SECONDS, DatabaseAway, Link, RefusedError, SlowError, byte_strings
 from dashboard.turns import models
 from dashboard.turns.ids import new_id
 
 log = structlog.get_logger(__name__)
 
 BEAT_SECONDS = 1.0
+TURN_SECONDS = 0.01  #: that each turn of a group adds to what its statement may take,
+BYTES_A_SECOND = 1024 * 1024  #: and their bytes, in whole seconds
+SLOW_IN_A_ROW = 2  #: turns that were alone too slow, after which it is the database that is slow
 TAKEN = "Another process has ended this turn, for this one was not heard of."
 
 #: A turn, what is said of it, what is stored of it, whether it is stored, whether it has ended.
@@ -44,6 +49,15 @@ class Group:
         ids = list(self.parts)
         return [self._of(ids[: len(ids) // 2]), self._of(ids[len(ids) // 2 :])]
 
+    def singles(self) -> "list[Group]":
+        return [self._of([turn_id]) for turn_id in self.parts]
+
+    @property
+    def seconds(self) -> float:
+        """That its statement may take. Few of the values come up, for each new one is told to the database."""
+        size = sum(part.size for part in self.parts.values())
+        return SECONDS + int(len(self.parts) * TURN_SECONDS) + size // BYTES_A_SECOND
+
     def _of(self, ids: Sequence[UUID]) -> "Group":
         parts, rows = ({i: given[i] for i in ids} for given in (self.parts, self.rows))
         return Group(self.statement, parts, rows, self.ended & set(ids))  # type: ignore[arg-type]
@@ -59,13 +73,16 @@ class Group:
 class Writer:
     """Writes groups, one after another, as one process that is heard of."""
 
-    def __init__(self) -> None:
+    def __init__(self, settle: Settle) -> None:
+        self._settle = settle
         self.process_id = new_id()
         self._link = Link(statements.ALL)
+        self._link_apart = Link(statements.ALL)
+        self._slow_in_a_row = 0
+        self.apart = Apart(self._write_apart, settle)
         self._groups: deque[Group] = deque()
         self._beaten: float | None = None
         self.stored_at = 0.0  #: when the database last took a group, by the loop's clock
-        self.broken: dict[UUID, tuple[Part, str]] = {}  #: turns of which no rows could be made, and why
 
     @property
     def busy(self) -> bool:
@@ -83,7 +100,7 @@ class Writer:
             except Exception as error:
                 # A turn that cannot be written down keeps no other from it.
                 log.exception("gateway_turn_without_rows", turn=str(turn_id))
-                self.broken[turn_id] = (part, f"{type(error).__name__}: {error}")
+                self._settle(Group("", {turn_id: part}), {turn_id: f"{type(error).__name__}: {error}"})
                 continue
             if rows.large:
                 apart.append(group := Group(name))
@@ -97,15 +114,12 @@ class Writer:
 
     async def write(self, group: Group) -> dict[UUID, str]:
         """Why which turns of it are lost; the others are stored. Raises `DatabaseAway`; it is to be written again."""
-        if group.sent and await self._is_there(group):
-            self._groups.popleft()
-            return {}
-        group.sent = False
         try:
-            found = await self._link.run(group.statement, self._values(group))
-        except DatabaseAway as error:
-            group.sent = error.sent
-            raise
+            lost = await self._written(group, self._link, group.seconds)
+        except SlowError as error:
+            self._groups.popleft()
+            self._set_apart(group, error)
+            return {}
         except RefusedError as error:
             self._groups.popleft()
             if len(group.parts) == 1:
@@ -114,8 +128,40 @@ class Writer:
             group.parts.clear()
             return {}
         self._groups.popleft()
+        self._slow_in_a_row = 0
         self.stored_at = asyncio.get_running_loop().time()
+        return lost
+
+    async def _write_apart(self, group: Group, seconds: float) -> dict[UUID, str]:
+        """As `write`, for one slow turn, on a connection of its own. Raises `SlowError` too."""
+        try:
+            return await self._written(group, self._link_apart, seconds)
+        except RefusedError as error:
+            return dict.fromkeys(group.parts, str(error))
+
+    async def _written(self, group: Group, link: Link, seconds: float) -> dict[UUID, str]:
+        if group.sent and await self._is_there(group, link):
+            return {}
+        group.sent = False
+        try:
+            found = await link.run(group.statement, self._values(group), seconds=seconds)
+        except DatabaseAway as error:
+            group.sent = error.sent
+            raise
         return self._taken(group, found)
+
+    def _set_apart(self, group: Group, error: SlowError) -> None:
+        """Its turns are written one by one, or, where it is one, beside the others. Raises `DatabaseAway` where it
+        seems to be the database that is slow."""
+        singles = group.singles()
+        group.parts.clear()
+        if len(singles) > 1:
+            self._groups.extendleft(reversed(singles))
+            return
+        self.apart.take(singles[0])
+        self._slow_in_a_row += 1
+        if self._slow_in_a_row >= SLOW_IN_A_ROW:
+            raise DatabaseAway(str(error), sent=False)
 
     def _taken(self, group: Group, found: list[bytes]) -> dict[UUID, str]:
         if group.statement == statements.NEW.name:
@@ -140,15 +186,15 @@ class Writer:
         owned, ended = _ids(group.parts), _ids(group.ended)
         return [*shared, listed(rows.ended), rows.json(models.Turn), owned, ended, process, calls, *large]
 
-    async def _is_there(self, group: Group) -> bool:
+    async def _is_there(self, group: Group, link: Link) -> bool:
         """Whether it was stored although nobody heard so: one of its rows says it of all."""
         turn_id, rows = next(iter(group.rows.items()))
         if group.statement == statements.NEW.name:
-            return bool(await self._link.run(statements.HAS_TURN.name, [str(turn_id).encode()]))
+            return bool(await link.run(statements.HAS_TURN.name, [str(turn_id).encode()]))
         for turn_id, rows in group.rows.items():
             if rows.found_by is not None:
                 name, key = rows.found_by
-                return bool(await self._link.run(name, [str(part).encode() for part in (turn_id, *key)]))
+                return bool(await link.run(name, [str(part).encode() for part in (turn_id, *key)]))
         return False  # only what callers were told, which may be said twice
 
     def beat_due(self, now: float, *, open_turns: bool) -> bool:
@@ -164,10 +210,12 @@ class Writer:
 
     async def close(self) -> None:
         """Leave in order, as far as the database is there."""
+        await self.apart.close()
         if self._link.is_open:
             with contextlib.suppress(DatabaseAway, RefusedError):
                 await self._link.run(statements.LEAVE.name, [str(self.process_id).encode()])
         self._link.close()
+        self._link_apart.close()
 
 
 def _ids(turn_ids: Iterable[UUID]) -> bytes:

@@ -56,7 +56,7 @@ class Recorder:
         self._disowned: list[UUID] = []
         self._bytes = 0
         self._away_since: float | None = None
-        self._writer = Writer()
+        self._writer = Writer(self._settle)
         self._writing: asyncio.Task[None] | None = None
         self._wake = asyncio.Event()
         self._ticking: asyncio.TimerHandle | None = None
@@ -160,7 +160,8 @@ class Recorder:
         """Write what was said, and end. What is open then will be ended as lost, by whoever looks."""
         for track in list(self._later.values()):
             self._hurry(track)
-        await until(lambda: not (self._due or self._disowned or self._writer.busy), seconds=seconds)
+        writer = self._writer
+        await until(lambda: not (self._due or self._disowned or writer.busy or writer.apart.busy), seconds=seconds)
         if self._ticking is not None:
             self._ticking.cancel()
         if self._writing is not None:
@@ -198,7 +199,8 @@ class Recorder:
         for track in [track for track in self._later.values() if track.is_due(now)]:
             self._hurry(track)
         waiting_bytes = self._bytes if self._away_since is None else 0
-        if tell_the_weary(self._tracks.values(), now, waiting_bytes=waiting_bytes, stored_at=self._writer.stored_at):
+        tracks = [track for track in self._tracks.values() if not self._writer.apart.holds(track.id)]
+        if tell_the_weary(tracks, now, waiting_bytes=waiting_bytes, stored_at=self._writer.stored_at):
             self._is_away("It does not answer.")
         if self._writer.beat_due(now, open_turns=any(track.is_open for track in self._tracks.values())):
             self._start()
@@ -239,7 +241,6 @@ class Recorder:
             del self._disowned[: len(given_up)]
         if not self._writer.busy and self._due:
             self._writer.take(self._next_group())
-            self._give_up_broken()
         while (group := self._writer.next()) is not None:
             lost = await self._writer.write(group)
             self._settle(group, lost)
@@ -250,6 +251,8 @@ class Recorder:
             if turns >= GROUP_TURNS or size > GROUP_BYTES:
                 return
             track = self._due.pop(turn_id)
+            if self._writer.apart.holds(turn_id):
+                continue  # what else is said of it is due once that is settled
             part, track.part = track.part, None
             if part is None:
                 continue
@@ -275,15 +278,12 @@ class Recorder:
                 if track.is_stored or not track.has_ended:
                     open_turns[turn_id] = track.seq
                 track.writing, track.is_stored = None, True
+                if track.part is not None and turn_id not in self._later:
+                    self._hurry(track)
                 if track.has_ended and track.part is None:
                     del self._tracks[turn_id]
         if group.parts.keys() - lost.keys():
             announce_group(open_turns, last=next(reversed(group.parts)))
-
-    def _give_up_broken(self) -> None:
-        for turn_id, (part, why) in self._writer.broken.items():
-            self._settle(Group("", {turn_id: part}), {turn_id: why})
-        self._writer.broken.clear()
 
     def _refuse(self, track: Track, why: str) -> None:
         """Nothing more of it can be stored."""

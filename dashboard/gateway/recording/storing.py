@@ -19,6 +19,9 @@ from dashboard.live.offload import in_database
 
 #: Of the database's own condition, not of what was asked of it (SQLSTATE, by its first characters).
 _CONDITIONS = ("08", "25006", "40", "53", "55", "57", "58", "XX")
+_CANCELED = "57014"  #: which nobody does but the server, for the time it took
+SECONDS = 1.0  #: that a statement may take unless it is given more
+LOCK_SECONDS = 0.8  #: that it may wait for a lock: less, so that this is told apart, and is the database's condition
 _NOT_OURS = ("cursor_factory", "context", "prepare_threshold", "autocommit")
 
 
@@ -28,6 +31,10 @@ class DatabaseAway(Exception):
     def __init__(self, why: str, *, sent: bool) -> None:
         super().__init__(why)
         self.sent = sent
+
+
+class SlowError(DatabaseAway):
+    """A statement took longer than it may, and was undone. The database may be well."""
 
 
 class RefusedError(Exception):
@@ -52,6 +59,7 @@ class Link:
         self._socket = -1  #: its number; libpq forgets it as soon as the server has gone, the loop does not
         self._answer: asyncio.Future[pq.abc.PGresult | None] | None = None
         self._last: pq.abc.PGresult | None = None
+        self._seconds = SECONDS
 
     @property
     def is_open(self) -> bool:
@@ -65,17 +73,23 @@ class Link:
         except Exception as error:
             # Whatever keeps us from it: the address, the server, an embedded one that is only just started again.
             raise DatabaseAway(str(error).partition("\n")[0], sent=False) from error
-        self._connection, self._socket = made, made.pgconn.socket
+        self._connection, self._socket, self._seconds = made, made.pgconn.socket, SECONDS
         asyncio.get_running_loop().add_reader(self._socket, self._readable)
         for statement in self._statements.values():
             await self._asked(lambda s=statement: made.pgconn.send_prepare(s.name.encode(), s.sql.encode()))
+        limits = f"SET lock_timeout = {LOCK_SECONDS * 1000:.0f}; {_limit(SECONDS)}"
+        await self._asked(lambda: made.pgconn.send_query(limits.encode()))
 
-    async def run(self, name: str, values: Sequence[bytes | None]) -> list[bytes]:
-        """The first column of the rows, as text. Raises `DatabaseAway` or `RefusedError`."""
+    async def run(self, name: str, values: Sequence[bytes | None], *, seconds: float = SECONDS) -> list[bytes]:
+        """The first column of the rows, as text. Raises `DatabaseAway`, `SlowError` after so many seconds, or
+        `RefusedError`."""
         if self._connection is None:
             await self.open()
         assert self._connection is not None
         pgconn, binary = self._connection.pgconn, self._statements[name].binary
+        if seconds != self._seconds:
+            await self._asked(lambda: pgconn.send_query(_limit(seconds).encode()))
+            self._seconds = seconds
         formats = [pq.Format(n in binary) for n in range(len(values))]
         result = await self._asked(lambda: pgconn.send_query_prepared(name.encode(), values, formats))
         return [result.get_value(n, 0) or b"" for n in range(result.ntuples)] if result.nfields else []
@@ -106,6 +120,8 @@ class Link:
             return result
         state = (result.error_field(pq.DiagnosticField.SQLSTATE) or b"").decode()
         why = result.error_message.decode(errors="replace").partition("\n")[0]
+        if state == _CANCELED:
+            raise SlowError(why, sent=False)
         if not state or state.startswith(_CONDITIONS):
             # It was rolled back: a server that is told to end says so before it does anything.
             self.close()
@@ -162,6 +178,10 @@ class Link:
             loop.remove_reader(self._socket)
             loop.remove_writer(self._socket)
         made.pgconn.finish()
+
+
+def _limit(seconds: float) -> str:
+    return f"SET statement_timeout = {seconds * 1000:.0f}"
 
 
 def _parameters() -> dict[str, Any]:

@@ -8,7 +8,7 @@ from structlog.testing import capture_logs
 
 from agentcore.messages import ReasonSighting
 from agentcore.reasons import NormalizedStopReason
-from dashboard.metrics import calls
+from dashboard.metrics import calls, labels
 from dashboard.metrics.calls import CallSeen, count_call, trail_words
 from dashboard.metrics.counters import REGISTRY
 
@@ -35,8 +35,7 @@ CALL = CallSeen(
 
 @pytest.fixture(autouse=True)
 def nothing_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calls, "_models", set())
-    monkeypatch.setattr(calls, "_sources", set())
+    monkeypatch.setattr(labels, "_known", {})
 
 
 def counted(**labels: str) -> float:
@@ -64,16 +63,6 @@ def test_a_call_that_told_nothing_counts_as_none_and_a_word_nobody_knows_as_othe
         before[0] + 1,
         before[1] + 1,
     )
-
-
-def test_nobody_can_fill_the_memory_with_models_or_sources(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(calls, "MOST_MODELS", 2)
-    monkeypatch.setattr(calls, "MOST_SOURCES", 2)
-    before = counted(model="other", finish_reason="stop", source="other")
-    for number in range(10):
-        count_call(replace(CALL, model=f"written-{number}", source=f"seen-{number}"))
-    assert counted(model="other", finish_reason="stop", source="other") == before + 8
-    assert len(calls._models) == len(calls._sources) == 2
 
 
 def test_a_call_is_logged_as_fields_with_its_trail(caplog: pytest.LogCaptureFixture):

@@ -1,7 +1,10 @@
 """What a fork used is counted once: sums over turns are the sums over their attempts, and histograms add up to
 counters."""
 
+from importlib import import_module
+
 import pytest
+from django.db import connection
 from django.db.models import Sum
 
 from agentcore.replay import fold, unforkable
@@ -14,6 +17,7 @@ from tests.dashboard.driving import Play, drive
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
+MIGRATION = import_module("dashboard.turns.migrations.0013_own_counts_of_forks")
 CONTINUED = ("continuation", "resume")
 
 
@@ -43,6 +47,24 @@ def test_turns_and_their_forks_add_up_to_their_attempts(play: Play, model: str):
     children += _forked(children[0])
     sums = Turn.objects.aggregate(**{name: Sum(name) for name in _by_attempts()})
     assert sums == _by_attempts()
+
+
+def test_forks_from_before_this_rule_are_counted_by_it_after_the_migration(play: Play):
+    model = "sim-cut-tool"
+    children = _forked(play(model, overrides={"max_tokens": 60}, tools=["calculator"]))
+    children += _forked(children[0])
+    columns = {"base_snapshot", *_by_attempts()}
+    now = list(Turn.objects.order_by("id").values(*columns))
+    for child in children:
+        inherited = child.base_snapshot.pop("inherited")
+        for name in _by_attempts():
+            setattr(child, name, getattr(child, name) + inherited[name])
+        child.save(update_fields=columns)
+    assert list(Turn.objects.order_by("id").values(*columns)) != now
+    for _ in range(2):  # the second time changes nothing
+        with connection.cursor() as cursor:
+            cursor.execute(MIGRATION.OWN)
+        assert list(Turn.objects.order_by("id").values(*columns)) == now
 
 
 def test_the_limits_of_a_fork_still_count_what_its_parent_had_used(play: Play):

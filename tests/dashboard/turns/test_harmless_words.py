@@ -9,10 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dashboard.agents.selectors import project_default
-from dashboard.turns.filters import TimelineFilters
+from dashboard.comparing.selectors import candidates_for
+from dashboard.turns.filters import MAX_LENGTH, MAX_VALUES, TimelineFilters
 from dashboard.turns.finding import find
 from dashboard.turns.models import Turn
 from dashboard.turns.reach import Reach
+from dashboard.turns.selectors import turns_matching
 from dashboard.turns.terms import words_query
 from tests.dashboard.timeline.populations import make_turn
 
@@ -71,6 +73,31 @@ def test_words_with_punctuation_are_found_as_they_are_typed(typed: str):
     make_turn(output_text="Some foo and py; a run, snake or case; 14 times 3, example of a mail.")
     found = find(project=project_default(), filters=TimelineFilters(q=typed), reach=Reach(newest_first=True), limit=9)
     assert [turn_id for turn_id, _ in found] == [turn.id]
+
+
+@pytest.mark.parametrize("typed", ["foo.py", "re-run", "me@mail.example", '"the re-run of foo.py"'])
+def test_what_a_backtest_runs_over_is_what_the_timeline_finds(typed: str):
+    turn = make_turn(output_text="So the re-run of foo.py mailed 3.14 as snake_case to me@mail.example, twice.")
+    make_turn(output_text="Some foo and py; a run, snake or case; 14 times 3, example of a mail.")
+    assert list(turns_matching(project=project_default(), filters=TimelineFilters(q=typed))) == [turn]
+
+
+@pytest.mark.parametrize("run", SLOW)
+def test_no_text_makes_what_is_searched_for_slow(run: str):
+    text = run * (120_000 // len(run))
+    turn, other = make_turn(input_text=text), make_turn(input_text=text)
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL statement_timeout = '2s'")
+    for asked in (run, f"-{run}"):
+        one = (asked * MAX_LENGTH)[:MAX_LENGTH]
+        filters, faults = TimelineFilters.parse({"q": [f"{one[:-2]}{number:02}" for number in range(MAX_VALUES)]})
+        assert not faults, "the longest that can be asked for"
+        list(turns_matching(project=project_default(), filters=filters))
+        find(project=project_default(), filters=filters, reach=Reach(newest_first=True), limit=9)
+    found = candidates_for(turn)
+    assert [each.id for candidates in found for each in candidates.turns] == (
+        [other.id] if "a" in run or "1" in run else []
+    )
 
 
 def test_a_turn_that_was_indexed_by_words_with_their_punctuation_is_still_found():

@@ -26,6 +26,12 @@ TOOLS = [{"type": "function", "function": LOOK}]
 USAGE = b'data: {"choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": 5}}\n\n'
 
 
+@pytest.fixture
+def impatient(settings) -> None:
+    """Providers may be silent for a moment only. To be asked for before the gateway."""
+    settings.SILENCE_SECONDS = 0.3
+
+
 def shape(answer):
     """What each event of a stream is, in order."""
     words = []
@@ -169,6 +175,25 @@ def test_a_silent_stream_is_kept_alive(gate, upstream, continued, watched, monke
         upstream.says(Reply([whole()], content_type="application/json", pause=0.25))
         answer = gate.ask(model=model, stream=True)
         assert (answer.text, answer.finish_reasons, answer.events[-1]) == ("Hello.", ["stop"], "[DONE]")
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("model", ["continued", "watched"])
+def test_a_provider_that_falls_silent_in_the_middle_is_given_up_with_what_had_come(
+    impatient, gate, upstream, continued, watched, model: str, stream: bool
+):
+    upstream.says(Reply(said("Half", " of it")[:3], waits=True))
+    answer = gate.ask(model=model, stream=stream)
+    turn = turn_of(answer)
+    assert (turn.status, turn.output_text) == ("partial", "Half of it")
+    assert "sent nothing for 0.3 s (WHYSTOP_SILENCE_SECONDS)" in turn.verdict
+    if not stream:
+        (choice,) = answer.json["choices"]
+        assert (choice["message"]["content"], choice["finish_reason"]) == ("Half of it", "length")
+    elif model == "continued":
+        assert (answer.text, answer.finish_reasons, answer.events[-1]) == ("Half of it", ["length"], "[DONE]")
+    else:
+        assert (answer.text, shape(answer)[-1]) == ("Half of it", "error")
 
 
 def test_a_client_who_hangs_up_ends_the_call_and_what_had_come_is_kept(gate, upstream, continued, watched):

@@ -1,0 +1,84 @@
+"""A process that imports one file for a server, within limits of memory and processor time.
+
+Its standard input is a line of JSON with what is asked, and then the file. It answers in lines of JSON: one for each
+outcome, and a last one that says that there are no more.
+"""
+
+import contextlib
+import json
+import os
+import resource
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+if TYPE_CHECKING:
+    from dashboard.keeping.unbundling import Outcome
+
+MOST_MEMORY = 1024 * 1024 * 1024  #: bytes, beyond what the process has before it reads the file
+MOST_SECONDS = 100  #: of processor time
+TOO_MUCH_MEMORY = f"It takes more than {MOST_MEMORY // 2**20:,} MiB of memory to read, and was not imported."
+_POLITE = 5  #: how much it stands back for what serves callers
+_DONE = {"done": True}
+
+
+def main() -> None:
+    answers = _own_output()
+    os.nice(_POLITE)
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dashboard.settings")
+    import django
+
+    django.setup()
+    from dashboard.keeping import unbundling  # noqa: F401 - all that is loaded belongs to what the process has before
+    from dashboard.runtime.statement_time import working_as
+
+    limit()
+    working_as("job")
+    asked = json.loads(sys.stdin.buffer.readline())
+    for said in _said(asked, sys.stdin.buffer.read()):
+        answers.write(json.dumps(said).encode() + b"\n")
+        answers.flush()
+
+
+def _own_output() -> BinaryIO:
+    """The standard output for answers alone: what else is printed goes where errors go."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    return answers
+
+
+def limit() -> None:
+    """Bound this process, as far as the system can."""
+    with contextlib.suppress(OSError, ValueError):
+        had = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (had + MOST_MEMORY, had + MOST_MEMORY))
+    resource.setrlimit(resource.RLIMIT_CPU, (MOST_SECONDS, MOST_SECONDS + 5))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _said(asked: Mapping[str, Any], content: bytes) -> Iterable[dict[str, Any]]:
+    from django.core.exceptions import ValidationError
+
+    from dashboard.accounts.models import User
+    from dashboard.keeping.unbundling import bundle_outcomes, faults_of, is_bundle, outcome_of
+
+    options = {"by": User.objects.filter(pk=asked["by"]).first(), "unverified": asked["unverified"]}
+    try:
+        if asked["bundles"] and is_bundle(content):
+            yield {"bundle": True}
+            yield from map(_told, bundle_outcomes(content=content, **options))
+        else:
+            yield _told(outcome_of("", content, **options))
+        yield _DONE
+    except ValidationError as error:
+        yield {"refused": faults_of(error)}
+    except MemoryError:
+        yield {"refused": [("", TOO_MUCH_MEMORY)]}
+
+
+def _told(outcome: "Outcome") -> dict[str, Any]:
+    made = outcome.made
+    if made is None:
+        return {"name": outcome.name, "faults": outcome.faults}
+    return {"name": outcome.name, "turn": str(made.turn.id), "fresh": made.fresh, "verified": made.verified}

@@ -1,0 +1,38 @@
+"""The values of a JSON text are counted before they are made; what stands in strings counts as one value."""
+
+import time
+
+import pytest
+from django.core.exceptions import ValidationError
+
+from dashboard.keeping import weighing
+from dashboard.keeping.reading import read_file
+from dashboard.keeping.weighing import MAX_VALUES, check_values
+
+MANY = 30_000_000  #: bytes
+
+
+@pytest.mark.parametrize("unit", [b"[],", b"{},", b"1,", b'"",', b'{"a":{}},', b'"\\\\",', b"[", b'{"":'])
+def test_a_text_of_too_many_values_is_refused_at_once(unit: bytes):
+    began = time.perf_counter()
+    with pytest.raises(ValidationError, match="may hold 1,000,000 values"):
+        read_file(b"[" + unit * (MANY // len(unit)))
+    assert time.perf_counter() - began < 10, "no value of it was made"
+
+
+@pytest.mark.parametrize(
+    "content", [b'["' + b",[{" * MAX_VALUES + b'"]', b'["' + b'\\",' * MAX_VALUES + b'"]', b'"' + b"[" * 2 * MAX_VALUES]
+)
+def test_punctuation_in_strings_is_no_value(content: bytes):
+    if content.endswith(b"["):  # a string that is left open is no string
+        with pytest.raises(ValidationError):
+            check_values(content)
+    else:
+        check_values(content)
+
+
+def test_the_bound_is_exact(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(weighing, "MAX_VALUES", 6)
+    check_values(b'{"a,": [1, 2, {"[": "{,"}]}')
+    with pytest.raises(ValidationError):
+        check_values(b'{"a,": [1, 2, {"[": "{,"}, 3]}')
