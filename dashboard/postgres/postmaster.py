@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from errno import ECONNREFUSED, ECONNRESET, ENOENT, EPIPE
 from pathlib import Path
 
+from dashboard.postgres.access import access_settings
 from dashboard.postgres.binaries import Binaries
 from dashboard.postgres.errors import PostgresError, said_by_postgres
 from dashboard.postgres.places import Home, make_socket_folder
@@ -111,7 +112,7 @@ def _start(home: Home, binaries: Binaries, settings: Mapping[str, str], on_messa
     for stale in (home.data / "postmaster.pid", sockets / ".s.PGSQL.5432", sockets / ".s.PGSQL.5432.lock"):
         stale.unlink(missing_ok=True)
     quoted = '"' + str(sockets).replace('"', '""') + '"'
-    options = {**SETTINGS, **settings, "unix_socket_directories": quoted}
+    options = {**SETTINGS, **settings, **access_settings(home), "unix_socket_directories": quoted}
     command = [str(binaries.postgres), "-D", str(home.data)]
     for name, value in options.items():
         command += ["-c", f"{name}={value}"]
