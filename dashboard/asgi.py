@@ -21,5 +21,5 @@ from dashboard.runtime.statement_time import timed  # noqa: E402
 from dashboard.runtime.static_files import with_static_files  # noqa: E402
 
 _http = Health(Gateway(with_static_files(_django), passes_unstored=settings.GATEWAY_PASSES_UNSTORED))
-_guarded = Guard(timed(ProtocolTypeRouter({"http": _http, "websocket": AccessStack(router())}), "page"))
-application = Arriving(_guarded, settings.TRUSTED_PROXIES, https=settings.SECURE_SSL_REDIRECT)
+guarded = Guard(timed(ProtocolTypeRouter({"http": _http, "websocket": AccessStack(router())}), "page"))
+application = Arriving(guarded, settings.TRUSTED_PROXIES, https=settings.SECURE_SSL_REDIRECT)

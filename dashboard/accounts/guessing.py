@@ -123,7 +123,12 @@ _FORGET = """
 
 def _add(key: Key, now: datetime) -> datetime | None:
     limit = LIMITS[key.kind]
-    given: dict[str, str | datetime | int] = {"key": str(key), "now": now, "until": now + limit.within, "most": limit.guesses}
+    given: dict[str, str | datetime | int] = {
+        "key": str(key),
+        "now": now,
+        "until": now + limit.within,
+        "most": limit.guesses,
+    }
     with connection.cursor() as cursor:
         cursor.execute(_ADD, given)
         row = cursor.fetchone()
