@@ -67,9 +67,13 @@ def bootstrap_token_ensure(token: str) -> ApiToken:
     with transaction.atomic():
         user = _owner_ensure(BOOTSTRAP)
         ApiToken.objects.filter(user=user).exclude(digest=digest_of(token)).end(now=now)
+        # One that was ended comes back as another row: what the first had opened stays closed.
+        for ended in ApiToken.objects.filter(digest=digest_of(token), revoked_at__isnull=False):
+            ended.digest = digest_of(secrets.token_urlsafe(32))
+            ended.save(update_fields=["digest"])
         return ApiToken.objects.update_or_create(
             digest=digest_of(token),
-            defaults={"user": user, "name": BOOTSTRAP, "revoked_at": None, "expires_at": None, "parent": None},
+            defaults={"user": user, "name": BOOTSTRAP, "expires_at": None, "parent": None, "by_password": False},
             create_defaults={"user": user, "name": BOOTSTRAP, "prefix": token[:SHOWN_CHARACTERS], "created_at": now},
         )[0]
 
