@@ -25,10 +25,10 @@ UNFIT_BOOTSTRAP = (
 
 
 class TokenEndedError(Exception):
-    """The token that opened this session was revoked a moment ago."""
+    """What opened this session ended a moment ago."""
 
     def __init__(self) -> None:
-        super().__init__("The token that opened your session was revoked. Sign in again.")
+        super().__init__("Your session has ended: its token was revoked, or your password was changed. Sign in again.")
 
 
 def one_time_code_create() -> str:
@@ -84,10 +84,13 @@ def api_token_create(
     """A new token and its plain text, which cannot be had again.
 
     `parent`: the token that opened the session in which it is made; the new one ends with it, and expires no later.
-    Without one, it ends when the user's password changes, if there is one. Raises `TokenEndedError`.
+    Without one, it ends when the user's password changes, if there is one. Raises `TokenEndedError`, also where the
+    password changed while this was asked for.
     """
     token, now = "why_" + secrets.token_urlsafe(32), timezone.now()
     with transaction.atomic():
+        if User.objects.select_for_update().filter(pk=user.pk, password=user.password).first() is None:
+            raise TokenEndedError
         if parent is not None:
             parent = ApiToken.objects.active(now=now).select_for_update(of=("self",)).filter(pk=parent.pk).first()
             if parent is None:

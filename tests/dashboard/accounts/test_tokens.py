@@ -64,6 +64,14 @@ def test_a_token_cannot_be_made_with_one_that_was_just_revoked(operator: User):
         services.api_token_create("child", user=operator, parent=parent)
 
 
+def test_a_token_cannot_be_made_by_a_request_from_before_the_password_changed(operator: User):
+    before = User.objects.get(pk=operator.pk)
+    services.password_set(user=operator, password=PASSWORD)
+    with pytest.raises(services.TokenEndedError, match="Sign in again"):
+        services.api_token_create("late", user=before)
+    assert not ApiToken.objects.exists()
+
+
 @pytest.mark.parametrize("change", ["set", "removed"])
 def test_a_token_that_was_made_with_a_password_ends_when_the_password_changes(operator: User, change: str):
     services.password_set(user=operator, password=PASSWORD)
