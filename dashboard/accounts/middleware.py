@@ -14,7 +14,7 @@ from django.utils import timezone
 from django.utils.deprecation import MiddlewareMixin
 
 from dashboard.accounts import answers, roles, services
-from dashboard.accounts.access import SIGN_IN, Door, door_of, is_machine
+from dashboard.accounts.access import ADMIN, ADMIN_LOGIN, SIGN_IN, Door, door_of, is_machine, next_url
 from dashboard.accounts.credentials import bearer_of
 from dashboard.accounts.forms import SignInForm
 from dashboard.accounts.selectors import SESSION_TOKEN, api_token_find, session_is_valid
@@ -136,7 +136,7 @@ def _refuse(request: HttpRequest, door: Door, detail: str) -> HttpResponse:
         headers = {"HX-Redirect": _sign_in_url(page), "Cache-Control": "no-store"}
         return HttpResponse(status=HTTPStatus.UNAUTHORIZED, headers=headers)
     if request.method in {"GET", "HEAD"} and detail == answers.STRANGER:
-        response: HttpResponse = redirect(_sign_in_url(request.get_full_path()))
+        response: HttpResponse = redirect(_sign_in_url(_wanted(request)))
     else:
         context = {
             "form": SignInForm(initial={"username": services.OPERATOR}),
@@ -145,6 +145,13 @@ def _refuse(request: HttpRequest, door: Door, detail: str) -> HttpResponse:
         response = render(request, "accounts/sign_in.html", context, status=HTTPStatus.UNAUTHORIZED)
     response["Cache-Control"] = "no-store"
     return response
+
+
+def _wanted(request: HttpRequest) -> str:
+    """Where a stranger would go; from the admin's own sign-in page on to where that leads."""
+    if request.path_info == ADMIN_LOGIN:
+        return next_url(request, request.GET.get("next") or ADMIN)
+    return request.get_full_path()
 
 
 def _sign_in_url(wanted: str) -> str:

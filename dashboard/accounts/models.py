@@ -95,3 +95,17 @@ class OneTimeCode(models.Model):
 
     def __str__(self) -> str:
         return f"one-time code of {self.created_at:%Y-%m-%d %H:%M}"
+
+
+class GuessCount(models.Model):
+    """How many guesses were made at secrets in a window of time, by `guessing.Key`. Not kept for long."""
+
+    key = models.CharField(max_length=64, primary_key=True, editable=False)
+    guesses = models.PositiveIntegerField()
+    until = models.DateTimeField(db_index=True)  #: the end of the window
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"{self.guesses} guesses until {self.until:%Y-%m-%d %H:%M:%S}"

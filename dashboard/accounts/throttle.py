@@ -1,4 +1,4 @@
-"""How often one address may fail to sign in. Kept in memory: a stranger's attempts cost the database nothing."""
+"""How often one address may fail. Kept in memory: a stranger's attempts cost the database nothing."""
 
 from collections import deque
 from threading import Lock
@@ -34,9 +34,6 @@ class Failures:
                 del self._failed[next(iter(self._failed))]
 
     def forget(self, address: str) -> None:
-        """This address has signed in."""
+        """Its failures count no more."""
         with self._lock:
             self._failed.pop(address, None)
-
-
-SIGN_IN_FAILURES = Failures()

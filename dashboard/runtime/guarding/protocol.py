@@ -45,7 +45,7 @@ class Guarded(Gathering):
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(Closing(transport, self.loop, self, self._census.bounds.linger_seconds))
-        self.address = counted_address(self.client[0] if self.client else None)
+        self.address = counted_address(self.client[0] if self.client else None, self._census.bounds.proxies)
         if self._census.admit(self):
             self._wait_for_head()
             return

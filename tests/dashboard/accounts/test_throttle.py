@@ -11,7 +11,7 @@ def test_ten_failures_a_minute_and_then_a_wait_until_the_first_is_a_minute_old()
     assert failures.wait("b", now=10) == 0
 
 
-def test_who_has_signed_in_starts_again():
+def test_who_is_forgotten_starts_again():
     failures = Failures(limit=1)
     failures.add("a", now=0)
     failures.forget("a")
