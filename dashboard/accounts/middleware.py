@@ -17,7 +17,7 @@ from dashboard.accounts import answers, roles, services
 from dashboard.accounts.access import ADMIN, ADMIN_LOGIN, SIGN_IN, Door, door_of, is_machine, next_url
 from dashboard.accounts.credentials import bearer_of
 from dashboard.accounts.forms import SignInForm
-from dashboard.accounts.selectors import api_token_find, session_is_valid
+from dashboard.accounts.selectors import SESSION_TOKEN, api_token_find, session_is_valid
 
 if TYPE_CHECKING:
     from dashboard.accounts.models import ApiToken, User
@@ -62,6 +62,8 @@ class AccessMiddleware(MiddlewareMixin):
         method, route = request.method, request.resolver_match.route
         if request.auth_token is not None and roles.needs_session(method, route):  # type: ignore[attr-defined]
             return _forbid(request, roles.NO_TOKEN)
+        if roles.outlives(method, route) and SESSION_TOKEN in request.session:
+            return _forbid(request, roles.NO_TOKEN_SESSION)
         permission = roles.needed(method, route)
         if permission is None or roles.may(request.user, permission):
             return None

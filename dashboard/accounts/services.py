@@ -25,10 +25,10 @@ UNFIT_BOOTSTRAP = (
 
 
 class TokenEndedError(Exception):
-    """The token that opened this session was revoked a moment ago."""
+    """What opened this session ended a moment ago."""
 
     def __init__(self) -> None:
-        super().__init__("The token that opened your session was revoked. Sign in again.")
+        super().__init__("Your session has ended: its token was revoked, or your password was changed. Sign in again.")
 
 
 def one_time_code_create() -> str:
@@ -67,9 +67,13 @@ def bootstrap_token_ensure(token: str) -> ApiToken:
     with transaction.atomic():
         user = _owner_ensure(BOOTSTRAP)
         ApiToken.objects.filter(user=user).exclude(digest=digest_of(token)).end(now=now)
+        # One that was ended comes back as another row: what the first had opened stays closed.
+        for ended in ApiToken.objects.filter(digest=digest_of(token), revoked_at__isnull=False):
+            ended.digest = digest_of(secrets.token_urlsafe(32))
+            ended.save(update_fields=["digest"])
         return ApiToken.objects.update_or_create(
             digest=digest_of(token),
-            defaults={"user": user, "name": BOOTSTRAP, "revoked_at": None, "expires_at": None, "parent": None},
+            defaults={"user": user, "name": BOOTSTRAP, "expires_at": None, "parent": None, "by_password": False},
             create_defaults={"user": user, "name": BOOTSTRAP, "prefix": token[:SHOWN_CHARACTERS], "created_at": now},
         )[0]
 
@@ -80,10 +84,13 @@ def api_token_create(
     """A new token and its plain text, which cannot be had again.
 
     `parent`: the token that opened the session in which it is made; the new one ends with it, and expires no later.
-    Without one, it ends when the user's password changes, if there is one. Raises `TokenEndedError`.
+    Without one, it ends when the user's password changes, if there is one. Raises `TokenEndedError`, also where the
+    password changed while this was asked for.
     """
     token, now = "why_" + secrets.token_urlsafe(32), timezone.now()
     with transaction.atomic():
+        if User.objects.select_for_update().filter(pk=user.pk, password=user.password).first() is None:
+            raise TokenEndedError
         if parent is not None:
             parent = ApiToken.objects.active(now=now).select_for_update(of=("self",)).filter(pk=parent.pk).first()
             if parent is None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from errno import ECONNREFUSED, ECONNRESET, ENOENT, EPIPE
 from pathlib import Path
 
-from dashboard.postgres.access import access_settings
+from dashboard.postgres.access import access_settings, keeps_rules
 from dashboard.postgres.binaries import Binaries
 from dashboard.postgres.errors import PostgresError, said_by_postgres
 from dashboard.postgres.places import Home, make_socket_folder
@@ -78,9 +78,9 @@ def ensure_running(
     found = find_postmaster(home)
     if found is not None:
         ready = _wait_until_ready(home, _Launch(pid=None, log_start=0), on_message)
-        if _accepts(ready.sockets):
+        if keeps_rules(home) and _accepts(ready.sockets):
             return ready.sockets
-        # Its socket was swept away (by a cleaner of temporary folders, say): nobody can reach it any more.
+        # It lets in whom it should not; or its socket was swept away (by a cleaner of temporary folders, say).
         stop_postmaster(home)
     return _start(home, binaries, settings, on_message)
 

@@ -19,7 +19,7 @@ from agentcore.providers.wire.framing import (
     leading,
     sniff,
 )
-from agentcore.providers.wire.json_text import is_cut_json, read_cut_json, read_json
+from agentcore.providers.wire.json_text import is_cut_json, read_cut_json, read_json, read_json_or_cut
 from agentcore.providers.wire.shapes import mapping, string
 from agentcore.providers.wire.text_events import TextEvents
 
@@ -135,10 +135,11 @@ class EventDecoder:
 
     def _finish_document(self, document: bytes) -> ChatResponse:
         if document.startswith(b"{"):
-            # Nearly every document is one whole object, which needs no cutting.
+            # Nearly every document is one object, whole or cut short, in which no others are to be found.
             with suppress(ValueError):
-                take_body(self._answer, read_json(document))
-                return self._answer.response(closed=True)
+                payload, cut = read_json_or_cut(document)
+                take_body(self._answer, payload)
+                return self._answer.response(closed=True, cut_body=cut)
         reader = ObjectReader()
         objects = reader.feed(document)
         more_was_to_come = reader.rest or (document.startswith(b"[") and not reader.closed)

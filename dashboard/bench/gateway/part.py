@@ -32,9 +32,9 @@ class Part:
 
 
 @contextmanager
-def part(name: str, *given: str, environment: Mapping[str, str] | None = None) -> Iterator[Part]:
-    """Start `dashboard.bench.gateway.NAME`, until the block ends."""
-    command = [sys.executable, "-m", f"dashboard.bench.gateway.{name}", *given]
+def part(name: str, *given: str, environment: Mapping[str, str] | None = None, of: str = "gateway") -> Iterator[Part]:
+    """Start `dashboard.bench.OF.NAME`, until the block ends."""
+    command = [sys.executable, "-m", f"dashboard.bench.{of}.{name}", *given]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=environment) as process:  # noqa: S603 - ours
         try:

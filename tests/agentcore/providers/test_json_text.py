@@ -1,7 +1,7 @@
 import pytest
 
 from agentcore.errors import DecodeError
-from agentcore.providers.wire.json_text import is_cut_json, read_cut_json, read_json
+from agentcore.providers.wire.json_text import CutError, is_cut_json, read_cut_json, read_json, read_json_or_cut
 
 
 def test_what_is_there_of_cut_json_is_read():
@@ -31,3 +31,17 @@ def test_a_beginning_of_an_object_is_one_that_is_cut(end):
 @pytest.mark.parametrize("data", [b"", b"hello", b'{"a": 1}', b"{oops}", b'{"a": 1} {', b'"a', b"nul", b"{]"])
 def test_nothing_else_is(data):
     assert not is_cut_json(data)
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b'{"a": "' + b"b" * 100_000, b'{"a": [1, tru'])
+def test_what_only_lacks_its_end_is_told_apart_from_what_is_wrong(data):
+    with pytest.raises(CutError):
+        read_json(data)
+    with pytest.raises(ValueError, match=r".") as wrong:
+        read_json(b"{oops}" + data)
+    assert not isinstance(wrong.value, CutError)
+
+
+def test_a_document_is_read_whole_or_as_far_as_it_goes():
+    assert read_json_or_cut(b'{"a": "so far"}') == ({"a": "so far"}, False)
+    assert read_json_or_cut(b'{"a": "so f') == ({"a": "so f"}, True)

@@ -64,6 +64,14 @@ def test_a_token_cannot_be_made_with_one_that_was_just_revoked(operator: User):
         services.api_token_create("child", user=operator, parent=parent)
 
 
+def test_a_token_cannot_be_made_by_a_request_from_before_the_password_changed(operator: User):
+    before = User.objects.get(pk=operator.pk)
+    services.password_set(user=operator, password=PASSWORD)
+    with pytest.raises(services.TokenEndedError, match="Sign in again"):
+        services.api_token_create("late", user=before)
+    assert not ApiToken.objects.exists()
+
+
 @pytest.mark.parametrize("change", ["set", "removed"])
 def test_a_token_that_was_made_with_a_password_ends_when_the_password_changes(operator: User, change: str):
     services.password_set(user=operator, password=PASSWORD)
@@ -109,6 +117,18 @@ def test_another_bootstrap_token_ends_all_that_came_of_the_one_before():
     assert works(SECOND)
 
 
+def test_a_bootstrap_token_that_comes_back_opens_nothing_that_was_closed():
+    services.bootstrap_token_ensure(FIRST)
+    session = opened_by(FIRST)
+    child = made_in(session)
+    services.bootstrap_token_ensure(SECOND)
+    services.bootstrap_token_ensure(FIRST)
+    assert works(FIRST)
+    assert not any([works(SECOND), works(child), is_in(session)])
+    services.bootstrap_token_ensure(FIRST)
+    assert is_in(opened_by(FIRST))
+
+
 @pytest.mark.parametrize("token", ["", "x" * 23, "two words that are long enough", "x" * 24 + "\t", "ü" * 24])
 def test_a_bootstrap_token_that_can_be_guessed_or_that_no_header_can_carry_is_refused(token: str):
     with pytest.raises(ValueError, match="WHYSTOP_BOOTSTRAP_TOKEN must be 24 or more"):
@@ -129,6 +149,21 @@ def test_a_session_of_a_token_sets_no_first_password(operator: User, token: str)
     assert session.post("/account/password/", typed).status_code == 403
     operator.refresh_from_db()
     assert not operator.has_usable_password()
+
+
+def test_a_session_of_a_token_changes_no_account_that_would_outlive_it(operator: User, token: str):
+    """The admin's pages set any password without asking for the present one."""
+    session = opened_by(token)
+    typed = {"csrfmiddlewaretoken": csrf_of(session), "password1": PASSWORD, "password2": PASSWORD}
+    more = {"username": "mallory", "usable_password": "true"}
+    for address in (f"{operator.pk}/password/", "add/", f"{operator.pk}/delete/", f"{operator.pk}/change/", ""):
+        response = session.post(f"/admin/accounts/user/{address}", typed | more)
+        assert response.status_code == 403, address
+        assert b"would outlive it" in response.content
+    assert session.post("/admin/auth/group/add/", typed | {"name": "more"}).status_code == 403
+    assert session.get("/admin/accounts/user/").status_code == 200
+    operator.refresh_from_db()
+    assert (operator.has_usable_password(), User.objects.count()) == (False, 1)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from dashboard.bench import backtest, core, live, loading, timeline, turn, what_if
+from dashboard.bench.abuse.run import ATTACKS, abuse
 from dashboard.bench.chaos.run import chaos
 from dashboard.bench.gateway import run as gateway
 from dashboard.runtime.errors import StartError
@@ -33,11 +34,13 @@ SUITES: Mapping[str, tuple[Callable[[], Iterator[str]], str]] = {
 LOAD = "load"
 BACKTEST = "backtest"
 CHAOS = "chaos"
+ABUSE = "abuse"
 WITHOUT_DATABASE = ("core", "live", "gateway")  #: or with one of their own
 WHAT = {name: what for name, (_, what) in SUITES.items()} | {
     BACKTEST: "a draft over stored turns on every core, beside the what-if in memory, and the memory it takes",
     LOAD: "fill this database with made turns, for trying out",
     CHAOS: "kill workers, servers and a database of its own while turns run; nothing may be lost or done twice",
+    ABUSE: "attack an installation of its own while another key's calls go on; exit code 1 where an aim is missed",
 }
 
 
@@ -55,10 +58,20 @@ class Command(BaseCommand):
         parser.add_argument("--points", type=int, default=200, help="how many turns chaos catches at distinct records")
         parser.add_argument("--seconds", type=float, default=240, help="after which chaos strikes no more")
         parser.add_argument("--seed", type=int, default=None, help="of chaos, to repeat a run")
+        parser.add_argument(
+            "--only",
+            action="append",
+            default=[],
+            help=f"attacks of abuse by a part of their name: {', '.join(ATTACKS)}",
+        )
 
     def handle(self, *_args: Any, **options: Any) -> None:
         if options["suite"] == CHAOS:
             self._chaos(points=options["points"], seconds=options["seconds"], seed=options["seed"])
+            return
+        if options["suite"] == ABUSE:
+            if not abuse(only=options["only"], say=self._say):
+                raise CommandError("An aim was missed.")
             return
         if options["suite"] not in WITHOUT_DATABASE:
             _prepare()
@@ -75,6 +88,10 @@ class Command(BaseCommand):
         )
         for line in SUITES[options["suite"]][0]():
             self.stdout.write(line)
+
+    def _say(self, line: str) -> None:
+        self.stdout.write(line)
+        self.stdout.flush()
 
     def _chaos(self, *, points: int, seconds: float, seed: int | None) -> None:
         chosen = secrets.randbelow(1_000_000) if seed is None else seed

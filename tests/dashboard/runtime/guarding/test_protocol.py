@@ -1,12 +1,15 @@
 """What a client may do to one connection: send slowly, send too much, read nothing. Each ends in time, answered."""
 
 import contextlib
+import gc
 import json
 import time
 
 import pytest
 
 from dashboard.runtime.guarding.bounds import HEAD_BYTES, PIPELINED
+from dashboard.runtime.guarding.protocol import Guarded
+from tests.dashboard.website import until
 
 from .conftest import LARGE, PATIENCE, Server, rest
 
@@ -157,6 +160,24 @@ def test_a_flood_of_header_fields_is_refused_at_its_beginning(patient: Server, f
     said = patient.told(flood)
     assert b"HTTP/1.1 431 " in said
     assert b"RESET" not in said
+
+
+def kept_fields() -> int:
+    """Header fields that connections still hold, those included that have ended and wait for a collection."""
+    return sum(len(one.headers) for one in gc.get_objects() if isinstance(one, Guarded) and hasattr(one, "headers"))
+
+
+def test_a_refused_or_ended_connection_keeps_nothing_of_a_head(patient: Server):
+    gc.disable()
+    try:
+        before = kept_fields()
+        with patient.dial(b"GET / HTTP/1.1\r\n" + b"a: b\r\n" * 3_000) as client:
+            assert b" 431 " in client.recv(1000)
+            assert kept_fields() == before
+        assert patient.told(LAST).startswith(b"HTTP/1.1 200")
+        until(lambda: kept_fields() == before, PATIENCE)
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize(("path", "form"), [("/api/v1/turns", "detail"), ("/v1/chat/completions", "error")])

@@ -1,0 +1,58 @@
+"""What a stranger can send without any key: halves of requests, bodies and headers without end, many checks."""
+
+import contextlib
+import time
+from itertools import cycle, islice
+
+from dashboard.bench.abuse.sending import PIECE, Request, Target, pour, send_all
+
+HALF = b"GET / HTTP/1.1\r\nHost: x\r\nX-"
+HALVES = 1_100
+HELD_SECONDS = 6.0
+CHECKS, CHECKERS = 1_681, 50
+MOST_PIECES = 160  #: of a body: 10 MB
+MOST_LINES = 1_000_000  #: of headers
+PATHS = (
+    "/sign-in/", "/healthz", "/share/x", "/nowhere", "/admin/login/", "/api/v1/turns", "/api/v1/turns/import",
+    "/import", "/v1/chat/completions", "/v1/traces", "/metrics",
+)  # fmt: skip
+LENGTHS = {
+    b"Content-Length: 12000000000": PIECE,
+    b"Transfer-Encoding: chunked": b"%x\r\n%b\r\n" % (len(PIECE), PIECE),
+}
+LINES = {b"": b"a: b\r\n", b"X-One: ": PIECE}  #: how a head goes on, and what it repeats
+
+
+def half_sent(target: Target) -> None:
+    """Many connections, each with the beginning of a head, held open."""
+    with contextlib.ExitStack() as stack:
+        for _ in range(HALVES):
+            with contextlib.suppress(OSError):
+                one = stack.enter_context(target.dial())
+                one.sendall(HALF)
+                target.answers["opened"] += 1
+        time.sleep(HELD_SECONDS)
+
+
+def bodies(target: Target) -> None:
+    """Bodies that claim 12 GB, or have no end, to every kind of address."""
+    for path, (length, piece) in cycle((path, item) for path in PATHS for item in LENGTHS.items()):
+        if target.is_over:
+            return
+        head = b"POST %b HTTP/1.1\r\nHost: localhost\r\n%b\r\n\r\n" % (path.encode(), length)
+        pour(target, head, islice(cycle([piece]), MOST_PIECES))
+
+
+def headers(target: Target) -> None:
+    """Heads without end: of many lines, and of one."""
+    for begun, line in cycle(LINES.items()):
+        if target.is_over:
+            return
+        block = line * (len(PIECE) // len(line))
+        times = MOST_LINES * len(line) // len(block) if len(line) < len(PIECE) else MOST_PIECES
+        pour(target, b"GET / HTTP/1.1\r\nHost: localhost\r\n" + begun, islice(cycle([block]), times))
+
+
+def checks(target: Target) -> None:
+    """Many callers of `/healthz`."""
+    send_all(target, lambda number: Request("/healthz") if number < CHECKS else None, at_once=CHECKERS)

@@ -1,0 +1,64 @@
+"""`python -m dashboard.bench.abuse.provider`: an OpenAI-style provider whose answer depends on the model's name.
+
+`bomb`: an answer that unpacks to a thousand times its size. `said-N`: the Nth text of `TEXTS`. `one`, `deep`: what
+makes schemas dear. Any other: a sentence.
+"""
+
+import asyncio
+import gzip
+import json
+
+from aiohttp import web
+
+from dashboard.bench.gateway.part import run, say_port
+
+BOMB_BYTES = 600_000_000  #: unpacked
+TEXT_CHARS = 80_000
+RUNS = ("a_", "<!--", "a1@", "a-1-", "./", "~/")
+TEXTS = tuple(run * (TEXT_CHARS // len(run)) for run in RUNS)
+DEPTH = 60
+SENTENCE = "An agent stops when its policy, its budget or its model says so."
+SAID = {
+    "one": "1",
+    "deep": '{"x":' * DEPTH + "{}" + "}" * DEPTH,
+    **{f"said-{number}": text for number, text in enumerate(TEXTS)},
+}
+
+
+def _answer(text: str) -> bytes:
+    choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+    usage = {"prompt_tokens": 19, "completion_tokens": 24, "total_tokens": 43}
+    said = {"id": "c", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice], "usage": usage}
+    return json.dumps(said).encode()
+
+
+def _bomb() -> bytes:
+    """Made of blocks that are all the same, so that it takes no memory here either."""
+    head, tail = _answer("HERE").split(b"HERE")
+    block = gzip.compress(b"a" * 10_000_000)
+    return gzip.compress(head) + block * (BOMB_BYTES // 10_000_000) + gzip.compress(tail)
+
+
+BOMB = _bomb()
+
+
+async def answer(request: web.Request) -> web.Response:
+    model = (await request.json())["model"]
+    if model == "bomb":
+        return web.Response(body=BOMB, content_type="application/json", headers={"Content-Encoding": "gzip"})
+    return web.Response(body=_answer(SAID.get(model, SENTENCE)), content_type="application/json")
+
+
+async def serve() -> None:
+    application = web.Application(client_max_size=2**24)
+    application.router.add_post("/{path:.*}", answer)
+    runner = web.AppRunner(application, access_log=None)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0, backlog=512)
+    await site.start()
+    say_port(runner.addresses[0][1])
+    await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    run(serve())

@@ -1,0 +1,71 @@
+"""JSON Schemas that are small, and take for ever to judge by."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from dashboard.bench.abuse.sending import Request, Target, send_all
+
+Schema = dict[str, Any]
+MODES = {"observed": "observe", "continued": "continue"}  #: by the agent's name
+ANSWERS = ("one", "deep")  #: models of the provider
+
+
+def doubling(levels: int, leaf: Schema) -> Schema:
+    """Each level asks for the next one twice."""
+    above = {f"a{n}": {"allOf": [{"$ref": f"#/$defs/a{n + 1}"}] * 2} for n in range(levels)}
+    return {"$defs": {**above, f"a{levels}": leaf}, "$ref": "#/$defs/a0"}
+
+
+#: Doubles for each level of the *answer*.
+RECURSIVE: Schema = {"$defs": {"n": {"allOf": [{"properties": {"x": {"$ref": "#/$defs/n"}}}] * 2}}, "$ref": "#/$defs/n"}
+HOSTILE: tuple[tuple[str, Schema], ...] = (
+    ("one", doubling(17, {})),
+    ("one", doubling(24, {})),
+    ("one", doubling(40, {})),
+    ("one", doubling(17, {"type": "string"})),
+    ("one", doubling(19, {"type": "string"})),
+    ("deep", RECURSIVE),
+    ("one", {"type": "string", "pattern": "^(a+)+$"}),
+)
+
+
+def formats(target: Target) -> None:
+    """In a call's `response_format`, in both modes, never the same twice."""
+
+    def request(number: int) -> Request:
+        answer, schema = HOSTILE[number % len(HOSTILE)]
+        mode = list(MODES)[number // len(HOSTILE) % len(MODES)]
+        asked = {"name": "e", "schema": {**schema, "title": str(number)}}
+        wanted = {"type": "json_schema", "json_schema": asked}
+        return target.chat(f"{mode}-{answer}", response_format=wanted)
+
+    send_all(target, request)
+
+
+def envelopes(target: Target) -> None:
+    """As an agent's envelope."""
+    send_all(target, _each(lambda schema, number: _agent(target, f"hostile-{number}", schema)))
+
+
+def tools(target: Target) -> None:
+    """As the parameters of a call's tool."""
+
+    def request(schema: Schema, _number: int) -> Request:
+        function = {"name": "look", "description": "Look.", "parameters": {**schema, "type": "object"}}
+        return target.chat("continued-one", tools=[{"type": "function", "function": function}])
+
+    send_all(target, _each(request))
+
+
+def _each(made: Callable[[Schema, int], Request]) -> Callable[[int], Request]:
+    def request(number: int) -> Request:
+        schema = HOSTILE[number % len(HOSTILE)][1]
+        return made({**schema, "title": str(number)}, number)
+
+    return request
+
+
+def _agent(target: Target, name: str, schema: Schema) -> Request:
+    body = {"name": name, "connection": "bench", "model": "one", "max_tokens": 50, "envelope_schema": schema}
+    return Request("/api/v1/agents", json.dumps(body).encode(), token=target.token)

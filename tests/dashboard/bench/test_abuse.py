@@ -1,0 +1,47 @@
+"""The attacks are carried out on a whole installation, and what each came to is told; how fast is nobody's test."""
+
+import io
+import re
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from dashboard.bench.abuse import connections, files, run
+from dashboard.bench.abuse.bystander import Heard
+from dashboard.bench.abuse.run import ATTACKS, Outcome
+
+FEW = ("schemas of agents", "half-sent", "invented")
+
+
+def test_attacks_are_told_with_what_others_noticed_of_them(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(run, "SECONDS", 0.5)
+    monkeypatch.setattr(run, "AIM_P99", 60_000.0)
+    monkeypatch.setattr(connections, "HALVES", 20)
+    monkeypatch.setattr(connections, "HELD_SECONDS", 0.2)
+    monkeypatch.setattr(files, "NAMES", 5)
+    monkeypatch.setattr(files, "MOST_METRICS", 1)
+    out = io.StringIO()
+    with pytest.raises(CommandError, match="An aim was missed"):
+        call_command("bench", "abuse", only=list(FEW), stdout=out)
+    told = out.getvalue()
+    assert [name for name in ATTACKS if re.search(rf"^{name} ", told, re.MULTILINE)] == [
+        "schemas of agents", "1,100 half-sent requests", "800 invented models",
+    ]  # fmt: skip
+    assert len(re.findall(r" [1-9]\d* +0 +[\d,]+ ms +[\d,]+ ms +[1-9]\d+ MB +up \d+ s +met", told)) == 2
+    assert "20 × opened" in told
+    assert "5 × 200" in told
+    assert re.search(r"MISSED 800 invented models: /metrics has [\d,]+ bytes; the aim is 1$", told, re.MULTILINE)
+    assert "3 attacks, 1 aims missed" in told
+
+
+def test_each_aim_that_is_missed_is_told_in_words():
+    heard = Heard(calls=100, failed=2, why="503: Away", took=[10.0] * 98 + [400.0] * 2)
+    outcome = Outcome("x", {}, heard, peak=run.AIM_MEMORY + 1, restarted=True, uptime=5.0, own=[])
+    assert [sentence.partition(";")[0] for sentence in outcome.missed()] == [
+        "2 calls of the other key failed",
+        "p99 is 400 ms",
+        "memory reached 1,500 MB",
+        "a process of the server or its database ended",
+    ]
+    assert "missed" in outcome.line()
+    assert not list(Outcome("x", {}, Heard(1, 0, "", [1.0]), 1, restarted=False, uptime=5.0, own=[]).missed())
