@@ -2,6 +2,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from django.db import connection
@@ -11,6 +12,7 @@ from django.utils import timezone
 from dashboard.accounts import guessing, services
 from dashboard.accounts.guessing import LIMITS, THIS_MACHINE, Counted, Full, Key, Kind, count, give_back, keys_of
 from dashboard.accounts.models import GuessCount, User
+from dashboard.runtime.guarding.guesses import MOST
 
 NOW = timezone.now()
 HERE = "192.0.2.1"
@@ -106,3 +108,12 @@ def test_a_success_between_leaves_the_failures_where_they_are(monkeypatch: pytes
     assert [Client().post("/sign-in/", right, REMOTE_ADDR=HERE).status_code for _ in range(3)] == [302] * 3
     assert Client().post("/sign-in/", {**right, "password": "wrong"}, REMOTE_ADDR=HERE).status_code == 401
     assert Client().post("/sign-in/", right, REMOTE_ADDR=HERE).status_code == 429
+
+
+def test_the_page_on_security_has_these_limits():
+    page = (Path(__file__).parents[3] / "docs" / "security.md").read_text()
+    words = {60: "a minute", 600: "in ten minutes", 3600: "an hour"}
+    said = [f"| {limit.guesses} {words[int(limit.within.total_seconds())]} |" for limit in LIMITS.values()]
+    rows = [line for line in page.split("\n## Sign-in\n")[1].split("\n## ")[0].splitlines() if line.startswith("| ")]
+    assert [row[row.rindex("| ", 0, -2) :] for row in rows[1:5]] == said
+    assert f"| {MOST} a minute |" in rows[5]
