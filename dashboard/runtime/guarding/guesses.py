@@ -1,7 +1,8 @@
 """Tokens and keys that do not work, by address: who sends many of them waits, and is not even looked up.
 
 A token is counted before it is judged, and given back when the answer is not 401. One that has worked is always judged,
-so that a program keeps working while another at its address guesses. Counted in this process, in memory.
+so that a program keeps working while another at its address guesses. Counted in this process, in memory. Programs on
+this machine are not counted.
 """
 
 import time
@@ -13,7 +14,8 @@ from typing import Any
 from dashboard.accounts.access import Door, door_of
 from dashboard.accounts.credentials import bearer_of, digest_of
 from dashboard.accounts.websocket import TOO_MANY, deny
-from dashboard.runtime.guarding.proxies import customer_of
+from dashboard.runtime.guarding.census import counted_address
+from dashboard.runtime.guarding.proxies import NOBODY
 from dashboard.runtime.guarding.refusing import refusal
 
 Scope = MutableMapping[str, Any]
@@ -77,12 +79,11 @@ class Counting:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """ASGI."""
-        secret = _secret_of(scope)
-        if secret is None:
+        secret, address = _secret_of(scope), counted_address((scope.get("client") or ("", 0))[0], NOBODY)
+        if secret is None or address is None:
             await self._application(scope, receive, send)
             return
-        host = (scope.get("client") or ("", 0))[0]
-        address, digest = customer_of(host) or "unknown", digest_of(secret)
+        digest = digest_of(secret)
         wait = self._guesses.add(address, digest, now=time.monotonic())
         if wait:
             await _refuse(scope, receive, send, ceil(wait))

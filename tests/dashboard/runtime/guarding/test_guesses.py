@@ -72,6 +72,11 @@ async def test_so_many_wrong_tokens_are_judged_and_no_more():
     assert await site.status("") == 401  # who sends none guesses nothing
 
 
+async def test_programs_on_this_machine_are_not_counted():
+    site = Site()
+    assert {await site.status(f"wrong {n}", address="127.0.0.1") for n in range(9)} == {401}
+
+
 async def test_of_many_at_the_same_moment_no_more_either():
     site = Site()
     said = await asyncio.gather(*(site.status(f"wrong {n}") for n in range(40)))
