@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from dashboard.accounts.access import Door, door_of
 from dashboard.accounts.models import User
-from dashboard.accounts.roles import SAFE_METHODS, Role, may, needed, needs_session
+from dashboard.accounts.roles import SAFE_METHODS, Role, may, needed, needs_session, outlives
 from dashboard.accounts.services import api_token_create, api_token_revoke, one_time_code_create
 from dashboard.agents.models import Agent
 from dashboard.commenting.services import comment_add
@@ -84,6 +84,7 @@ class Actor:
     client: Client
     user: User | None = None
     token: bool = field(default=False)
+    opened_by_token: bool = field(default=False)  #: the session
 
     def ask(self, method: str, address: str) -> Any:
         body = {} if method in SAFE_METHODS else {"data": "{}", "content_type": "application/json"}
@@ -98,6 +99,13 @@ def browser_of(user: User) -> Client:
 
 def program_with(secret: str) -> Client:
     return Client(raise_request_exception=False, headers={"Authorization": f"Bearer {secret}"})
+
+
+def opened_with(secret: str) -> Client:
+    """A browser that signed in with a token."""
+    client = Client(raise_request_exception=False)
+    assert client.post("/sign-in/", {"token": secret}).status_code == 302
+    return client
 
 
 def rows() -> dict[str, tuple[int, str]]:
@@ -181,7 +189,8 @@ def insiders(world: World) -> dict[str, Actor]:
         f"{name}'s token": Actor(program_with(api_token_create("t", user=user)[1]), user, token=True)
         for name, user in users.items()
     }
-    return {**by_session, **tokens}
+    opened = Actor(opened_with(api_token_create("t", user=world.owner)[1]), world.owner, opened_by_token=True)
+    return {**by_session, **tokens, "a session of the owner's token": opened}
 
 
 def turned_away(address: str, response: Any) -> bool:
@@ -235,6 +244,8 @@ def _closed(actor: Actor, method: str, route: str) -> bool:
         return False
     if route.startswith(("admin/login", "admin/logout")):
         return False
+    if actor.opened_by_token and outlives(method, route):
+        return True
     if route.startswith("admin/"):
         return not getattr(actor.user, "is_staff", False) or (actor.token and needs_session(method, route))
     if actor.token and needs_session(method, route):

@@ -209,7 +209,7 @@ class Guarded(Gathering):
 
     def _forget(self) -> None:
         """Let go of the request's head: 16 KB of short fields take many times that in memory."""
-        self.headers, self.scope = [], {}  # type: ignore[assignment] # an application that runs has its own
+        self.headers, self.scope = [], {}  # type: ignore[typeddict-item] # an application that runs has its own
 
     def _closed_now(self) -> None:
         transport: Any = self.transport
