@@ -86,12 +86,12 @@ def revoke(request: HttpRequest, turn_id: UUID, link_id: int) -> HttpResponse:
 def shared(request: HttpRequest, token: str = "") -> HttpResponse:
     """The turn behind a link, to read. The token is the credential: without a right one, nothing is looked at."""
     address = customer_of(request.META.get("REMOTE_ADDR")) or "unknown"
-    if wait := WRONG_TOKENS.wait(address, now=time.monotonic()):
+    if wait := WRONG_TOKENS.begin(address, now=time.monotonic()):
         return _closed(HTTPStatus.TOO_MANY_REQUESTS, {"Retry-After": str(ceil(wait))})
     link = services.link_use(token) if request.method in {"GET", "HEAD"} else None
     if link is None:
-        WRONG_TOKENS.add(address, now=time.monotonic())
         return _closed(HTTPStatus.NOT_FOUND)
+    WRONG_TOKENS.succeeded(address)
     step = request.GET.get("step", "")
     number = int(step) if step.isascii() and step.isdigit() and len(step) < 8 else None
     response = render(None, "sharing/shared.html", shared_context(link, step=number))
