@@ -1,0 +1,154 @@
+"""Everybody, at every address, by every method: who is refused changes nothing, and reading changes nothing either.
+
+What is looked at is not how many rows a table has, but whether any row of it was inserted, changed or deleted, also
+where that was undone again (`Touched`).
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+import pytest
+from django.core.exceptions import ValidationError
+
+from dashboard.accounts.access import Door, door_of
+from dashboard.accounts.roles import ELSEWHERE, SAFE_METHODS, needed
+from dashboard.accounts.throttle import SIGN_IN_FAILURES
+from dashboard.api import turn_files
+from dashboard.sharing.views import WRONG_TOKENS
+from tests.dashboard.accounts.walked_routes import ANY as EVERY
+from tests.dashboard.accounts.walked_routes import READ, SERVED
+from tests.dashboard.accounts.walking import (
+    MEMBERS,
+    ROUTES,
+    STRANGERS,
+    Caller,
+    Touched,
+    World,
+    made_world,
+    member,
+    stranger,
+)
+
+pytestmark = pytest.mark.django_db
+#: How strangers are answered: by the door of an address, and whether they only read and bear nothing in their headers.
+OF_STRANGERS = {
+    (Door.OPEN, True): {200, 405},
+    (Door.OPEN, False): {200, 405},
+    (Door.SIGN_IN, True): {200, 405},
+    (Door.SIGN_IN, False): {200, 400, 401, 405, 429},
+    (Door.SHARED, True): {200, 404, 429},
+    (Door.SHARED, False): {200, 404, 429},
+    (Door.PROBLEM, True): {401},
+    (Door.PROBLEM, False): {401},
+    (Door.PAGE, True): {302},
+    (Door.PAGE, False): {401},
+}
+#: Django's admin, to those it does not know as staff: its own sign-in, or none of its business.
+OF_NO_STAFF = {302, 403, 404}
+OF_STAFF = {200, 302, 403, 404, 405}
+#: What a safe method may write, and why.
+WRITTEN_BY_READING = {
+    "accounts_apitoken": "when a token was last used, once a minute",
+    "sharing_sharelink": "when a link was last used, and how often",
+    "django_session": "a session that is worth nothing any more is let go",
+}
+#: Pages that take long to make, and who reads them for all.
+HEAVY = {
+    "", "api/v1/openapi.json", "backtests/limits/map/", "timeline/facets", "turns/<uuid:turn_id>/",
+    "turns/<uuid:turn_id>/operate/", "turns/<uuid:turn_id>/replay/", "turns/<uuid:turn_id>/replay/sweep/",
+}  # fmt: skip
+ASKING_EVERYTHING = {"anonymous", "share link's visitor"}
+READERS_OF_THE_HEAVY = {"watcher", "operator", "superuser"}
+STREAM = "api/v1/turns/<turn_id>/events"  #: read in another thread, which sees no row of this test's
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> World:
+    def no_file(**_: object) -> None:
+        raise ValidationError("An import runs in a process of its own, which sees no row of this test's.")
+
+    monkeypatch.setattr(turn_files, "turn_import_apart", no_file)
+    SIGN_IN_FAILURES.forget("127.0.0.1")
+    WRONG_TOKENS.forget("127.0.0.1")
+    return made_world()
+
+
+def asked(caller: Caller) -> Iterator[tuple[str, str]]:
+    """Each route and method that this caller asks for; what one leaves out another asks for in its place."""
+    for route in ROUTES:
+        for method in _methods(caller, route).split():
+            if route == STREAM and method in READ and caller.known:
+                continue
+            if route in HEAVY and method in READ and caller.known and caller.name not in READERS_OF_THE_HEAVY:
+                continue
+            yield route, method
+
+
+def _methods(caller: Caller, route: str) -> str:
+    """Pages and the admin run the same view for GET and HEAD, and look at no other method before they look who asks:
+    so of a role's two ways in, by browser and by token, each asks by some."""
+    if not caller.known:
+        return EVERY if caller.name in ASKING_EVERYTHING else "GET POST PATCH DELETE"
+    if route.startswith(ELSEWHERE):
+        return "DELETE" if caller.bears else "GET POST"
+    if route.startswith("api/"):
+        return "GET POST PATCH DELETE" if caller.bears else "GET HEAD OPTIONS POST PUT"
+    return "HEAD POST PATCH DELETE" if caller.bears else "GET OPTIONS POST PUT"
+
+
+def allowed(caller: Caller, route: str, method: str) -> set[int]:
+    """The statuses that are right."""
+    door = door_of("/" + route.lstrip("^").replace("(", "/"))
+    if not caller.known:
+        return OF_STRANGERS[door, method in {"GET", "HEAD"} and not caller.bears]
+    if route.startswith(ELSEWHERE):
+        if route == "admin/login/":
+            return OF_STAFF
+        return OF_STAFF if caller.user is not None and caller.user.is_staff else OF_NO_STAFF
+    if door is Door.PAGE or door is Door.PROBLEM:
+        if not caller.may(needed(method, route)):
+            return {403}
+        if method not in SERVED[route]:
+            return {405}
+    return {*range(200, 500)} - {401, 403} - ({405} if method in SERVED[route].split() else set())
+
+
+def walk(caller: Caller, world: World) -> tuple[list[str], set[str]]:
+    """What was answered otherwise than it should be, and tables that were written to where nothing should be."""
+    wrong = list[str]()
+
+    def ask(route: str, method: str, *, undone: bool) -> None:
+        status = caller.ask(method, world.address(route), undone=undone).status_code
+        if status not in allowed(caller, route, method):
+            wrong.append(f"{method} {route}: {status}")
+
+    by_change = defaultdict(list)
+    for route, method in asked(caller):
+        by_change[may_change(caller, route, method)].append((route, method))
+    before = Touched.now()
+    for route, method in by_change[False]:
+        ask(route, method, undone=False)
+    written = Touched.now().since(before) - WRITTEN_BY_READING.keys()
+    for route, method in by_change[True]:
+        ask(route, method, undone=True)
+    return wrong, written
+
+
+def may_change(caller: Caller, route: str, method: str) -> bool:
+    """Whether it does what it asks for: it is no safe method, and the caller is not refused."""
+    return caller.known and method not in SAFE_METHODS and bool({200, 302} & allowed(caller, route, method))
+
+
+def test_every_route_says_what_it_serves():
+    known = {route for route in ROUTES if not route.startswith(ELSEWHERE)}
+    assert known == SERVED.keys(), "a new route stands in `SERVED`, and in `roles.ACTIONS` where it changes something"
+
+
+@pytest.mark.parametrize("who", STRANGERS)
+def test_a_stranger_is_let_in_nowhere_and_changes_nothing(world: World, who: str):
+    assert walk(stranger(who, world), world) == ([], set())
+
+
+@pytest.mark.parametrize("who", MEMBERS)
+def test_a_member_does_what_the_role_may_and_nothing_else(world: World, who: str):
+    assert walk(member(who, world), world) == ([], set())

@@ -1,0 +1,223 @@
+"""What a walk over all addresses needs: every address with what it names there, and everybody who may ask for it."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
+
+from django.apps import apps
+from django.contrib.auth.models import Group
+from django.db import connection, transaction
+from django.http import HttpResponse
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver
+from django.utils import timezone
+
+from agentcore import Certainty
+from dashboard.accounts import services
+from dashboard.accounts.models import ApiToken, User
+from dashboard.accounts.roles import Role, may
+from dashboard.agents import services as agents
+from dashboard.agents.models import PolicyActivation
+from dashboard.agents.selectors import project_default
+from dashboard.agents.versioning import policy_attach
+from dashboard.backtests.models import Backtest
+from dashboard.bench.long_turn import long_turn_store
+from dashboard.commenting.services import comment_add
+from dashboard.conversations.models import Conversation
+from dashboard.gateway.services import alias_create, key_create
+from dashboard.policies.models import Shadow
+from dashboard.predictions.models import Prediction
+from dashboard.sharing.services import link_create
+from dashboard.timeline.models import SavedView
+
+WITH_BODY = ("POST", "PUT", "PATCH")
+NAME = "walked"  #: of the agent, the connection and the policy
+MIGRATIONS = (
+    ("0002_roles", "make_roles"), ("0003_roles_of_policies", "give_admins"), ("0004_roles_of_the_gateway", "give"),
+)  # fmt: skip
+
+
+def routes(patterns: list[URLPattern | URLResolver] | None = None, before: str = "") -> Iterator[str]:
+    """Every route of the site; with and without a slash at its end it is the same view."""
+    for pattern in get_resolver().url_patterns if patterns is None else patterns:
+        route = before + str(pattern.pattern)
+        if isinstance(pattern, URLResolver):
+            yield from routes(pattern.url_patterns, route)
+        else:
+            yield route
+
+
+ROUTES = sorted({route.rstrip("/"): route for route in sorted(set(routes()))}.values())
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Somebody with a browser or a program. `user`: None for who is nobody here."""
+
+    name: str
+    client: Client
+    user: User | None = None
+    bears: bool = False  #: something in the header by which programs come in
+    known: bool = True  #: it is worth something
+
+    def ask(self, method: str, address: str, *, undone: bool) -> HttpResponse:
+        """The answer, read to its end. `undone`: whatever it changes is as before, and who signs out still is in."""
+        if undone:
+            cookies = self.client.cookies.copy()
+            with transaction.atomic():
+                answer = self.ask(method, address, undone=False)
+                transaction.set_rollback(True)
+            self.client.cookies = cookies
+            return answer
+        body = b"{}" if method in WITH_BODY else b""
+        answer = self.client.generic(method, address, body, content_type="application/json")
+        if answer.streaming:
+            list(answer.streaming_content)
+        return answer
+
+    def may(self, permission: str | None) -> bool:
+        return self.known and may(self.user, permission)
+
+
+@dataclass(frozen=True)
+class World:
+    """One of everything that an address can name."""
+
+    ids: Mapping[str, str]
+    share: str  #: the path of a link that works
+    key: str  #: of the gateway
+    owner: User
+
+    def address(self, route: str) -> str:
+        """The route with what there is."""
+        if route.startswith("admin/"):
+            return "/" + self._of_the_admin(route)
+        if route == "share/<str:token>":
+            return self.share
+        if route.startswith("^share"):
+            return "/share/nothing/here"
+        return "/" + re.sub(r"<(?:\w+:)?(\w+)>", lambda found: self.ids[found[1]], route)
+
+    def _of_the_admin(self, route: str) -> str:
+        found = re.match(r"admin/(\w+)/(\w+)/<(?:path:object_)?id>", route)
+        if found:
+            first = apps.get_model(found[1], found[2])._base_manager.order_by("pk").first()
+            route = re.sub(r"<(?:path:object_)?id>", str(first.pk if first else 1), route)
+        plain = re.sub(r"<path:\w+>", "1", route)
+        return re.sub(r"\^?\(\?P<\w+>[^)]*\)[/$]*", "agents/", plain)
+
+
+def made_world() -> World:
+    """The rights, and one of everything."""
+    for module, function in MIGRATIONS:
+        getattr(import_module(f"dashboard.accounts.migrations.{module}"), function)(apps, None)
+    services.one_time_code_create()
+    owner, project = User.objects.get(username=services.OPERATOR), project_default()
+    turn = long_turn_store(project=project, attempts=1, stream_bytes=1_000)
+    near = agents.connection_create(project=project, name=NAME, provider="openai", base_url="http://127.0.0.1:1/v1")
+    agent = agents.agent_create(project=project, name=NAME, connection=near, model="m", max_tokens=50)
+    version = agents.policy_create(project=project, name=NAME)
+    policy, now = version.policy, timezone.now()
+    key, secret = key_create(project=project, by=owner, name=NAME)
+    link, shared = link_create(turn=turn, lifetime="1d", redacted=False, by=owner)
+    named: Mapping[str, Any] = {
+        "turn_id": turn,
+        "token_id": services.api_token_create("walked", user=owner)[0],
+        "conversation_id": Conversation.objects.create(project=project, agent=agent, agent_name=NAME),
+        "comment_id": comment_add(turn=turn, transition=1, text="Why?", author=owner),
+        "link_id": link,
+        "backtest_id": Backtest.objects.create(project=project),
+        "prediction_id": Prediction.objects.create(
+            project=project, parent=turn, child=turn, kind="rerun", provider="openai", model="m", connection="c",
+            certainty=Certainty.CERTAIN,
+        ),
+        "attachment_id": policy_attach(project=project, policy=policy, provider="openai"),
+        "version_id": version,
+        "activation_id": PolicyActivation.objects.create(policy=policy, version=version, starts_at=now),
+        "shadow_id": Shadow.objects.create(project=project, version=version, started_at=now),
+        "policy_id": policy,
+        "view_id": SavedView.objects.create(project=project, owner=owner, name=NAME),
+        "key_id": key,
+        "alias_id": alias_create(project=project, name="other", agent=agent),
+    }  # fmt: skip
+    ids = {name: str(row.pk) for name, row in named.items()} | {"index": "1", "name": NAME}
+    return World(ids, f"/share/{shared}", secret, owner)
+
+
+def user_of(role: str) -> User:
+    """Someone new; an admin is ticked staff too."""
+    user = User.objects.create(username=f"someone-{role}", is_staff=role == Role.ADMIN)
+    if role in list(Role):
+        user.groups.add(Group.objects.get(name=role))
+    return user
+
+
+def browser_of(user: User) -> Client:
+    client = Client(raise_request_exception=False)
+    client.force_login(user)
+    return client
+
+
+def program_of(secret: str) -> Client:
+    return Client(raise_request_exception=False, headers={"Authorization": f"Bearer {secret}"})
+
+
+def token_of(user: User) -> str:
+    return services.api_token_create("walk", user=user)[1]
+
+
+def stranger(name: str, world: World) -> Caller:
+    """One of those who are to be let in nowhere."""
+    client, bears = Client(raise_request_exception=False), True
+    match name:
+        case "share link's visitor":
+            client.get(world.share)
+            bears = False
+        case "gateway key":
+            client = program_of(world.key)
+        case "inactive user's token" | "revoked token":
+            user = user_of(Role.ADMIN)
+            client = program_of(token_of(user))
+            User.objects.filter(pk=user.pk).update(is_active=name == "revoked token")
+            if name == "revoked token":
+                ApiToken.objects.filter(user=user).update(revoked_at=timezone.now())
+        case "inactive user":
+            user = user_of(Role.ADMIN)
+            client, bears = browser_of(user), False
+            User.objects.filter(pk=user.pk).update(is_active=False)
+        case "anonymous":
+            bears = False
+    return Caller(name, client, bears=bears, known=False)
+
+
+def member(name: str, world: World) -> Caller:
+    """One who may come in: `ROLE` by a browser, `ROLE's token` by a program."""
+    role, _, by = name.partition("'s ")
+    user = world.owner if role == "superuser" else user_of(role)
+    return Caller(name, program_of(token_of(user)) if by else browser_of(user), user, bears=bool(by))
+
+
+STRANGERS = (
+    "anonymous", "share link's visitor", "gateway key", "inactive user", "inactive user's token", "revoked token",
+)  # fmt: skip
+ROLES = ("nothing", *Role, "superuser")
+MEMBERS = tuple(f"{role}{by}" for role in ROLES for by in ("", "'s token"))
+
+
+@dataclass(frozen=True)
+class Touched:
+    """Rows that were inserted, changed or deleted in each table since the transaction began, undone ones too."""
+
+    by_table: Mapping[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def now(cls) -> "Touched":
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT relname, n_tup_ins + n_tup_upd + n_tup_del FROM pg_stat_xact_user_tables")
+            return cls({name: count for name, count in cursor.fetchall() if count})
+
+    def since(self, before: "Touched") -> set[str]:
+        """Tables in which something was touched."""
+        return {name for name, count in self.by_table.items() if count != before.by_table.get(name, 0)}
