@@ -1,5 +1,5 @@
-"""The ASGI application: a guard before all of it; over http the gateway, static files, then Django; over websockets the
-Channels consumers."""
+"""The ASGI application: first who asks is settled, then a guard stands before all of it; over http the gateway, static
+files, then Django; over websockets the Channels consumers."""
 
 import os
 
@@ -13,11 +13,15 @@ _django = get_asgi_application()
 # Only now are the apps loaded that these import.
 from dashboard.accounts.websocket import AccessStack  # noqa: E402
 from dashboard.gateway.app import Gateway  # noqa: E402
+from dashboard.runtime.guarding.arriving import Arriving  # noqa: E402
 from dashboard.runtime.guarding.guard import Guard  # noqa: E402
+from dashboard.runtime.guarding.guesses import Counting  # noqa: E402
 from dashboard.runtime.health import Health  # noqa: E402
 from dashboard.runtime.sockets import router  # noqa: E402
 from dashboard.runtime.statement_time import timed  # noqa: E402
 from dashboard.runtime.static_files import with_static_files  # noqa: E402
 
 _http = Health(Gateway(with_static_files(_django), passes_unstored=settings.GATEWAY_PASSES_UNSTORED))
-application = Guard(timed(ProtocolTypeRouter({"http": _http, "websocket": AccessStack(router())}), "page"))
+_timed = timed(ProtocolTypeRouter({"http": _http, "websocket": AccessStack(router())}), "page")
+guarded = Counting(Guard(_timed))
+application = Arriving(guarded, settings.TRUSTED_PROXIES, https=settings.SECURE_SSL_REDIRECT)

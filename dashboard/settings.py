@@ -141,8 +141,18 @@ CSRF_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_SECURE = ENVIRONMENT.https
 CSRF_COOKIE_SECURE = ENVIRONMENT.https
 CSRF_TRUSTED_ORIGINS = [f"https://{host}" for host in ENVIRONMENT.allowed_hosts if ENVIRONMENT.https and host != "*"]
-SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if ENVIRONMENT.https else None
+TRUSTED_PROXIES = ENVIRONMENT.trusted_proxies
+# dashboard.runtime.guarding.arriving settles who asks and by which scheme, and redirects to https: unlike Django's
+# middleware it stands before the gateway too, and leaves a browser on this machine alone.
+SECURE_SSL_REDIRECT = ENVIRONMENT.https and bool(TRUSTED_PROXIES)
+SECURE_REDIRECT_EXEMPT = [r""]
 SECURE_HSTS_SECONDS = 31_536_000 if ENVIRONMENT.https else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = ENVIRONMENT.https and ENVIRONMENT.hsts in ("subdomains", "preload")
+SECURE_HSTS_PRELOAD = ENVIRONMENT.https and ENVIRONMENT.hsts == "preload"
+# Django advises to decide for all names below this host. Where the operator has decided otherwise, that is settled.
+SILENCED_SYSTEM_CHECKS = {"host": ["security.W005", "security.W021"], "subdomains": ["security.W021"]}.get(
+    ENVIRONMENT.hsts, []
+)
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
 SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"

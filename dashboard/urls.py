@@ -2,7 +2,9 @@
 
 from django.contrib import admin
 from django.urls import include, path
+from django.views.generic import RedirectView
 
+from dashboard.accounts.views import admin_login
 from dashboard.api.api import api
 from dashboard.metrics.views import metrics
 from dashboard.runtime.health import health
@@ -16,6 +18,8 @@ urlpatterns = [
     path("", include("dashboard.accounts.urls")),
     path("", include("dashboard.conformance.urls")),
     path("api/v1/", api.urls),
+    path("admin/login/", admin_login),
+    path("admin/password_change/", RedirectView.as_view(pattern_name="accounts:account")),
     path("admin/", admin.site.urls),
     path("", include("dashboard.turns.urls")),
     path("", include("dashboard.timeline.urls")),

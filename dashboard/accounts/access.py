@@ -9,7 +9,9 @@ from django.utils.http import url_has_allowed_host_and_scheme
 SIGN_IN = "/sign-in/"
 SIGN_OUT = "/sign-out/"
 HOME = "/"
-_NO_PLACE = frozenset({SIGN_IN.rstrip("/"), SIGN_OUT.rstrip("/")})
+ADMIN = "/admin/"
+ADMIN_LOGIN = "/admin/login/"  #: Django's; it leads to ours
+_NO_PLACE = frozenset({SIGN_IN.rstrip("/"), SIGN_OUT.rstrip("/"), ADMIN_LOGIN.rstrip("/")})
 
 
 class Door(StrEnum):

@@ -1,8 +1,73 @@
-"""Users in the admin. Tokens are made and revoked on the account page of the one they belong to."""
+"""Users and groups in the admin. Tokens are made and revoked on the account page of the one they belong to.
+
+Nobody gives rights that they do not have, or opens an account that has them: who could set its password could sign in
+as its user.
+"""
+
+from typing import Any, cast
 
 from django.contrib import admin
-from django.contrib.auth.admin import UserAdmin
+from django.contrib.auth.admin import GroupAdmin, UserAdmin
+from django.contrib.auth.models import Group, Permission
+from django.db.models import Field, QuerySet
+from django.http import HttpRequest
 
 from dashboard.accounts.models import User
+from dashboard.accounts.selectors import groups_within, outranks, rights_of
 
-admin.site.register(User, UserAdmin)
+
+class Users(UserAdmin):  # type: ignore[type-arg]
+    """Django's, within the rights of who uses it."""
+
+    def has_view_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
+        return super().has_view_permission(request, obj) and _is_within(request, obj)
+
+    def has_change_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
+        """Also of the password's form."""
+        return super().has_change_permission(request, obj) and _is_within(request, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
+        """Also of the action, which asks for each row."""
+        return super().has_delete_permission(request, obj) and _is_within(request, obj)
+
+    def get_readonly_fields(self, request: HttpRequest, obj: User | None = None) -> list[str]:
+        """Superusers are made by superusers."""
+        readonly = list(super().get_readonly_fields(request, obj))
+        return readonly if _is_superuser(request) else [*readonly, "is_superuser"]
+
+    def formfield_for_manytomany(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        """Only groups and permissions that give no more than one has."""
+        field = super().formfield_for_manytomany(db_field, request, **kwargs)
+        if field is not None and field.queryset is not None and not _is_superuser(request):
+            field.queryset = _within(db_field, request.user, field.queryset)
+        return field
+
+
+class Groups(GroupAdmin):
+    """Django's, for superusers: what a group may, all its users may."""
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return _is_superuser(request)
+
+    def has_change_permission(self, request: HttpRequest, obj: Group | None = None) -> bool:  # noqa: ARG002
+        return _is_superuser(request)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Group | None = None) -> bool:  # noqa: ARG002
+        return _is_superuser(request)
+
+
+def _is_superuser(request: HttpRequest) -> bool:
+    return bool(request.user.is_superuser)
+
+
+def _is_within(request: HttpRequest, user: User | None) -> bool:
+    return user is None or not outranks(user, cast("User", request.user))
+
+
+def _within(field: "Field[Any, Any]", user: Any, offered: QuerySet[Any]) -> QuerySet[Any]:
+    return offered.filter(pk__in=rights_of(user)) if field.related_model is Permission else groups_within(user, offered)
+
+
+admin.site.register(User, Users)
+admin.site.unregister(Group)
+admin.site.register(Group, Groups)

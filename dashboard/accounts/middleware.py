@@ -14,10 +14,10 @@ from django.utils import timezone
 from django.utils.deprecation import MiddlewareMixin
 
 from dashboard.accounts import answers, roles, services
-from dashboard.accounts.access import SIGN_IN, Door, door_of, is_machine
+from dashboard.accounts.access import ADMIN, ADMIN_LOGIN, SIGN_IN, Door, door_of, is_machine, next_url
 from dashboard.accounts.credentials import bearer_of
 from dashboard.accounts.forms import SignInForm
-from dashboard.accounts.selectors import api_token_find, session_is_valid
+from dashboard.accounts.selectors import SESSION_TOKEN, api_token_find, session_is_valid
 
 if TYPE_CHECKING:
     from dashboard.accounts.models import ApiToken, User
@@ -59,8 +59,15 @@ class AccessMiddleware(MiddlewareMixin):
         """403, in words, for who came in and may not do this."""
         if door_of(request.path_info) in {Door.OPEN, Door.SHARED, Door.SIGN_IN} or request.resolver_match is None:
             return None
-        permission = roles.needed(request.method, request.resolver_match.route)
-        return None if permission is None or roles.may(request.user, permission) else _forbid(request, permission)
+        method, route = request.method, request.resolver_match.route
+        if request.auth_token is not None and roles.needs_session(method, route):  # type: ignore[attr-defined]
+            return _forbid(request, roles.NO_TOKEN)
+        if roles.outlives(method, route) and SESSION_TOKEN in request.session:
+            return _forbid(request, roles.NO_TOKEN_SESSION)
+        permission = roles.needed(method, route)
+        if permission is None or roles.may(request.user, permission):
+            return None
+        return _forbid(request, roles.refusal(permission))
 
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
         """Programs get JSON where a view, or Django itself, made an error page."""
@@ -83,8 +90,7 @@ class AccessMiddleware(MiddlewareMixin):
         return None
 
 
-def _forbid(request: HttpRequest, permission: str) -> HttpResponse:
-    detail = roles.refusal(permission)
+def _forbid(request: HttpRequest, detail: str) -> HttpResponse:
     if is_machine(request.path_info):
         return answers.machine_error(request, HTTPStatus.FORBIDDEN, detail)
     return render(request, "403.html", {"detail": detail}, status=HTTPStatus.FORBIDDEN)
@@ -130,7 +136,7 @@ def _refuse(request: HttpRequest, door: Door, detail: str) -> HttpResponse:
         headers = {"HX-Redirect": _sign_in_url(page), "Cache-Control": "no-store"}
         return HttpResponse(status=HTTPStatus.UNAUTHORIZED, headers=headers)
     if request.method in {"GET", "HEAD"} and detail == answers.STRANGER:
-        response: HttpResponse = redirect(_sign_in_url(request.get_full_path()))
+        response: HttpResponse = redirect(_sign_in_url(_wanted(request)))
     else:
         context = {
             "form": SignInForm(initial={"username": services.OPERATOR}),
@@ -139,6 +145,13 @@ def _refuse(request: HttpRequest, door: Door, detail: str) -> HttpResponse:
         response = render(request, "accounts/sign_in.html", context, status=HTTPStatus.UNAUTHORIZED)
     response["Cache-Control"] = "no-store"
     return response
+
+
+def _wanted(request: HttpRequest) -> str:
+    """Where a stranger would go; from the admin's own sign-in page on to where that leads."""
+    if request.path_info == ADMIN_LOGIN:
+        return next_url(request, request.GET.get("next") or ADMIN)
+    return request.get_full_path()
 
 
 def _sign_in_url(wanted: str) -> str:

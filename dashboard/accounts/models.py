@@ -3,14 +3,42 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 from django.contrib.auth.models import AbstractUser
-from django.db import models
+from django.core.exceptions import ValidationError
+from django.db import models, transaction
 from django.db.models import Q
+from django.utils import timezone
+
+#: The owner of this installation, whom one-time codes sign in, and the user of `WHYSTOP_BOOTSTRAP_TOKEN`.
+OPERATOR, BOOTSTRAP = "operator", "bootstrap"
 
 
 class User(AbstractUser):
-    """A person or a program. `operator` is the one that `up` makes; `bootstrap` owns `WHYSTOP_BOOTSTRAP_TOKEN`."""
+    """A person or a program. When its password changes, the tokens that were made with the password end."""
+
+    _password_removed = False
+
+    def set_unusable_password(self) -> None:
+        """As Django's; saving it counts as a change of the password."""
+        super().set_unusable_password()
+        self._password_removed = True
+
+    def clean(self) -> None:
+        """Raises `ValidationError` for a name that this program keeps for users of its own."""
+        super().clean()
+        if self.username in {OPERATOR, BOOTSTRAP} and not User.objects.filter(pk=self.pk, username=self.username):
+            raise ValidationError({"username": "This name is reserved for a user that Whystop makes itself."})
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """Also when Django only hashes the same password anew; that ends nothing."""
+        changed = self.pk is not None and (getattr(self, "_password", None) is not None or self._password_removed)
+        with transaction.atomic():
+            super().save(*args, **kwargs)
+            if changed:
+                self._password_removed = False
+                self.api_tokens.filter(by_password=True).end(now=timezone.now())
 
 
 class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
@@ -20,6 +48,17 @@ class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
         """Not revoked, not expired, and of a user who may sign in."""
         unexpired = Q(expires_at__isnull=True) | Q(expires_at__gt=now)
         return self.filter(unexpired, revoked_at__isnull=True, user__is_active=True)
+
+    def end(self, *, now: datetime) -> int:
+        """Revoke these tokens, and all that were made in sessions they opened. How many of these were not revoked."""
+        with transaction.atomic():
+            ending = list(self.filter(revoked_at__isnull=True).select_for_update().values_list("pk", flat=True))
+            ended = len(ending)
+            while ending:
+                ApiToken.objects.filter(pk__in=ending).update(revoked_at=now)
+                made = ApiToken.objects.filter(parent__in=ending, revoked_at__isnull=True)
+                ending = list(made.select_for_update().values_list("pk", flat=True))
+        return ended
 
 
 class ApiToken(models.Model):
@@ -33,6 +72,9 @@ class ApiToken(models.Model):
     expires_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)
     last_used_at = models.DateTimeField(null=True, blank=True)  #: to the minute
+    #: The token that opened the session in which this one was made: this one ends with it.
+    parent = models.ForeignKey("self", on_delete=models.CASCADE, null=True, editable=False, related_name="made")
+    by_password = models.BooleanField(default=False, editable=False)  #: made by a user with a password: ends with that
 
     objects = ApiTokenQuerySet.as_manager()
 
@@ -53,3 +95,17 @@ class OneTimeCode(models.Model):
 
     def __str__(self) -> str:
         return f"one-time code of {self.created_at:%Y-%m-%d %H:%M}"
+
+
+class GuessCount(models.Model):
+    """How many guesses were made at secrets in a window of time, by `guessing.Key`. Not kept for long."""
+
+    key = models.CharField(max_length=64, primary_key=True, editable=False)
+    guesses = models.PositiveIntegerField()
+    until = models.DateTimeField(db_index=True)  #: the end of the window
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"{self.guesses} guesses until {self.until:%Y-%m-%d %H:%M:%S}"

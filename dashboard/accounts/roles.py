@@ -125,6 +125,15 @@ ACTIONS: Mapping[str, str | None] = {
 READING: Mapping[str, str] = {"api/v1/turns/<turn_id>/export": EXPORT, "export": EXPORT}
 #: Addresses below these keep their own rules: Django's admin asks for its models' permissions.
 ELSEWHERE = ("admin/",)
+#: Accounts are managed by who has signed in, not by a program with a token.
+OF_ACCOUNTS = ("account/", "admin/accounts/", "admin/auth/", "admin/password_change/")
+NO_TOKEN = "Accounts, passwords and tokens cannot be managed with an API token. Sign in with a browser."  # noqa: S105
+#: Of these, what would outlive a token that is revoked: it needs more than a session that was opened with one.
+OUTLIVING = ("admin/accounts/", "admin/auth/", "admin/password_change/")
+NO_TOKEN_SESSION = (
+    "You are signed in with an API token, and a change to an account would outlive it. Sign out, and sign in with a "  # noqa: S105
+    "password or with the link that “manage.py sign_in_link” prints."
+)
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 WATCH = "You may watch, but not start, change or stop anything"
 
@@ -137,6 +146,16 @@ def needed(method: str | None, route: str) -> str | None:
     if route.startswith(ELSEWHERE):
         return None
     return ACTIONS.get(named, START)
+
+
+def needs_session(method: str | None, route: str) -> bool:
+    """Whether a bearer token may not do this, whatever its user may."""
+    return method not in SAFE_METHODS and route.startswith(OF_ACCOUNTS)
+
+
+def outlives(method: str | None, route: str) -> bool:
+    """Whether this would outlive the token of who asks, in its own session too."""
+    return method not in SAFE_METHODS and route.startswith(OUTLIVING)
 
 
 def may(user: Any, permission: str | None) -> bool:

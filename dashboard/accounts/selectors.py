@@ -3,6 +3,8 @@
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from django.contrib.auth.models import Group, Permission
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from dashboard.accounts.credentials import digest_of
@@ -26,6 +28,31 @@ def api_token_find(secret: str, *, now: datetime) -> ApiToken | None:
 def api_tokens_of(user: User) -> ApiTokenQuerySet:
     """A user's tokens that still work, newest first."""
     return ApiToken.objects.active(now=timezone.now()).filter(user=user)
+
+
+def rights_of(user: User) -> set[int]:
+    """The permissions a user has, by id, also while the account is closed. Not those of a superuser, who needs none."""
+    given = Q(user=user) | Q(group__user=user)
+    return set(Permission.objects.filter(given).values_list("pk", flat=True))
+
+
+def outranks(user: User, other: User) -> bool:
+    """Whether a user has rights that the other has not."""
+    if other.is_superuser:
+        return False
+    return user.is_superuser or not rights_of(user) <= rights_of(other)
+
+
+def groups_within(user: User, groups: QuerySet[Group]) -> QuerySet[Group]:
+    """Those that give no right the user does not have."""
+    more = Permission.objects.exclude(pk__in=rights_of(user))
+    return groups.exclude(permissions__in=more)
+
+
+def token_of(session: "SessionBase") -> ApiToken | None:
+    """The token that opened this session."""
+    token_id = session.get(SESSION_TOKEN)
+    return None if token_id is None else ApiToken.objects.filter(pk=token_id).first()
 
 
 def session_is_valid(*, user: "User | AnonymousUser", session: "SessionBase") -> bool:

@@ -8,16 +8,27 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
+from dashboard.accounts import models
 from dashboard.accounts.credentials import digest_of
 from dashboard.accounts.models import ApiToken, OneTimeCode, User
 
-OPERATOR = "operator"  #: the owner of this installation
-BOOTSTRAP = "bootstrap"  #: the user, and the token's name, of `WHYSTOP_BOOTSTRAP_TOKEN`
+OPERATOR, BOOTSTRAP = models.OPERATOR, models.BOOTSTRAP
 CODE_LIFETIME = timedelta(minutes=15)
 CODE_KEPT = timedelta(days=1)  #: an expired code is forgotten after this
 LAST_USED_STEP = timedelta(minutes=1)  #: so that a busy token is not one write per request
 SHOWN_CHARACTERS = 8
-SHOWN_FROM_LENGTH = 24  #: of a shorter token nothing is shown: eight characters would be much of it
+SHORTEST_BOOTSTRAP = 24  #: characters of `WHYSTOP_BOOTSTRAP_TOKEN`
+UNFIT_BOOTSTRAP = (
+    f"WHYSTOP_BOOTSTRAP_TOKEN must be {SHORTEST_BOOTSTRAP} or more printable ASCII characters without spaces. "
+    "Set it to the output of “openssl rand -hex 32”, or unset it."
+)
+
+
+class TokenEndedError(Exception):
+    """What opened this session ended a moment ago."""
+
+    def __init__(self) -> None:
+        super().__init__("Your session has ended: its token was revoked, or your password was changed. Sign in again.")
 
 
 def one_time_code_create() -> str:
@@ -45,43 +56,62 @@ def one_time_code_redeem(code: str) -> User | None:
 
 
 def bootstrap_token_ensure(token: str) -> ApiToken:
-    """Make `token` the one active token of the superuser `bootstrap`; an earlier one is revoked. Idempotent.
+    """Make `token` the one active token of the superuser `bootstrap`. Idempotent.
 
-    Raises ValueError, with the sentence to show, when the token cannot be sent in a header.
+    An earlier one is revoked with all that it opened: its sessions, and the tokens made in them. Raises ValueError,
+    with the sentence to show, when the token is too short or cannot be sent in a header.
     """
-    if not token or any(not "!" <= character <= "~" for character in token):
-        message = "WHYSTOP_BOOTSTRAP_TOKEN must be printable ASCII characters without spaces; set it again or unset it."
-        raise ValueError(message)
+    if len(token) < SHORTEST_BOOTSTRAP or any(not "!" <= character <= "~" for character in token):
+        raise ValueError(UNFIT_BOOTSTRAP)
     now = timezone.now()
     with transaction.atomic():
         user = _owner_ensure(BOOTSTRAP)
-        earlier = ApiToken.objects.filter(user=user, name=BOOTSTRAP, revoked_at__isnull=True)
-        earlier.exclude(digest=digest_of(token)).update(revoked_at=now)
+        ApiToken.objects.filter(user=user).exclude(digest=digest_of(token)).end(now=now)
+        # One that was ended comes back as another row: what the first had opened stays closed.
+        for ended in ApiToken.objects.filter(digest=digest_of(token), revoked_at__isnull=False):
+            ended.digest = digest_of(secrets.token_urlsafe(32))
+            ended.save(update_fields=["digest"])
         return ApiToken.objects.update_or_create(
             digest=digest_of(token),
-            defaults={"user": user, "name": BOOTSTRAP, "revoked_at": None, "expires_at": None},
-            create_defaults={"user": user, "name": BOOTSTRAP, "prefix": _shown(token), "created_at": now},
+            defaults={"user": user, "name": BOOTSTRAP, "expires_at": None, "parent": None, "by_password": False},
+            create_defaults={"user": user, "name": BOOTSTRAP, "prefix": token[:SHOWN_CHARACTERS], "created_at": now},
         )[0]
 
 
-def api_token_create(name: str, *, user: User, expires_at: datetime | None = None) -> tuple[ApiToken, str]:
-    """A new token and its plain text, which cannot be had again."""
-    token = "why_" + secrets.token_urlsafe(32)
-    row = ApiToken.objects.create(
-        user=user,
-        name=name,
-        digest=digest_of(token),
-        prefix=_shown(token),
-        created_at=timezone.now(),
-        expires_at=expires_at,
-    )
+def api_token_create(
+    name: str, *, user: User, expires_at: datetime | None = None, parent: ApiToken | None = None
+) -> tuple[ApiToken, str]:
+    """A new token and its plain text, which cannot be had again.
+
+    `parent`: the token that opened the session in which it is made; the new one ends with it, and expires no later.
+    Without one, it ends when the user's password changes, if there is one. Raises `TokenEndedError`, also where the
+    password changed while this was asked for.
+    """
+    token, now = "why_" + secrets.token_urlsafe(32), timezone.now()
+    with transaction.atomic():
+        if User.objects.select_for_update().filter(pk=user.pk, password=user.password).first() is None:
+            raise TokenEndedError
+        if parent is not None:
+            parent = ApiToken.objects.active(now=now).select_for_update(of=("self",)).filter(pk=parent.pk).first()
+            if parent is None:
+                raise TokenEndedError
+            expires_at = min((end for end in (expires_at, parent.expires_at) if end), default=None)
+        row = ApiToken.objects.create(
+            user=user,
+            name=name,
+            digest=digest_of(token),
+            prefix=token[:SHOWN_CHARACTERS],
+            created_at=now,
+            expires_at=expires_at,
+            parent=parent,
+            by_password=parent is None and user.has_usable_password(),
+        )
     return row, token
 
 
 def api_token_revoke(*, user: User, token_id: int) -> bool:
-    """Close the door for one token of this user; False when it is not theirs or was revoked before."""
-    mine = ApiToken.objects.filter(pk=token_id, user=user, revoked_at__isnull=True)
-    return bool(mine.update(revoked_at=timezone.now()))
+    """Revoke one token of this user, and those made in its sessions; False when it is not theirs or was revoked."""
+    return bool(ApiToken.objects.filter(pk=token_id, user=user).end(now=timezone.now()))
 
 
 def api_token_used(token: ApiToken, *, now: datetime) -> None:
@@ -117,7 +147,3 @@ def _owner_ensure(username: str) -> User:
         user.set_unusable_password()
         user.save(update_fields=["password"])
     return user
-
-
-def _shown(token: str) -> str:
-    return token[:SHOWN_CHARACTERS] if len(token) >= SHOWN_FROM_LENGTH else ""

@@ -1,4 +1,4 @@
-"""How often one address may fail to sign in. Kept in memory: a stranger's attempts cost the database nothing."""
+"""How often one address may fail. Kept in memory: a stranger's attempts cost the database nothing."""
 
 from collections import deque
 from threading import Lock
@@ -16,27 +16,25 @@ class Failures:
         self._failed: dict[str, deque[float]] = {}
         self._lock = Lock()
 
-    def wait(self, address: str, *, now: float) -> float:
-        """Seconds until this address may try again; 0 when it may now."""
-        with self._lock:
-            times = self._failed.get(address)
-            if times is None or len(times) < self._limit:
-                return 0.0
-            return max(0.0, times[0] + self._seconds - now)
-
-    def add(self, address: str, *, now: float) -> None:
-        """One attempt of this address failed."""
+    def begin(self, address: str, *, now: float) -> float:
+        """Count an attempt as failed before it is judged: 0. Else the seconds until this address may try again."""
         with self._lock:
             times = self._failed.pop(address, None) or deque(maxlen=self._limit)
-            times.append(now)
-            self._failed[address] = times  # at the end again: the order is that of the last failure
+            self._failed[address] = times  # at the end again: the order is that of the last attempt
             if len(self._failed) > self._addresses:
                 del self._failed[next(iter(self._failed))]
+            if len(times) == self._limit and (wait := times[0] + self._seconds - now) > 0:
+                return wait
+            times.append(now)
+            return 0.0
+
+    def succeeded(self, address: str) -> None:
+        """An attempt of this address was none that failed."""
+        with self._lock:
+            if times := self._failed.get(address):
+                times.pop()
 
     def forget(self, address: str) -> None:
-        """This address has signed in."""
+        """Its failures count no more."""
         with self._lock:
             self._failed.pop(address, None)
-
-
-SIGN_IN_FAILURES = Failures()

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from http import HTTPStatus
-from math import ceil
 
 from django.contrib import messages
 from django.contrib.auth import login, logout, update_session_auth_hash
 from django.contrib.auth.forms import PasswordChangeForm, SetPasswordForm
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
@@ -17,11 +15,11 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from dashboard.accounts import selectors, services, signing_in
-from dashboard.accounts.access import SIGN_IN, next_url
+from dashboard.accounts.access import ADMIN, SIGN_IN, next_url
 from dashboard.accounts.forms import ApiTokenForm, SignInForm
-from dashboard.accounts.models import User
-from dashboard.accounts.throttle import SIGN_IN_FAILURES
+from dashboard.accounts.models import ApiToken, User
 
+NO_STAFF = "Your account is not staff, so it may not open the admin. Ask an admin, or sign in as somebody else."
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 
 
@@ -37,20 +35,24 @@ def sign_in(request: HttpRequest) -> HttpResponse:
     code = request.GET.get("code", "") if request.method == "GET" else ""
     if not (form.is_bound or code):
         return _sign_in_page(request, wanted)
-    address = request.META.get("REMOTE_ADDR", "")
-    if wait := SIGN_IN_FAILURES.wait(address, now=time.monotonic()):
-        return _too_often(request, wanted, wait)
-    verdict = signing_in.judge(request, form) if form.is_bound else signing_in.judge_secret(request, code)
+    verdict = signing_in.judge(request, form) if form.is_bound else signing_in.judge_code(request, code)
+    if isinstance(verdict, signing_in.TooOften):
+        return _too_often(request, wanted, verdict)
     if isinstance(verdict, signing_in.Refused):
-        if verdict.guess:
-            SIGN_IN_FAILURES.add(address, now=time.monotonic())
         status = HTTPStatus.UNAUTHORIZED if verdict.guess else HTTPStatus.BAD_REQUEST
         return _sign_in_page(request, wanted, problem=verdict.sentence, status=status)
-    SIGN_IN_FAILURES.forget(address)
     _open_session(request, verdict)
     response = redirect(wanted)
     response["Referrer-Policy"] = "no-referrer"  # the address that sends on may hold the code
     return response
+
+
+@require_safe
+def admin_login(request: HttpRequest) -> HttpResponse:
+    """In the place of the admin's own form, which is not shown: who is here has signed in already."""
+    if not _user(request).is_staff:
+        return render(request, "403.html", {"detail": NO_STAFF}, status=HTTPStatus.FORBIDDEN)
+    return redirect(next_url(request, request.GET.get("next") or ADMIN))
 
 
 @require_POST
@@ -72,10 +74,15 @@ def account(request: HttpRequest) -> HttpResponse:
 @require_POST
 def password_change(request: HttpRequest) -> HttpResponse:
     """Set a password, or change it (which asks for the present one)."""
-    form = _password_form(request)
+    form = _password_form(request, request.POST)
+    if form is None:
+        return _account_page(request, status=HTTPStatus.FORBIDDEN)
+    user = _user(request)
+    if often := signing_in.present_password(user, form):
+        messages.error(request, often.sentence)
+        return _account_page(request, status=HTTPStatus.TOO_MANY_REQUESTS)
     if not form.is_valid():
         return _account_page(request, password_form=form, status=HTTPStatus.UNPROCESSABLE_ENTITY)
-    user = _user(request)
     services.password_set(user=user, password=form.cleaned_data["new_password1"])
     update_session_auth_hash(request, user)
     messages.success(request, "Your password is set. Every other session of yours has ended.")
@@ -91,7 +98,13 @@ def token_create(request: HttpRequest) -> HttpResponse:
         return _account_page(request, token_form=form, status=HTTPStatus.UNPROCESSABLE_ENTITY)
     lifetime = ApiTokenForm.LIFETIMES[form.cleaned_data["lifetime"]]
     expires_at = timezone.now() + lifetime if lifetime else None
-    token, secret = services.api_token_create(form.cleaned_data["name"], user=_user(request), expires_at=expires_at)
+    try:
+        token, secret = services.api_token_create(
+            form.cleaned_data["name"], user=_user(request), expires_at=expires_at, parent=_opened_by(request)
+        )
+    except services.TokenEndedError as error:
+        messages.error(request, str(error))
+        return redirect(SIGN_IN)
     return _account_page(request, made=token, secret=secret)
 
 
@@ -127,22 +140,28 @@ def _sign_in_page(request: HttpRequest, wanted: str, *, problem: str = "", statu
     return render(request, "accounts/sign_in.html", {"form": form, "next": wanted, "problem": problem}, status=status)
 
 
-def _too_often(request: HttpRequest, wanted: str, wait: float) -> HttpResponse:
-    seconds = ceil(wait)
-    problem = f"Too many attempts from your address have failed. Try again in {seconds} seconds."
-    response = _sign_in_page(request, wanted, problem=problem, status=HTTPStatus.TOO_MANY_REQUESTS)
-    response["Retry-After"] = str(seconds)
+def _too_often(request: HttpRequest, wanted: str, verdict: signing_in.TooOften) -> HttpResponse:
+    response = _sign_in_page(request, wanted, problem=verdict.sentence, status=HTTPStatus.TOO_MANY_REQUESTS)
+    response["Retry-After"] = str(verdict.seconds)
     return response
 
 
-def _password_form(request: HttpRequest) -> SetPasswordForm[User]:
+def _opened_by(request: HttpRequest) -> ApiToken | None:
+    """The token that opened this session."""
+    return selectors.token_of(request.session)
+
+
+def _password_form(request: HttpRequest, data: QueryDict | None = None) -> SetPasswordForm[User] | None:
+    """The form that sets or changes the password. None: there is none yet, and a token may not set one."""
     user = _user(request)
-    kind = PasswordChangeForm if user.has_usable_password() else SetPasswordForm
-    return kind(user, request.POST if request.method == "POST" else None)
+    if user.has_usable_password():
+        return PasswordChangeForm(user, data)
+    return SetPasswordForm(user, data) if _opened_by(request) is None else None
 
 
 def _account_page(request: HttpRequest, *, status: int = HTTPStatus.OK, **context: object) -> HttpResponse:
     user = _user(request)
-    blank = PasswordChangeForm(user) if user.has_usable_password() else SetPasswordForm(user)
-    whole = {"password_form": blank, "token_form": ApiTokenForm(), "tokens": selectors.api_tokens_of(user), **context}
+    if "password_form" not in context:
+        context["password_form"] = _password_form(request)
+    whole = {"token_form": ApiTokenForm(), "tokens": selectors.api_tokens_of(user), **context}
     return render(request, "accounts/account.html", whole, status=status)

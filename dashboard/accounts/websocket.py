@@ -51,15 +51,15 @@ class AccessStack:
         if secret is not None:
             token = await database_sync_to_async(_token_of)(secret)
             if token is None:
-                await _deny(scope, receive, send)
+                await deny(scope, receive, send)
                 return
             scope["user"], scope["auth_token"] = token.user, token
         elif not (_is_same_origin(scope) and await database_sync_to_async(_has_session)(scope)):
-            await _deny(scope, receive, send)
+            await deny(scope, receive, send)
             return
         scope["ticket"] = ticket_of(token=scope.get("auth_token"), session=scope["session"])
         if visitors.staying_by(scope["ticket"]) >= MOST:
-            await _deny(scope, receive, send, TOO_MANY)
+            await deny(scope, receive, send, TOO_MANY)
             return
         with visitors.staying(scope["ticket"]) as shown_out:
             await self._inner(scope, _until(shown_out, receive, send), send)
@@ -104,7 +104,8 @@ def _header(scope: Scope, name: bytes) -> str:
     return next((value.decode("latin1") for key, value in scope["headers"] if key.lower() == name), "")
 
 
-async def _deny(scope: Scope, receive: Receive, send: Send, status: int = 401) -> None:
+async def deny(scope: Scope, receive: Receive, send: Send, status: int = 401) -> None:
+    """Answer a handshake with this status."""
     await receive()  # the handshake's `websocket.connect`
     if DENIAL not in (scope.get("extensions") or {}):
         await send({"type": "websocket.close", "code": REFUSED})

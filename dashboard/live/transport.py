@@ -20,14 +20,14 @@ CONNECT_TIMEOUT = 10.0  #: seconds
 AFTER_ITS_END = 2.0  #: seconds that a server is listened to which does not close behind the end of its answer
 LOOK_SECONDS = 0.5  #: between two looks whether a body that is waited for can still come
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
-MAX_UNPACKED_BYTES = (
-    16 * 1024 * 1024
-)  #: of an answer that is sent packed (gzip), which costs its sender next to nothing
-MAX_RATIO = 4  #: of unpacked to sent bytes, where more than those are unpacked
+#: Of an answer that is sent compressed although nobody asked for that, which costs its sender next to nothing;
+MAX_UNPACKED_BYTES = 1024 * 1024
+MAX_RATIO = 4  #: or, where that is more, so many times the bytes that were sent
 FIRST_BYTES = 4 * 1024  #: of an answer at once, so that its first words need not wait for all that came with them
 CHUNK_BYTES = 64 * 1024  #: after those
 SLOWEST_UPLOAD = 256 * 1024  #: bytes a second; a request that is sent more slowly is given up as silence is
 LARGE_BYTES = 512 * 1024  #: of a request, from which it is sent in pieces
+UNCOMPRESSED = {"Accept-Encoding": "identity"}
 KEPT_HEADERS = frozenset({"content-type", "date", "retry-after", "retry-after-ms", "x-should-retry", "x-request-id"})
 
 
@@ -77,7 +77,9 @@ class Transport:
         # A provider's cookies are nobody's business, and to keep a jar of them takes time with each call.
         jar = aiohttp.DummyCookieJar()
         # With `trust_env` aiohttp would send what `~/.netrc` holds; the proxy is looked up by ourselves.
-        self._session = aiohttp.ClientSession(timeout=timeout, connector=connector, cookie_jar=jar, trust_env=False)
+        self._session = aiohttp.ClientSession(
+            timeout=timeout, connector=connector, cookie_jar=jar, trust_env=False, headers=UNCOMPRESSED
+        )
         return self
 
     async def __aexit__(

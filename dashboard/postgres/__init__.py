@@ -7,12 +7,13 @@ Any number of processes share the cluster of one folder; the first starts the se
 Every promise survives `kill -9` of any of them, the server included: who shares is counted by locks that the kernel
 drops with their holder, a server that outlived its users is adopted, a server that died is started over its stale
 files, and a cluster that was only half made is made again. It listens on a unix socket in a folder closed to others,
-on no network address.
+on no network address, and lets in the user that started it, the folder's owner and root.
 
 errors.py     what can go wrong, as sentences        account.py     which user runs it
 binaries.py   where its programs are                 places.py      which folders it lives in
 locks.py      locks between processes                cluster.py     making a cluster
 processes.py  whose pid is it                        postmaster.py  starting and stopping the server
+access.py     who may connect
 """
 
 import os

@@ -57,10 +57,14 @@ class Account:
         return code == 0
 
     def own(self, path: Path) -> None:
-        """Gives a folder that we just made to this user alone."""
-        if self.borrowed:
-            os.chown(path, self.uid, self.gid, follow_symlinks=False)
-        path.chmod(0o700)
+        """Gives a folder to this user alone; never another folder, to which a link was put in its place meanwhile."""
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        try:
+            if self.borrowed:
+                os.fchown(descriptor, self.uid, self.gid)
+            os.fchmod(descriptor, 0o700)
+        finally:
+            os.close(descriptor)
 
 
 def _environment() -> Mapping[str, str]:

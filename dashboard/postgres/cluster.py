@@ -19,8 +19,9 @@ _INITDB = (
     "--locale-provider=builtin",
     "--builtin-locale=C.UTF-8",
     "--locale=C",
-    # Whoever gets into the socket folder is let in; the folder is closed to all but the account.
-    "--auth=trust",
+    # For whoever serves the folder without us; our server has rules of its own (access.py).
+    "--auth-local=peer",
+    "--auth-host=reject",
 )
 
 

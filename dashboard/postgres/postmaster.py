@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from errno import ECONNREFUSED, ECONNRESET, ENOENT, EPIPE
 from pathlib import Path
 
+from dashboard.postgres.access import access_settings, keeps_rules
 from dashboard.postgres.binaries import Binaries
 from dashboard.postgres.errors import PostgresError, said_by_postgres
 from dashboard.postgres.places import Home, make_socket_folder
@@ -77,9 +78,9 @@ def ensure_running(
     found = find_postmaster(home)
     if found is not None:
         ready = _wait_until_ready(home, _Launch(pid=None, log_start=0), on_message)
-        if _accepts(ready.sockets):
+        if keeps_rules(home) and _accepts(ready.sockets):
             return ready.sockets
-        # Its socket was swept away (by a cleaner of temporary folders, say): nobody can reach it any more.
+        # It lets in whom it should not; or its socket was swept away (by a cleaner of temporary folders, say).
         stop_postmaster(home)
     return _start(home, binaries, settings, on_message)
 
@@ -111,7 +112,7 @@ def _start(home: Home, binaries: Binaries, settings: Mapping[str, str], on_messa
     for stale in (home.data / "postmaster.pid", sockets / ".s.PGSQL.5432", sockets / ".s.PGSQL.5432.lock"):
         stale.unlink(missing_ok=True)
     quoted = '"' + str(sockets).replace('"', '""') + '"'
-    options = {**SETTINGS, **settings, "unix_socket_directories": quoted}
+    options = {**SETTINGS, **settings, **access_settings(home), "unix_socket_directories": quoted}
     command = [str(binaries.postgres), "-D", str(home.data)]
     for name, value in options.items():
         command += ["-c", f"{name}={value}"]

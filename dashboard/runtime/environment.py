@@ -13,6 +13,7 @@ from dashboard.egress.keys import DEFAULT as DEFAULT_KEY_NAMES
 from dashboard.egress.keys import KeyNames
 from dashboard.egress.rules import Rules
 from dashboard.runtime.errors import StartError
+from dashboard.runtime.guarding.proxies import Proxies
 
 CHECKOUT = Path(__file__).resolve().parent.parent.parent
 
@@ -40,6 +41,8 @@ class Environment:
     connections: int  #: WHYSTOP_CONNECTIONS: at once to this process; 0: as many as its open files allow
     connections_per_address: int  #: WHYSTOP_CONNECTIONS_PER_ADDRESS: of them from one other machine; 0: any number
     https: bool  #: WHYSTOP_HTTPS: browsers come by https, through a proxy
+    hsts: str  #: WHYSTOP_HSTS: what browsers remember of that, `host`, `subdomains` or `preload`; empty: not decided
+    trusted_proxies: Proxies  #: WHYSTOP_TRUSTED_PROXIES, by comma: whose word for a client's address and scheme counts
     secret_key: str  #: WHYSTOP_SECRET_KEY; empty: made once and kept in the data folder
     signing_key: str  #: WHYSTOP_SIGNING_KEY; empty: made once and kept in the data folder
     bootstrap_token: str  #: WHYSTOP_BOOTSTRAP_TOKEN
@@ -70,6 +73,8 @@ def read_environment(variables: Mapping[str, str] | None = None) -> Environment:
         connections=_number(env, "WHYSTOP_CONNECTIONS", 4_096),
         connections_per_address=_number(env, "WHYSTOP_CONNECTIONS_PER_ADDRESS", 256),
         https=_switch(env, "WHYSTOP_HTTPS"),
+        hsts=_choice(env, "WHYSTOP_HSTS", ("host", "subdomains", "preload")) if _text(env, "WHYSTOP_HSTS", "") else "",
+        trusted_proxies=_rules(env, "WHYSTOP_TRUSTED_PROXIES", "", Proxies.read),
         secret_key=_text(env, "WHYSTOP_SECRET_KEY", ""),
         signing_key=_text(env, "WHYSTOP_SIGNING_KEY", ""),
         bootstrap_token=_text(env, "WHYSTOP_BOOTSTRAP_TOKEN", ""),

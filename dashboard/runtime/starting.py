@@ -73,7 +73,9 @@ def _stopped_by_signals() -> Iterator[None]:
 def _bounds(environment: Environment, limit: int) -> Bounds:
     room = connections_within(limit)
     return Bounds(
-        connections=min(environment.connections or room, room), per_address=environment.connections_per_address
+        connections=min(environment.connections or room, room),
+        per_address=environment.connections_per_address,
+        proxies=environment.trusted_proxies,
     )
 
 

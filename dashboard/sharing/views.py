@@ -18,6 +18,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from dashboard.accounts.models import User
 from dashboard.accounts.throttle import Failures
+from dashboard.runtime.guarding.proxies import customer_of
 from dashboard.sharing import selectors, services
 from dashboard.sharing.models import ShareLink
 from dashboard.sharing.shown import shared_context
@@ -84,13 +85,13 @@ def revoke(request: HttpRequest, turn_id: UUID, link_id: int) -> HttpResponse:
 @csrf_exempt  # a stranger's POST is answered as a stranger's GET
 def shared(request: HttpRequest, token: str = "") -> HttpResponse:
     """The turn behind a link, to read. The token is the credential: without a right one, nothing is looked at."""
-    address = request.META.get("REMOTE_ADDR", "")
-    if wait := WRONG_TOKENS.wait(address, now=time.monotonic()):
+    address = customer_of(request.META.get("REMOTE_ADDR")) or "unknown"
+    if wait := WRONG_TOKENS.begin(address, now=time.monotonic()):
         return _closed(HTTPStatus.TOO_MANY_REQUESTS, {"Retry-After": str(ceil(wait))})
     link = services.link_use(token) if request.method in {"GET", "HEAD"} else None
     if link is None:
-        WRONG_TOKENS.add(address, now=time.monotonic())
         return _closed(HTTPStatus.NOT_FOUND)
+    WRONG_TOKENS.succeeded(address)
     step = request.GET.get("step", "")
     number = int(step) if step.isascii() and step.isdigit() and len(step) < 8 else None
     response = render(None, "sharing/shared.html", shared_context(link, step=number))

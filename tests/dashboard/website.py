@@ -8,17 +8,27 @@ from contextlib import contextmanager
 
 import uvicorn
 
+from dashboard.runtime.guarding.bounds import Bounds
+from dashboard.runtime.guarding.census import Census
+from dashboard.runtime.guarding.proxies import Proxies
+
 TOKEN = "a-token-for-programs-that-watch"
 
 
 @contextmanager
-def website() -> Iterator[str]:
-    """Its address while it serves."""
-    from dashboard.asgi import application
+def website(proxies: Proxies | None = None) -> Iterator[str]:
+    """Its address while it serves; with these proxies, as it is served where the public address is https."""
+    from dashboard import asgi
+    from dashboard.runtime.guarding.arriving import Arriving
     from dashboard.runtime.serving import config_of
 
+    application, census = asgi.application, None
+    if proxies is not None:
+        application = Arriving(asgi.guarded, proxies, https=True)
+        census = Census(Bounds(proxies=proxies))
+
     with socket.create_server(("127.0.0.1", 0), backlog=512) as listener:
-        server = uvicorn.Server(config_of(application))
+        server = uvicorn.Server(config_of(application, census))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
         thread.start()
         until(lambda: server.started)

@@ -128,16 +128,21 @@ class Writer:
             group.parts.clear()
             return {}
         self._groups.popleft()
+        self._has_stored()
+        return lost
+
+    def _has_stored(self) -> None:
         self._slow_in_a_row = 0
         self.stored_at = asyncio.get_running_loop().time()
-        return lost
 
     async def _write_apart(self, group: Group, seconds: float) -> dict[UUID, str]:
         """As `write`, for one slow turn, on a connection of its own. Raises `SlowError` too."""
         try:
-            return await self._written(group, self._link_apart, seconds)
+            lost = await self._written(group, self._link_apart, seconds)
         except RefusedError as error:
             return dict.fromkeys(group.parts, str(error))
+        self._has_stored()
+        return lost
 
     async def _written(self, group: Group, link: Link, seconds: float) -> dict[UUID, str]:
         if group.sent and await self._is_there(group, link):

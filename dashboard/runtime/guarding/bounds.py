@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from dashboard.runtime.guarding.proxies import NOBODY, Proxies
+
 HEAD_BYTES = 16 * 1024  #: the request line and all header fields, trailers included
 PIPELINED = 64  #: requests of one connection that wait for the answer to one before them
 
@@ -19,3 +21,4 @@ class Bounds:
     stalled_seconds: float = 30.0  #: in which a client has to take `stalled_bytes` of an answer that waits for it
     stalled_bytes: int = 8_192
     sweep_seconds: float = 1.0  #: between two looks at those that wait
+    proxies: Proxies = NOBODY  #: whose connections are not counted by address

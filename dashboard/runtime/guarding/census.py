@@ -7,10 +7,10 @@ whole one out. Each second those that wait are asked whether their time is over.
 
 import asyncio
 from collections import Counter
-from ipaddress import IPv6Address, ip_address
 from typing import Protocol
 
 from dashboard.runtime.guarding.bounds import Bounds
+from dashboard.runtime.guarding.proxies import Proxies, address_of, customer_of
 
 
 class Member(Protocol):
@@ -106,15 +106,10 @@ class Census:
         self._sweeping = loop.call_later(self.bounds.sweep_seconds, self._sweep) if self._members else None
 
 
-def counted_address(host: str | None) -> str | None:
-    """The address that connections are counted by: None for this machine's own, behind which anybody may be."""
-    try:
-        address = ip_address(host or "")
-    except ValueError:  # a unix socket has none
+def counted_address(host: str | None, proxies: Proxies) -> str | None:
+    """The address that connections are counted by: None for this machine's own and for a trusted proxy's, behind which
+    anybody may be."""
+    address = address_of(host or "")
+    if address is None or address.is_loopback or proxies.trust(host):  # a unix socket has none
         return None
-    if isinstance(address, IPv6Address):
-        if address.ipv4_mapped is None:
-            # One customer has all addresses of a /64.
-            return None if address.is_loopback else str(IPv6Address(int(address) >> 64 << 64))
-        address = address.ipv4_mapped
-    return None if address.is_loopback else str(address)
+    return customer_of(host)

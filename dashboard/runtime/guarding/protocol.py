@@ -45,7 +45,7 @@ class Guarded(Gathering):
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(Closing(transport, self.loop, self, self._census.bounds.linger_seconds))
-        self.address = counted_address(self.client[0] if self.client else None)
+        self.address = counted_address(self.client[0] if self.client else None, self._census.bounds.proxies)
         if self._census.admit(self):
             self._wait_for_head()
             return
@@ -209,7 +209,7 @@ class Guarded(Gathering):
 
     def _forget(self) -> None:
         """Let go of the request's head: 16 KB of short fields take many times that in memory."""
-        self.headers, self.scope = [], {}  # type: ignore[assignment] # an application that runs has its own
+        self.headers, self.scope = [], {}  # type: ignore[typeddict-item] # an application that runs has its own
 
     def _closed_now(self) -> None:
         transport: Any = self.transport

@@ -25,7 +25,7 @@ class GuardedSocket(WebSocketsSansIOProtocol):
         bare = transport.bare() if isinstance(transport, Closing) else transport
         closing: Any = Closing(bare, self.loop, self, self._census.bounds.linger_seconds)
         super().connection_made(closing)
-        self.address = counted_address(self.client[0] if self.client else None)
+        self.address = counted_address(self.client[0] if self.client else None, self._census.bounds.proxies)
         self._census.join(self)
 
     def connection_lost(self, exc: Exception | None) -> None:

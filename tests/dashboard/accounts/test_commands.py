@@ -15,7 +15,7 @@ def test_sign_in_link_prints_one_line_that_opens_the_door():
     call_command("sign_in_link", "--port", "8400", stdout=out)
     (line,) = out.getvalue().splitlines()
     assert line.startswith("http://127.0.0.1:8400/sign-in/?code=")
-    client = Client()
+    client = Client(headers={"host": "127.0.0.1:8400"})
     assert client.get("/sign-in/", parse_qs(urlsplit(line).query)).status_code == 302
     assert client.get("/account/").status_code == 200
 

@@ -2,11 +2,12 @@ from html.parser import HTMLParser
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
-from dashboard.accounts import services
+from dashboard.accounts import guessing, services
 from dashboard.accounts.models import ApiToken, User
 
-from .conftest import csrf_of
+from .conftest import HERE, csrf_of
 
 PASSWORD = "a long enough sentence"
 
@@ -26,7 +27,7 @@ def test_the_link_signs_in_once_and_goes_on(stranger: Client):
     assert (response.status_code, response["Location"]) == (302, "/account/")
     assert response["Referrer-Policy"] == "no-referrer"
     assert is_in(stranger)
-    again = Client().get(f"/sign-in/?code={code}")
+    again = Client(headers={"host": HERE}).get(f"/sign-in/?code={code}")
     assert again.status_code == 401
     assert "works once" in again.content.decode()
 
@@ -109,14 +110,101 @@ def test_what_was_typed_is_never_markup(stranger: Client, name: str):
     assert name not in page
 
 
-def test_after_ten_failures_the_address_waits_and_is_told_so(stranger: Client):
+@pytest.mark.parametrize("address", ["127.0.0.1", "203.0.113.7"])
+def test_after_ten_failures_the_address_waits_and_is_told_so(stranger: Client, token: str, address: str):
     for _ in range(10):
-        assert sign_in(stranger, code="wrong").status_code == 401
-    response = sign_in(stranger, code=services.one_time_code_create())
+        assert sign_in(stranger, address=address, code="wrong").status_code == 401
+    response = sign_in(stranger, address=address, code=token)
     assert response.status_code == 429
     assert 0 < int(response["Retry-After"]) <= 60
     assert "Try again in" in response.content.decode()
     assert stranger.get("/sign-in/").status_code == 200
+    assert sign_in(stranger, address="203.0.113.8", code=token).status_code == 302
+
+
+@pytest.mark.parametrize("form", [True, False])
+def test_a_new_code_lets_the_owner_in_here_whatever_was_guessed_before(stranger: Client, operator: User, form: bool):
+    for number in range(11):
+        sign_in(stranger, code="wrong", username="operator")
+        sign_in(stranger, address=f"203.0.113.{number}", username="operator", password="wrong")
+    code = services.one_time_code_create()
+    came = sign_in(stranger, code=code) if form else stranger.get(f"/sign-in/?code={code}")
+    assert came.status_code == 302
+    assert is_in(stranger)
+
+
+def test_own_successes_give_no_more_guesses_at_another_account(stranger: Client, operator: User):
+    for user in (operator, User.objects.create(username="eve")):
+        services.password_set(user=user, password=PASSWORD)
+    guesses = []
+    for _ in range(12):
+        guesses.append(sign_in(stranger, address="203.0.113.7", username="operator", password="wrong").status_code)
+        own = sign_in(Client(), address="203.0.113.7", username="eve", password=PASSWORD)
+        assert own.status_code == (302 if len(guesses) < 10 else 429)
+    assert guesses == [401] * 10 + [429] * 2
+
+
+def test_ten_guesses_of_one_address_close_the_account_to_nobody_else(stranger: Client, operator: User):
+    services.password_set(user=operator, password=PASSWORD)
+    for _ in range(12):
+        sign_in(stranger, address="2001:db8:1:2::7", username="operator", password="wrong")
+    near = sign_in(stranger, address="2001:db8:1:2::8", username="operator", password=PASSWORD)
+    assert near.status_code == 429  # one customer has all of a /64
+    assert sign_in(stranger, address="2001:db8:1:3::7", username="operator", password=PASSWORD).status_code == 302
+
+
+def test_an_account_that_is_guessed_from_everywhere_closes_to_other_machines_and_to_no_other_account(
+    stranger: Client, operator: User
+):
+    for user in (operator, User.objects.create(username="eve")):
+        services.password_set(user=user, password=PASSWORD)
+    now = timezone.now()
+    for number in range(100):
+        counted = guessing.count(guessing.keys_of(f"203.0.113.{number}", "Operator"), now=now)
+        assert isinstance(counted, guessing.Counted)
+    shut = sign_in(stranger, address="198.51.100.1", username="operator", password=PASSWORD)
+    assert shut.status_code == 429
+    assert "sign_in_link" in shut.content.decode()
+    assert sign_in(Client(), address="198.51.100.1", username="eve", password=PASSWORD).status_code == 302
+    assert sign_in(stranger, username="operator", password=PASSWORD).status_code == 302  # on this machine
+
+
+def test_the_present_password_cannot_be_guessed_by_who_holds_a_session(browser: Client, operator: User):
+    services.password_set(user=operator, password=PASSWORD)
+    browser.force_login(operator)
+    form = {"csrfmiddlewaretoken": csrf_of(browser), "new_password1": "x" * 12, "new_password2": "x" * 12}
+    said = [browser.post("/account/password/", {**form, "old_password": "wrong"}).status_code for _ in range(11)]
+    assert said == [422] * 10 + [429]
+    assert browser.post("/account/password/", {**form, "old_password": PASSWORD}).status_code == 429
+
+
+@pytest.mark.parametrize(
+    ("asked", "place"),
+    [
+        ("/admin/login/", "/sign-in/?next=%2Fadmin%2F"),
+        ("/admin/login/?next=/admin/agents/agent/", "/sign-in/?next=%2Fadmin%2Fagents%2Fagent%2F"),
+        ("/admin/login/?next=https://elsewhere.example/", "/sign-in/"),
+        ("/admin/login/?next=/admin/login/", "/sign-in/"),
+    ],
+)
+def test_the_admins_sign_in_page_is_the_one_there_is(stranger: Client, asked: str, place: str):
+    assert stranger.get(asked)["Location"] == place
+    guess = {"csrfmiddlewaretoken": csrf_of(stranger), "username": "operator", "password": PASSWORD}
+    assert stranger.post(asked, guess).status_code == 401
+    assert not is_in(stranger)
+
+
+def test_who_has_signed_in_goes_on_from_the_admins_page_or_is_told_why_not(browser: Client):
+    assert browser.get("/admin/login/?next=/admin/agents/agent/")["Location"] == "/admin/agents/agent/"
+    assert browser.get("/admin/password_change/")["Location"] == "/account/"
+    watcher = User.objects.create(username="watcher")
+    services.password_set(user=watcher, password=PASSWORD)
+    browser.force_login(watcher)
+    told = browser.get("/admin/", follow=True)
+    assert told.status_code == 403
+    assert "not staff" in told.content.decode()
+    guess = {"csrfmiddlewaretoken": csrf_of(browser), "username": "operator", "password": PASSWORD}
+    assert browser.post("/admin/login/", guess).status_code == 405
 
 
 def test_the_form_needs_its_csrf_token(stranger: Client):

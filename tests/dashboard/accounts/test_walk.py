@@ -11,8 +11,7 @@ import pytest
 from django.core.exceptions import ValidationError
 
 from dashboard.accounts.access import Door, door_of
-from dashboard.accounts.roles import ELSEWHERE, SAFE_METHODS, needed
-from dashboard.accounts.throttle import SIGN_IN_FAILURES
+from dashboard.accounts.roles import ELSEWHERE, SAFE_METHODS, needed, needs_session
 from dashboard.api import turn_files
 from dashboard.sharing.views import WRONG_TOKENS
 from tests.dashboard.accounts.walked_routes import ANY as EVERY
@@ -68,7 +67,6 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
         raise ValidationError("An import runs in a process of its own, which sees no row of this test's.")
 
     monkeypatch.setattr(turn_files, "turn_import_apart", no_file)
-    SIGN_IN_FAILURES.forget("127.0.0.1")
     WRONG_TOKENS.forget("127.0.0.1")
     return made_world()
 
@@ -101,6 +99,8 @@ def allowed(caller: Caller, route: str, method: str) -> set[int]:
     door = door_of("/" + route.lstrip("^").replace("(", "/"))
     if not caller.known:
         return OF_STRANGERS[door, method in {"GET", "HEAD"} and not caller.bears]
+    if caller.bears and needs_session(method, route):
+        return {403}
     if route.startswith(ELSEWHERE):
         if route == "admin/login/":
             return OF_STAFF

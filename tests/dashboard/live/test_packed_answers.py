@@ -8,7 +8,7 @@ import zlib
 import pytest
 
 from dashboard.live import transport as transport_module
-from dashboard.live.transport import MAX_UNPACKED_BYTES, Transport, TransportError
+from dashboard.live.transport import MAX_RATIO, MAX_UNPACKED_BYTES, Transport, TransportError
 from tests.dashboard.live.test_transport import Answer, posted, serving
 
 pytestmark = pytest.mark.usefixtures("no_proxy")
@@ -45,7 +45,7 @@ async def test_an_answer_that_unpacks_to_far_more_than_was_sent_is_given_up(codi
     body = bomb(200, coding=coding)
     assert len(body) < MIB / 2
     async with serving(sends(body, coding=coding, chunked=chunked)) as server, Transport() as transport:
-        with pytest.raises(TransportError, match="compressed, and larger than 16 MiB when it is decompressed"):
+        with pytest.raises(TransportError, match="compressed, and larger than 1 MiB when it is decompressed"):
             await posted(transport, f"http://127.0.0.1:{server.port}/x")
 
 
@@ -62,6 +62,6 @@ async def test_an_ordinary_compressed_answer_is_read(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(transport_module, "MAX_UNPACKED_BYTES", 10_000)
     text = b"".join(b"%d " % (number * 7919 % 100_003) for number in range(5_000))
     packed = gzip.compress(text)
-    assert 10_000 < len(text) < 4 * len(packed), "large, and not packed by much"
+    assert 10_000 < len(text) < MAX_RATIO * len(packed), "large, and not packed by much"
     async with serving(sends(packed)) as server, Transport() as transport:
         assert await posted(transport, f"http://127.0.0.1:{server.port}/x") == (200, text)

@@ -44,6 +44,19 @@ def test_what_is_set_is_read():
     assert environment.gateway_unstored == "pass"
 
 
+def test_no_proxy_is_trusted_and_nothing_is_remembered_of_https_unless_somebody_says_so():
+    silent = read_environment({})
+    assert not silent.trusted_proxies
+    assert silent.hsts == ""
+    told = read_environment({"WHYSTOP_TRUSTED_PROXIES": "127.0.0.1, 10.0.0.0/8,", "WHYSTOP_HSTS": "Preload"})
+    assert told.trusted_proxies.trust("10.1.2.3")
+    assert told.hsts == "preload"
+    with pytest.raises(StartError, match="WHYSTOP_TRUSTED_PROXIES cannot be read: “nginx” is neither an address nor"):
+        read_environment({"WHYSTOP_TRUSTED_PROXIES": "127.0.0.1,nginx"})
+    with pytest.raises(StartError, match="must be one of host, subdomains, preload, not “yes”"):
+        read_environment({"WHYSTOP_HSTS": "yes"})
+
+
 def test_calls_that_cannot_be_stored_are_refused_unless_somebody_says_otherwise():
     assert read_environment({}).gateway_unstored == "refuse"
     with pytest.raises(StartError, match="must be one of refuse, pass, not “maybe”"):

@@ -9,7 +9,7 @@ from django.db import connection
 
 from agentcore import verify
 from dashboard.agents.selectors import project_default
-from dashboard.gateway.recording import apart, groups
+from dashboard.gateway.recording import apart, groups, tracks
 from dashboard.gateway.recording.recorder import Recorder
 from dashboard.gateway.recording.tracks import UnstorableError
 from dashboard.turns.history import recording_of
@@ -35,6 +35,7 @@ CURED = "DROP TRIGGER slow_to_store ON turns_turn; DROP FUNCTION slow_to_store()
 def slow_turns(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A turn whose input begins with “poison” takes two seconds, and a statement may take half a second."""
     monkeypatch.setattr(groups, "SECONDS", 0.5)
+    monkeypatch.setattr(tracks, "PATIENCE_SECONDS", 30.0)  # of a machine that is busy nothing is to be said here
     with connection.cursor() as cursor:
         cursor.execute(POISON, [2])
     yield

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="
 LARGE = 10 * 2**20  #: bytes
 TIMES = 8  #: of an answer's bytes: these, its text, and both on the way to the database; measured: 4.1 to 6.3
 OPEN, ANSWER = 12, 2**20  #: streams at a time, and the bytes of text in each
-TIMES_PACKED = 10  #: of what may be unpacked of an answer; measured: 8.1, and 18.9 where all of 60 MB were
+TIMES_PACKED = 20  #: of what may be unpacked of an answer; all of 60 MB took 1,100 MB
 MODES = ("continue", "observe")
 TIMES_OPEN = 7  #: of the bytes of all that are open; measured: 1.8 to 3.6
 
@@ -92,7 +92,8 @@ def test_a_compressed_answer_takes_a_multiple_of_what_may_be_unpacked_of_it(serv
     served.forget_peak()
     answers = [served.gate.ask(model=mode, stream=stream) for mode in MODES for stream in (True, False)]
     assert {answer.status for answer in answers} <= {200, 502, 503}, "a stream has begun by then"
-    assert served.bytes_of("VmHWM") - idle < TIMES_PACKED * MAX_UNPACKED_BYTES
+    taken = served.bytes_of("VmHWM") - idle
+    assert taken < TIMES_PACKED * MAX_UNPACKED_BYTES, taken
 
 
 @pytest.mark.parametrize("mode", MODES)

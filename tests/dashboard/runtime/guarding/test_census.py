@@ -7,6 +7,7 @@ import pytest
 
 from dashboard.runtime.guarding.bounds import Bounds
 from dashboard.runtime.guarding.census import Census, counted_address
+from dashboard.runtime.guarding.proxies import Proxies
 
 from .conftest import QUICK, Server, rest
 
@@ -116,4 +117,10 @@ async def test_an_address_without_bounds_has_none():
 def test_the_addresses_of_one_customer_are_one_and_those_of_this_machine_are_not_counted(
     host: str | None, counted: str | None
 ):
-    assert counted_address(host) == counted
+    assert counted_address(host, Proxies()) == counted
+
+
+@pytest.mark.parametrize("host", ["10.0.0.7", "::ffff:10.0.0.7", "2001:db8::5"])
+def test_the_connections_of_a_trusted_proxy_are_not_counted_by_its_address(host: str):
+    assert counted_address(host, Proxies.read("10.0.0.0/24, 2001:db8::5")) is None
+    assert counted_address("10.0.1.7", Proxies.read("10.0.0.0/24, 2001:db8::5")) == "10.0.1.7"

@@ -1,0 +1,145 @@
+"""How often secrets may be guessed. A guess is counted before it is judged, and in the database: of any number at once,
+in any number of processes, no more are judged than a limit allows.
+
+Each kind of count has its own limit, in windows that begin with the first guess. A guess that is right is given back,
+and nothing else is: so who may sign in gains no guesses at another account by it.
+"""
+
+import hashlib
+import unicodedata
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from math import ceil
+
+from django.db import connection
+from django.db.models import F
+
+from dashboard.accounts.models import GuessCount
+
+THIS_MACHINE = "this machine"  #: in the place of an address
+
+
+class Kind(StrEnum):
+    """What is counted."""
+
+    ADDRESS = "address"  #: every guess of one address, or one IPv6 /64
+    PAIR = "address and account"  #: those of one address at one account
+    ACCOUNT = "account"  #: those of all other machines at one account
+    PASSWORD = "present password"  # noqa: S105 - what who is signed in types to change it
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """So many within so long."""
+
+    guesses: int
+    within: timedelta
+
+
+#: Ten guesses of one address leave an account to all others; only many addresses together close it to other machines.
+LIMITS: Mapping[Kind, Limit] = {
+    Kind.ADDRESS: Limit(10, timedelta(minutes=1)),
+    Kind.PAIR: Limit(20, timedelta(hours=1)),
+    Kind.ACCOUNT: Limit(100, timedelta(hours=1)),
+    Kind.PASSWORD: Limit(10, timedelta(minutes=10)),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One count."""
+
+    kind: Kind
+    of: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """As it is stored: people type passwords where their name belongs, so no name is kept."""
+        return hashlib.sha256("\0".join((self.kind, *self.of)).encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """May be judged: by key, the end of the window it was counted in."""
+
+    windows: Mapping[Key, datetime]
+
+
+@dataclass(frozen=True, slots=True)
+class Full:
+    """May not be judged, for so many seconds."""
+
+    kind: Kind
+    seconds: int
+
+
+def keys_of(address: str, account: str | None = None) -> list[Key]:
+    """What a guess counts for. The account is counted last, so that an address that is full does not fill it."""
+    keys = [Key(Kind.ADDRESS, (address,))]
+    if account is not None:
+        name = unicodedata.normalize("NFKC", account).casefold()
+        keys.append(Key(Kind.PAIR, (address, name)))
+        if address != THIS_MACHINE:  # the owner gets in here, whatever others do
+            keys.append(Key(Kind.ACCOUNT, (name,)))
+    return keys
+
+
+def count(keys: Iterable[Key], *, now: datetime) -> Counted | Full:
+    """Count one guess for each of these, as far as the first that is full."""
+    _forget(now)
+    windows: dict[Key, datetime] = {}
+    for key in keys:
+        until = _add(key, now)
+        if until is None:
+            return Full(key.kind, _wait(key, now))
+        windows[key] = until
+    return Counted(windows)
+
+
+def give_back(counted: Counted) -> None:
+    """The guess was right."""
+    for key, until in counted.windows.items():
+        GuessCount.objects.filter(key=str(key), until=until, guesses__gt=0).update(guesses=F("guesses") - 1)
+
+
+# One statement, so that of many at the same moment each gets a number of its own. No row returns where none is left.
+_ADD = """
+    INSERT INTO accounts_guesscount AS counted (key, guesses, until)
+    VALUES (%(key)s, 1, %(until)s)
+    ON CONFLICT (key) DO UPDATE
+    SET guesses = CASE WHEN counted.until <= %(now)s THEN 1 ELSE counted.guesses + 1 END,
+        until = CASE WHEN counted.until <= %(now)s THEN excluded.until ELSE counted.until END
+    WHERE counted.until <= %(now)s OR counted.guesses < %(most)s
+    RETURNING until
+"""
+# More than one guess adds, so that the table shrinks again.
+_FORGET = """
+    DELETE FROM accounts_guesscount WHERE key IN (
+        SELECT key FROM accounts_guesscount WHERE until <= %(now)s ORDER BY until LIMIT 20 FOR UPDATE SKIP LOCKED
+    )
+"""
+
+
+def _add(key: Key, now: datetime) -> datetime | None:
+    limit = LIMITS[key.kind]
+    given: dict[str, str | datetime | int] = {
+        "key": str(key),
+        "now": now,
+        "until": now + limit.within,
+        "most": limit.guesses,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_ADD, given)
+        row = cursor.fetchone()
+    return row[0] if row else None
+
+
+def _wait(key: Key, now: datetime) -> int:
+    until = GuessCount.objects.filter(key=str(key)).values_list("until", flat=True).first()
+    return max(1, ceil((until - now).total_seconds())) if until else 1
+
+
+def _forget(now: datetime) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(_FORGET, {"now": now})
