@@ -1,4 +1,4 @@
-"""Everybody, at every websocket, at a turn's events and at the gateway: as at all other addresses (`test_walk`)."""
+"""Everybody, at a turn's events and at the gateway, which the walk over the URLconf (`test_walk`) does not reach."""
 
 import asyncio
 from typing import Any
@@ -10,16 +10,11 @@ from django.conf import settings
 from django.db import connection, transaction
 
 from dashboard.accounts.roles import START
-from dashboard.accounts.websocket import AccessStack
 from dashboard.asgi import application
-from dashboard.live.routing import websocket_urlpatterns
-from dashboard.runtime.sockets import router
+from dashboard.gateway import app
 from tests.dashboard.accounts.walking import MEMBERS, STRANGERS, Caller, World, made_world, member, stranger
-from tests.dashboard.dialling import Dialled
 
 pytestmark = pytest.mark.django_db(transaction=True)
-SOCKETS = [str(pattern.pattern) for pattern in websocket_urlpatterns]
-REFUSED = 4401
 #: Of the gateway and of streams, which Django's URLconf does not name, or its test client cannot read.
 GATEWAY = (
     ("POST", "/v1/chat/completions"), ("GET", "/v1/chat/completions"), ("GET", "/v1/models"), ("GET", "/v1/models/x"),
@@ -64,15 +59,6 @@ def rows() -> dict[str, int]:
         return {table: count for table, count in cursor.fetchall() if table not in WRITTEN_BY_COMING_IN}
 
 
-async def dialled(caller: Caller, path: str) -> bool | int:
-    """Whether it was let in; else the code it was closed with."""
-    socket = Dialled(AccessStack(router()), path, headers=headers_of(caller))
-    accepted, code = await socket.connect()
-    await socket.disconnect()
-    await aclose_old_connections()
-    return True if accepted else code
-
-
 async def answered(caller: Caller, method: str, path: str) -> int:
     """The status that the whole application answers with."""
     headers = [*headers_of(caller), (b"content-type", b"application/json"), (b"content-length", b"2")]
@@ -88,15 +74,6 @@ async def answered(caller: Caller, method: str, path: str) -> int:
     await asyncio.wait_for(talk.wait(60), 60)
     await aclose_old_connections()
     return int(status)
-
-
-async def test_strangers_open_no_socket_and_members_do(world: World):
-    everybody = await database_sync_to_async(callers)(world)
-    before = await database_sync_to_async(rows)()
-    for route in SOCKETS:
-        found = {caller.name: await dialled(caller, world.address(route)) for caller in everybody}
-        assert found == {caller.name: True if caller.known else REFUSED for caller in everybody}, route
-    assert await database_sync_to_async(rows)() == before
 
 
 async def test_strangers_read_no_events_and_members_do(world: World):
@@ -120,7 +97,10 @@ def by_the_gateway(caller: Caller) -> tuple[int, ...]:
 async def test_only_its_keys_and_the_tokens_of_operators_open_the_gateway(world: World):
     everybody = await database_sync_to_async(callers)(world)
     before = await database_sync_to_async(rows)()
-    for caller in everybody:
-        found = tuple([await answered(caller, method, path) for method, path in GATEWAY])
-        assert found == await database_sync_to_async(by_the_gateway)(caller), caller.name
+    try:
+        for caller in everybody:
+            found = tuple([await answered(caller, method, path) for method, path in GATEWAY])
+            assert found == await database_sync_to_async(by_the_gateway)(caller), caller.name
+    finally:
+        await app.close()
     assert await database_sync_to_async(rows)() == before
