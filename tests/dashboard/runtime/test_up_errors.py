@@ -43,7 +43,7 @@ def test_a_simulator_port_in_use(up: Start, busy_port: int):
         ("WHYSTOP_HOST", "no.such.host.invalid", "There is no host “no.such.host.invalid”"),
         ("WHYSTOP_HOST", "192.0.2.1", "192.0.2.1 is no address of this machine"),
         ("WHYSTOP_DATA_DIR", "/sys/whystop", "The data folder /sys/whystop is not open to this user"),
-        ("WHYSTOP_BOOTSTRAP_TOKEN", "with space", "WHYSTOP_BOOTSTRAP_TOKEN must be printable"),
+        ("WHYSTOP_BOOTSTRAP_TOKEN", "with space", "WHYSTOP_BOOTSTRAP_TOKEN must be 24 or more"),
         ("DATABASE_URL", "not a url", "DATABASE_URL is no PostgreSQL address"),
         ("DATABASE_URL", "mysql://localhost/x", "DATABASE_URL is no PostgreSQL address"),
         ("DATABASE_URL", "postgresql://u:half%2@localhost/x", "DATABASE_URL is no PostgreSQL address"),
