@@ -126,11 +126,12 @@ def withheld(response: ChatResponse) -> bool:
 
 
 def _output(response: ChatResponse | None) -> int | None:
-    """The reported output tokens; None where none were reported, or 0 of an answer that says something."""
+    """The reported output tokens; None where none were reported, or 0 of an answer that has cost some."""
     if response is None or response.usage is None:
         return None
-    says = response.text or response.tool_calls or response.broken_tool_calls or withheld(response)
-    return response.usage.output_tokens or (None if says else 0)
+    says = response.text or response.tool_calls or response.broken_tool_calls or response.reasoning_content
+    has_cost = says or withheld(response) or response.stop_reason is NormalizedStopReason.MAX_TOKENS
+    return response.usage.output_tokens or (None if has_cost else 0)
 
 
 def _reasoning(response: ChatResponse | None) -> int:

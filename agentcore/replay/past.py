@@ -63,7 +63,8 @@ def _read(recording: Recording) -> Past:
     for one in heard:
         calls.setdefault(one.iteration, []).append(one)
     segments = {part.attempt: part for answer in (*snapshot.earlier, snapshot.answer) for part in answer.segments}
-    exact, rate = _exact(snapshot), _rate(heard)
+    exact = _exact(snapshot)
+    rate = _rate(heard, segments if exact else {})
     return Past(
         tuple(after),
         calls,
@@ -84,14 +85,21 @@ def _exact(snapshot: Snapshot) -> bool:
     return asked is not None and goes_on_exactly(asked.provider, asked.model, asked.extra)
 
 
-def _rate(heard: Sequence[Heard]) -> tuple[float, float]:
-    """Tokens of a character, from the calls that were counted or cut; else what texts in general take."""
+def _rate(heard: Sequence[Heard], echoes: Mapping[int, Segment]) -> tuple[float, float]:
+    """Tokens of a character, from the calls that were counted or cut; else what texts in general take. `echoes`: by
+    attempt, what was added where the text before it was only sent back."""
     found = [
-        spoken_tokens(one, RATE)[0] / len(one.response.text)
+        spoken_tokens(one, RATE)[0] / length
         for one in heard
-        if one.response is not None and len(one.response.text) >= 40 and (one.tokens is not None or one.cut)
+        if one.response is not None and (one.tokens is not None or one.cut)
+        if (length := len(one.response.text) - _dropped(echoes, one)) >= 40
     ]
     return (0.7 * min(found), 1.5 * max(found)) if found else RATE
+
+
+def _dropped(segments: Mapping[int, Segment], heard: Heard) -> int:
+    part = segments.get(heard.attempt)
+    return part.dropped if part is not None else 0
 
 
 def _repeated(heard: Heard, segments: Mapping[int, Segment]) -> float:

@@ -156,8 +156,9 @@ def _stretch(heard: Heard, start: int, added: str, overlap: int, *, exact: bool,
     continued = heard.before.call is not None and heard.before.call.hint is not None
     written = sum(len(call.raw) + len(call.name) for call in (*response.tool_calls, *response.broken_tool_calls))
     # An echo of the text that was sent along is not counted by who sends it.
-    length = len(added) + written + (0 if exact and continued else overlap)
-    least, most = spoken_tokens(heard, rate)
+    echoed = overlap if exact and continued else 0
+    length = len(added) + written + overlap - echoed
+    least, most = spoken_tokens(heard, rate, echoed)
     share = len(added) / length if length else 1.0  # tokens of which nothing is shown are spent all the same
     calls = (least + most) / 2 * written / length if length else 0.0
     barrier = heard.cut_below_cap or (not heard.cut and heard.answered)
@@ -165,8 +166,9 @@ def _stretch(heard: Heard, start: int, added: str, overlap: int, *, exact: bool,
     return Stretch(heard, start, start + len(added), least * share, most * share, calls, hinted, barrier)
 
 
-def spoken_tokens(heard: Heard, rate: tuple[float, float]) -> tuple[float, float]:
-    """Tokens of text and calls without reasoning, least and most: the provider's count where there is one."""
+def spoken_tokens(heard: Heard, rate: tuple[float, float], echoed: int = 0) -> tuple[float, float]:
+    """Tokens of text and calls without reasoning, least and most: the provider's count where there is one. `echoed`:
+    characters at the beginning of the answer that were only sent back."""
     if heard.tokens is not None:
         spoken = float(heard.tokens if heard.uncounted else heard.tokens - heard.reasoning)
         return spoken, spoken
@@ -176,7 +178,8 @@ def spoken_tokens(heard: Heard, rate: tuple[float, float]) -> tuple[float, float
         return float(heard.cap), float(heard.cap)
     if withheld(response):
         return 0.0, float(heard.cap)
-    length = len(response.text) + len(response.reasoning_content) + sum(len(call.raw) for call in response.tool_calls)
+    said = len(response.text) - echoed
+    length = said + len(response.reasoning_content) + sum(len(call.raw) for call in response.tool_calls)
     return min(length * rate[0], heard.cap), min(length * rate[1], heard.cap)
 
 

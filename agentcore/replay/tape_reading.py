@@ -228,11 +228,13 @@ class TapeReading(PendingCall):
         return Answer(ModelResponded(self.snapshot.at + self._seconds(tokens), response), certainty, place)
 
     def _usage(self, tape: Tape, reading: Reading, output: float) -> TokenUsage | None:
-        """What the call would report; None where this provider reports nothing."""
+        """What the call would report, as this provider reports: None where it reports nothing."""
         first = tape.stretches[0].heard
         if first.response is None or first.response.usage is None:
             return None
         given = first.response.usage.input_tokens
+        if first.tokens is None:
+            return TokenUsage(given, 0)  # it reports zeros
         continued = self.snapshot.call is not None and self.snapshot.call.hint is not None
         if continued and self.snapshot.limits.max_total_tokens is not None:
             high = given + 1.3 * reading.place + _HINT_TOKENS

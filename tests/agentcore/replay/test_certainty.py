@@ -15,9 +15,10 @@ from agentcore import (
     TurnStatus,
     what_if,
 )
-from agentcore.events import ToolResult
+from agentcore.events import ModelResponded, ToolResult
 from agentcore.replay import Assumed, Observed
 from agentcore.replay.certainty import LEAST_CALLS, weakest
+from agentcore.replay.past import Past
 from tests.agentcore.playbook import (
     Playbook,
     blocked,
@@ -244,3 +245,28 @@ def test_the_usage_of_an_answer_is_assumed_where_the_provider_counted_none_of_it
     story = Playbook(max_tokens=400) >> started() >> ended("Some forty characters of an honest answer.", tokens=0)
     assert asked(story, max_tokens=400).certainty is Certainty.RECORDED
     assert Assumed.USAGE in names(asked(story, max_tokens=60))
+
+
+def test_a_cut_call_of_which_zero_tokens_were_reported_has_used_its_cap_on_reasoning():
+    """The second call's answer was said under any cap from its own on, for certain; the first call would have gone on
+    reasoning."""
+    story = Playbook(max_tokens=80) >> started() >> truncated("", tokens=0) >> ended("Forty words.", tokens=0)
+    assert asked(story, max_tokens=200).certainty.rank >= Certainty.ESTIMATED.rank
+
+
+def test_a_provider_that_reports_zero_tokens_is_imagined_to_go_on_so():
+    story = Playbook(max_tokens=400) >> started() >> ended(ESSAY, tokens=0)
+    imagined = asked(story, max_tokens=20, max_total_completion_tokens=30)
+    assert Assumed.USAGE in names(imagined)
+    records = [record for one in (imagined.endings or (imagined,)) for record in one.records]
+    answers = [record.event.response for record in records if isinstance(record.event, ModelResponded)]
+    assert {response.usage.output_tokens for response in answers} == {0}
+
+
+def test_an_echo_costs_nothing_where_the_provider_reports_no_tokens():
+    begun = "one two three four five six seven eight nine ten and so on, "
+    book = Playbook(max_tokens=60, extra={"prefill": True, "prefill_echo": True})
+    story = book >> started() >> truncated(begun, tokens=None) >> ended(begun + "eleven.", tokens=None)
+    tape = Past.of(story.recording).tapes[1]
+    assert tape.text == begun + "eleven."
+    assert tape.stretches[1].most <= 1.5 * len("eleven.")
