@@ -75,14 +75,21 @@ class Asked(TapeReading):
 
     def _matched(self, same: Heard | None, asks: Asks) -> Answer | None:
         """The recorded answer to the same request, where this cap leaves it as it was; else None."""
+        was_cut = False  #: this occurrence, of the same request: another's whole answer may have cost less
         for heard in self._candidates(same, asks):
             if (heard is same, self.cap, asks) == (True, heard.cap, heard.asks):
                 return self._again(heard, Certainty.RECORDED)
             if heard.cut:
                 if self.cap == heard.cap and heard.nth == self.nth:
                     return self._again(heard, Certainty.CERTAIN)
+                was_cut = was_cut or heard is same
+                if heard is same and self.cap < heard.cap:
+                    return None
                 continue
             if self._fits(heard, same):
+                if was_cut:
+                    self.assuming.note(Assumed.WORDING, 0.0, 0.0, "the same request was answered whole only later")
+                    return self._again(heard, Certainty.ESTIMATED)
                 return self._again(heard, Certainty.CERTAIN if asks == heard.asks else self._reworded())
         return None
 

@@ -270,3 +270,12 @@ def test_an_echo_costs_nothing_where_the_provider_reports_no_tokens():
     tape = Past.of(story.recording).tapes[1]
     assert tape.text == begun + "eleven."
     assert tape.stretches[1].most <= 1.5 * len("eleven.")
+
+
+@pytest.mark.parametrize("cap", [20, 200])
+def test_a_request_that_was_cut_is_not_answered_for_certain_by_the_whole_answer_to_a_later_one(cap):
+    """After an answer of blanks the same is asked again; the first call had spent its cap on something unseen."""
+    book = Playbook(max_tokens=33, extra={"prefill": True})
+    story = book >> started() >> truncated("\n\n    ", tokens=33) >> ended("\n\n            ", tokens=5)
+    imagined = asked(story, max_tokens=cap)
+    assert imagined.certainty.rank >= Certainty.ESTIMATED.rank
