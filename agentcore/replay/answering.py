@@ -12,6 +12,7 @@ from agentcore.replay.tape_reading import TapeReading
 from agentcore.values import replace
 
 _TICK = 0.001  #: seconds: no clock tells two moments apart that are closer
+_OF_THE_REQUEST = frozenset({400, 402, 413, 422})  #: HTTP statuses
 SLACK = 0.05  #: seconds by which a driver may be early when it gives a call up
 
 
@@ -53,9 +54,11 @@ class Asked(TapeReading):
             return self._again(struck, Certainty.ESTIMATED)
         if isinstance(event, ModelFailed) and event.error.stop_reason is not None:
             return self._as_far_as(struck)
+        if _may_be_of_the_cap(event) and self.cap != struck.cap:
+            return UNKNOWN
         said = struck.response
         if said is None or not (struck.tokens or _shows(said)):
-            return self._again(struck, Certainty.CERTAIN)
+            return self._nothing_shown(struck)
         if not alike(asks, struck.asks):
             return UNKNOWN
         least, most = self._counted(struck)
@@ -65,6 +68,14 @@ class Asked(TapeReading):
         if tokens == self.cap and not self.assuming.at(Assumed.FAILURES, 0.0, 1.0, "it came as the cap was reached"):
             return None
         return self._again(struck, Certainty.CERTAIN) if tokens <= self.cap else None
+
+    def _nothing_shown(self, struck: Heard) -> Answer:
+        """A failure before anything was received: of a call that had been taken nobody knows how far it was."""
+        begun = not isinstance(struck.event, ModelFailed) or struck.event.error.status is None
+        if not begun or self.cap >= struck.cap:
+            return self._again(struck, Certainty.CERTAIN)
+        self.assuming.note(Assumed.FAILURES, 0.0, 1.0, "it failed before anything was received")
+        return self._again(struck, Certainty.ESTIMATED)
 
     def _as_far_as(self, struck: Heard) -> Answer:
         """What had come of a call that would have gone on otherwise, nobody knows how."""
@@ -143,6 +154,11 @@ class Asked(TapeReading):
         error = ProviderError(ErrorType.TIMEOUT, "timeout", f"The call was ended after {left:.1f} s: max_seconds.")
         partial = ChatResponse(text=text[:reached], diagnostics=("derived",)) if reached else None
         return Answer(ModelFailed(self.snapshot.at + left, error, partial), Certainty.ESTIMATED)
+
+
+def _may_be_of_the_cap(event: Event) -> bool:
+    """Whether a provider refused what was asked: “max_tokens is too large” and “can only afford” are such refusals."""
+    return isinstance(event, ModelFailed) and event.error.status in _OF_THE_REQUEST
 
 
 def _shows(said: ChatResponse) -> bool:

@@ -181,7 +181,10 @@ class TapeReading(PendingCall):
         if tape.last is not None and withheld(tape.last) and not any(part.text for part in reading.parts):
             return UNKNOWN  # cut before it was blocked it would have shown something
         text, advance = _reached(reading.parts, max(0.0, budget), self._stray)
-        broken = tape.cut_calls() if tape.call_tokens and self._inside_calls(tape, budget, need) else ()
+        inside = bool(tape.call_tokens) and self._inside_calls(tape, budget, need)
+        broken = tape.cut_calls() if inside else ()
+        if len(broken) > 1:
+            return UNKNOWN  # the first ones may be whole by then
         response = ChatResponse(
             text=reading.repeated + text,
             broken_tool_calls=broken,
@@ -206,11 +209,14 @@ class TapeReading(PendingCall):
         return round(self.assuming.at(Assumed.POSITION, low, high, "proportional to characters"))
 
     def _inside_calls(self, tape: Tape, budget: float, need: float) -> bool:
-        """Whether the cap falls inside the tool calls at the end; about their beginning that is not known."""
-        blurred = min(need, tape.call_tokens) * POSITION + 2 if need else 0.0
-        if abs(budget - need) > blurred:
-            return budget > need
-        return bool(self.assuming.at(Assumed.POSITION, 0.0, 1.0, "where the text ends and the tool call begins"))
+        """Whether the cap falls inside the tool calls at the end. Providers do not tell text's tokens from those of
+        calls: the calls may have taken half of what their characters suggest, or twice that."""
+        source = "where the text ends and the tool call begins"
+        if need - tape.call_tokens - 2 < budget < need + tape.call_tokens / 2 + 2:
+            return bool(self.assuming.at(Assumed.POSITION, 0.0, 1.0, source))
+        if budget > need:
+            self.assuming.note(Assumed.POSITION, 0.0, 1.0, source)
+        return budget > need
 
     def _past_the_end(self, reading: Reading) -> Answer:
         """The recording stops before this call would: what is known of it is kept, the rest is not guessed."""

@@ -279,3 +279,31 @@ def test_a_request_that_was_cut_is_not_answered_for_certain_by_the_whole_answer_
     story = book >> started() >> truncated("\n\n    ", tokens=33) >> ended("\n\n            ", tokens=5)
     imagined = asked(story, max_tokens=cap)
     assert imagined.certainty.rank >= Certainty.ESTIMATED.rank
+
+
+@pytest.mark.parametrize("status", [400, 402, 413, 422])
+def test_whether_a_refused_request_is_taken_with_another_cap_is_not_recorded(status):
+    """“max_tokens is too large: 8000” was said to come again at 1000."""
+    story = Playbook(max_tokens=8000) >> started() >> error(kind="invalid_request", status=status, retryable=False)
+    assert asked(story, max_continuations=9).certainty is Certainty.RECORDED
+    assert asked(story, max_tokens=1000).undecidable
+
+
+def test_a_failure_before_anything_was_received_may_not_come_under_a_smaller_cap():
+    story = Playbook(max_tokens=8000) >> started() >> error(kind="connection", tokens=0)
+    assert asked(story, max_tokens=1000).certainty is Certainty.ESTIMATED
+    busy = Playbook(max_tokens=8000) >> started() >> error(kind="overloaded", status=529, tokens=0)
+    assert asked(busy, max_tokens=1000).certainty is Certainty.CERTAIN
+
+
+def test_where_the_text_ends_and_the_call_begins_is_an_assumption():
+    story = Playbook(max_tokens=400) >> started() >> called(call(), text="x" * 66, tokens=96)
+    for cap in (40, 50, 60, 66, 70):
+        imagined = asked(story, max_tokens=cap, max_tool_repair_attempts=0, max_continuations=0)
+        assert imagined.certainty.rank >= Certainty.ESTIMATED.rank
+
+
+def test_of_two_calls_that_are_cut_the_first_may_be_whole():
+    two = called(call(id="a"), call(id="b"), text="x" * 10, tokens=60)
+    story = Playbook(max_tokens=400) >> started() >> two
+    assert asked(story, max_tokens=50, max_tool_repair_attempts=0).undecidable

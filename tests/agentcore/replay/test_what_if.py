@@ -174,7 +174,7 @@ def test_an_iteration_without_text_has_its_own_tape():
 
 
 def test_a_cap_inside_a_recorded_tool_call_cuts_the_call_and_what_a_repair_would_say_is_not_recorded():
-    story = play(Playbook(max_tokens=250), Says(text_of(40), (call(),)), Says("done."))
+    story = play(Playbook(max_tokens=250), Says(text_of(40), (call(expression="1+1" * 20),)), Says("done."))
     imagined = under(story, max_tokens=55)
     assert [record.command.get("kind") for record in imagined.records] == ["initial", "tool_repair"]
     assert imagined.undecidable
