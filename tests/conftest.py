@@ -27,7 +27,7 @@ from dashboard.runtime.database import database_settings
 from tests import emptying, first_start, lanes, template_database
 from tests.redis_server import Redis
 
-APT = "run `apt-get install chromium redis-server nginx-light` to have this tested"
+APT = "run `apt-get install chromium redis-server nginx-light openssl` to have this tested"
 CHROMIUM = ("chromium-headless-shell", "chromium", "chromium-browser")
 _CLUSTER = Path(tempfile.gettempdir()) / f"whystop-tests-{os.getuid()}"
 _NAME = "test_whystop_{pid}"

@@ -17,7 +17,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from dashboard.accounts import selectors, services, signing_in
 from dashboard.accounts.access import ADMIN, SIGN_IN, next_url
 from dashboard.accounts.forms import ApiTokenForm, SignInForm
-from dashboard.accounts.models import ApiToken, User
+from dashboard.accounts.models import User
 
 NO_STAFF = "Your account is not staff, so it may not open the admin. Ask an admin, or sign in as somebody else."
 BACKEND = "django.contrib.auth.backends.ModelBackend"
@@ -100,7 +100,10 @@ def token_create(request: HttpRequest) -> HttpResponse:
     expires_at = timezone.now() + lifetime if lifetime else None
     try:
         token, secret = services.api_token_create(
-            form.cleaned_data["name"], user=_user(request), expires_at=expires_at, parent=_opened_by(request)
+            form.cleaned_data["name"],
+            user=_user(request),
+            expires_at=expires_at,
+            parent=selectors.token_of(request.session),
         )
     except services.TokenEndedError as error:
         messages.error(request, str(error))
@@ -146,17 +149,12 @@ def _too_often(request: HttpRequest, wanted: str, verdict: signing_in.TooOften) 
     return response
 
 
-def _opened_by(request: HttpRequest) -> ApiToken | None:
-    """The token that opened this session."""
-    return selectors.token_of(request.session)
-
-
 def _password_form(request: HttpRequest, data: QueryDict | None = None) -> SetPasswordForm[User] | None:
     """The form that sets or changes the password. None: there is none yet, and a token may not set one."""
     user = _user(request)
     if user.has_usable_password():
         return PasswordChangeForm(user, data)
-    return SetPasswordForm(user, data) if _opened_by(request) is None else None
+    return SetPasswordForm(user, data) if selectors.token_of(request.session) is None else None
 
 
 def _account_page(request: HttpRequest, *, status: int = HTTPStatus.OK, **context: object) -> HttpResponse:
