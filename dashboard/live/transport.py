@@ -21,7 +21,7 @@ AFTER_ITS_END = 2.0  #: seconds that a server is listened to which does not clos
 LOOK_SECONDS = 0.5  #: between two looks whether a body that is waited for can still come
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
 #: Of an answer that is sent compressed although nobody asked for that, which costs its sender next to nothing;
-MAX_UNPACKED_BYTES = 1024 * 1024
+MAX_UNPACKED_BYTES = 512 * 1024
 MAX_RATIO = 4  #: or, where that is more, so many times the bytes that were sent
 FIRST_BYTES = 4 * 1024  #: of an answer at once, so that its first words need not wait for all that came with them
 CHUNK_BYTES = 64 * 1024  #: after those
@@ -156,7 +156,7 @@ def _check_size(received: int, answer: aiohttp.ClientResponse) -> None:
     sent = answer.content.total_compressed_bytes
     if sent is not None and received > max(MAX_UNPACKED_BYTES, MAX_RATIO * sent):
         raise TransportError(
-            f"The answer is compressed, and larger than {MAX_UNPACKED_BYTES // 2**20} MiB when it is decompressed."
+            f"The answer is compressed, and larger than {MAX_UNPACKED_BYTES // 1024} KiB when it is decompressed."
         )
 
 

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="
 LARGE = 10 * 2**20  #: bytes
 TIMES = 8  #: of an answer's bytes: these, its text, and both on the way to the database; measured: 4.1 to 6.3
 OPEN, ANSWER = 12, 2**20  #: streams at a time, and the bytes of text in each
-TIMES_PACKED = 20  #: of what may be unpacked of an answer; all of 60 MB took 1,100 MB
+TIMES_PACKED = 40  #: of what may be unpacked of an answer; all of 60 MB took 1,100 MB
 MODES = ("continue", "observe")
 TIMES_OPEN = 7  #: of the bytes of all that are open; measured: 1.8 to 3.6
 
