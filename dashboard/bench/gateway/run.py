@@ -55,11 +55,11 @@ def rows() -> Iterator[str]:
     """Each way as a line, with what it adds to a direct call, and its ratio to the bare proxy."""
     with scratch({}) as store, ExitStack() as parts:
         upstream = parts.enter_context(part("upstream"))
-        tokens = _made(upstream.port)
+        tokens = keys_for(upstream.port)
         bare = parts.enter_context(part("proxy", str(upstream.port)))
         least.make_table()
-        keeps = parts.enter_context(part("least", str(upstream.port), environment=_environment(store)))
-        served = parts.enter_context(part("served", environment=_environment(store)))
+        keeps = parts.enter_context(part("least", str(upstream.port), environment=environment_of(store)))
+        served = parts.enter_context(part("served", environment=environment_of(store)))
         between = {"direct": upstream, "bare": bare, "least": keeps} | dict.fromkeys(GATEWAY, served)
         yield f"upstream, callers and what is between in a process each; the median of {RUNS} runs of {SECONDS:g} s"
         yield f"a flush of the disk, which each answer awaits: p50 {statistics.median(_flushes(store.folder)):.2f} ms"
@@ -90,7 +90,7 @@ def _unfinished() -> int:
     return Turn.objects.filter(status__in=("queued", "running")).count()
 
 
-def _made(port: int) -> Mapping[str, str]:
+def keys_for(port: int) -> Mapping[str, str]:
     """A connection to the upstream, and a key for each mode."""
     one_time_code_create()
     project, by = project_default(), User.objects.get(username=OPERATOR)
@@ -98,7 +98,7 @@ def _made(port: int) -> Mapping[str, str]:
     return {mode: key_create(project=project, by=by, name=mode, mode=mode)[1] for mode in GATEWAY}
 
 
-def _environment(store: Scratch) -> Mapping[str, str]:
+def environment_of(store: Scratch) -> Mapping[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
     return kept | {"DATABASE_URL": store.url, "WHYSTOP_DATA_DIR": str(store.folder)}
 

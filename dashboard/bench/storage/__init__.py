@@ -1,0 +1,8 @@
+"""`manage.py bench storage`: bytes of database for a byte of content, and rows for a call.
+
+run        the suite: each kind of traffic in turn, and what the tables grew by
+kinds      the traffic, and what it contains
+upstream   a provider that says as much as it is asked for; a process
+prose      text that compresses as English does
+sizes      what the tables take
+"""
