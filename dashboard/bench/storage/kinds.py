@@ -87,7 +87,8 @@ def agent(steps: int, tools: int = 0) -> Callable[[Gateway], Content]:
         for step in range(steps):
             result = prose(f"result {steps} {step}", RESULT_CHARS)
             messages.append({"role": "user", "content": result})
-            body = {"model": f"bench/prose-{SAID_CHARS}", "messages": messages} | ({"tools": offered} if offered else {})
+            more = {"tools": offered} if offered else {}
+            body = {"model": f"bench/prose-{SAID_CHARS}", "messages": messages} | more
             said = gateway.ask(body)
             messages.append({"role": "assistant", "content": said})
             content.add(result, said)

@@ -1,6 +1,6 @@
-"""`python -m dashboard.bench.storage.upstream`: an OpenAI-style provider that says as many characters as it is asked for.
+"""`python -m dashboard.bench.storage.upstream`: an OpenAI-style provider that says as much as it is asked for.
 
-The model's name tells how many: `prose-2000`. No two answers are alike.
+The model's name tells how many characters: `prose-2000`. No two answers are alike.
 """
 
 import asyncio
