@@ -142,8 +142,6 @@ class Writer:
             lost = await self._written(group, self._link_apart, seconds)
         except RefusedError as error:
             return dict.fromkeys(group.parts, str(error))
-        finally:
-            self._link_apart.close()  # which keeps as much memory as the largest statement took
         self._has_stored()
         return lost
 
