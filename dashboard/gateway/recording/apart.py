@@ -1,4 +1,4 @@
-"""Large turns, and turns that took the database too long: written one at a time, beside the others."""
+"""Turns that took the database too long, written one at a time beside the others, which do not wait for them."""
 
 import asyncio
 from collections import deque
@@ -20,8 +20,6 @@ PAUSE_SECONDS = 0.5  #: between two tries
 Write = Callable[["Group", float], Awaitable[dict[UUID, str]]]
 #: Told of what became of a group.
 Settle = Callable[["Group", dict[UUID, str]], None]
-#: Told why the database does not answer.
-Away = Callable[[str], None]
 
 
 @dataclass(slots=True, eq=False)
@@ -33,8 +31,8 @@ class _Waiting:
 class Apart:
     """Runs while anything waits."""
 
-    def __init__(self, write: Write, settle: Settle, away: Away) -> None:
-        self._write, self._settle, self._away = write, settle, away
+    def __init__(self, write: Write, settle: Settle) -> None:
+        self._write, self._settle = write, settle
         self._waiting: deque[_Waiting] = deque()
         self._running: asyncio.Task[None] | None = None
 
@@ -62,8 +60,7 @@ class Apart:
                     await asyncio.sleep(PAUSE_SECONDS)
                     continue
                 lost = dict.fromkeys(each.group.parts, f"The database was too slow for it {MOST_TRIES} times: {error}")
-            except DatabaseAway as error:
-                self._away(str(error))
+            except DatabaseAway:
                 await asyncio.sleep(PAUSE_SECONDS)
                 continue
             self._waiting.remove(each)

@@ -1,8 +1,8 @@
 """Groups of turns being written: a statement for those that are new, one for those that are there already.
 
 A group that the database refuses is halved until what it refuses stands alone; one that takes it too long is written
-turn by turn. A turn with large texts, and one that alone takes too long, is written apart, so that no other waits for
-it. A group whose answer got lost is looked for before it is sent again.
+turn by turn, and a turn that alone takes too long is written apart, so that no other waits for it. A group whose
+answer got lost is looked for before it is sent again.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ import structlog
 
 from dashboard.gateway.models import GatewayCall
 from dashboard.gateway.recording import statements
-from dashboard.gateway.recording.apart import Apart, Away, Settle
+from dashboard.gateway.recording.apart import Apart, Settle
 from dashboard.gateway.recording.large import parameters
 from dashboard.gateway.recording.rows import Kept, Part, Rows, add_part, listed
 from dashboard.gateway.recording.storing import SECONDS, DatabaseAway, Link, RefusedError, SlowError, byte_strings
@@ -73,13 +73,13 @@ class Group:
 class Writer:
     """Writes groups, one after another, as one process that is heard of."""
 
-    def __init__(self, settle: Settle, away: Away) -> None:
+    def __init__(self, settle: Settle) -> None:
         self._settle = settle
         self.process_id = new_id()
         self._link = Link(statements.ALL)
         self._link_apart = Link(statements.ALL)
         self._slow_in_a_row = 0
-        self.apart = Apart(self._write_apart, settle, away)
+        self.apart = Apart(self._write_apart, settle)
         self._groups: deque[Group] = deque()
         self._beaten: float | None = None
         self.stored_at = 0.0  #: when the database last took a group, by the loop's clock
@@ -89,8 +89,9 @@ class Writer:
         return bool(self._groups)
 
     def take(self, given: Iterable[Given]) -> None:
-        """What is to be written next. A turn with large texts, whose marks are its alone, is written apart."""
+        """What is to be written next. A turn with large texts is a group of its own, whose marks are its alone."""
         groups = {name: Group(name) for name in (statements.NEW.name, statements.MORE.name)}
+        apart: list[Group] = []
         for turn_id, part, kept, is_stored, has_ended in given:
             group = groups[name := statements.MORE.name if is_stored else statements.NEW.name]
             rows = Rows()
@@ -102,13 +103,11 @@ class Writer:
                 self._settle(Group("", {turn_id: part}), {turn_id: f"{type(error).__name__}: {error}"})
                 continue
             if rows.large:
-                group = Group(name)
+                apart.append(group := Group(name))
             group.rows[turn_id], group.parts[turn_id] = rows, part
             if has_ended:
                 group.ended.add(turn_id)
-            if rows.large:
-                self.apart.take(group)
-        self._groups.extend(group for group in groups.values() if group.parts)
+        self._groups.extend(group for group in (*groups.values(), *apart) if group.parts)
 
     def next(self) -> Group | None:
         return self._groups[0] if self._groups else None

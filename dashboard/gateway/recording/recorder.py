@@ -10,6 +10,7 @@ told that it is not stored (`NotStoredError`) after `PATIENCE_SECONDS`.
 """
 
 import asyncio
+import time
 from collections.abc import Iterator
 from datetime import datetime
 from uuid import UUID
@@ -29,7 +30,7 @@ from dashboard.gateway.recording.tracks import (
     tell,
     tell_the_weary,
 )
-from dashboard.gateway.recording.waiting import Outage, until
+from dashboard.gateway.recording.waiting import until
 from dashboard.live.announcing import announce_group
 from dashboard.metrics.counters import count_step
 from dashboard.turns.recorder import Entry
@@ -54,8 +55,8 @@ class Recorder:
         self._later: dict[UUID, Track] = {}  #: said of them and not written, and nobody waits
         self._disowned: list[UUID] = []
         self._bytes = 0
-        self._outage = Outage()
-        self._writer = Writer(self._settle, self._outage.begin)
+        self._away_since: float | None = None
+        self._writer = Writer(self._settle)
         self._writing: asyncio.Task[None] | None = None
         self._wake = asyncio.Event()
         self._ticking: asyncio.TimerHandle | None = None
@@ -63,11 +64,11 @@ class Recorder:
     @property
     def away(self) -> bool:
         """Whether the database is known not to answer, or so slow that nothing more is kept for it."""
-        return bool(self._outage) or self._bytes > MOST_BYTES
+        return self._away_since is not None or self._bytes > MOST_BYTES
 
     async def takes_more(self, seconds: float = 30.0) -> bool:
         """Whether a new turn can be recorded. A database that stores what waits for it is waited for, for so long."""
-        await until(lambda: bool(self._outage) or not self.away, seconds=seconds)
+        await until(lambda: self._away_since is not None or not self.away, seconds=seconds)
         return not self.away
 
     def open(self, turn: NewTurn) -> None:
@@ -197,14 +198,19 @@ class Recorder:
         self._ticking, now = None, asyncio.get_running_loop().time()
         for track in [track for track in self._later.values() if track.is_due(now)]:
             self._hurry(track)
-        waiting_bytes = 0 if self._outage else self._bytes
-        tracks = [track for track in self._tracks.values() if self._outage or not self._writer.apart.holds(track.id)]
+        waiting_bytes = self._bytes if self._away_since is None else 0
+        tracks = [track for track in self._tracks.values() if not self._writer.apart.holds(track.id)]
         if tell_the_weary(tracks, now, waiting_bytes=waiting_bytes, stored_at=self._writer.stored_at):
-            self._outage.begin("It does not answer.")
+            self._is_away("It does not answer.")
         if self._writer.beat_due(now, open_turns=any(track.is_open for track in self._tracks.values())):
             self._start()
         if self._tracks:
             self._tick_on()
+
+    def _is_away(self, why: str) -> None:
+        if self._away_since is None:
+            self._away_since = time.monotonic()
+            log.warning("gateway_database_away", error=why)
 
     async def _write(self) -> None:
         while True:
@@ -216,10 +222,12 @@ class Recorder:
                 await asyncio.sleep(RETRY_SECONDS)
                 continue
             except DatabaseAway as error:
-                self._outage.begin(str(error))
+                self._is_away(str(error))
                 await asyncio.sleep(RETRY_SECONDS)
                 continue
-            self._outage.end()
+            if self._away_since is not None:
+                log.info("gateway_database_back", seconds=round(time.monotonic() - self._away_since, 1))
+                self._away_since = None
             if not self._due and not self._disowned:
                 await self._wake.wait()
 
@@ -275,7 +283,6 @@ class Recorder:
                 if track.has_ended and track.part is None:
                     del self._tracks[turn_id]
         if group.parts.keys() - lost.keys():
-            self._outage.end()
             announce_group(open_turns, last=next(reversed(group.parts)))
 
     def _refuse(self, track: Track, why: str) -> None:

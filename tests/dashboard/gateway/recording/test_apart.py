@@ -10,7 +10,6 @@ from django.db import connection
 from agentcore import verify
 from dashboard.agents.selectors import project_default
 from dashboard.gateway.recording import apart, groups, tracks
-from dashboard.gateway.recording.large import LARGE
 from dashboard.gateway.recording.recorder import Recorder
 from dashboard.gateway.recording.tracks import UnstorableError
 from dashboard.turns.history import recording_of
@@ -67,19 +66,6 @@ def stories_with(poisoned: set[int], count: int = 12) -> list[Story]:
         Story([cut(f"a {n} "), ended(f"b {n}")], prompt="poison pill" if n in poisoned else "fine")
         for n in range(count)
     ]
-
-
-@pytest.mark.usefixtures("slow_turns")
-def test_a_large_turn_is_written_apart_from_the_start_and_nobody_waits_until_it_has_taken_too_long(
-    monkeypatch: pytest.MonkeyPatch,
-):
-    monkeypatch.setattr(groups, "SECONDS", 30.0)
-    large = Story([ended("b " * LARGE)], prompt="poison pill")
-    stories = [large, *stories_with(set(), 6)]
-    results, seconds = told_together(stories)
-    assert results == [None] * 7
-    assert max(seconds[1:]) < 1.5 < seconds[0]
-    assert all(verify(recording_of(story.turn())).verified for story in stories)
 
 
 @pytest.mark.usefixtures("slow_turns")

@@ -22,7 +22,6 @@ from dashboard.bench.chaos.scratch import STOPS, Scratch, scratch
 from dashboard.gateway import app
 from dashboard.gateway.app import Gateway
 from dashboard.gateway.recording import recorder, tracks
-from dashboard.gateway.recording.large import LARGE
 from dashboard.gateway.recording.recorder import Recorder
 from dashboard.gateway.recording.tracks import NotStoredError
 from dashboard.gateway.services import key_create
@@ -95,23 +94,6 @@ def test_who_waits_is_told_and_all_is_stored_once_the_database_is_back(store):
     turns = [each.turn() for each in said]
     assert [turn.status for turn in turns] == ["completed"] * 12
     assert all(verify(recording_of(turn)).verified for turn in turns)
-
-
-def test_who_waits_for_a_large_turn_is_told_too_and_it_is_stored_later(store):
-    project_id, large = project_default().pk, Story([ended("b " * LARGE)])
-
-    async def told() -> None:
-        recorder = Recorder()
-        await asyncio.to_thread(stop, store)
-        with pytest.raises(NotStoredError):
-            await tell(recorder, large, large.new_turn(project_id))
-        assert recorder.away
-        await asyncio.to_thread(back, store)
-        await there(recorder)
-        await recorder.close()
-
-    run(told())
-    assert verify(recording_of(large.turn())).verified
 
 
 def locked() -> psycopg.Connection[Any]:
