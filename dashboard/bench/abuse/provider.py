@@ -4,13 +4,12 @@
 makes schemas dear. Any other: a sentence.
 """
 
-import asyncio
 import gzip
 import json
 
 from aiohttp import web
 
-from dashboard.bench.gateway.part import run, say_port
+from dashboard.bench.gateway.part import run, serve_posts
 
 BOMB_BYTES = 600_000_000  #: unpacked
 TEXT_CHARS = 80_000
@@ -49,16 +48,5 @@ async def answer(request: web.Request) -> web.Response:
     return web.Response(body=_answer(SAID.get(model, SENTENCE)), content_type="application/json")
 
 
-async def serve() -> None:
-    application = web.Application(client_max_size=2**24)
-    application.router.add_post("/{path:.*}", answer)
-    runner = web.AppRunner(application, access_log=None)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0, backlog=512)
-    await site.start()
-    say_port(runner.addresses[0][1])
-    await asyncio.Event().wait()
-
-
 if __name__ == "__main__":
-    run(serve())
+    run(serve_posts(answer))

@@ -11,8 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import uvicorn
+from aiohttp import web
+from aiohttp.typedefs import Handler
 
 STARTING = 60.0  #: seconds
+LARGEST_BODY = 2**26  #: bytes of a request
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,18 @@ def run(serving: Coroutine[Any, Any, None]) -> None:
     """For the process itself: on the loop that the dashboard runs on. It ends by a signal."""
     with asyncio.Runner(loop_factory=uvicorn.Config("", log_config=None).get_loop_factory()) as runner:
         runner.run(serving)
+
+
+async def serve_posts(answer: Handler) -> None:
+    """Answer a POST to any path, on a free port, until the process ends."""
+    application = web.Application(client_max_size=LARGEST_BODY)
+    application.router.add_post("/{path:.*}", answer)
+    runner = web.AppRunner(application, access_log=None)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0, backlog=512)
+    await site.start()
+    say_port(runner.addresses[0][1])
+    await asyncio.Event().wait()
 
 
 def say_port(port: int) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from django.db import connection
+from django.db.backends.utils import CursorWrapper
 
 _TABLES = """
     SELECT coalesce(parent.relname, child.relname), sum(pg_total_relation_size(child.oid))
@@ -38,10 +39,9 @@ def tables() -> Mapping[str, Table]:
         return {name: Table(size, _rows(cursor, name)) for name, size in sizes.items()}
 
 
-def _rows(cursor: object, name: str) -> int:
-    execute, fetchone = cursor.execute, cursor.fetchone  # type: ignore[attr-defined]
-    execute(f'SELECT count(*) FROM "{name}"')  # noqa: S608 - a name of the catalogue
-    (count,) = fetchone()
+def _rows(cursor: CursorWrapper, name: str) -> int:
+    cursor.execute(f'SELECT count(*) FROM "{name}"')  # noqa: S608 - a name of the catalogue
+    (count,) = cursor.fetchone()
     return int(count)
 
 

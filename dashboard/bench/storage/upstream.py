@@ -3,14 +3,13 @@
 The model's name tells how many characters: `prose-2000`. No two answers are alike.
 """
 
-import asyncio
 import json
 from itertools import count
 from typing import Any
 
 from aiohttp import web
 
-from dashboard.bench.gateway.part import run, say_port
+from dashboard.bench.gateway.part import run, serve_posts
 from dashboard.bench.storage.prose import prose
 
 _NAMED = {"id": "chatcmpl-bench", "created": 1_767_225_600, "model": "prose"}
@@ -40,16 +39,5 @@ def _event(delta: dict[str, str], reason: str | None) -> bytes:
     return b"data: %s\n\n" % json.dumps({**_NAMED, "object": "chat.completion.chunk", "choices": [choice]}).encode()
 
 
-async def serve() -> None:
-    application = web.Application(client_max_size=2**26)
-    application.router.add_post("/{path:.*}", answer)
-    runner = web.AppRunner(application, access_log=None)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0, backlog=512)
-    await site.start()
-    say_port(runner.addresses[0][1])
-    await asyncio.Event().wait()
-
-
 if __name__ == "__main__":
-    run(serve())
+    run(serve_posts(answer))
