@@ -17,6 +17,7 @@ from dashboard.tools.mcp.guarding import Guarded
 from dashboard.tools.mcp.servers import Server
 from dashboard.tools.mcp.visiting import look
 from dashboard.tools.tool import ToolProblem
+from tests.dashboard.raw_server import raw_server
 
 PROXIES = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 
@@ -34,14 +35,11 @@ async def listening(answer: bytes = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r
     seen = Listener()
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
-            seen.heads.append((await reader.readuntil(b"\r\n\r\n")).decode())
-            writer.write(answer)
-            await writer.drain()
-        writer.close()
+        seen.heads.append((await reader.readuntil(b"\r\n\r\n")).decode())
+        writer.write(answer)
+        await writer.drain()
 
-    async with await asyncio.start_server(handle, "127.0.0.1", 0) as server:
-        seen.port = server.sockets[0].getsockname()[1]
+    async with raw_server(handle) as seen.port:
         yield seen
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from dashboard.live.transport import Head, Transport, TransportError
+from tests.dashboard.raw_server import raw_server
 
 OK = b"HTTP/1.1 200 OK\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\nok"
 
@@ -20,25 +21,23 @@ class Moody:
 
     def __init__(self, *, fresh: bool = False) -> None:
         self.chance, self.fresh = random.Random(7), fresh
-        self.port = self.answered = self.taken = self.connections = 0
+        self.answered = self.taken = self.connections = 0
 
     async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
-        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
-            while True:
-                await reader.readuntil(b"\r\n\r\n")
-                await reader.readexactly(2)
-                self.taken += 1
-                if self.fresh:
-                    break
-                writer.write(OK)
-                await writer.drain()
-                self.answered += 1
-                if self.chance.random() < 0.5:
-                    await asyncio.sleep(self.chance.choice([0, 0, 0.001, 0.002]))
-                    self.reset(writer)
-                    break
-        writer.close()
+        while True:
+            await reader.readuntil(b"\r\n\r\n")
+            await reader.readexactly(2)
+            self.taken += 1
+            if self.fresh:
+                return
+            writer.write(OK)
+            await writer.drain()
+            self.answered += 1
+            if self.chance.random() < 0.5:
+                await asyncio.sleep(self.chance.choice([0, 0, 0.001, 0.002]))
+                self.reset(writer)
+                return
 
     def reset(self, writer: asyncio.StreamWriter) -> None:
         """Now and then not closed but reset, as a server does that was stopped."""
@@ -48,12 +47,8 @@ class Moody:
 
 @contextlib.asynccontextmanager
 async def serving(server: Moody) -> AsyncIterator[str]:
-    listening = await asyncio.start_server(server.handle, "127.0.0.1", 0)
-    server.port = listening.sockets[0].getsockname()[1]
-    try:
-        yield f"http://127.0.0.1:{server.port}/x"
-    finally:
-        listening.close()
+    async with raw_server(server.handle) as port:
+        yield f"http://127.0.0.1:{port}/x"
 
 
 async def posted(transport: Transport, url: str) -> bytes:
@@ -99,33 +94,25 @@ async def test_a_request_of_which_a_byte_was_answered_is_never_sent_again(part: 
             taken += 1
             writer.write(answer)
             await writer.drain()
-        writer.close()
 
-    listening = await asyncio.start_server(handle, "127.0.0.1", 0)
-    url = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}/x"
-    async with Transport() as transport:
+    async with raw_server(handle) as port, Transport() as transport:
+        url = f"http://127.0.0.1:{port}/x"
         assert await posted(transport, url) == b"ok"
         with pytest.raises(TransportError):
             await posted(transport, url)
-    listening.close()
     assert taken == 2
 
 
 async def test_a_server_that_never_reads_a_large_request_is_given_up_as_silent(settings: Any, monkeypatch: Any):
     settings.SILENCE_SECONDS = 0.3
     monkeypatch.setattr("dashboard.live.transport.SLOWEST_UPLOAD", 1 << 30)
-    stopped = asyncio.Event()
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await stopped.wait()
-        writer.close()
+        await asyncio.Event().wait()
 
-    listening = await asyncio.start_server(handle, "127.0.0.1", 0, limit=1024)
-    url = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}/x"
-    async with Transport() as transport:
+    async with raw_server(handle, limit=1024) as port, Transport() as transport:
+        url = f"http://127.0.0.1:{port}/x"
         with pytest.raises(TransportError, match=r"sent nothing for 0\.3 s") as caught:
             async for _ in transport.post(url, headers={}, body=b"x" * 30_000_000, seconds=None):
                 pass
         assert caught.value.timed_out
-    stopped.set()
-    listening.close()

@@ -18,6 +18,7 @@ from cryptography.x509.oid import NameOID
 
 from dashboard.live import transport as transport_module
 from dashboard.live.transport import Head, Transport, TransportError
+from tests.dashboard.raw_server import raw_server
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\nok"
 PROXIES = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE")
@@ -48,37 +49,19 @@ async def says_ok(writer: asyncio.StreamWriter) -> None:
 
 @contextlib.asynccontextmanager
 async def serving(answer: Answer = says_ok, tls: ssl.SSLContext | None = None) -> AsyncIterator[Server]:
-    seen, handlers = Server(), set[asyncio.Task[None]]()
+    seen = Server()
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         seen.connections += 1
-        try:
+        with contextlib.suppress(ValueError):
             while head := await reader.readuntil(b"\r\n\r\n"):
                 length = next(int(line[15:]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-len"))
                 seen.lines.append(head.split(b"\r\n")[0].decode())
                 await reader.readexactly(length)
                 await answer(writer)
-        except (asyncio.IncompleteReadError, ConnectionError, ssl.SSLError, ValueError):
-            pass
-        finally:
-            writer.close()
-            with contextlib.suppress(ConnectionError, ssl.SSLError):
-                await writer.wait_closed()
 
-    def handled(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.ensure_future(handle(reader, writer))
-        handlers.add(task)
-
-    server = await asyncio.start_server(handled, "127.0.0.1", 0, ssl=tls)
-    seen.port = server.sockets[0].getsockname()[1]
-    try:
+    async with raw_server(handle, tls=tls) as seen.port:
         yield seen
-    finally:
-        server.close()
-        await server.wait_closed()
-        for task in handlers:
-            task.cancel()
-        await asyncio.gather(*handlers, return_exceptions=True)
 
 
 async def posted(transport: Transport, url: str, *, seconds: float | None = 5) -> tuple[int, bytes]:
@@ -220,12 +203,8 @@ async def test_a_certificate_nobody_vouches_for_is_refused_in_a_sentence(tmp_pat
 async def test_a_server_that_speaks_no_tls_is_told_apart():
     async def plain(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
-        writer.close()
-        with contextlib.suppress(ConnectionError):
-            await writer.wait_closed()
 
-    async with await asyncio.start_server(plain, "127.0.0.1", 0) as server, Transport() as transport:
-        port = server.sockets[0].getsockname()[1]
+    async with raw_server(plain) as port, Transport() as transport:
         with pytest.raises(TransportError, match="does not speak https"):
             await posted(transport, f"https://127.0.0.1:{port}/x")
 

@@ -2,12 +2,14 @@
 
 import asyncio
 import json
-import socket
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
+
+from tests.dashboard.raw_server import raw_server
 
 CUT = object()  #: the connection is reset here
 OPEN = object()  #: it stays open until the caller closes it
@@ -31,24 +33,21 @@ class RawProvider:
     bodies: dict[str, Steps] = field(default_factory=dict)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with suppress(OSError, asyncio.IncompleteReadError):
-            request = await _request(reader)
-            answers = self.streams if request.get("stream") else self.bodies
-            for step in answers[request["model"]] if self.always is None else self.always:
-                if step is CUT:
-                    await writer.drain()
-                    await asyncio.sleep(0.02)  # else what was written is lost with the connection
-                    writer.transport.abort()
-                    return
-                if step is OPEN:
-                    await reader.read()
-                elif isinstance(step, bytes):
-                    writer.write(step)
-                    await writer.drain()
-                else:
-                    await asyncio.sleep(step)
-            writer.close()
-            await writer.wait_closed()
+        request = await _request(reader)
+        answers = self.streams if request.get("stream") else self.bodies
+        for step in answers[request["model"]] if self.always is None else self.always:
+            if step is CUT:
+                await writer.drain()
+                await asyncio.sleep(0.02)  # else what was written is lost with the connection
+                writer.transport.abort()
+                return
+            if step is OPEN:
+                await reader.read()
+            elif isinstance(step, bytes):
+                writer.write(step)
+                await writer.drain()
+            else:
+                await asyncio.sleep(step)
 
 
 async def _request(reader: asyncio.StreamReader) -> dict[str, Any]:
@@ -60,27 +59,23 @@ async def _request(reader: asyncio.StreamReader) -> dict[str, Any]:
 @contextmanager
 def raw_provider() -> Iterator[RawProvider]:
     """It, while it serves; its loop is a thread of its own."""
-    loop = asyncio.new_event_loop()
-    with socket.create_server(("127.0.0.1", 0), backlog=512) as listener:
-        provider = RawProvider(f"http://127.0.0.1:{listener.getsockname()[1]}")
-        server = loop.run_until_complete(asyncio.start_server(provider.serve, sock=listener))
-        thread = threading.Thread(target=loop.run_forever, daemon=True)
-        thread.start()
-        try:
-            yield provider
-        finally:
-            loop.call_soon_threadsafe(server.close)
-            asyncio.run_coroutine_threadsafe(_end_all(), loop).result(10)
-            loop.call_soon_threadsafe(loop.stop)
-            thread.join(10)
-            loop.close()
+    provider, begun = RawProvider(""), Future[Callable[[], object]]()
 
+    async def serve() -> None:
+        loop, over = asyncio.get_running_loop(), asyncio.Event()
+        async with raw_server(provider.serve) as port:
+            provider.url = f"http://127.0.0.1:{port}"
+            begun.set_result(lambda: loop.call_soon_threadsafe(over.set))
+            await over.wait()
 
-async def _end_all() -> None:
-    others = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in others:
-        task.cancel()
-    await asyncio.gather(*others, return_exceptions=True)
+    thread = threading.Thread(target=lambda: asyncio.run(serve()), daemon=True)
+    thread.start()
+    end = begun.result(10)
+    try:
+        yield provider
+    finally:
+        end()
+        thread.join(10)
 
 
 def head(kind: str = "text/event-stream", *fields: str, status: str = "200 OK") -> bytes:
