@@ -62,9 +62,10 @@ def is_ambiguous(existing: str, addition: str, overlap: int, minimum: int, *, an
 
 
 def repeats_itself(passage: str, minimum: int) -> bool:
-    """Whether a shorter overlap fits as well: the passage ends as it begins, by `minimum` characters or by a fifth."""
+    """Whether a shorter overlap fits as well: the passage ends as it begins, by half of `minimum` characters or by a
+    fifth of its own."""
     border = prefix_function(passage)[-1]
-    return border >= minimum or 2 * len(passage) >= COPIES * (len(passage) - border)
+    return 2 * border >= minimum or 2 * len(passage) >= COPIES * (len(passage) - border)
 
 
 def is_surrounded(existing: str, addition: str, overlap: int) -> bool:
