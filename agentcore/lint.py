@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agentcore import unclosed
-from agentcore.merging import merge_continuation
+from agentcore.merging import Joining, Rule, join
 from agentcore.messages import BEYOND_CAP, ChatResponse, ReasonSighting
 from agentcore.reasons import CALL_WORDS, ERROR_WORDS, MALFORMED_CALL_WORDS
 from agentcore.reasons import NormalizedStopReason as Reason
@@ -50,23 +50,38 @@ class Sign:
     at: int | None = None
 
 
-def lint(response: ChatResponse, max_tokens: int, before: str = "", *, stops: bool = False) -> tuple[str, ...]:
+def lint(
+    response: ChatResponse,
+    max_tokens: int,
+    before: str = "",
+    *,
+    stops: bool = False,
+    rule: Rule = Rule.TELLS_APART,
+) -> tuple[str, ...]:
     """The codes of `signs`."""
-    return tuple([sign.code for sign in _signs(response, max_tokens, before, stops)])
+    return tuple([sign.code for sign in _signs(response, max_tokens, before, stops, rule)])
 
 
-def signs(response: ChatResponse, max_tokens: int, before: str = "", *, stops: bool = False) -> tuple[Sign, ...]:
-    """What of one answer to a call of `max_tokens` contradicts its reason. `before`: the text that it continues;
-    `stops`: the caller asked it to end at strings of its own, so where its text ends says nothing."""
-    return tuple(_signs(response, max_tokens, before, stops))
+def signs(
+    response: ChatResponse,
+    max_tokens: int,
+    before: str = "",
+    *,
+    stops: bool = False,
+    rule: Rule = Rule.TELLS_APART,
+) -> tuple[Sign, ...]:
+    """What of one answer to a call of `max_tokens` contradicts its reason. `before`: the text that it continues, by
+    which rule; `stops`: the caller asked it to end at strings of its own, so where its text ends says nothing."""
+    return tuple(_signs(response, max_tokens, before, stops, rule))
 
 
 def seam_sign(text: str, start: int, ambiguous: int) -> Sign:
     """The sign of a seam at which the first `ambiguous` characters from `start` on may be a repeat, and were kept."""
     kept = text[start : start + ambiguous]
     words = (
-        f"The continuation begins with {ambiguous} characters that also end the text before it. That text repeats "
-        "itself, so they may be a repeat or the next copy. They were kept."
+        f"The continuation begins with {ambiguous} characters that the text before it also has. They may be a repeat, "
+        "or the author may have written them twice. They were kept. Where the whole text so far comes again, the "
+        "server repeats what it continues: set prefill_echo on the connection."
     )
     return Sign("ambiguous_seam", words, kept[:_SHOWN], start)
 
@@ -80,13 +95,13 @@ def asks_for_stops(extra: Mapping[str, Any]) -> bool:
     return any(part.get(name) for part in parts for name in _STOPS)
 
 
-def _signs(response: ChatResponse, cap: int, before: str, stops: bool) -> Iterator[Sign]:
+def _signs(response: ChatResponse, cap: int, before: str, stops: bool, rule: Rule) -> Iterator[Sign]:
     if _claims_an_end(response):
         if _at_cap(response, cap):
             words = f"{_used(response)} of {cap} output tokens were used, and the provider says {_word(response)}."
             yield Sign("output_at_cap", words)
         if not stops:
-            yield from _unclosed(response, cap, before)
+            yield from _unclosed(response, cap, before, Joining(rule=max(rule, Rule.TURNS)))
     if cap > 0 and _reasoning_ate(response, cap, stops):
         yield Sign("reasoning_ate_budget", _eaten(response, cap), response.reasoning_content[-_SHOWN:])
     if words := _renamed(response, cap):
@@ -135,7 +150,7 @@ def _near_cap(response: ChatResponse, cap: int) -> bool:
     return least * cap <= len(response.text.encode("utf-8", "replace")) / _BYTES <= most * cap
 
 
-def _unclosed(response: ChatResponse, cap: int, before: str) -> Iterator[Sign]:
+def _unclosed(response: ChatResponse, cap: int, before: str, how: Joining) -> Iterator[Sign]:
     """What the answer has open at its end. What stands before calls may end anywhere."""
     for call in response.broken_tool_calls:
         if unclosed.json_at(call.raw) is not None:
@@ -143,7 +158,7 @@ def _unclosed(response: ChatResponse, cap: int, before: str) -> Iterator[Sign]:
             yield Sign("unclosed_json", words, call.raw[-_SHOWN:])
     if response.tool_calls or response.broken_tool_calls or _met_stop_sequence(response) or not response.text.strip():
         return
-    text = merge_continuation(before, response.text).text if before else response.text
+    text = join(before, response.text, how).text if before else response.text
     for code, find, what in _SHAPES if _near_cap(response, cap) else _SURE:
         at = find(text)
         if at is not None:

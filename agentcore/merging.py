@@ -4,16 +4,17 @@ Linear time: candidates are found by the string search of the interpreter, by th
 many; text that repeats itself too much for that falls back to the prefix function (Knuth, Morris and Pratt). A seam
 never splits a grapheme.
 
-An overlap is *ambiguous* where the text around the seam is itself a repetition (rows of zeros, a refrain, the rules of
-a table): a model that goes on without repeating anything would have said the same. Then nothing is removed, for losing
-what a provider sent is the worse error.
+An overlap that the author may have written twice is *ambiguous*, and nothing of it is removed: see
+`agentcore.overlaps`.
 """
 
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import IntEnum
 from itertools import chain
 
+from agentcore.overlaps import COPIES, is_ambiguous, is_surrounded, prefix_function
 from agentcore.strict import required
 
 TAIL = 400  #: characters in which words that were broken off are looked for
@@ -21,7 +22,14 @@ MIN_OVERLAP = 12  #: characters; a shorter repetition is as likely the author's 
 _QUICK_TRIES = 16  #: whole comparisons, each as long as the text
 _NEAR = 64  #: characters by whose end candidates are found
 _ZWJ = "\u200d"
-_COPIES = 2.5  #: copies of a passage around a seam from which on the text is a repetition
+
+
+class Rule(IntEnum):
+    """What is done with an ambiguous overlap, by the policy's revision: stored histories stay joined."""
+
+    DROPS = 0  #: all are dropped
+    TURNS = 1  #: some are told by turning the passage around, and kept
+    TELLS_APART = 2  #: they are told by `agentcore.overlaps`, and kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +52,8 @@ class Joining:
     trimmed: bool = False  #: the model went on from the text without its trailing whitespace
     exact: bool = False  #: the model writes on from the text itself, and repeats nothing
     echo: bool = False  #: the server sends the text that was gone on from again
-    drops_ambiguous: bool = False  #: as before ambiguous overlaps were kept
+    anew: bool = False  #: it was asked for from its beginning on, as a repair is
+    rule: Rule = Rule.TELLS_APART  #: what is done with an ambiguous overlap
 
 
 DEFAULT = Joining()  #: nothing is known but that a hint asked to go on
@@ -66,11 +75,32 @@ def merge_continuation(existing: str, addition: str, *, min_overlap: int = MIN_O
 def join(existing: str, addition: str, how: Joining = DEFAULT) -> Merge:
     """The continuation joined to what it continues, by what is known of how it was asked for."""
     overlap = _echoed(existing, addition, how) if how.exact else _overlap(existing, addition, max(1, how.min_overlap))
-    if overlap and not how.drops_ambiguous and not how.echo and repeats_itself(existing, addition, overlap):
+    if overlap and not how.echo and _ambiguous(existing, addition, overlap, how):
         return Merge(existing + addition, 0, overlap)
-    if how.trimmed and not overlap:
-        overlap = _space_said_again(existing, addition)
+    if how.exact and not overlap and how.rule is Rule.TELLS_APART:
+        doubtful = _echoed(existing, addition, replace(how, echo=True))
+        return Merge(existing + addition, 0, doubtful) if doubtful else _spaced(existing, addition, how)
+    return Merge(existing + addition[overlap:], overlap) if overlap else _spaced(existing, addition, how)
+
+
+def _spaced(existing: str, addition: str, how: Joining) -> Merge:
+    overlap = _space_said_again(existing, addition) if how.trimmed else 0
     return Merge(existing + addition[overlap:], overlap)
+
+
+def join_broken_off(existing: str, addition: str, how: Joining, *, asked_again: bool = False) -> Merge | None:
+    """The same of an addition that was broken off before it got to anything new; None where it did.
+
+    Where the author may have said it once more it is kept, unless it is surely asked for again.
+    """
+    if not is_repetition(existing, addition):
+        return None
+    at = existing.rfind(addition)
+    begun = existing[at:]
+    told = how.rule is not Rule.TELLS_APART or asked_again
+    if told or (existing.find(addition) == at and not is_ambiguous(existing, begun, len(begun), how.min_overlap)):
+        return Merge(existing, len(addition))
+    return Merge(existing + addition, 0, len(addition))
 
 
 def _echoed(existing: str, addition: str, how: Joining) -> int:
@@ -84,34 +114,24 @@ def _echoed(existing: str, addition: str, how: Joining) -> int:
     return 0
 
 
-def repeats_itself(existing: str, addition: str, overlap: int) -> bool:
-    """Whether the text around this overlap is itself a repetition, so that the overlap may be no repeat at all: two and
-    a half copies of a passage stand in a row if nothing is dropped, or its lines stand earlier in the text too."""
+def _turned(existing: str, addition: str, overlap: int) -> bool:
+    """Rule 1: a period is found only where the overlap is a whole number of them, and only lines are looked for."""
     passage = addition[:overlap]
     period = (passage + passage).find(passage, 1)
-    if 2 * overlap >= _COPIES * period:
+    if 2 * overlap >= COPIES * period or is_surrounded(existing, addition, overlap):
         return True
-    if "\n" in passage and existing.find(passage, 0, len(existing) - 1) >= 0:
-        return True
-    before = existing[max(0, len(existing) - 2 * overlap) : len(existing) - overlap]
-    around = _alike_at_end(before, passage) + alike_at_start(addition[overlap : 2 * overlap], passage)
-    return around >= (_COPIES - 2) * overlap
+    return "\n" in passage and existing.find(passage, 0, len(existing) - 1) >= 0
 
 
-def _alike_at_end(one: str, other: str) -> int:
-    return alike_at_start(one[::-1], other[::-1])
-
-
-def alike_at_start(one: str, other: str) -> int:
-    """How many characters two texts begin with in common."""
-    least, most = 0, min(len(one), len(other))
-    while least < most:
-        middle = (least + most + 1) // 2
-        if one[least:middle] == other[least:middle]:
-            least = middle
-        else:
-            most = middle - 1
-    return least
+def _ambiguous(existing: str, addition: str, overlap: int, how: Joining) -> bool:
+    match how.rule:
+        case Rule.DROPS:
+            return False
+        case Rule.TURNS:
+            return _turned(existing, addition, overlap)
+        case Rule.TELLS_APART:
+            anew = (how.exact or how.anew) and overlap >= len(existing.rstrip())
+            return is_ambiguous(existing, addition, overlap, max(1, how.min_overlap), anew=anew)
 
 
 def _space_said_again(existing: str, addition: str) -> int:
@@ -167,7 +187,7 @@ def _clean(existing: str, addition: str, length: int) -> bool:
 
 def _overlap_by_prefix_function(existing: str, position: int, addition: str, minimum: int) -> int:
     pattern = addition[: len(existing) - position]
-    borders = _prefix_function(pattern)
+    borders = prefix_function(pattern)
     matched = 0
     for character in existing[position:]:
         while matched and (matched == len(pattern) or pattern[matched] != character):
@@ -190,17 +210,6 @@ def _cuts(text: str) -> bytearray:
         clean[index] = not (flags % 2 if flag and flags else splits_grapheme(text, index))
         flags = flags + 1 if flag else 0
     return clean
-
-
-def _prefix_function(pattern: str) -> list[int]:
-    borders = [0] * len(pattern)
-    matched = 0
-    for index in range(1, len(pattern)):
-        while matched and pattern[matched] != pattern[index]:
-            matched = borders[matched - 1]
-        matched += pattern[matched] == pattern[index]
-        borders[index] = matched
-    return borders
 
 
 def splits_grapheme(text: str, index: int) -> bool:

@@ -5,7 +5,7 @@ from typing import Any
 from agentcore.machine.classify import response_error
 from agentcore.machine.snapshot import Answer, Call, Segment, Snapshot
 from agentcore.machine.states import State
-from agentcore.merging import MIN_OVERLAP, Joining, Merge, cut, is_repetition, join
+from agentcore.merging import MIN_OVERLAP, Joining, Merge, Rule, cut, join, join_broken_off
 from agentcore.messages import ChatResponse
 from agentcore.policy import Policy
 from agentcore.prefill import ECHO, TRIMMING, goes_on_exactly
@@ -54,20 +54,22 @@ def _estimated_output(response: ChatResponse, call: Call) -> int:
     return -(-characters // 4)
 
 
-def add_text(snapshot: Snapshot, text: str, policy: Policy, *, repeated: bool = False) -> Snapshot:
+def add_text(snapshot: Snapshot, text: str, policy: Policy, *, joined: Merge | None = None) -> Snapshot:
     """Merge an attempt's text into the answer, up to the character cap; the segment keeps what came from where.
 
-    `repeated`: it all stands there already.
+    `joined`: how, where that is known.
     """
     if not text:
         return snapshot
     call, answer = _called(snapshot), snapshot.answer
-    merge = Merge(text, 0) if call.hint is None else join(answer.text, text, joining(snapshot, policy.min_overlap))
-    overlap = len(text) if repeated else merge.overlap
+    merge = joined or Merge(text, 0)
+    if joined is None and call.hint is not None:
+        merge = join(answer.text, text, joining(snapshot, policy.min_overlap))
+    overlap = merge.overlap
     room = snapshot.limits.max_total_output_chars - snapshot.spent.output_chars
     added = cut(text[overlap:], max(0, room))
     start = len(answer.text)
-    doubtful = 0 if repeated else min(merge.ambiguous, len(added))
+    doubtful = min(merge.ambiguous, len(added))
     segment = Segment(snapshot.spent.attempts, call.kind, start, start + len(added), overlap, doubtful)
     spent = replace(snapshot.spent, output_chars=snapshot.spent.output_chars + len(added))
     return replace(
@@ -87,28 +89,42 @@ def joining(snapshot: Snapshot, min_overlap: int = MIN_OVERLAP) -> Joining:
     """How the continuation that is pending, or has just come, was asked for. A repair is asked for in words, always."""
     asked, trimmed = snapshot.asked, prefilled(snapshot)
     if not snapshot.revision:
-        return Joining(min_overlap, trimmed, drops_ambiguous=True)
+        return Joining(min_overlap, trimmed, rule=Rule.DROPS)
     repairing = snapshot.call is not None and snapshot.call.state is State.REQUEST_TOOL_REPAIR
     exact = not repairing and goes_on_exactly(asked.provider, asked.model, asked.extra)
-    return Joining(min_overlap, trimmed and exact, exact, exact and bool(asked.extra.get(ECHO)))
+    echo = exact and bool(asked.extra.get(ECHO))
+    rule = rule_of(snapshot.revision)
+    return Joining(min_overlap, trimmed and exact, exact, echo, repairing and rule is Rule.TELLS_APART, rule)
+
+
+def rule_of(revision: int | None) -> Rule:
+    """How the seams of a turn are judged, by its policy's revision."""
+    return Rule(max(0, min(revision or 0, max(Rule))))
 
 
 def keep_partial(
-    snapshot: Snapshot, partial: ChatResponse | None, policy: Policy, *, repeats_from: int | None = None
+    snapshot: Snapshot,
+    partial: ChatResponse | None,
+    policy: Policy,
+    *,
+    repeats_from: int | None = None,
+    asked_again: bool = False,
 ) -> Snapshot:
     """The text of an answer that was broken off. In envelope turns and repairs it stays on the attempt only.
 
     Where the rest is asked for again, `repeats_from` so many characters it may be a repetition that never got to
-    anything new, and is dropped: the end of one repetition is no place to go on from.
+    anything new, and is dropped: the end of one repetition is no place to go on from. `asked_again`: it surely is.
     """
     repairing = snapshot.call is not None and snapshot.call.state is State.REQUEST_TOOL_REPAIR
     if partial is None or snapshot.asked.envelope_schema is not None or repairing:
         return snapshot
     if _blocked(partial):
         return snapshot
-    least = len(partial.text) + 1 if repeats_from is None or not policy.drop_repetitions else repeats_from
-    repeated = len(partial.text) >= least and is_repetition(snapshot.answer.text, partial.text)
-    return add_text(snapshot, partial.text, policy, repeated=repeated)
+    joined = None
+    if policy.drop_repetitions and repeats_from is not None and len(partial.text) >= repeats_from:
+        how = joining(snapshot, policy.min_overlap)
+        joined = join_broken_off(snapshot.answer.text, partial.text, how, asked_again=asked_again)
+    return add_text(snapshot, partial.text, policy, joined=joined)
 
 
 def keep_unjudged(snapshot: Snapshot, policy: Policy) -> Snapshot:

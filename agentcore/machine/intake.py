@@ -25,6 +25,7 @@ from agentcore.machine.accounting import (
     count_failure,
     keep_partial,
     keep_unjudged,
+    rule_of,
     seconds_since,
     spend_seconds,
 )
@@ -32,6 +33,7 @@ from agentcore.machine.judges.evaluate_error import retry_call
 from agentcore.machine.operating import RELEASING, operator_changes, told
 from agentcore.machine.snapshot import Call, Failure, Snapshot
 from agentcore.machine.states import CALLS, RELEASES, RETRIES, TERMINAL, State, Trigger
+from agentcore.merging import Rule
 from agentcore.messages import ChatResponse, Message, Role
 from agentcore.policy import Policy, is_watched
 from agentcore.reasons import AttemptKind, NormalizedStopReason, StopReason, TurnStatus
@@ -97,7 +99,10 @@ def _responded(snapshot: Snapshot, event: ModelResponded) -> Intake:
     assert call is not None, "an answer was called for"
     told = ("operator_answered",) if response.answered_by else ()
     stops = asks_for_stops(snapshot.asked.extra)
-    found = (*lint(response, call.max_tokens, snapshot.answer.text, stops=stops), *told)
+    found = (
+        *lint(response, call.max_tokens, snapshot.answer.text, stops=stops, rule=rule_of(snapshot.revision)),
+        *told,
+    )
     signs = tuple([code for code in found if code not in snapshot.flagged])
     counted = count_attempt(
         snapshot,
@@ -158,7 +163,7 @@ def _interrupted(snapshot: Snapshot, event: Interrupted, policy: Policy) -> Inta
     _require(snapshot.state in waiting, snapshot, "interrupted")
     kept, observed = snapshot, tuple[Observation, ...]()
     if snapshot.state in CALLS:
-        kept = keep_partial(count_attempt(snapshot, event.partial), event.partial, policy, repeats_from=1)
+        kept = _kept_of(count_attempt(snapshot, event.partial), event, policy)
         observed = (_ended(snapshot, event.partial),)
     if event.lost:
         return Trigger.LOST, _lost(kept, event.lost), event.lost, (*observed, *_repair_given_up(snapshot))
@@ -166,6 +171,14 @@ def _interrupted(snapshot: Snapshot, event: Interrupted, policy: Policy) -> Inta
         assert kept.call is not None, "a call was in flight"
         kept = replace(kept, call=retry_call(kept, kept.call.kind))
     return Trigger.INTERRUPTED, kept, "another worker took the turn over", observed
+
+
+def _kept_of(snapshot: Snapshot, event: Interrupted, policy: Policy) -> Snapshot:
+    """What had arrived. It is asked for again, so all that may be a repeat is dropped; where nobody can ask, only what
+    surely is one."""
+    nobody_asks = bool(event.lost) and rule_of(snapshot.revision) is Rule.TELLS_APART
+    least = policy.min_overlap if nobody_asks else 1
+    return keep_partial(snapshot, event.partial, policy, repeats_from=least, asked_again=not nobody_asks)
 
 
 def _lost(snapshot: Snapshot, why: str) -> Snapshot:

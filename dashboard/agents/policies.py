@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agentcore.error_policy import PRESETS, ErrorHandlingDecision, ErrorPolicy
-from agentcore.policy import CriterionSpec, EnvelopeRules, Limits, OnTruncation, Policy, RecoveryPath
+from agentcore.policy import REVISION, CriterionSpec, EnvelopeRules, Limits, OnTruncation, Policy, RecoveryPath
 from agentcore.reasons import NormalizedStopReason
 from agentcore.serial import policy_from_json
 from agentcore.values import replace
@@ -41,7 +41,7 @@ def draft_policy(body: Mapping[str, Any]) -> Policy:
             envelope=envelope_rules_of(body.get("envelope")),
             drop_repetitions=True,
             tell_estimates=True,
-            revision=1,
+            revision=REVISION,
         )
     )
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from agentcore.events import ModelResponded
 from agentcore.lint import CODES, Sign, asks_for_stops, seam_sign, signs
+from agentcore.machine.accounting import rule_of
 from agentcore.messages import ChatResponse
 from agentcore.replay import Span
 
@@ -42,7 +43,8 @@ def _found(spans: tuple[Span, ...]) -> Iterator[SignShown]:
             continue
         response: ChatResponse = event.response
         stops = asks_for_stops(before.asked.extra)
-        for sign in signs(response, before.call.max_tokens, before.answer.text, stops=stops):
+        rule = rule_of(before.revision)
+        for sign in signs(response, before.call.max_tokens, before.answer.text, stops=stops, rule=rule):
             yield SignShown(before.spent.attempts, response.raw_stop_reason, sign)
         yield from _seams(span, response.raw_stop_reason)
 

@@ -5,7 +5,8 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from agentcore import merge_continuation, merging
-from agentcore.merging import MIN_OVERLAP, Joining, Merge, cut, join, repeats_itself, splits_grapheme
+from agentcore.merging import MIN_OVERLAP, Joining, Merge, Rule, cut, join, splits_grapheme
+from agentcore.overlaps import is_ambiguous
 from tests.agentcore.growth import grows_linearly
 
 FAMILY = "👩\u200d👩\u200d👧"
@@ -128,7 +129,8 @@ def test_of_lines_that_begin_alike_each_is_told_by_its_end(begun: int, monkeypat
     lines = [f"- one of the items: {n}\n" for n in range(60)]
     monkeypatch.delattr(merging, "_overlap_by_prefix_function")  # much slower, and not needed here
     said, again = "".join(lines), "".join(lines[begun:])
-    assert merge_continuation(said, again + "- and on").overlap == len(again)
+    merge = merge_continuation(said, again + "- and on")
+    assert merge.overlap + merge.ambiguous == len(again)
     assert merge_continuation(said, again.replace("59", "60")).overlap == 0
 
 
@@ -211,7 +213,7 @@ PROSE = " ".join(f"word{n} follows number {n * 7919 % 1000}" for n in range(60))
 def test_a_provider_that_repeats_what_it_had_said_adds_it_once(cut_at, repeats, more):
     said, addition = PROSE[:cut_at], PROSE[max(0, cut_at - repeats) : cut_at + more]
     # Where the text around the repeat is like it, it may be a further copy, and both are kept.
-    assume(not repeats_itself(said, addition, min(cut_at, repeats)))
+    assume(not is_ambiguous(said, addition, min(cut_at, repeats), MIN_OVERLAP))
     merge = merge_continuation(said, addition)
     assert merge.text == PROSE[: cut_at + more]
     assert merge.ambiguous == 0
@@ -252,5 +254,5 @@ def test_an_exact_continuation_keeps_everything_but_a_whole_echo_of_twelve_chara
 
 
 def test_histories_from_before_drop_an_ambiguous_overlap():
-    how = Joining(drops_ambiguous=True)
+    how = Joining(rule=Rule.DROPS)
     assert join("0, 0, 0, 0, 0, ", "0, 0, 0, 0, 0, 1", how).text == "0, 0, 0, 0, 0, 1"

@@ -9,7 +9,8 @@ the machine alone knows where it cuts, so the last characters before it are left
 from collections.abc import Sequence
 
 from agentcore.markup import settled
-from agentcore.merging import Joining, alike_at_start, join
+from agentcore.merging import Joining, Rule, join
+from agentcore.overlaps import alike_at_start
 
 MARGIN = 256  #: characters before the cap that are told only once the answer is judged; a cut splits no grapheme
 _QUICK_TRIES = 16
@@ -76,7 +77,8 @@ class Seam:
     def _decide(self) -> str:
         text = "".join(self._held)
         merge = join(self._existing, text, self._how)
-        if merge.overlap and not self._how.drops_ambiguous and self._may_go_on_repeating(text, merge.overlap):
+        overlap = merge.overlap or (merge.ambiguous if self._how.rule is Rule.TELLS_APART else 0)
+        if overlap and self._how.rule is not Rule.DROPS and self._may_go_on_repeating(text, overlap):
             self._at, self._found = len(self._existing), 0
             return ""
         if self._trimmed and not text.strip():  # how much space is said again is known by the first that is none

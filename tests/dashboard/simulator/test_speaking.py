@@ -37,7 +37,8 @@ def answer_in_parts(script: Script, budget: int, most: int = 1000) -> tuple[str,
     spent: list[int] = []
     while len(spent) < most:
         part, last = answer(script, text, budget)
-        text = merge_continuation(text, part).text
+        merge = merge_continuation(text, part)
+        text += part[merge.overlap or merge.ambiguous :]  # what may be a repeat is kept by a turn, and marked
         spent.append(last.tokens)
         if last.reason != Ending.LENGTH:
             break

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from agentcore.merging import Joining, cut, is_repetition, join, merge_continuation
+from agentcore.merging import Joining, Rule, cut, is_repetition, join, merge_continuation
 from dashboard.gateway.wire.seams import MARGIN, Seam
 
 PLENTY = 120_000
@@ -96,7 +96,7 @@ WAYS = st.builds(
     min_overlap=st.integers(1, 14),
     exact=st.booleans(),
     echo=st.booleans(),
-    drops_ambiguous=st.booleans(),
+    rule=st.sampled_from(Rule),
 )
 
 

@@ -1,0 +1,143 @@
+"""Nothing received is lost at a seam: a provider that is really simulated, by its own tokens, with the truth known."""
+
+import json
+import random
+import re
+from collections.abc import Callable
+
+import pytest
+
+from agentcore import merge_continuation
+from agentcore.merging import Joining, Rule, join, join_broken_off
+from tests.agentcore.growth import grows_linearly
+from tests.agentcore.playbook import Playbook, ended, started, truncated
+
+TOKENS = re.compile(r" ?\w{1,5}|\s|[^\w\s]")
+
+
+def _any(*kinds: str) -> Callable[[random.Random], str]:
+    return lambda chance: "".join(chance.choice(kinds) for _ in range(40))
+
+
+def _word(chance: random.Random) -> str:
+    return "".join(chance.choices("etaoinshrdlu", k=6))
+
+
+#: Kinds of text in which an author says things twice in a row, or nearly; each is made anew from chance.
+KINDS: dict[str, Callable[[random.Random], str]] = {
+    "equal elements": lambda _: "[" + ", ".join(['{"a":0}'] * 61) + "]",
+    "records": lambda c: json.dumps([{"ok": c.random() < 0.5, "kind": "b"} for _ in range(25)]),
+    "csv, few kinds": _any("1,open,none,0\n", "2,closed,none,0\n", "3,open,some,1\n"),
+    "csv with a counter": lambda _: "".join(f"{n},unknown,unknown,0,0\n" for n in range(30)),
+    "table": _any("| yes | - | - |\n", "| no | - | - |\n", "|-----|---|---|\n"),
+    "refrain": lambda c: "".join(_word(c) + "\nand so we sing it all again, my dear\n" for _ in range(9)),
+    "chorus twice": lambda c: _word(c) + "\n" + "la la la, oh my love\nla la li, oh my dove\n" * 2 + _word(c) * 6,
+    "sentence twice": lambda c: _word(c) * 6 + " " + "I will say it again. " * 2 + _word(c) * 6,
+    "emphasis": lambda c: _word(c) * 6 + " " + "very very important thing " * 2 + _word(c) * 6,
+    "laughs": lambda _: "ha " * 90,
+    "log": _any("GET /health 200\n", "GET /ready 200\n", "POST /login 401\n"),
+    "code": _any("    return None\n", "    x = 1\n", "def run():\n"),
+    "code in a line": _any("x += 1; ", "y += 1; ", "f(x, y); "),
+    "items": lambda _: "- to be determined\n" * 20,
+    "dialogue": _any("A: I do not know.\n", "B: Neither do I.\n"),
+    "hex": _any("00 00 00 00 00 00\n", "87 80 bc 45 0c 56\n"),
+    "bits": _any("0", "1"),
+    "spaced bits": _any("0 ", "1 "),
+    "Chinese": _any("今天天气很好，我们去公园散步。", "他没有回答我的问题，我也不知道。"),
+    "emoji": _any("😀", "👍🏽", "🇩🇪", "🎉"),
+    "blanks": _any("\n", "        ", "    x\n", "\t\t"),
+    "markup": _any("<li>none</li>", "<li><b/></li>", "<li>some</li>"),
+    "dates": _any("2026-11-23, ", "2026-11-24, "),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_provider_that_never_repeats_loses_nothing_wherever_it_is_cut(kind: str):
+    chance = random.Random(kind)
+    for text in (KINDS[kind](chance) for _ in range(2)):
+        for cut in range(1, len(text)):
+            end = min(len(text), cut + chance.choice([20, 60, 200]))
+            assert merge_continuation(text[:cut], text[cut:end]).text == text[:end], (text[:cut], text[cut:end])
+
+
+@pytest.mark.parametrize("repeats", [[0], [5], [0, 5], [12, 0, 0]], ids=["never", "always", "sometimes", "seldom"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_of_a_provider_that_repeats_tokens_nothing_is_lost_at_any_seam(kind: str, repeats: list[int]):
+    tokens = TOKENS.findall(KINDS[kind](random.Random(kind)))
+    starts = [0, *[sum(map(len, tokens[:n])) for n in range(1, len(tokens) + 1)]]
+    text, place, call = "".join(tokens), 25, 0
+    while place < len(tokens):
+        begin, end = max(0, place - repeats[call % len(repeats)]), min(len(tokens), place + 20)
+        merge = merge_continuation(text[: starts[place]], text[starts[begin] : starts[end]])
+        again = starts[place] - starts[begin]
+        assert merge.overlap <= again, "more was removed than was said twice"
+        assert merge.overlap == again or merge.ambiguous >= again or again < 12 or kind == "emoji"
+        place, call = end, call + 1
+
+
+PROSE = (
+    "A filter in the gateway decides how far an answer may go. Most providers name the limit that was met, and a few "
+    "say nothing at all. Whoever reads the record afterwards wants to know which of the numbers was too small; the "
+    "transcript alone rarely shows it. So every attempt keeps its own account of tokens, seconds and reasons."
+)
+
+
+@pytest.mark.parametrize("words", [3, 4, 6, 9])
+def test_prose_that_is_repeated_in_the_middle_of_a_sentence_is_joined_cleanly(words: int):
+    ends = [found.end() for found in re.finditer(r"\w(?= \w)", PROSE)][words:]
+    for end in ends:
+        begin = [found.start() for found in re.finditer(r" ", PROSE[:end])][-words]
+        if end - begin >= 12 and not re.search(r"[.,;]", PROSE[begin:end]):
+            assert merge_continuation(PROSE[:end], PROSE[begin:]).text == PROSE
+
+
+def test_a_text_that_is_said_over_from_the_beginning_is_joined_though_it_ends_with_a_sentence():
+    said = PROSE[: PROSE.index("So every")]
+    assert merge_continuation(said, PROSE).text == PROSE
+
+
+def test_elements_of_which_a_provider_repeats_some_are_kept_and_marked():
+    text = "[" + ", ".join(['{"a":0}'] * 61) + "]"
+    merge = merge_continuation(text[:100], text[70:])
+    assert merge.text == text[:100] + text[70:]
+    assert merge.ambiguous >= 30
+
+
+@pytest.mark.parametrize(("revision", "copies"), [(None, 54), (1, 54), (2, 64)])
+def test_stored_histories_are_joined_by_the_rule_of_their_revision(revision: int | None, copies: int):
+    """An array of 61 elements, cut after 100 characters by a provider that says 30 of them again."""
+    text = "[" + ", ".join(['{"a":0}'] * 61) + "]"
+    story = Playbook(revision=revision) >> started() >> truncated(text[:100]) >> ended(text[70:])
+    assert story.snapshot.output_text.count('"a":0') == copies
+    assert ("ambiguous_seam" in story.snapshot.flagged) is (revision == 2)
+    assert Joining().rule is max(Rule)
+
+
+def test_words_that_were_broken_off_are_dropped_only_where_they_surely_stand_there():
+    how = Joining()
+    dropped = join_broken_off(PROSE, "every attempt keeps its", how)
+    assert dropped is not None
+    assert dropped.overlap == len("every attempt keeps its")
+    rows = "1,none,none,0\n" * 9
+    kept = join_broken_off(rows, "1,none,none,0\n1,no", how)
+    assert kept is not None
+    assert (kept.overlap, kept.ambiguous) == (0, 18)
+    assert join_broken_off(PROSE, "something new", how) is None
+
+
+def test_a_short_echo_of_a_prefill_is_kept_and_marked():
+    merge = join("INFO heart", "INFO heartbeat", Joining(exact=True))
+    assert (merge.text, merge.ambiguous) == ("INFO heartINFO heartbeat", len("INFO heart"))
+
+
+@pytest.mark.parametrize(
+    "unit",
+    ["a, ", "ab", "1,open,none,0\n2,open,none,0\n", "word ", "\n"],
+    ids=["list", "letters", "rows", "words", "blanks"],
+)
+def test_telling_overlaps_apart_takes_linear_time(unit: str):
+    def merge(size: int) -> None:
+        text = unit * (size // len(unit))
+        merge_continuation("x" + text, text + "y")
+
+    assert grows_linearly(merge, 12_000)
