@@ -7,6 +7,7 @@ from uuid import UUID
 from django.contrib.postgres.search import SearchQuery
 from django.db.models import QuerySet
 
+from dashboard.turns.indexes import found_by
 from dashboard.turns.models import Turn
 from dashboard.turns.selectors import UNLISTED
 from dashboard.turns.terms import words_of
@@ -49,5 +50,5 @@ def _asked_the_same(listed: QuerySet[Turn], turn: Turn) -> QuerySet[Turn]:
     words = words_of(turn.input_text[:SEARCHED_CHARACTERS])[:SEARCHED_WORDS]
     if not words:
         return listed.none()
-    narrowed = listed.filter(search=SearchQuery(" ".join(words), config="simple", search_type="plain"))
+    narrowed = listed.filter(found_by(SearchQuery(" ".join(words), config="simple", search_type="plain")))
     return narrowed.filter(project=turn.project_id, input_text=turn.input_text).exclude(parent_id=turn.id)

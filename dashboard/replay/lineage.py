@@ -14,7 +14,7 @@ from dashboard.prices.selectors import prices_of
 from dashboard.turns.models import Turn
 
 MOST = 400  #: turns of one family that are shown
-UNREAD = ("output_text", "setup", "base_snapshot", "breakpoints", "search", "error_message", "envelope")
+UNREAD = ("output_text", "setup", "base_snapshot", "breakpoints", "error_message", "envelope")
 
 FAMILY = """
 WITH RECURSIVE up AS (

@@ -24,8 +24,9 @@ from dashboard.agents.models import Project
 from dashboard.runtime.statement_time import SEARCH_SECONDS
 from dashboard.turns import cohorts
 from dashboard.turns.filters import RANGES, TimelineFilters
+from dashboard.turns.indexes import WORDS_SQL
 from dashboard.turns.reach import FIRST, Reach, after, growth_after, windows
-from dashboard.turns.terms import span_query, text_query, words_query, words_typed
+from dashboard.turns.terms import span_query, text_query, words_query
 
 WALKED = 5_000  #: turns; a few milliseconds
 WINDOW = 2_000  #: turns in the first window of a search
@@ -63,15 +64,12 @@ SELECT id, cohort FROM turns_turn
 #: Materialized, so that the text index alone answers; a condition on the id would tempt the planner to walk.
 SEARCH = """
 WITH found AS MATERIALIZED (
-    SELECT id, project_id, cohort, tokens, duration_ms, tags, lint FROM turns_turn WHERE search @@ ({query})
+    SELECT id, project_id, cohort, tokens, duration_ms, tags, lint FROM turns_turn WHERE {search} @@ ({query})
 ) SELECT id, cohort FROM found
    WHERE project_id = %(project)s AND id >= %(low)s AND id < %(high)s AND {narrow} ORDER BY id {order} LIMIT %(limit)s
 """
-#: Nothing but punctuation asks for no word, and finds nothing. Turns from before migration 0012 are indexed by words
-#: with their punctuation, as they were typed.
-WORDS = "(CASE WHEN numnode({0}) > 0 THEN {0} || {1} END)".format(
-    "websearch_to_tsquery('simple', %(words)s)", "websearch_to_tsquery('simple', %(typed)s)"
-)
+#: Nothing but punctuation asks for no word, and finds nothing.
+WORDS = "(CASE WHEN numnode({0}) > 0 THEN {0} END)".format("websearch_to_tsquery('simple', %(words)s)")
 AT = "SELECT id FROM turns_turn WHERE project_id = %(project)s AND id >= %(low)s AND id < %(high)s ORDER BY id {order}"
 #: Where a search begins, where its first window ends, and where there is nothing more.
 MARKS = f"""
@@ -164,7 +162,7 @@ class _Finding:
     def _run(self, sql: str, reach: Reach, **values: Any) -> list[Any]:
         narrow, ranged = self._conditions(*CONDITIONS), self._conditions(*BOUNDS)
         places = {"order": reach.order, "reverse": reach.reverse, "narrow": narrow, "ranged": ranged}
-        statement = sql.format(**places, query=self._words)
+        statement = sql.format(**places, search=WORDS_SQL, query=self._words)
         with connection.cursor() as cursor:
             cursor.execute(statement, {**self.values, **values, "low": reach.low, "high": reach.high})
             rows: list[Any] = cursor.fetchall()
@@ -182,7 +180,6 @@ class _Finding:
         parts = (text_query(self.filters), span_query(reach.low, reach.last))
         return {
             "words": words_query(self.filters.q),
-            "typed": words_typed(self.filters.q),
             "terms": " & ".join(part for part in parts if part),
         }
 

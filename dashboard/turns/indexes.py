@@ -1,9 +1,11 @@
 """How the database finds turns (see `finding`, `terms`). What an index includes makes reading the rows needless."""
 
 from django.contrib.postgres.indexes import GinIndex
+from django.contrib.postgres.search import SearchQuery, SearchVectorExact, SearchVectorField
 from django.db import models
 
-#: The arguments of `whystop_search`, in its order.
+#: The arguments of `whystop_search`, in its order. It gives the words of question and answer, and terms of what else
+#: there is to find by (`terms`). Only the index keeps what it gives: as a column it took twice the bytes of the texts.
 SEARCHED = (
     "id", "input_text", "output_text", "stop_reason", "model_stop_reason", "status", "provider", "model",
     "agent_name", "error_type", "continuations", "tool_repairs", "envelope_retries", "tags", "input_tokens",
@@ -31,8 +33,17 @@ MARKED = [
     for name, marks in (("tagged", "tags"), ("linted", "lint"))
 ]
 
+WORDS = models.Func(*SEARCHED, function="whystop_search", output_field=SearchVectorField())
+WORDS_SQL = f"whystop_search({', '.join(SEARCHED)})"
+
 #: Its pending list is read by every search, so it is kept short.
-SEARCHING = GinIndex(fields=["search"], gin_pending_list_limit=512, name="turns_turn_search")
+SEARCHING = GinIndex(WORDS, gin_pending_list_limit=512, name="turns_turn_words")
+
+
+def found_by(query: SearchQuery) -> models.Q:
+    """That a turn is found by its words and terms."""
+    return models.Q(SearchVectorExact(WORDS, query))
+
 
 #: Until when raw answers are kept. A turn that was given up has no end: it counts from when it was made. In UTC and
 #: without a zone, for an index wants what no setting can change.

@@ -16,11 +16,8 @@ turn carry its id without a foreign key. The database itself refuses to change h
 deleted only where the transaction has said `SET LOCAL whystop.erasing = 'on'`.
 """
 
-from typing import ClassVar
-
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
-from django.contrib.postgres.search import SearchVectorField
 from django.db import models
 from django.db.models import F
 
@@ -28,18 +25,11 @@ from agentcore.reasons import TurnStatus
 from dashboard.accounts.roles import TURN_PERMISSIONS
 from dashboard.turns.fields import ExactJSONField, ShownTextField
 from dashboard.turns.ids import new_id
-from dashboard.turns.indexes import ACTED, FINDING, MARKED, RAW_DUE, SEARCHED, SEARCHING
+from dashboard.turns.indexes import ACTED, FINDING, MARKED, RAW_DUE, SEARCHING
 
 UNFINISHED = (TurnStatus.QUEUED.value, TurnStatus.RUNNING.value, TurnStatus.HELD.value)
 #: Stands among an attempt's response headers where an operator answered in the model's place: who.
 ANSWERED_BY = "x-whystop-answered-by"
-
-
-class TurnManager(models.Manager["Turn"]):
-    """Turns without the search vector, which only the database reads."""
-
-    def get_queryset(self) -> models.QuerySet["Turn"]:
-        return super().get_queryset().defer("search")
 
 
 class Turn(models.Model):
@@ -105,14 +95,6 @@ class Turn(models.Model):
     )
     #: `Cohort.id`; a trigger keeps it, whatever is written here.
     cohort = models.IntegerField(null=True, editable=False)
-    #: Words of question and answer, and terms of what else there is to find by (see `terms`).
-    search = models.GeneratedField(
-        expression=models.Func(*SEARCHED, function="whystop_search"),
-        output_field=SearchVectorField(),
-        db_persist=True,
-    )
-
-    objects: ClassVar[TurnManager] = TurnManager()
 
     class Meta:
         indexes = [

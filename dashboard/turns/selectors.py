@@ -14,9 +14,10 @@ from dashboard.agents.models import Project
 from dashboard.turns.filters import HAS, RANGES, TimelineFilters
 from dashboard.turns.finding import find
 from dashboard.turns.ids import first_id_at
+from dashboard.turns.indexes import found_by
 from dashboard.turns.models import Attempt, AttemptChunk, Cohort, Outcome, Record, Turn
 from dashboard.turns.reach import reach_of
-from dashboard.turns.terms import words_query, words_typed
+from dashboard.turns.terms import words_query
 
 __all__ = [
     "BadCursorError",
@@ -34,7 +35,7 @@ __all__ = [
 ]
 
 #: Columns that may be large and that no list shows; they are read when asked for.
-UNLISTED = ("policy", "policy_sources", "overrides", "setup", "base_snapshot", "breakpoints", "search")
+UNLISTED = ("policy", "policy_sources", "overrides", "setup", "base_snapshot", "breakpoints")
 DEFAULT_LIMIT, MAX_LIMIT = 50, 200
 #: Filters by the words of a column of the same name.
 FACETS = (
@@ -145,13 +146,8 @@ def _matching(filters: TimelineFilters) -> Q:
     if filters.until is not None:
         matching &= Q(id__lt=first_id_at(filters.until))
     if filters.q:
-        words, typed = _searched(words_query(filters.q)), _searched(words_typed(filters.q))
-        matching &= Q(search=words) | Q(search=typed)
+        matching &= found_by(SearchQuery(words_query(filters.q), config="simple", search_type="websearch"))
     return matching
-
-
-def _searched(words: str) -> SearchQuery:
-    return SearchQuery(words, config="simple", search_type="websearch")
 
 
 def _any_of(field: str, values: tuple[str, ...]) -> Q:

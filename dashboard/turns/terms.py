@@ -17,7 +17,6 @@ FACETS = ("stop_reason", "model_stop_reason", "status", "provider", "model", "ag
 #: Of an id, which begins with 48 bits of milliseconds: how many hex digits make a term, and the milliseconds it spans.
 SPANS: Mapping[int, int] = {8: 16**4, 7: 16**5, 6: 16**6, 5: 16**7}
 MOST_SPANS = 16  #: alternatives of one query
-TYPED_AT_MOST = 200  #: characters that are asked for as they were typed
 SIZES = 16  #: of numbers, each four times the one before; the last has no end
 
 
@@ -25,13 +24,6 @@ def words_query(asked: str) -> str:
     """What was typed into the search field, by the words alone that a text is indexed by: of `"foo.py, twice" -re-run`
     it makes `"foo py twice" -"re run"`. The database does the same with texts (migration 0012)."""
     return " ".join(filter(None, map(_harmless, _ASKED.findall(asked))))
-
-
-def words_typed(asked: str) -> str:
-    """The same as it was typed, for turns from before migration 0012, whose words kept their punctuation. Where that is
-    long, or forbids words, it is asked for by its words alone: PostgreSQL reads some runs in quadratic time."""
-    words = words_query(asked)
-    return asked if len(asked) <= TYPED_AT_MOST and "-" not in words else words
 
 
 def words_of(text: str) -> list[str]:

@@ -16,7 +16,7 @@ from dashboard.gateway.recording.storing import Statement
 from dashboard.turns.models import Attempt, AttemptChunk, Checkpoint, Outcome, Record, Turn, TurnMessage
 
 #: The database fills these itself.
-_FILLED = frozenset({"search", "tokens", "cohort"})
+_FILLED = frozenset({"tokens", "cohort"})
 _FIRST_LARGE = 14  #: parameter that is a large text
 #: Rows that come with nothing else, in the order of the parameters.
 PLAIN: tuple[type[orm.Model], ...] = (Record, Outcome, Attempt, TurnMessage, Checkpoint)

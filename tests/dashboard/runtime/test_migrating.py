@@ -12,6 +12,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from dashboard.turns.indexes import WORDS_SQL
 from tests.first_start import CHECKOUT
 
 BEFORE = ("turns", "0002_append_only")
@@ -120,9 +121,12 @@ def test_turns_that_are_here_already_are_found_and_counted(installations: Instal
     url = installations.copy_of(BEFORE)
     with psycopg.connect(url) as connection:
         keep_a_turn(connection)
+        connection.execute("UPDATE turns_turn SET output_text = 'So it says in foo.py'")
     migrate(url)
     with psycopg.connect(url) as connection:
-        found = connection.execute("SELECT cohort IS NOT NULL, search IS NOT NULL FROM turns_turn").fetchall()
+        connection.execute("SET enable_seqscan = off")
+        told = f"SELECT cohort IS NOT NULL, {WORDS_SQL} @@ 'foo & py' FROM turns_turn WHERE {WORDS_SQL} @@ 'foo'"
+        found = connection.execute(told).fetchall()
         counted = connection.execute("SELECT sum(count) FROM timeline_change").fetchone()
     assert found == [(True, True)]
     assert counted == (1,)

@@ -1,7 +1,6 @@
 """No text makes the search index slow, and what it is indexed by is still found as it is typed."""
 
 import string
-from importlib import import_module
 
 import pytest
 from django.db import connection
@@ -12,13 +11,10 @@ from dashboard.agents.selectors import project_default
 from dashboard.comparing.selectors import candidates_for
 from dashboard.turns.filters import MAX_LENGTH, MAX_VALUES, TimelineFilters
 from dashboard.turns.finding import find
-from dashboard.turns.models import Turn
 from dashboard.turns.reach import Reach
 from dashboard.turns.selectors import turns_matching
 from dashboard.turns.terms import words_query
 from tests.dashboard.timeline.populations import make_turn
-
-MIGRATION = import_module("dashboard.turns.migrations.0012_harmless_words")
 
 pytestmark = pytest.mark.django_db
 
@@ -98,15 +94,3 @@ def test_no_text_makes_what_is_searched_for_slow(run: str):
     assert [each.id for candidates in found for each in candidates.turns] == (
         [other.id] if "a" in run or "1" in run else []
     )
-
-
-def test_a_turn_that_was_indexed_by_words_with_their_punctuation_is_still_found():
-    turn = make_turn(output_text="So it says in foo.py")
-    with connection.cursor() as cursor:
-        cursor.execute(MIGRATION.BEFORE)
-        Turn.objects.filter(id=turn.id).update(output_text="So it says in bar.py")
-        cursor.execute(MIGRATION.AFTER)
-    found = find(
-        project=project_default(), filters=TimelineFilters(q="bar.py"), reach=Reach(newest_first=True), limit=9
-    )
-    assert [turn_id for turn_id, _ in found] == [turn.id]

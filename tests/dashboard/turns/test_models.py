@@ -10,6 +10,7 @@ from django.db import IntegrityError, connection, models, transaction
 
 from dashboard.agents import selectors
 from dashboard.turns.ids import new_id
+from dashboard.turns.indexes import found_by
 from dashboard.turns.models import Attempt, AttemptChunk, ClientRequest, Outcome, Record, Turn, TurnMessage
 
 pytestmark = pytest.mark.django_db
@@ -134,19 +135,18 @@ def test_turns_are_found_by_any_word_of_question_or_answer():
     turn = make_turn(input_text="Why is the sky blue?", output_text="Rayleigh scattering; <b>über</b> 天空")
     make_turn(input_text="other")
     for word in ("sky", "RAYLEIGH", "über", "天空"):
-        assert list(Turn.objects.filter(search=SearchQuery(word, config="simple"))) == [turn]
+        assert list(Turn.objects.filter(found_by(SearchQuery(word, config="simple")))) == [turn]
 
 
 def test_the_longest_answers_of_the_widest_characters_are_stored_and_searched():
     wide = "".join(f"{chr(0x20000 + n % 40000)}{chr(0x20000 + n // 7 % 40000)} " for n in range(60_000))
     turn = make_turn(input_text=wide, output_text=wide[1:] + " end")
-    assert Turn.objects.filter(search=SearchQuery(wide.split()[0], config="simple")).get() == turn
+    assert Turn.objects.filter(found_by(SearchQuery(wide.split()[0], config="simple"))).get() == turn
 
 
-def test_a_turn_is_read_without_its_search_vector_and_saved_all_the_same():
+def test_a_character_that_postgres_does_not_take_is_replaced_where_a_turn_is_saved():
     made = make_turn()
     turn = Turn.objects.get()
-    assert "search" in turn.get_deferred_fields()
     turn.output_text = "now\x00 there"
     turn.save()
     made.refresh_from_db()

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.ids import first_id_at, new_id
+from dashboard.turns.indexes import WORDS_SQL, found_by
 from dashboard.turns.models import Turn
 from dashboard.turns.terms import MOST_SPANS, span_query, text_query
 from tests.dashboard.timeline.populations import make_turn
@@ -19,7 +20,7 @@ MOMENT = datetime(2026, 11, 20, tzinfo=UTC)
 
 def has_terms(turn: Turn, query: str) -> bool:
     with connection.cursor() as cursor:
-        cursor.execute("SELECT search @@ %s::tsquery FROM turns_turn WHERE id = %s", [query, turn.id])
+        cursor.execute(f"SELECT {WORDS_SQL} @@ %s::tsquery FROM turns_turn WHERE id = %s", [query, turn.id])
         return cursor.fetchall() == [(True,)]
 
 
@@ -41,7 +42,7 @@ def test_any_value_is_found_by_its_term_and_no_part_of_it_is_a_word(value: str):
     assert has_terms(turn, query)
     assert not has_terms(turn, text_query(TimelineFilters(model=("other",))))
     words = SearchQuery(f"model {value}", config="simple")
-    assert not Turn.objects.filter(search=words).exists()
+    assert not Turn.objects.filter(found_by(words)).exists()
 
 
 @pytest.mark.django_db
