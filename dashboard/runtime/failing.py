@@ -16,7 +16,7 @@ from dashboard.accounts.access import is_machine
 from dashboard.accounts.answers import machine_error
 from dashboard.runtime.statement_time import TOO_SLOW, was_too_slow
 
-AWAY = "The database is away, or has no connection free. Nothing that was recorded is lost; try again in a moment."
+AWAY = "The database is not available: it cannot be reached, or all its connections are in use. Try again in a moment."
 FAILED = "The server failed to answer; its log says why."
 STRANGE = "This server does not go by the name in the Host header; WHYSTOP_ALLOWED_HOSTS gives it further names."
 UNREAD = "This request cannot be read; the server's log says why."
