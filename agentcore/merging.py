@@ -54,6 +54,7 @@ class Joining:
     echo: bool = False  #: the server sends the text that was gone on from again
     anew: bool = False  #: it was asked for from its beginning on, as a repair is
     rule: Rule = Rule.TELLS_APART  #: what is done with an ambiguous overlap
+    said: int = 0  #: characters of the last answer that brought any; they end the text so far
 
 
 DEFAULT = Joining()  #: nothing is known but that a hint asked to go on
@@ -131,7 +132,8 @@ def _ambiguous(existing: str, addition: str, overlap: int, how: Joining) -> bool
             return _turned(existing, addition, overlap)
         case Rule.TELLS_APART:
             anew = (how.exact or how.anew) and overlap >= len(existing.rstrip())
-            return is_ambiguous(existing, addition, overlap, max(1, how.min_overlap), anew=anew)
+            stuck = overlap == len(addition) == how.said
+            return is_ambiguous(existing, addition, overlap, max(1, how.min_overlap), anew=anew or stuck)
 
 
 def _space_said_again(existing: str, addition: str) -> int:

@@ -13,7 +13,8 @@ all of it is kept, for losing what a provider sent is the worse error. It is amb
   character of the least overlap (24 bits: one in 17 million): figures in a table, bits, few words over and over.
 
 Some passages are told to be repeats all the same, unless they repeat themselves: all of a text of 200 characters or
-more (the model started over), and 500 characters or more that stand nowhere else.
+more (the model started over), an answer that is the one before it letter for letter (the model is stuck), and 500
+characters or more that stand nowhere else.
 """
 
 import re
@@ -42,7 +43,8 @@ _WORDS = re.compile(r"[^\W_]+")
 def is_ambiguous(existing: str, addition: str, overlap: int, minimum: int, *, anew: bool = False) -> bool:
     """Whether the first `overlap` characters of the addition, which also end what exists, may be no repeat.
 
-    `anew`: they are all that exists, and whoever was asked may well have begun anew.
+    `anew`: they are all that exists, and whoever was asked may well have begun anew; or they are all of the addition
+    and of the answer before it.
     """
     passage = addition[:overlap]
     if repeats_itself(passage, minimum) or is_surrounded(existing, addition, overlap):

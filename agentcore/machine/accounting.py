@@ -94,7 +94,14 @@ def joining(snapshot: Snapshot, min_overlap: int = MIN_OVERLAP) -> Joining:
     exact = not repairing and goes_on_exactly(asked.provider, asked.model, asked.extra)
     echo = exact and bool(asked.extra.get(ECHO))
     rule = rule_of(snapshot.revision)
-    return Joining(min_overlap, trimmed and exact, exact, echo, repairing and rule is Rule.TELLS_APART, rule)
+    anew = repairing and rule is Rule.TELLS_APART
+    return Joining(min_overlap, trimmed and exact, exact, echo, anew, rule, _said(snapshot))
+
+
+def _said(snapshot: Snapshot) -> int:
+    """The length of the last answer that brought any text. One that comes again letter for letter is a repeat."""
+    last = next((part for part in reversed(snapshot.answer.segments) if part.end > part.start), None)
+    return last.dropped + last.end - last.start if last else 0
 
 
 def rule_of(revision: int | None) -> Rule:

@@ -11,6 +11,7 @@ from django.db import connection, transaction
 from dashboard.agents.selectors import project_default
 from dashboard.bench.loading import MADE, SAME, line
 from dashboard.bench.mix import Mix
+from dashboard.turns.indexes import SEARCHING
 from dashboard.turns.models import Turn
 
 TURNS, ROUNDS = 300, 5
@@ -19,14 +20,14 @@ _COUNTING = "".join(
     f"ALTER TABLE turns_turn DISABLE TRIGGER {name};" for name in ("count_inserted", "count_deleted", "count_moved")
 )
 _COHORTS = f"{_COUNTING} ALTER TABLE turns_turn DISABLE TRIGGER cohort;"
-_FINDING = "".join(f"DROP INDEX {index.name};" for index in Turn._meta.indexes if index.name != "turns_turn_search")
+_FINDING = "".join(f"DROP INDEX {index.name};" for index in Turn._meta.indexes if index.name != SEARCHING.name)
 #: What is taken away, and the statements that do.
 WITHOUT: Mapping[str, str] = {
     "with everything": "",
     "without counting": _COUNTING,
     "without counting and cohorts": _COHORTS,
     "without counting, cohorts and the timeline's indexes": _COHORTS + _FINDING,
-    "without any of it, nor the text index": f"{_COHORTS} {_FINDING} DROP INDEX turns_turn_search;",
+    "without any of it, nor the text index": f"{_COHORTS} {_FINDING} DROP INDEX {SEARCHING.name};",
 }
 
 

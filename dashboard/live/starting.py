@@ -10,6 +10,7 @@ from agentcore import serial
 from agentcore.events import Approvals, Breakpoint, Setup
 from agentcore.messages import Message, Role
 from agentcore.providers import get_provider
+from agentcore.providers.wire.continuing import SPACE
 from dashboard.accounts.models import User
 from dashboard.agents.layering import standing_for
 from dashboard.agents.models import Agent, Connection
@@ -119,7 +120,7 @@ def _approvals_of(agent: Agent) -> Approvals | None:
 def settings_of(connection_: Connection) -> dict[str, Any]:
     """What steers the codec."""
     settings = {"hint_role": connection_.hint_role, "max_tokens_field": connection_.max_tokens_field}
-    return settings | connection_.continuing
+    return settings | (connection_.continuing or {SPACE: True})
 
 
 def _input_clean(text: str) -> str:

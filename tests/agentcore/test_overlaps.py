@@ -96,6 +96,21 @@ def test_a_text_that_is_said_over_from_the_beginning_is_joined_though_it_ends_wi
     assert merge_continuation(said, PROSE).text == PROSE
 
 
+def test_a_model_that_gives_the_same_answer_again_and_again_is_stuck_and_its_answer_stands_once():
+    story = Playbook(max_continuations=9, max_total_completion_tokens=9999) >> started() >> truncated("First this. ")
+    for _ in range(3):
+        story = story >> truncated("Then a whole other sentence.")
+    assert story.snapshot.end.terminal_reason == "repetition"
+    assert story.snapshot.output_text == "First this. Then a whole other sentence."
+
+
+def test_the_same_elements_again_are_kept_though_an_answer_is_the_one_before_it():
+    story = Playbook(max_continuations=9, max_total_completion_tokens=9999) >> started() >> truncated("[")
+    for _ in range(5):
+        story = story >> truncated("1, 1, 1, 1, 1, ")
+    assert (story >> ended("1]")).snapshot.output_text == f"[{'1, ' * 25}1]"
+
+
 def test_elements_of_which_a_provider_repeats_some_are_kept_and_marked():
     text = "[" + ", ".join(['{"a":0}'] * 61) + "]"
     merge = merge_continuation(text[:100], text[70:])

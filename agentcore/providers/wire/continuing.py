@@ -1,18 +1,22 @@
 """How a cut answer is asked to go on (design §3.3), in the two ways that dialects have."""
 
 from typing import Any, NamedTuple
+from unicodedata import east_asian_width
 
 from agentcore import prefill
-from agentcore.messages import ChatRequest
+from agentcore.messages import ChatRequest, Continuation
 from agentcore.prefill import prefills, refuses_prefill
 from agentcore.providers.wire.shapes import mapping
 
 #: What goes into the body of a turn's first call alone, by its own name: how it ends is for the first call to say.
 FIRST_CALL = "first_call"
+#: The setting of a connection that asks, after its hint, for the space between two words at the seam.
+SPACE = "hint_space"
 #: Keys of `ChatRequest.extra` that steer the codecs and are not sent.
 SETTINGS = frozenset(
     {
         "hint_role",
+        SPACE,
         "max_tokens_field",
         *prefill.SETTINGS,
         prefill.ECHO,
@@ -22,6 +26,8 @@ SETTINGS = frozenset(
     }
 )
 _QUOTED_CHARS = 200  #: how much of the end the model is shown: enough to find its place, also in code
+_QUOTED_WORDS = 40  #: how much of it shows which word stands last
+_BEFORE_SPACE = frozenset(".,;:!?)\"'”’")  #: what words are separated from by a space, beside a word
 
 
 class Going(NamedTuple):
@@ -56,7 +62,7 @@ def by_user_turn(request: ChatRequest, *, can_prefill: bool = True) -> Going:
         return Going(system=continuation.hint)
     if can_prefill and prefills(request.extra) and not continuation.repairs:
         return Going(assistant=continuation.text)
-    return Going(continuation.hint, continuation.text, interrupted(continuation.text))
+    return Going(_hint(request, continuation), continuation.text, interrupted(continuation.text))
 
 
 def by_hint_message(request: ChatRequest, *, can_prefill: bool = True) -> list[tuple[str, str]]:
@@ -69,7 +75,22 @@ def by_hint_message(request: ChatRequest, *, can_prefill: bool = True) -> list[t
     if goes_on or not continuation.hint:
         return said
     role = request.extra.get("hint_role")
-    return [*said, (role if isinstance(role, str) and role else "system", continuation.hint)]
+    return [*said, (role if isinstance(role, str) and role else "system", _hint(request, continuation))]
+
+
+def _hint(request: ChatRequest, continuation: Continuation) -> str:
+    """The hint; and where a space may be due at the seam, a sentence that asks for it. Models begin a message without
+    one, and two words would become one."""
+    ending = continuation.text[-_QUOTED_WORDS:]
+    if not request.extra.get(SPACE) or continuation.repairs or not _may_need_space(ending):
+        return continuation.hint
+    asked = f"Your next words are appended directly to `{ending}`. Begin with a space if a new word follows."
+    return f"{continuation.hint}\n{asked}" if continuation.hint else asked
+
+
+def _may_need_space(ending: str) -> bool:
+    last = ending[-1:]
+    return last in _BEFORE_SPACE or (last.isalnum() and east_asian_width(last) not in ("W", "F"))
 
 
 def by_user_turn_trimmed(request: ChatRequest) -> Going:

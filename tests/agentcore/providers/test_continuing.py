@@ -51,6 +51,34 @@ def test_an_openai_style_conversation_gets_the_hint_as_a_message(asked, messages
     assert by_hint_message(asked) == messages
 
 
+SPACED = "Your next words are appended directly to `{}`. Begin with a space if a new word follows."
+
+
+@pytest.mark.parametrize("text", ["Then we run", "a, b,", "It ends.", 'He said "so"', "1 2 3"])
+def test_where_a_space_may_be_due_at_the_seam_the_hint_asks_for_it(text):
+    asked = request(text, hint_space=True)
+    said = f"Go on.\n{SPACED.format(text)}"
+    assert by_hint_message(asked)[-1] == ("system", said)
+    assert by_user_turn(asked).system == said
+    assert "hint_space" not in sent_extra(asked)
+
+
+@pytest.mark.parametrize("text", ["Then we run ", "a\n", "東京", "x = [", "", "```"])
+def test_where_no_space_is_due_the_hint_is_said_alone(text):
+    asked = request(text, hint_space=True)
+    assert by_hint_message(asked)[-1] == ("system", "Go on.")
+    assert by_user_turn(asked).system == "Go on."
+
+
+def test_a_broken_call_is_not_asked_to_begin_with_a_space():
+    asked = replace(request(hint_space=True), continuation=Continuation("So far", "Go on.", repairs=True))
+    assert by_hint_message(asked)[-1] == ("system", "Go on.")
+
+
+def test_of_a_long_last_line_the_hint_shows_only_the_end():
+    assert len(by_hint_message(request("x" * 100_000, hint_space=True))[-1][1]) < 200
+
+
 def test_only_the_end_of_a_long_answer_is_quoted():
     assert len(interrupted("x" * 100_000)) < 400
 
