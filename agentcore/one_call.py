@@ -1,7 +1,7 @@
 """Whether one larger call is certain to have been enough: when a verdict may name a number for max_tokens."""
 
 from agentcore.machine.snapshot import Snapshot
-from agentcore.prefill import goes_on_exactly
+from agentcore.prefill import ECHO, TRIMMING, goes_on_exactly
 from agentcore.reasons import AttemptKind, NormalizedStopReason
 
 _NATURAL = (NormalizedStopReason.END_TURN, NormalizedStopReason.TOOL_CALL)
@@ -33,8 +33,20 @@ def _continued_exactly(snapshot: Snapshot) -> bool:
     """Whether every continuation went on from the very words before it: by prefill, or by the provider's own token."""
     if AttemptKind.RESUME in (segment.kind for segment in snapshot.answer.segments):
         return False  # a pause is no cut: the provider goes on with other things than the answer's words
-    asked = snapshot.asked
-    if goes_on_exactly(asked.provider, asked.model, asked.extra):
+    if writes_on(snapshot):
         return True
     only = snapshot.spent.continuations == 1  # of the calls before the last one nothing is kept
     return only and snapshot.call is not None and snapshot.call.resume_token is not None
+
+
+def writes_on(snapshot: Snapshot) -> bool:
+    """Whether this turn's continuations are written on from the text itself: by the connection's setting, and as far as
+    they show. One that says the text again, of a server that is not known to send it back, may have begun anew."""
+    asked = snapshot.setup
+    if asked is None or "ambiguous_seam" in snapshot.flagged:
+        return False
+    if not goes_on_exactly(asked.provider, asked.model, asked.extra):
+        return False
+    if asked.extra.get(ECHO) or asked.provider in TRIMMING:  # Claude repeats no more than the blanks that were trimmed
+        return True
+    return not any(part.dropped for answer in (*snapshot.earlier, snapshot.answer) for part in answer.segments)

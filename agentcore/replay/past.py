@@ -9,7 +9,7 @@ from agentcore.machine.advance import settle
 from agentcore.machine.snapshot import Segment, Snapshot
 from agentcore.merging import join
 from agentcore.messages import ToolCall
-from agentcore.prefill import goes_on_exactly
+from agentcore.one_call import writes_on
 from agentcore.reasons import NormalizedStopReason
 from agentcore.replay.heard import Heard, Listener
 from agentcore.replay.recall import as_judged
@@ -63,7 +63,7 @@ def _read(recording: Recording) -> Past:
     for one in heard:
         calls.setdefault(one.iteration, []).append(one)
     segments = {part.attempt: part for answer in (*snapshot.earlier, snapshot.answer) for part in answer.segments}
-    exact = _exact(snapshot)
+    exact = writes_on(snapshot)
     rate = _rate(heard, segments if exact else {})
     return Past(
         tuple(after),
@@ -77,12 +77,6 @@ def _read(recording: Recording) -> Past:
         max((_repeated(one, segments) for one in heard), default=0.0),
         max((one.reasoning for one in heard), default=0),
     )
-
-
-def _exact(snapshot: Snapshot) -> bool:
-    """Whether this turn's continuations are written on from the text itself, by the connection's setting."""
-    asked = snapshot.setup
-    return asked is not None and goes_on_exactly(asked.provider, asked.model, asked.extra)
 
 
 def _rate(heard: Sequence[Heard], echoes: Mapping[int, Segment]) -> tuple[float, float]:

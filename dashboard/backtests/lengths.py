@@ -93,7 +93,7 @@ def _lengths(project: Project, filters: TimelineFilters) -> Iterator[tuple[Lengt
     rows = one_answer.exclude(Exists(several)).annotate(extra=EXTRA).values_list(*told, *asked)[:MOST]
     for tokens, reason, status, lint, continuations, guessed, provider, model, extra in rows.iterator(chunk_size=5_000):
         ended = _ended_by_itself(reason, status) and CUT_SIGNS.isdisjoint(lint)
-        exact = goes_on_exactly(provider, model, extra or {})
+        exact = goes_on_exactly(provider, model, extra or {}) and "ambiguous_seam" not in lint
         certainty = _certainty(continued=continuations > 0, guessed=guessed, exact=exact)
         yield Length(tokens, ended), certainty if ended else Certainty.UNDECIDABLE
 

@@ -61,9 +61,10 @@ def test_how_certain_the_lengths_are_is_said_with_all_four_counts(browser: Clien
     make_turn(output_tokens=20, **ENDED, tokens_estimated=True)
     make_turn(output_tokens=30, **continued)
     make_turn(output_tokens=40, **continued, **exact)
+    make_turn(output_tokens=45, lint=["ambiguous_seam"], **continued, **exact)
     make_turn(output_tokens=50, **{**ENDED, "model_stop_reason": "max_tokens", "status": "partial"})
     found = estimate_of(project=project_default(), filters=TimelineFilters())
-    assert found.certainties == {"recorded": 1, "certain": 1, "estimated": 2, "undecidable": 1}
+    assert found.certainties == {"recorded": 1, "certain": 1, "estimated": 3, "undecidable": 1}
     assert 'id="certainties"' in page(browser, "/backtests/limits")
 
 
