@@ -12,7 +12,7 @@ from dashboard.tools.services import documents_add, documents_clean
 from dashboard.turns import models
 from dashboard.turns.entries import judged_in
 from dashboard.turns.history import request_body_of, sha256_of
-from dashboard.turns.recorder import outcome_row
+from dashboard.turns.recorder import outcome_row, say
 
 BATCH = 500
 
@@ -22,7 +22,8 @@ def store_history(turn: models.Turn, file: shapes.TurnFile, judged: Judged) -> N
     said = file.turn
     models.Record.objects.bulk_create(_records(turn, said), batch_size=BATCH)
     models.Outcome.objects.bulk_create(_outcomes(turn, judged), batch_size=BATCH)
-    models.TurnMessage.objects.bulk_create(_messages(turn, said), batch_size=BATCH)
+    if messages := list(_messages(said)):
+        say(turn, messages)
     models.Attempt.objects.bulk_create(_attempts(turn, said), batch_size=BATCH)
     models.AttemptChunk.objects.bulk_create(_chunks(turn, said), batch_size=BATCH)
     documents_add(turn=turn, documents=documents_clean([document.model_dump() for document in said.documents]))
@@ -39,10 +40,10 @@ def _outcomes(turn: models.Turn, judged: Judged) -> Iterator[models.Outcome]:
             yield outcome_row(turn.id, record.seq, position, transition)
 
 
-def _messages(turn: models.Turn, said: shapes.Turn) -> Iterator[models.TurnMessage]:
+def _messages(said: shapes.Turn) -> Iterator[str]:
     for n, wire in enumerate(said.messages):
         _read(wire, f"turn.messages.{n}")
-        yield models.TurnMessage(turn_id=turn.id, n=n, wire=wire)
+        yield wire
 
 
 def _attempts(turn: models.Turn, said: shapes.Turn) -> Iterator[models.Attempt]:

@@ -18,6 +18,7 @@ from django.db.models import Model
 
 from dashboard.keeping.models import Origin
 from dashboard.tools.models import TurnDocument
+from dashboard.turns.history import client_body_of
 from dashboard.turns.models import Attempt, AttemptChunk, ClientRequest, Record, Turn
 
 START = b"whystop.chain.1"
@@ -100,7 +101,7 @@ def _raws(ids: Sequence[UUID]) -> dict[tuple[UUID, int], bytes]:
 def _beside(ids: Sequence[UUID]) -> Iterator[tuple[UUID, Part]]:
     """What else a turn was given, and where it came from."""
     for request in ClientRequest.objects.filter(turn_id__in=ids):
-        yield request.turn_id, Part(b"c", 0, hashlib.sha256(bytes(request.body)).digest())
+        yield request.turn_id, Part(b"c", 0, hashlib.sha256(client_body_of(request)).digest())
     documents: dict[UUID, list[Any]] = defaultdict(list)
     for turn_id, name, text in (
         TurnDocument.objects.filter(turn_id__in=ids).order_by("turn_id", "n").values_list("turn_id", "name", "text")

@@ -15,8 +15,9 @@ from agentcore.machine.advance import Step
 from agentcore.machine.states import State
 from agentcore.replay import Record
 from agentcore.values import quickly_made
-from dashboard.turns.history import MESSAGE_KEYS, body_text, compact_json, sha256_of
+from dashboard.turns.history import body_text, compact_json, sha256_of
 from dashboard.turns.projection import error_of, failed_by, project
+from dashboard.turns.request_frames import MESSAGE_KEYS
 
 CHECKPOINT_EVERY = 50  #: records
 Columns = dict[str, Any]

@@ -19,8 +19,9 @@ from agentcore.policy import Policy
 from agentcore.providers import UnknownProviderError, get_provider
 from agentcore.replay import Record, Recording, as_judged
 from dashboard.agents.policies import stored_policy
-from dashboard.turns import models
+from dashboard.turns import models, nodes
 from dashboard.turns.projection import failed_by, project
+from dashboard.turns.request_frames import MESSAGE_KEYS, joined
 
 
 def _compact() -> Callable[[Any], str]:
@@ -35,8 +36,6 @@ def _compact() -> Callable[[Any], str]:
 
 #: As goes over the wire: ASCII, without a space. For values that hold no value within itself.
 compact_json = _compact()
-#: Keys under which dialects keep their list of messages.
-MESSAGE_KEYS = ("messages", "contents", "input")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +112,19 @@ def rebuilt_columns(turn: models.Turn) -> dict[str, Any]:
 
 def messages_of(turn_id: UUID) -> list[str]:
     """The turn's conversation in the provider's form, each message as JSON text."""
+    head = models.Turn.objects.filter(id=turn_id).values_list("said_id", flat=True).first()
+    if head is not None:
+        return [wire.decode() for wire in nodes.said(nodes.read(head), nodes.Form.WIRE)]
     return list(models.TurnMessage.objects.filter(turn_id=turn_id).order_by("n").values_list("wire", flat=True))
+
+
+def client_body_of(request: models.ClientRequest) -> bytes:
+    """What the client of the gateway sent, byte for byte."""
+    if request.frame_id is None:
+        return bytes(request.body or b"")
+    head = models.Turn.objects.filter(id=request.turn_id).values_list("said_id", flat=True).first()
+    (frame,) = nodes.read(request.frame_id)
+    return joined(frame[nodes.Form.FRAME], nodes.said(nodes.read(head), nodes.Form.CLIENT))
 
 
 def request_body_of(attempt: models.Attempt, messages: Sequence[str] | None = None) -> str:

@@ -5,8 +5,9 @@ Record          its history, event → transitions → command: the truth, appen
 Outcome         one row per judgement of the history, for finding and counting
 Attempt         one call of the model, as it was sent and answered
 AttemptChunk    the answer's raw bytes, as they came; append-only, until their time is over (`Turn.keep_raw_days`)
-TurnMessage     the conversation in the provider's form, once per turn; attempts refer to it
-ClientRequest   what a client of the gateway sent, verbatim; append-only
+Node            a message after those before it, in each form in which it was said; turns share them (`nodes`)
+TurnMessage     the conversation in the provider's form, of turns from before there were nodes
+ClientRequest   what a client of the gateway sent: its messages are nodes, and so is the rest; append-only
 Checkpoint      a snapshot every so many records, so that a long history folds quickly
 ToolClaim       a tool that was started, whether or not it came back
 Cohort          what turns that are alike in every facet have in common; kept by the database (migration 0007)
@@ -76,6 +77,8 @@ class Turn(models.Model):
     keep_raw_days = models.PositiveIntegerField(null=True)
     raw_removed_at = models.DateTimeField(null=True)  #: when they were removed (`dashboard.timeline.retention`)
     setup = ExactJSONField(default=dict)  #: the agent's part of the `started` event
+    #: the last message of the conversation, for attempts to refer to; null where none was sent, or in `TurnMessage`s
+    said = models.ForeignKey("turns.Node", null=True, on_delete=models.PROTECT, related_name="turns")
     parent = models.ForeignKey("self", null=True, on_delete=models.SET_NULL, related_name="children")
     forked_at = models.PositiveIntegerField(null=True)  #: seq of the parent's record
     base_snapshot = ExactJSONField(null=True)  #: the parent's, at that record
@@ -244,6 +247,17 @@ class Checkpoint(models.Model):
     core_version = models.TextField()
 
 
+class Node(models.Model):
+    """A message after those before it, in each form in which it was said (`dashboard.turns.nodes`)."""
+
+    id = models.UUIDField(primary_key=True, editable=False)  #: a keyed hash of parent and content
+    parent = models.ForeignKey("self", null=True, on_delete=models.PROTECT, related_name="children")
+    packed = models.BinaryField()  #: the content, compressed
+
+    def __str__(self) -> str:
+        return f"node {self.id}"
+
+
 class TurnMessage(models.Model):
     """One message of the conversation as the provider is sent it, as JSON text, byte for byte."""
 
@@ -257,10 +271,12 @@ class TurnMessage(models.Model):
 
 
 class ClientRequest(models.Model):
-    """The body of the request that a turn answers, byte for byte."""
+    """The request that a turn answers, from which its body is made again byte for byte (`history.client_body_of`)."""
 
     turn_id = models.UUIDField(primary_key=True)
-    body = models.BinaryField()
+    #: what stands around the messages, which are the turn's (`Turn.said`); null for requests from before there were nodes
+    frame = models.ForeignKey(Node, null=True, on_delete=models.PROTECT, related_name="requests")
+    body = models.BinaryField(null=True)  #: of such a request
 
     def __str__(self) -> str:
         return f"request of {self.turn_id}"

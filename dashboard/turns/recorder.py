@@ -1,6 +1,6 @@
 """Writes of a turn's history: one step, one transaction. The primary key (turn, seq) is the fence between workers."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -9,7 +9,7 @@ from django.db import IntegrityError, connection, transaction
 
 from agentcore import serial
 from agentcore.replay import Record
-from dashboard.turns import models
+from dashboard.turns import models, nodes
 from dashboard.turns.entries import (
     CHECKPOINT_EVERY,
     Call,
@@ -119,9 +119,24 @@ def _end_attempt(turn_id: UUID, ended: CallEnd) -> None:
 def _begin_attempt(turn_id: UUID, call: Call, at: datetime) -> None:
     stored = messages_of(turn_id)
     request, new = difference(call, stored)
-    said = enumerate(new, start=len(stored))
-    models.TurnMessage.objects.bulk_create(models.TurnMessage(turn_id=turn_id, n=n, wire=wire) for n, wire in said)
+    if new:
+        turn = models.Turn.objects.only("project_id", "said_id").get(id=turn_id)
+        say(turn, new if turn.said_id else [*stored, *new])  # what is stored may be `TurnMessage`s
     models.Attempt.objects.create(**begun_columns(turn_id, call, request, at))
+
+
+def say(turn: models.Turn, wires: Sequence[str]) -> None:
+    """Add messages to the turn's conversation, in the provider's form."""
+    made = nodes.grown(turn.project_id, turn.said_id, {nodes.Form.WIRE: [wire.encode() for wire in wires]})
+    keep(made)
+    models.Turn.objects.filter(id=turn.id).update(said_id=made[-1].id)
+
+
+def keep(made: Iterable[nodes.NewNode]) -> None:
+    """Store the nodes that are not there yet. Where an eraser removes one of them meanwhile, the database refuses the
+    transaction at its end, for a parent is missing."""
+    rows = [models.Node(id=node.id, parent_id=node.parent, packed=node.packed) for node in made]
+    models.Node.objects.bulk_create(rows, batch_size=1000, ignore_conflicts=True)
 
 
 def pieces_kept(turn_id: UUID, attempt: int) -> int:

@@ -13,13 +13,23 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 import structlog
+from pydantic_core import to_json
 
 from dashboard.gateway.models import GatewayCall
 from dashboard.gateway.recording import statements
 from dashboard.gateway.recording.apart import Apart, Settle
+from dashboard.gateway.recording.known import Known
 from dashboard.gateway.recording.large import parameters
 from dashboard.gateway.recording.rows import Kept, Part, Rows, add_part, listed
-from dashboard.gateway.recording.storing import SECONDS, DatabaseAway, Link, RefusedError, SlowError, byte_strings
+from dashboard.gateway.recording.storing import (
+    SECONDS,
+    DatabaseAway,
+    LackingError,
+    Link,
+    RefusedError,
+    SlowError,
+    byte_strings,
+)
 from dashboard.turns import models
 from dashboard.turns.ids import new_id
 
@@ -44,6 +54,7 @@ class Group:
     rows: dict[UUID, Rows] = field(default_factory=dict)
     ended: set[UUID] = field(default_factory=set)
     sent: bool = False  #: and it is not known what became of it
+    with_all_nodes: bool = False  #: sent once more with nodes that were stored before, which may have been erased since
 
     def halves(self) -> "list[Group]":
         ids = list(self.parts)
@@ -78,6 +89,7 @@ class Writer:
         self.process_id = new_id()
         self._link = Link(statements.ALL)
         self._link_apart = Link(statements.ALL)
+        self._known = Known()
         self._slow_in_a_row = 0
         self.apart = Apart(self._write_apart, settle)
         self._groups: deque[Group] = deque()
@@ -150,9 +162,16 @@ class Writer:
         group.sent = False
         try:
             found = await link.run(group.statement, self._values(group), seconds=seconds)
+        except LackingError:
+            if group.with_all_nodes:
+                raise
+            self._known.forget()
+            group.with_all_nodes = True
+            return await self._written(group, link, seconds)
         except DatabaseAway as error:
             group.sent = error.sent
             raise
+        self._known.add(node for rows in group.rows.values() for node in rows.nodes)
         return self._taken(group, found)
 
     def _set_apart(self, group: Group, error: SlowError) -> None:
@@ -177,19 +196,18 @@ class Writer:
 
     def _values(self, group: Group) -> list[bytes | None]:
         rows = group.together()
-        shared = [rows.json(model) for model in statements.PLAIN]
+        nodes = self._known.lacking(rows.nodes)
+        shared = [*parameters(rows.large), *(rows.json(model) for model in statements.PLAIN)]
         shared += [rows.json(models.AttemptChunk), byte_strings(rows.raws)]
+        shared += [to_json([{"id": node.id, "parent_id": node.parent} for node in nodes])]
+        shared += [byte_strings([node.packed for node in nodes])]
         process, calls = str(self.process_id).encode(), rows.json(GatewayCall)
-        large = parameters(rows.large)
         if group.statement == statements.NEW.name:
-            requests = [
-                _ids(turn_id for turn_id, _ in rows.requests),
-                byte_strings([body for _, body in rows.requests]),
-            ]
             open_ids = _ids(turn_id for turn_id in group.parts if turn_id not in group.ended)
-            return [*shared, rows.json(models.Turn), *requests, open_ids, process, calls, *large]
+            requests = rows.json(models.ClientRequest)
+            return [*shared, rows.json(models.Turn), requests, open_ids, process, calls]
         owned, ended = _ids(group.parts), _ids(group.ended)
-        return [*shared, listed(rows.ended), rows.json(models.Turn), owned, ended, process, calls, *large]
+        return [*shared, listed(rows.ended), rows.json(models.Turn), owned, ended, process, calls]
 
     async def _is_there(self, group: Group, link: Link) -> bool:
         """Whether it was stored although nobody heard so: one of its rows says it of all."""

@@ -4,7 +4,7 @@ The columns are those of `dashboard.turns.entries`, so the rows are the ones a d
 """
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
@@ -34,6 +34,8 @@ from dashboard.turns.entries import (
     turn_columns,
 )
 from dashboard.turns.fields import storable_text
+from dashboard.turns.nodes import Form, NewNode, grown
+from dashboard.turns.request_frames import split
 
 if TYPE_CHECKING:
     from dashboard.gateway.routing import Ruling
@@ -105,6 +107,8 @@ class Kept:
     """What is stored of a turn already, as far as the next part builds on it."""
 
     messages: list[str] = field(default_factory=list)
+    said: UUID | None = None  #: the node of the last message
+    said_by: tuple[UUID, tuple[bytes, ...]] = (UUID(int=0), ())  #: the project, and a client's messages without nodes
     pieces: dict[int, int] = field(default_factory=dict)  #: how many, by attempt
     calls: set[int] = field(default_factory=set)  #: attempts that have a row
 
@@ -118,7 +122,7 @@ class Rows:
 
     tables: dict[type[orm.Model], list[bytes]] = field(default_factory=dict)
     raws: list[bytes] = field(default_factory=list)  #: of the pieces
-    requests: list[tuple[UUID, bytes]] = field(default_factory=list)
+    nodes: list[NewNode] = field(default_factory=list)  #: parents before children; few are not stored yet
     ended: list[bytes] = field(default_factory=list)  #: of attempts that were stored while they were open
     large: Marked = field(default_factory=dict)  #: of one turn: the texts of which marks stand in its rows
     #: Of one turn: how it is found out whether they are stored: a statement's name, and what it takes beside the turn.
@@ -135,7 +139,7 @@ class Rows:
         for model, texts in others.tables.items():
             self.tables.setdefault(model, []).extend(texts)
         self.raws += others.raws
-        self.requests += others.requests
+        self.nodes += others.nodes
         self.ended += others.ended
         self.large = others.large or self.large
 
@@ -155,6 +159,8 @@ def add_part(rows: Rows, turn_id: UUID, part: Part, kept: Kept) -> None:
     moves: list[Mapping[str, Any]] = []
     if part.size > LARGE:
         rows.large = marked(_answers(part))
+    if part.new is not None:
+        kept.said_by = part.new.project_id, _add_request(rows, part.new)
     for entry in part.entries:
         record = Record.of(entry.seq, entry.event, entry.step)
         columns = record_columns(entry, record)
@@ -174,7 +180,27 @@ def add_part(rows: Rows, turn_id: UUID, part: Part, kept: Kept) -> None:
         rows.add(models.Attempt, columns)
     for piece in part.pieces:
         _add_piece(rows, turn_id, piece, kept)
-    _add_turn(rows, turn_id, part, turn)
+    grew = _grow(rows, kept, [])
+    _add_turn(rows, turn_id, part, turn and turn | grew)
+
+
+def _add_request(rows: Rows, new: NewTurn) -> tuple[bytes, ...]:
+    """The client's request, but for its messages."""
+    asked = split(new.body)
+    (frame,) = grown(new.project_id, None, {Form.FRAME: [asked.frame]})
+    rows.nodes.append(frame)
+    rows.add(models.ClientRequest, {"turn_id": new.id, "frame_id": frame.id})
+    return asked.messages
+
+
+def _grow(rows: Rows, kept: Kept, new: Sequence[str]) -> Columns:
+    """The nodes of what is said next: of the first messages also as the client sent them. What changes in the row."""
+    project_id, client = kept.said_by
+    if new or client:
+        made = grown(project_id, kept.said, {Form.CLIENT: client, Form.WIRE: [wire.encode() for wire in new]})
+        rows.nodes += made
+        kept.said_by, kept.said, kept.messages = (project_id, ()), made[-1].id, [*kept.messages, *new]
+    return {} if kept.said is None else {"said_id": kept.said}
 
 
 def _answers(part: Part) -> Iterator[str]:
@@ -200,9 +226,7 @@ def _add_call(rows: Rows, entry: Entry, kept: Kept, begun: dict[int, Columns]) -
             rows.ended.append(rows.text(models.Attempt, whole))
     if (call := entry.begun) is not None:
         request, new = difference(call, kept.messages)
-        for n, wire in enumerate(new, start=len(kept.messages)):
-            rows.add(models.TurnMessage, {"turn_id": entry.turn_id, "n": n, "wire": wire})
-        kept.messages += new
+        _grow(rows, kept, new)
         begun[call.index] = {**_defaults(models.Attempt), **begun_columns(entry.turn_id, call, request, entry.at)}
 
 
@@ -220,7 +244,6 @@ def _add_turn(rows: Rows, turn_id: UUID, part: Part, turn: Columns) -> None:
         rows.add(models.Turn, turn)
     told = {} if part.told is None else _told_columns(part.told)
     if (new := part.new) is not None:
-        rows.requests.append((turn_id, new.body))
         rows.add(GatewayCall, {**_defaults(GatewayCall), **_call_columns(new), **told})
     elif told:
         rows.add(GatewayCall, {"turn_id": turn_id, **told})

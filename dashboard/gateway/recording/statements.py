@@ -13,13 +13,14 @@ from django.db import models as orm
 from dashboard.gateway.models import GatewayCall
 from dashboard.gateway.recording.large import MARKS
 from dashboard.gateway.recording.storing import Statement
-from dashboard.turns.models import Attempt, AttemptChunk, Checkpoint, Outcome, Record, Turn, TurnMessage
+from dashboard.turns.models import Attempt, AttemptChunk, Checkpoint, ClientRequest, Node, Outcome, Record, Turn
 
 #: The database fills these itself.
 _FILLED = frozenset({"tokens", "cohort"})
-_FIRST_LARGE = 14  #: parameter that is a large text
+_FIRST_LARGE = 1  #: parameter that is a large text
+_FIRST_PLAIN = _FIRST_LARGE + len(MARKS)
 #: Rows that come with nothing else, in the order of the parameters.
-PLAIN: tuple[type[orm.Model], ...] = (Record, Outcome, Attempt, TurnMessage, Checkpoint)
+PLAIN: tuple[type[orm.Model], ...] = (Record, Outcome, Attempt, Checkpoint)
 #: Of an attempt, what its end fills; of a turn, what its steps do; of a call, what its caller was told.
 ENDED = (
     "duration_ms", "first_token_ms", "status_code", "response_headers", "content_type", "stop_reason",
@@ -79,41 +80,53 @@ def _pieces(rows: int, raws: int, owned: str) -> str:
     )
 
 
+def _nodes(rows: int, packed: int) -> str:
+    """Nodes that others have said too are there already."""
+    return (
+        f"nodes_in AS (INSERT INTO {Node._meta.db_table} (id, parent_id, packed) "
+        "SELECT given.id, given.parent_id, given.packed FROM ROWS FROM ("
+        f"json_to_recordset(${rows}::json) AS (id uuid, parent_id uuid), unnest(${packed}::bytea[])) "
+        "given (id, parent_id, packed) ORDER BY given.id ON CONFLICT DO NOTHING)"
+    )
+
+
 def _shared(owned: str) -> list[str]:
-    """Parameters 1 to 7, of both."""
-    plain = [_inserted(model, number, owned) for number, model in enumerate(PLAIN, start=1)]
-    return [*plain, _pieces(6, 7, owned)]
+    """Parameters 1 to 11, of both: large texts, rows, pieces and nodes."""
+    plain = [_inserted(model, number, owned) for number, model in enumerate(PLAIN, start=_FIRST_PLAIN)]
+    return [*plain, _pieces(8, 9, owned), _nodes(10, 11)]
 
 
 _NEW = [
-    _inserted(Turn, 8, ""),
-    "requests_in AS (INSERT INTO turns_clientrequest (turn_id, body) SELECT * FROM unnest($9::uuid[], $10::bytea[]))",
-    _inserted(GatewayCall, 13, ""),
-    "owned_in AS (INSERT INTO live_ownedturn (turn_id, process_id) SELECT id, $12::uuid FROM unnest($11::uuid[]) id)",
+    _inserted(Turn, 12, ""),
+    _inserted(ClientRequest, 13, ""),
+    _inserted(GatewayCall, 16, ""),
+    "owned_in AS (INSERT INTO live_ownedturn (turn_id, process_id) SELECT id, $15::uuid FROM unnest($14::uuid[]) id)",
 ]
 _OWNED = (
     "owned AS (SELECT turn_id FROM live_ownedturn "
-    "WHERE turn_id = ANY($10::uuid[]) AND process_id = $12::uuid FOR UPDATE)"
+    "WHERE turn_id = ANY($14::uuid[]) AND process_id = $16::uuid FOR UPDATE)"
 )
 _MORE = [
     f"attempts_ended AS (UPDATE turns_attempt SET {_set(ENDED)} "
-    f"FROM {_rows(Attempt, 8)} JOIN owned USING (turn_id) WHERE turns_attempt.turn_id = given.turn_id "
+    f"FROM {_rows(Attempt, 12)} JOIN owned USING (turn_id) WHERE turns_attempt.turn_id = given.turn_id "
     "AND turns_attempt.index = given.index AND turns_attempt.duration_ms IS NULL)",
     f"turns_moved AS (UPDATE turns_turn SET {_set(PROJECTED)}, "
-    f"error_type = coalesce(given.error_type, turns_turn.error_type) "
-    f"FROM {_rows(Turn, 9)} JOIN owned ON owned.turn_id = given.id WHERE turns_turn.id = given.id)",
+    "error_type = coalesce(given.error_type, turns_turn.error_type), "
+    "said_id = coalesce(given.said_id, turns_turn.said_id) "
+    f"FROM {_rows(Turn, 13)} JOIN owned ON owned.turn_id = given.id WHERE turns_turn.id = given.id)",
     "owned_out AS (DELETE FROM live_ownedturn USING owned WHERE live_ownedturn.turn_id = owned.turn_id "
-    "AND owned.turn_id = ANY($11::uuid[]))",
+    "AND owned.turn_id = ANY($15::uuid[]))",
     # Who was told what is known of this process alone, also of a turn that has ended.
     f"calls_told AS (UPDATE gateway_gatewaycall SET {_set(TOLD)} "
-    f"FROM {_rows(GatewayCall, 13)} WHERE gateway_gatewaycall.turn_id = given.turn_id)",
+    f"FROM {_rows(GatewayCall, 17)} WHERE gateway_gatewaycall.turn_id = given.turn_id)",
 ]
 
-NEW = Statement("new", f"WITH {', '.join([*_shared(''), *_NEW])} SELECT 1 WHERE false", frozenset({6, 9}))
+_BINARY = frozenset({8, 10})
+NEW = Statement("new", f"WITH {', '.join([*_shared(''), *_NEW])} SELECT 1 WHERE false", _BINARY)
 MORE = Statement(
     "more",
     f"WITH {', '.join([_OWNED, *_shared(' JOIN owned USING (turn_id)'), *_MORE])} SELECT turn_id::text FROM owned",
-    frozenset({6}),
+    _BINARY,
 )
 BEAT = Statement(
     "beat",

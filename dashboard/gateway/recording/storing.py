@@ -19,6 +19,7 @@ from dashboard.live.offload import in_database
 
 #: Of the database's own condition, not of what was asked of it (SQLSTATE, by its first characters).
 _CONDITIONS = ("08", "25006", "40", "53", "55", "57", "58", "XX")
+_LACKING = "23503"  #: a foreign key is violated
 _CANCELED = "57014"  #: which nobody does but the server, for the time it took
 SECONDS = 1.0  #: that a statement may take unless it is given more
 LOCK_SECONDS = 0.8  #: that it may wait for a lock: less, so that this is told apart, and is the database's condition
@@ -39,6 +40,10 @@ class SlowError(DatabaseAway):
 
 class RefusedError(Exception):
     """The database took none of it, because of what was to be stored."""
+
+
+class LackingError(RefusedError):
+    """What it refers to is not stored, or not any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +131,7 @@ class Link:
             # It was rolled back: a server that is told to end says so before it does anything.
             self.close()
             raise DatabaseAway(why, sent=False)
-        raise RefusedError(why)
+        raise LackingError(why) if state == _LACKING else RefusedError(why)
 
     def _flush(self) -> None:
         """Send what libpq could not at once, when the socket takes it."""

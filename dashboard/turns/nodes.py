@@ -1,0 +1,125 @@
+"""Conversations as a tree of messages, each stored once.
+
+A node is one message in each form in which it was said: as the client sent it, and as the provider was sent it. Its id
+is a keyed hash of its parent's id and of these forms, so one id stands for a whole conversation, and conversations that
+begin alike share their nodes. The key is the project's: no id tells one project what another one said.
+
+What stands once and has no place among messages, such as the rest of a request, is a node without a parent.
+"""
+
+import hashlib
+import struct
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+from uuid import UUID
+
+import zstandard
+from django.conf import settings
+from django.db import connection
+
+_LEVEL = 3  #: of zstd; higher ones take longer and save little in texts this short
+_PLAIN, _PACKED = b"\0", b"\1"  #: how a node's bytes begin
+_PART = struct.Struct("!cI")  #: form, length in bytes
+_AT_THREAD = threading.local()
+
+_READ = """
+WITH RECURSIVE chain (id, parent_id, packed, n) AS (
+    SELECT id, parent_id, packed, 0 FROM turns_node WHERE id = %s
+    UNION ALL
+    SELECT node.id, node.parent_id, node.packed, n + 1 FROM chain JOIN turns_node node ON node.id = chain.parent_id
+)
+SELECT packed FROM chain ORDER BY n DESC
+"""
+
+
+class Form(StrEnum):
+    """Whose words a node holds."""
+
+    CLIENT = "c"  #: an element of a client's list of messages, byte for byte
+    WIRE = "w"  #: a message as the provider was sent it, as JSON text
+    FRAME = "f"  #: a client's request without its messages (`request_frames`)
+
+
+Forms = Mapping[Form, Sequence[bytes]]
+
+
+@dataclass(frozen=True, slots=True)
+class NewNode:
+    """A node that may have to be stored."""
+
+    id: UUID
+    parent: UUID | None
+    content: bytes  #: its forms, not compressed
+
+    @property
+    def packed(self) -> bytes:
+        """Its content as it is stored: compressed where that is shorter."""
+        small: bytes = _compressor().compress(self.content)
+        return _PACKED + small if len(small) < len(self.content) else _PLAIN + self.content
+
+
+def grown(project_id: UUID, parent: UUID | None, forms: Forms) -> list[NewNode]:
+    """The nodes that follow `parent`, oldest first. Lists of unequal length end together: a form that lacks the first
+    messages, as one without the system prompt does, shares the nodes of the last ones."""
+    key, nodes = _key(settings.SECRET_KEY, project_id), list[NewNode]()
+    length = max(map(len, forms.values()), default=0)
+    lists = [(form.encode(), items, length - len(items)) for form, items in forms.items()]
+    for place in range(length):
+        parts = [(form, items[place - late]) for form, items, late in lists if place >= late]
+        content = b"".join(part for form, item in parts for part in (_PART.pack(form, len(item)), item))
+        digest = hashlib.blake2b((parent.bytes if parent else b"") + content, digest_size=16, key=key).digest()
+        nodes.append(node := NewNode(UUID(bytes=digest), parent, content))
+        parent = node.id
+    return nodes
+
+
+def read(head: UUID | None) -> list[dict[Form, bytes]]:
+    """The nodes of a conversation, oldest first, each with its forms. Empty for None."""
+    if head is None:
+        return []
+    with connection.cursor() as cursor:
+        cursor.execute(_READ, [head])
+        return [dict(_parts(unpacked(packed))) for (packed,) in cursor.fetchall()]
+
+
+def said(nodes: Iterable[Mapping[Form, bytes]], form: Form) -> list[bytes]:
+    """The messages that have this form, in order."""
+    return [node[form] for node in nodes if form in node]
+
+
+def unpacked(packed: bytes | memoryview) -> bytes:
+    """The content of a node. Raises `ValueError` if it is none."""
+    kind, rest = bytes(packed[:1]), bytes(packed[1:])
+    if kind == _PLAIN:
+        return rest
+    if kind != _PACKED:
+        raise ValueError(f"A node begins with byte {kind!r}.")
+    try:
+        content: bytes = zstandard.ZstdDecompressor().decompress(rest)
+    except zstandard.ZstdError as error:
+        raise ValueError(f"A node cannot be decompressed: {error}.") from error
+    return content
+
+
+def _parts(content: bytes) -> Iterator[tuple[Form, bytes]]:
+    at = 0
+    while at < len(content):
+        form, length = _PART.unpack_from(content, at)
+        at += _PART.size + length
+        yield Form(form.decode()), content[at - length : at]
+
+
+@lru_cache(maxsize=64)
+def _key(secret: str, project_id: UUID) -> bytes:
+    return hashlib.blake2b(project_id.bytes, key=hashlib.sha512(secret.encode()).digest(), digest_size=32).digest()
+
+
+def _compressor() -> zstandard.ZstdCompressor:
+    """One for each thread: it may not be used by two at once, and takes long to make."""
+    made = getattr(_AT_THREAD, "compressor", None)
+    if made is None:
+        made = _AT_THREAD.compressor = zstandard.ZstdCompressor(level=_LEVEL)
+    return made
