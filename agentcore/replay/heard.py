@@ -100,7 +100,7 @@ def heard(before: Snapshot, event: Event, response: ChatResponse | None, nth: in
         not cut or response.text or response.tool_calls or response.broken_tool_calls
     )
     output, reasoning = _output(response), _reasoning(response, cap, cut=cut)
-    counts = _counts(cap, output, reasoning, cut=cut)
+    counts = shows_counting(cap, output, reasoning, cut=cut)
     if cut and not through and counts is not False:
         reasoning = cap if output is None else output
     return Heard(
@@ -139,8 +139,9 @@ def _told(heard: Heard, *, uncounted: bool) -> Heard:
     return replace(heard, uncounted=True, tokens=tokens)
 
 
-def _counts(cap: int, output: int | None, reasoning: int, *, cut: bool) -> bool | None:
-    """What an answer shows by where it was cut, or by having more tokens than its cap."""
+def shows_counting(cap: int, output: int | None, reasoning: int, *, cut: bool) -> bool | None:
+    """Whether reasoning counts towards the cap, as an answer shows it by where it was cut or by having more tokens than
+    its cap; None where it does not show."""
     if output is None or not reasoning:
         return None
     if output > cap:

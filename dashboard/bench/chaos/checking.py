@@ -24,7 +24,9 @@ def violations(kinds: Mapping[UUID, Kind], runs: Path) -> list[str]:
 
 def _of(turn: Turn, kind: Kind, ran: Mapping[tuple[str, ...], int]) -> Iterator[str]:
     if turn.status in UNFINISHED or turn.status == "interrupted":
-        yield f"it is {turn.status}: {turn.error_message}"
+        last = Record.objects.filter(turn_id=turn.id).order_by("-seq").first()
+        since = f", its last record {last.seq} of {last.at:%H:%M:%S}" if last else ""
+        yield f"it is {turn.status} in {turn.state}{since}: {_told(turn)} {turn.error_message}"
         return
     yield from _history(turn)
     yield from _text(turn, kind)
@@ -83,9 +85,9 @@ def _results(turn: Turn) -> str:
 
 def _left_over() -> Iterator[str]:
     with connection.cursor() as cursor:
-        cursor.execute("SELECT count(*) FROM procrastinate_jobs")
-        (jobs,) = cursor.fetchone()
-    if jobs:
-        yield f"{jobs} jobs are left"
+        cursor.execute("SELECT status, task_name, args FROM procrastinate_jobs")
+        jobs = cursor.fetchall()
+    for status, task, given in jobs:
+        yield f"a job is left: {status} {task} {given}"
     if slots := CallSlot.objects.filter(released_at=None).count():
         yield f"{slots} slots are left"
