@@ -38,6 +38,11 @@ class Answer:
     text: str = ""
     segments: tuple[Segment, ...] = ()  #: in order; they cover the text
 
+    @property
+    def without_repeats(self) -> str:
+        """The other reading of the text: without what may be a repeat, and was kept."""
+        return "".join([self.text[part.start + part.ambiguous : part.end] for part in self.segments])
+
 
 @quickly_made
 @dataclass(frozen=True, slots=True)

@@ -111,6 +111,8 @@ class Asked(TapeReading):
         if heard.tokens is None and self.cap >= heard.cap:
             return True
         least, most = self._counted(heard)
+        if least <= self.cap < most and heard.doubtful:
+            return least + self.assuming.counted(most - least) <= self.cap
         if least <= self.cap < most:
             return self.assuming.at(Assumed.USAGE, least, most, "not reported") <= self.cap
         if heard.tokens is None and most <= self.cap:

@@ -61,6 +61,15 @@ class Assuming:
         high, source = self._bound(self.experience.reasoning, float(self.past.reasoning), 0.0)
         return self.at(Assumed.REASONING, 0.0, high, source)
 
+    def counted(self, reasoning: float) -> float:
+        """How much of so much reasoning counts towards the cap, where the recording does not show whether it does."""
+        known = self.experience.counts_reasoning
+        if known is None:
+            return self.at(Assumed.REASONING, 0.0, reasoning, "whether it counts towards max_tokens is not recorded")
+        counted = reasoning if known else 0.0
+        self.note(Assumed.REASONING, counted, counted, "whether it counts towards max_tokens, by stored calls")
+        return counted
+
     def _bound(self, observed: Observed | None, largest: float, default: float) -> tuple[float, str]:
         if observed is not None and observed.calls >= LEAST_CALLS:
             return observed.p95, f"95th percentile of {observed.calls} stored calls"

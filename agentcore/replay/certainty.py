@@ -64,6 +64,7 @@ class Experience:
 
     repeats: Observed | None = None  #: tokens repeated at the seam
     reasoning: Observed | None = None  #: tokens of reasoning in a continuation
+    counts_reasoning: bool | None = None  #: whether reasoning counts towards max_tokens; None where no call shows it
 
 
 LEAST_CALLS = 20  #: stored calls from which on a figure of them bounds an assumption

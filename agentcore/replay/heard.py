@@ -4,7 +4,7 @@ An occurrence is named in two ways: the nth call of its iteration, and the nth o
 another policy makes more or fewer calls.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,6 +28,7 @@ _CALLS = frozenset(CALLS)
 #: What a call asks for, without its cap: prompt, conversation and what is to be continued.
 Asks = tuple[Any, ...]
 _MESSAGES, _ECHO = 0, 1
+TOKENS_OF_A_CHARACTER = 0.25  #: of English prose
 
 
 def asks_of(snapshot: Snapshot) -> Asks:
@@ -72,8 +73,10 @@ class Heard:
     #: tokens of reasoning: the provider's count, else the share of the thinking that it shows; all of an answer that
     #: was cut before it said anything
     reasoning: int
-    #: reasoning did not count towards the cap: a whole answer has more tokens than its cap with its reasoning only
-    uncounted: bool
+    #: whether reasoning counts towards the cap, as this call shows it; None where it does not show
+    counts: bool | None
+    uncounted: bool  #: its reasoning did not count towards its cap
+    doubtful: bool  #: no call of the recording shows whether its reasoning counted; `tokens` are with it
     #: its reasoning had ended: something was said after it, or the answer ended by itself
     thought_through: bool
 
@@ -85,7 +88,7 @@ class Heard:
     @property
     def cut_below_cap(self) -> bool:
         """Whether something else than its cap cut the answer, or this provider does not count all that it cuts by."""
-        return self.cut and self.tokens is not None and self.tokens < self.cap - max(2, self.cap // 50)
+        return self.cut and self.tokens is not None and self.tokens < self.cap - slack(self.cap)
 
 
 def heard(before: Snapshot, event: Event, response: ChatResponse | None, nth: int, seconds: float) -> Heard:
@@ -96,9 +99,9 @@ def heard(before: Snapshot, event: Event, response: ChatResponse | None, nth: in
     through = response is not None and bool(
         not cut or response.text or response.tool_calls or response.broken_tool_calls
     )
-    output, reasoning = _output(response), _reasoning(response)
-    uncounted = not cut and output is not None and output - reasoning <= cap < output
-    if cut and not through:
+    output, reasoning = _output(response), _reasoning(response, cap, cut=cut)
+    counts = shows_counting(cap, output, reasoning, cut=cut)
+    if cut and not through and counts is not False:
         reasoning = cap if output is None else output
     return Heard(
         before.iteration,
@@ -112,11 +115,43 @@ def heard(before: Snapshot, event: Event, response: ChatResponse | None, nth: in
         seconds,
         isinstance(event, ModelResponded),
         cut,
-        output - reasoning if uncounted and output is not None else output,
+        output,
         reasoning,
-        uncounted,
-        through,
+        counts,
+        uncounted=False,
+        doubtful=False,
+        thought_through=through,
     )
+
+
+def told_apart(calls: Sequence[Heard]) -> list[Heard]:
+    """The calls, each with whether its reasoning counted, which any of them shows for all."""
+    shown = {one.counts for one in calls} - {None}
+    if shown == {True} or not any(one.reasoning for one in calls):
+        return list(calls)
+    return [_told(one, uncounted=shown == {False}) if one.reasoning else one for one in calls]
+
+
+def _told(heard: Heard, *, uncounted: bool) -> Heard:
+    if not uncounted:
+        return replace(heard, doubtful=heard.thought_through)
+    tokens = None if heard.tokens is None else max(0, heard.tokens - heard.reasoning)
+    return replace(heard, uncounted=True, tokens=tokens)
+
+
+def shows_counting(cap: int, output: int | None, reasoning: int, *, cut: bool) -> bool | None:
+    """Whether reasoning counts towards the cap, as an answer shows it by where it was cut or by having more tokens than
+    its cap; None where it does not show."""
+    if output is None or not reasoning:
+        return None
+    if output > cap:
+        return False if output - reasoning <= cap + slack(cap) else None
+    return True if cut and output >= cap - slack(cap) and reasoning > slack(cap) else None
+
+
+def slack(cap: int) -> int:
+    """By how many tokens an answer that its cap has cut may be shorter: some servers do not count all that they cut."""
+    return max(2, cap // 50)
 
 
 def withheld(response: ChatResponse) -> bool:
@@ -134,15 +169,21 @@ def _output(response: ChatResponse | None) -> int | None:
     return response.usage.output_tokens or (None if has_cost else 0)
 
 
-def _reasoning(response: ChatResponse | None) -> int:
-    usage = response.usage if response is not None else None
-    if response is None or usage is None:
-        return 0
-    if usage.reasoning_tokens or not response.reasoning_content:
-        return usage.reasoning_tokens
+def _reasoning(response: ChatResponse | None, cap: int, *, cut: bool) -> int:
+    """The provider's count; else the share of the thinking that is shown, of the tokens it counted or was cut at."""
+    if response is None or (response.usage and response.usage.reasoning_tokens):
+        return response.usage.reasoning_tokens if response and response.usage else 0
     shown = len(response.reasoning_content)
-    length = shown + len(response.text) + sum(len(call.raw) for call in response.tool_calls)
-    return round(usage.output_tokens * shown / length)
+    if not shown:
+        return 0
+    length = shown + len(response.text) + written_in(response)
+    output = _output(response) or (cap if cut else min(cap, length * TOKENS_OF_A_CHARACTER))
+    return round(output * shown / length)
+
+
+def written_in(response: ChatResponse) -> int:
+    """Characters of its tool calls, broken ones included."""
+    return sum(len(call.raw) + len(call.name) for call in (*response.tool_calls, *response.broken_tool_calls))
 
 
 @dataclass(slots=True)

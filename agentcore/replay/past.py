@@ -11,10 +11,11 @@ from agentcore.merging import join
 from agentcore.messages import ToolCall
 from agentcore.one_call import writes_on
 from agentcore.reasons import NormalizedStopReason
-from agentcore.replay.heard import Heard, Listener
+from agentcore.replay.heard import Heard, Listener, told_apart
 from agentcore.replay.recall import as_judged
 from agentcore.replay.recording import Recording
 from agentcore.replay.tape import Tape, spoken_tokens, tape_of
+from agentcore.values import replace
 
 #: Tokens of a character where no usage was reported, and nothing in the recording tells: English prose takes 0.25.
 RATE = (0.12, 1.0)
@@ -28,12 +29,14 @@ class Past:
     calls: Mapping[int, Sequence[Heard]]  #: by iteration, in order
     attempts: Mapping[int, Heard]  #: the same by their place in the turn
     tapes: Mapping[int, Tape]  #: by iteration
+    unrepeated: Mapping[int, Tape]  #: the same without what may be a repeat; only where anything may be one
     tools: Mapping[tuple[int, int], tuple[ToolCall, ToolResult]]  #: by iteration, and place among its calls from 0
     tool_seconds: Mapping[int, float]  #: by iteration
     exact: bool  #: continuations go on from the text itself, and repeat nothing
     rate: tuple[float, float]  #: tokens of a character, least and most, where usage is missing
     repeated: float  #: tokens that a continuation repeated, at most
     reasoning: int  #: tokens of reasoning in one call, at most
+    uncounted: bool  #: reasoning does not count towards the caps
 
     @classmethod
     def of(cls, recording: Recording) -> "Past":
@@ -58,7 +61,7 @@ def _read(recording: Recording) -> Past:
         listener.hear(snapshot, record.event)
         snapshot = settle(snapshot, record.event, as_judged(recording.policy, record.transitions))
         after.append((record.event, snapshot))
-    base, heard = recording.base_snapshot, listener.calls
+    base, heard = recording.base_snapshot, told_apart(listener.calls)
     calls: dict[int, list[Heard]] = {}
     for one in heard:
         calls.setdefault(one.iteration, []).append(one)
@@ -70,12 +73,14 @@ def _read(recording: Recording) -> Past:
         calls,
         {one.attempt: one for one in heard},
         _tapes(calls, segments, base, exact=exact, rate=rate),
+        _unrepeated(calls, segments, base, exact=exact, rate=rate),
         listener.tools,
         listener.tool_seconds,
         exact,
         rate,
         max((_repeated(one, segments) for one in heard), default=0.0),
         max((one.reasoning for one in heard), default=0),
+        any(one.uncounted for one in heard),
     )
 
 
@@ -117,6 +122,22 @@ def _again(heard: Heard) -> int:
     if before.call is None or before.call.hint is None:
         return 0
     return join(before.answer.text, response.text, joining(before)).overlap
+
+
+def _unrepeated(
+    calls: Mapping[int, Sequence[Heard]],
+    segments: Mapping[int, Segment],
+    base: Snapshot,
+    *,
+    exact: bool,
+    rate: tuple[float, float],
+) -> dict[int, Tape]:
+    doubtful = {attempt: part for attempt, part in segments.items() if part.ambiguous}
+    if not doubtful:
+        return {}
+    without = {attempt: replace(part, dropped=part.dropped + part.ambiguous) for attempt, part in doubtful.items()}
+    concerned = {i: part for i, part in calls.items() if any(one.attempt in doubtful for one in part)}
+    return _tapes(concerned, {**segments, **without}, base, exact=exact, rate=rate)
 
 
 def _tapes(

@@ -43,7 +43,7 @@ class PendingCall:
     def _counted(self, heard: Heard) -> tuple[float, float]:
         """Output tokens of an answer towards its cap, least and most."""
         if heard.tokens is not None:
-            return float(heard.tokens), float(heard.tokens)
+            return float(heard.tokens - heard.reasoning if heard.doubtful else heard.tokens), float(heard.tokens)
         return spoken_tokens(heard, self.past.rate)
 
     def _candidates(self, same: Heard | None, asks: Asks) -> list[Heard]:
@@ -59,16 +59,25 @@ class PendingCall:
     def _reasoning(self, known: Heard, same: Heard | None) -> float:
         """The tokens it thinks for: those of the same occurrence, where its thinking had ended."""
         if known is same and known.thought_through:
-            return float(known.reasoning)
+            if known.tokens is not None or not known.reasoning:
+                return float(known.reasoning)
+            source = "from the thinking that is shown"
+            return self.assuming.at(Assumed.REASONING, known.reasoning / 2, known.reasoning * 2.0, source)
         if same is None or same.thought_through or not same.answered or not alike(same.asks, known.asks):
             return self.assuming.reasoning()
         least, most = float(same.reasoning), max(float(same.reasoning), float(self.cap))
         return self.assuming.at(Assumed.REASONING, least, most, "cut in its thinking; its length is not recorded")
 
+    def _idle(self, known: Heard, reasoning: float) -> float:
+        """How much of its reasoning counts towards its cap."""
+        if known.uncounted:
+            return 0.0
+        return self.assuming.counted(reasoning) if known.doubtful and reasoning else reasoning
+
     def _seconds(self, tokens: float) -> float:
         """How long a call of so many tokens takes, at the recorded pace."""
         calls = self.past.calls.get(self.snapshot.iteration, ())
-        spent = sum((self._counted(heard)[0] if heard.response else 0.0) for heard in calls)
+        spent = sum((self._counted(heard)[1] if heard.response else 0.0) for heard in calls)
         seconds = sum(heard.seconds for heard in calls) * (tokens / spent if spent else 0.0)
         if self.snapshot.limits.max_seconds is None:
             return seconds

@@ -13,7 +13,7 @@ from agentcore.machine.classify import response_error
 from agentcore.merging import cut
 from agentcore.messages import CallIssue, ChatResponse, ToolCall
 from agentcore.reasons import NormalizedStopReason
-from agentcore.replay.heard import Heard, withheld
+from agentcore.replay.heard import Heard, withheld, written_in
 from agentcore.values import replace
 
 _OPEN = (NormalizedStopReason.MAX_TOKENS, NormalizedStopReason.PAUSED, NormalizedStopReason.CANCELLED)
@@ -117,7 +117,7 @@ class Tape:
     def _inside(self, stretch: Stretch, place: float, tokens: float) -> int:
         if not tokens or place <= 0:
             return stretch.start
-        reached = stretch.start + int((stretch.end - stretch.start) * place / tokens)
+        reached = stretch.start + int((stretch.end - stretch.start) * place / tokens + _NEARLY)
         return len(cut(self.text, reached))
 
 
@@ -154,7 +154,7 @@ def _stretch(heard: Heard, start: int, added: str, overlap: int, *, exact: bool,
     response = heard.response
     assert response is not None, "something was heard"
     continued = heard.before.call is not None and heard.before.call.hint is not None
-    written = sum(len(call.raw) + len(call.name) for call in (*response.tool_calls, *response.broken_tool_calls))
+    written = written_in(response)
     # An echo of the text that was sent along is not counted by who sends it.
     echoed = overlap if exact and continued else 0
     length = len(added) + written + overlap - echoed
@@ -175,11 +175,11 @@ def spoken_tokens(heard: Heard, rate: tuple[float, float], echoed: int = 0) -> t
     response = heard.response
     assert response is not None, "something was heard"
     if heard.cut:
-        return float(heard.cap), float(heard.cap)
+        left = float(max(0, heard.cap - heard.reasoning))
+        return left, left
     if withheld(response):
         return 0.0, float(heard.cap)
-    said = len(response.text) - echoed
-    length = said + len(response.reasoning_content) + sum(len(call.raw) for call in response.tool_calls)
+    length = len(response.text) - echoed + written_in(response)
     return min(length * rate[0], heard.cap), min(length * rate[1], heard.cap)
 
 

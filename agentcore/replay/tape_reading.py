@@ -26,6 +26,7 @@ class Reading(NamedTuple):
     idle: float  #: tokens of reasoning and repeats, spent before anything new is said
     reasoning: float  #: of these, reasoning
     repeated: str = ""  #: what is said again
+    beside: float = 0.0  #: tokens of reasoning that do not count towards the cap
     whole: float | None = None  #: from this cap on one call is certain to say all; None: nothing makes it certain
 
 
@@ -38,7 +39,7 @@ class TapeReading(PendingCall):
         """As much of the iteration's text as the cap allows, from where the run has come to."""
         if self.snapshot.asked.envelope_schema is not None:
             return self._read_envelope(same, asks)
-        tape = self.past.tapes.get(self.snapshot.iteration)
+        tape = self._tape()
         if tape is None or tape.last is None or not tape.stretches:
             return UNKNOWN
         reading = self._reading(tape, same, asks)
@@ -51,6 +52,14 @@ class TapeReading(PendingCall):
         if budget > need + tape.call_tokens + NEARLY or (barred and budget > _before_barrier(reading.parts)):
             return self._past_the_end(reading)
         return self._cut(tape, reading, budget, need)
+
+    def _tape(self) -> Tape | None:
+        """The iteration's text: with what may be a repeat at a seam, or without it."""
+        tape, without = (tapes.get(self.snapshot.iteration) for tapes in (self.past.tapes, self.past.unrepeated))
+        if tape is None or without is None:
+            return tape
+        kept = max(1.0, tape.most - without.most)
+        return tape if self.assuming.at(Assumed.REPEATS, 0.0, kept, "words kept at a seam may be a repeat") else without
 
     def _reading(self, tape: Tape, same: Heard | None, asks: Asks) -> Reading | None:
         """Where this call begins to read; None where it asks for something else than was recorded."""
@@ -71,8 +80,9 @@ class TapeReading(PendingCall):
         parts, place = tape.after(known, end, 0.0)
         parts = self._widened(tape, parts)
         reasoning = self._reasoning(known, same)
-        idle = 0.0 if known.uncounted else reasoning
-        return Reading(parts, place, idle, reasoning, whole=self._all_spent() if self.past.exact else None)
+        idle = self._idle(known, reasoning)
+        whole = self._all_spent() if self.past.exact else None
+        return Reading(parts, place, idle, reasoning, beside=reasoning - idle, whole=whole)
 
     def _widened(self, tape: Tape, parts: list[Part]) -> list[Part]:
         """The parts beyond a seam that was asked for with a hint, as long as they may be in one go."""
@@ -130,11 +140,14 @@ class TapeReading(PendingCall):
         end = self._usage_end(tape)
         place = tape.place_of(len(self.snapshot.answer.text), end) if self.place is None else self.place
         reasoning = self.assuming.reasoning()
+        idle = 0.0 if self.past.uncounted else reasoning
+        self.assuming.note(Assumed.FAILURES, 0.0, 0.0, "a call that was never made does not fail")
+        parts, beside = tape.parts(place, end, 0.0), reasoning - idle
         if self.past.exact:
-            return Reading(tape.parts(place, end, 0.0), place, reasoning, reasoning)
+            return Reading(parts, place, idle, reasoning, beside=beside)
         repeats = self.assuming.repeats(place)
-        again = self._said_again(place, repeats, self.cap - reasoning)
-        return Reading(tape.parts(place, end, 0.0), place, reasoning + repeats, reasoning, again)
+        again = self._said_again(place, repeats, self.cap - idle)
+        return Reading(parts, place, idle + repeats, reasoning, again, beside)
 
     def _said_again(self, place: float, repeats: float, room: float) -> str:
         """The last words that were said, again: as many of them as `room` tokens allow."""
@@ -156,7 +169,8 @@ class TapeReading(PendingCall):
         tape = tape_of([longest], {longest.attempt: 0}, "", exact=True, rate=self.past.rate)
         parts = tape.parts(0.0, self._usage_end(tape), 0.0)
         reasoning = self._reasoning(longest, same)
-        reading = Reading(parts, 0.0, 0.0 if longest.uncounted else reasoning, reasoning)
+        idle = self._idle(longest, reasoning)
+        reading = Reading(parts, 0.0, idle, reasoning, beside=reasoning - idle)
         budget, need = self.cap - reading.idle, sum(part.tokens for part in parts)
         if budget < need:
             return self._cut(tape, reading, budget, need)
@@ -247,6 +261,7 @@ class TapeReading(PendingCall):
             given = round(self.assuming.at(Assumed.INPUT, given, high, "the text so far and a hint come in"))
         elif continued:
             given += round(reading.place)
+        output += reading.beside
         return TokenUsage(given, round(output), round(min(reading.reasoning, output)))
 
 
@@ -271,6 +286,6 @@ def _reached(parts: Sequence[Part], budget: float, stray: Callable[[int, int], i
             text, advance, budget = text + part.text, advance + part.advance, budget - part.tokens
             continue
         share = budget / part.tokens if part.tokens else 0.0
-        text += part.text[: stray(int(len(part.text) * share), len(part.text))]
+        text += part.text[: stray(int(len(part.text) * share + NEARLY), len(part.text))]
         return text, advance + part.advance * share
     return text, advance

@@ -17,9 +17,10 @@ from django.db.models.fields.json import KeyTransform
 
 from agentcore.merging import merge_continuation
 from agentcore.prefill import goes_on_exactly
-from agentcore.reasons import AttemptKind
+from agentcore.reasons import AttemptKind, NormalizedStopReason
 from agentcore.replay import Experience, Observed
 from agentcore.replay.certainty import LEAST_CALLS
+from agentcore.replay.heard import shows_counting
 from dashboard.agents.models import Project
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.finding import find
@@ -41,12 +42,21 @@ class Said(NamedTuple):
     kind: str
     text: str
     usage: dict[str, Any] | None
+    max_tokens: int
+    stop_reason: str | None
+
+    @property
+    def counts_reasoning(self) -> bool | None:
+        """Whether its reasoning counted towards `max_tokens`; None where it does not show."""
+        usage, cut = self.usage or {}, self.stop_reason == NormalizedStopReason.MAX_TOKENS
+        return shows_counting(self.max_tokens, usage.get("output_tokens"), usage.get("reasoning_tokens") or 0, cut=cut)
 
 
 @dataclass(slots=True)
 class _Found:
     repeats: list[float] = field(default_factory=list)
     reasoning: list[float] = field(default_factory=list)
+    counts_reasoning: set[bool] = field(default_factory=set)
 
 
 @dataclass(slots=True)
@@ -84,7 +94,12 @@ def experience_read(*, project: Project, provider: str, model: str) -> Experienc
         _count(turn, found)
         if len(found.reasoning) >= MOST:
             break
-    return Experience(repeats=_observed(found.repeats), reasoning=_observed(found.reasoning))
+    counts = found.counts_reasoning
+    return Experience(
+        repeats=_observed(found.repeats),
+        reasoning=_observed(found.reasoning),
+        counts_reasoning=counts.pop() if len(counts) == 1 else None,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +117,7 @@ def _turns(project: Project, provider: str, model: str) -> Iterator[_Turn]:
     rows = Turn.objects.filter(id__in=ids, base_snapshot__isnull=True).annotate(extra=extra, schema=schema)
     told = rows.values_list("id", "extra", "schema")
     exact = {turn_id: goes_on_exactly(provider, model, extra or {}) for turn_id, extra, schema in told if not schema}
-    columns = ("turn_id", "iteration", "kind", "text", "usage")
+    columns = ("turn_id", "iteration", "kind", "text", "usage", "max_tokens", "stop_reason")
     attempts = Attempt.objects.filter(turn_id__in=exact).order_by("-turn_id", "index")
     said = (Said(*row) for row in attempts.values_list(*columns).iterator(chunk_size=MOST))
     for turn_id, group in groupby(said, key=attrgetter("turn_id")):
@@ -122,6 +137,8 @@ def _count(turn: _Turn, found: _Found) -> None:
             if said.kind == AttemptKind.CONTINUATION and said.usage:
                 _count_one(said, merge.overlap if text else 0, turn.exact, found)
             text = merge.text
+            if (counts := said.counts_reasoning) is not None:
+                found.counts_reasoning.add(counts)
 
 
 def _count_one(said: Said, dropped: int, exact: bool, found: _Found) -> None:

@@ -10,7 +10,7 @@ from django.db import connection
 from agentcore.replay import verify
 from dashboard.bench.chaos.mix import Kind
 from dashboard.live.models import CallSlot
-from dashboard.turns.history import partial_of, rebuilt_columns, recording_of
+from dashboard.turns.history import partial_of, rebuilt_columns, recording_of, standing_of
 from dashboard.turns.models import UNFINISHED, Attempt, Record, Turn
 
 
@@ -24,7 +24,9 @@ def violations(kinds: Mapping[UUID, Kind], runs: Path) -> list[str]:
 
 def _of(turn: Turn, kind: Kind, ran: Mapping[tuple[str, ...], int]) -> Iterator[str]:
     if turn.status in UNFINISHED or turn.status == "interrupted":
-        yield f"it is {turn.status}: {turn.error_message}"
+        last = Record.objects.filter(turn_id=turn.id).order_by("-seq").first()
+        since = f", its last record {last.seq} of {last.at:%H:%M:%S}" if last else ""
+        yield f"it is {turn.status} in {turn.state}{since}: {_told(turn)} {turn.error_message}"
         return
     yield from _history(turn)
     yield from _text(turn, kind)
@@ -47,7 +49,7 @@ def _history(turn: Turn) -> Iterator[str]:
 def _text(turn: Turn, kind: Kind) -> Iterator[str]:
     if turn.status != "completed":
         yield f"it is {turn.status} and not completed: {turn.verdict}"
-    if kind.says is not None and turn.output_text != kind.says:
+    if kind.says is not None and kind.says not in (turn.output_text, standing_of(turn).snapshot.answer.without_repeats):
         yield f"its text has {len(turn.output_text)} characters of {len(kind.says)}: {_told(turn)}"
 
 
@@ -83,9 +85,9 @@ def _results(turn: Turn) -> str:
 
 def _left_over() -> Iterator[str]:
     with connection.cursor() as cursor:
-        cursor.execute("SELECT count(*) FROM procrastinate_jobs")
-        (jobs,) = cursor.fetchone()
-    if jobs:
-        yield f"{jobs} jobs are left"
+        cursor.execute("SELECT status, task_name, args FROM procrastinate_jobs")
+        jobs = cursor.fetchall()
+    for status, task, given in jobs:
+        yield f"a job is left: {status} {task} {given}"
     if slots := CallSlot.objects.filter(released_at=None).count():
         yield f"{slots} slots are left"

@@ -79,6 +79,30 @@ def test_fewer_than_twenty_calls_bear_out_nothing():
 
 
 @pytest.mark.parametrize(
+    ("usage", "reason", "counts"),
+    [
+        ({"output_tokens": 60, "reasoning_tokens": 40}, "max_tokens", True),
+        ({"output_tokens": 100, "reasoning_tokens": 40}, "max_tokens", False),
+        ({"output_tokens": 90, "reasoning_tokens": 40}, "end_turn", False),
+        ({"output_tokens": 60, "reasoning_tokens": 40}, "end_turn", None),
+        ({"output_tokens": 60}, "max_tokens", None),
+        (None, "max_tokens", None),
+    ],
+)
+def test_an_answer_that_was_cut_or_went_beyond_its_cap_shows_whether_reasoning_counts(usage, reason, counts):
+    turn = a_turn((" more", usage))
+    Attempt.objects.filter(turn_id=turn.pk, index=2).update(stop_reason=reason)
+    assert read().counts_reasoning is counts
+
+
+def test_calls_that_contradict_each_other_show_nothing():
+    for output in (60, 100):
+        turn = a_turn((" more", {"output_tokens": output, "reasoning_tokens": 40}))
+        Attempt.objects.filter(turn_id=turn.pk, index=2).update(stop_reason="max_tokens")
+    assert read().counts_reasoning is None
+
+
+@pytest.mark.parametrize(
     "columns",
     [
         {"model": "another"},

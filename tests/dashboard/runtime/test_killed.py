@@ -87,7 +87,10 @@ def test_a_turn_whose_server_ends_in_mid_stream_is_taken_up_again_and_verifies(
     wait_for(lambda: api(f"turns/{turn_id}")["status"] in ENDED)
 
     turn = api(f"turns/{turn_id}")
-    assert (turn["status"], turn["output_text"]) == ("completed", ESSAY)
+    assert turn["status"] == "completed"
+    # Wherever it was broken off, nothing is lost; words that may be a repeat are kept, and marked.
+    assert turn["output_text"] == ESSAY or "ambiguous_seam" in turn["lint"]
+    assert turn["output_text"].endswith(ESSAY[-200:])
     assert ESSAY.startswith(before["output_text"])
     assert api(f"turns/{turn_id}/replay", {"mode": "verify"})["verified"] is True
     events = [record["event"]["type"] for record in api(f"turns/{turn_id}/records")]

@@ -139,7 +139,7 @@ def test_health_says_so_when_the_database_is_away(up: Start, data_dir: Path, sta
         page = threads.submit(get, f"{address}/", Cookie="whystop_session=abcdefghijklmnopqrstuvwxyz012345")
     for status, text in (program.result(), page.result()):
         assert status == 503
-        assert "Nothing that was recorded is lost" in text
+        assert "The database is not available" in text
     with running_postgres(elsewhere, on_message=lambda message: None):
         assert wait_until(lambda: health(address)[0] == 200, seconds=PATIENCE)
         assert started.stop()[0] == 0

@@ -1,0 +1,125 @@
+"""What the recording does not show is assumed: whether reasoning counts, whether kept words are a repeat."""
+
+from typing import Any
+
+import pytest
+
+from agentcore import Certainty, Experience, TokenUsage, what_if
+from agentcore.events import Event
+from agentcore.messages import ChatResponse
+from agentcore.reasons import NormalizedStopReason
+from agentcore.replay import Assumed, WhatIf
+from agentcore.replay.past import Past
+from agentcore.values import replace
+from agentcore.verdict import verdict
+from tests.agentcore.playbook import Playbook, broken, ended, responded, started, truncated
+
+UNKNOWN = Experience()
+
+
+def asked(story: Playbook, experience: Experience = UNKNOWN, **changes: Any) -> WhatIf:
+    tokens = changes.pop("max_tokens", story.policy.max_tokens)
+    policy = replace(story.policy, max_tokens=tokens, limits=replace(story.policy.limits, **changes))
+    return what_if(story.recording, policy, experience=experience)
+
+
+def thought(text: str, output: int, reasoning: int, *, cut: bool = False) -> Event:
+    reason = NormalizedStopReason.MAX_TOKENS if cut else NormalizedStopReason.END_TURN
+    used = TokenUsage(10, output, reasoning)
+    return responded(ChatResponse(text, usage=used, stop_reason=reason, raw_stop_reason="length" if cut else "stop"))
+
+
+def names(imagined: WhatIf) -> set[Assumed]:
+    return {assumption.name for assumption in imagined.assumes}
+
+
+def test_whether_reasoning_counts_towards_the_cap_is_not_known_of_an_answer_that_fitted_with_it():
+    """40 tokens of reasoning and 5 of text under a cap of 128; at 20 it is whole, or cut in its thinking."""
+    story = Playbook(max_tokens=128, max_continuations=0) >> started() >> thought("The answer is 42.", 45, 40)
+    imagined = asked(story, max_tokens=20)
+    assert (imagined.certainty, names(imagined)) == (Certainty.UNDECIDABLE, {Assumed.REASONING})
+    assert [one.final.end.status.value for one in imagined.endings] == ["completed", "partial"]
+    assert asked(story, max_tokens=45).certainty is Certainty.CERTAIN
+
+
+@pytest.mark.parametrize(("counts", "status"), [(True, "partial"), (False, "completed")])
+def test_stored_calls_of_the_model_tell_whether_its_reasoning_counts(counts: bool, status: str):
+    story = Playbook(max_tokens=128, max_continuations=0) >> started() >> thought("The answer is 42.", 45, 40)
+    imagined = asked(story, Experience(counts_reasoning=counts), max_tokens=20)
+    assert (imagined.certainty, imagined.final.end.status.value) == (Certainty.ESTIMATED, status)
+
+
+def test_an_answer_that_was_cut_at_its_cap_shows_that_its_reasoning_counted():
+    book = Playbook(max_tokens=50, max_continuations=1, extra={"prefill": True})
+    story = book >> started() >> thought("The answer ", 50, 40, cut=True) >> thought("is 42.", 45, 40)
+    assert not Past.of(story.recording).uncounted
+    assert asked(story, max_tokens=20, max_continuations=0).final.end.output_text == ""
+
+
+def test_a_cut_answer_of_more_tokens_than_its_cap_shows_that_its_reasoning_did_not_count():
+    book = Playbook(max_tokens=100, max_continuations=0)
+    story = book >> started() >> thought("word " * 100, 220, 120, cut=True)
+    assert Past.of(story.recording).uncounted
+    imagined = asked(story, max_tokens=1)
+    assert imagined.certainty is not Certainty.UNDECIDABLE
+    assert imagined.final.end.output_text
+    assert imagined.final.spent.output_tokens == 121
+
+
+def test_what_one_call_shows_of_reasoning_holds_for_all_of_the_turn():
+    book = Playbook(max_tokens=100, max_continuations=1, extra={"prefill": True})
+    story = book >> started() >> thought("word " * 100, 220, 120, cut=True) >> thought("end", 121, 120)
+    assert [one.tokens for one in Past.of(story.recording).attempts.values()] == [100, 1]
+    assert asked(story, max_tokens=101).certainty is Certainty.CERTAIN
+
+
+def test_words_that_were_kept_at_a_seam_may_be_a_repeat_and_both_are_tried():
+    text = "w000000 w000001 w000"
+    story = Playbook(max_tokens=5, max_continuations=1) >> started() >> truncated(text, tokens=5)
+    story = story >> truncated(text, tokens=5)
+    assert story.snapshot.output_text == 2 * text
+    imagined = asked(story, max_tokens=10, max_continuations=0)
+    assert imagined.undecidable
+    assert Assumed.REPEATS in names(imagined)
+    within = asked(story, max_tokens=3, max_continuations=0)
+    assert within.final.end.output_text == text[:12]
+
+
+def test_thinking_that_is_shown_takes_tokens_also_where_none_are_reported():
+    book = Playbook(max_tokens=64, max_continuations=3)
+    said = ChatResponse("word " * 26, stop_reason=NormalizedStopReason.MAX_TOKENS, reasoning_content="hm, " * 40)
+    story = book >> started() >> responded(said) >> ended("done.", tokens=None)
+    imagined = asked(story, max_tokens=10)
+    assert Assumed.REASONING in names(imagined)
+    assert imagined.undecidable or imagined.final.end.terminal_reason == "repetition"
+
+
+def test_a_broken_call_takes_tokens_also_where_none_are_reported():
+    said = ChatResponse("word", stop_reason=NormalizedStopReason.TOOL_CALL, broken_tool_calls=(broken_call(400),))
+    story = Playbook(max_tokens=400, max_tool_repair_attempts=0) >> started() >> responded(said)
+    (taken,) = (one for one in asked(story, max_tokens=200).assumes if one.name is Assumed.USAGE)
+    assert taken.high > 200
+
+
+def broken_call(characters: int) -> Any:
+    return replace(broken(), raw="x" * characters)
+
+
+def test_a_call_that_was_never_made_is_assumed_not_to_fail():
+    story = Playbook(max_tokens=100, extra={"prefill": True}) >> started() >> ended("word " * 40, tokens=50)
+    imagined = asked(story, max_tokens=20)
+    assert Assumed.FAILURES in names(imagined)
+    assert imagined.certainty is Certainty.ESTIMATED
+
+
+@pytest.mark.parametrize("begun", ["The answer to everything there is, ", "what was "])
+def test_where_all_the_text_comes_again_unforeseen_the_model_may_have_begun_anew_and_nothing_is_certain(begun):
+    """As an echo it costs nothing; as a new beginning it was paid for."""
+    book = Playbook(max_tokens=20, extra={"prefill": True})
+    story = book >> started() >> truncated(begun, tokens=20) >> ended(begun + "said.", tokens=12)
+    assert "32" not in verdict(story.snapshot)
+    assert asked(story, max_tokens=32).certainty.rank >= Certainty.ESTIMATED.rank
+    known = Playbook(max_tokens=20, extra={"prefill": True, "prefill_echo": True})
+    told = known >> started() >> truncated(begun, tokens=20) >> ended(begun + "said.", tokens=12)
+    assert "32" in verdict(told.snapshot)
+    assert asked(told, max_tokens=32).certainty is Certainty.CERTAIN
