@@ -17,8 +17,9 @@ from dashboard.live.offload import AWAY, PATIENCE_SECONDS, PAUSE_SECONDS
 from dashboard.live.reading import Ending, Reading
 from dashboard.live.transport import Head, Transport, TransportError
 from dashboard.turns.fields import storable_text
-from dashboard.turns.history import MESSAGE_KEYS, body_text
+from dashboard.turns.history import body_text
 from dashboard.turns.recorder import Call
+from dashboard.turns.request_frames import MESSAGE_KEYS
 
 FLUSH_SECONDS = 0.2  #: what a crash may cost at most: 250 ms of stream
 

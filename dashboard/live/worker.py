@@ -20,7 +20,7 @@ from dashboard.policies import shadowing
 from dashboard.predictions import comparing
 from dashboard.runtime.statement_time import working_as
 from dashboard.sealing import services as sealing
-from dashboard.timeline import retention, rollups
+from dashboard.timeline import retention, rollups, sweeping
 from dashboard.turns import partitions
 
 log = structlog.get_logger(__name__)
@@ -65,6 +65,7 @@ async def run(stop: asyncio.Event, queues: tuple[str, ...] = QUEUES) -> None:
             asyncio.create_task(_regularly(shadowing.SWEEP_SECONDS, lambda: in_database(shadowing.sweep))),
             asyncio.create_task(_regularly(comparing.SWEEP_SECONDS, lambda: in_database(comparing.sweep))),
             asyncio.create_task(_regularly(retention.SWEEP_SECONDS, lambda: in_database(retention.raw_sweep))),
+            asyncio.create_task(_regularly(sweeping.SWEEP_SECONDS, lambda: in_database(sweeping.nodes_sweep))),
             asyncio.create_task(_regularly(sealing.SWEEP_SECONDS, lambda: in_database(sealing.sweep))),
         ]
         working = asyncio.create_task(worker.run())  # type: ignore[no-untyped-call]

@@ -20,6 +20,7 @@ from dashboard.live.models import Signal
 from dashboard.sealing.tombstones import turns_erased
 from dashboard.timeline.erasing import erasing
 from dashboard.timeline.models import BulkAction
+from dashboard.timeline.sweeping import loosen, nodes_sweep
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.finding import find
 from dashboard.turns.models import (
@@ -73,7 +74,9 @@ def turns_erase(*, project: Project, chosen: Chosen, by: User) -> int:
     """Erase turns and all that was recorded of them, for good; returns how many. A turn that has not ended stays: its
     driver is still writing. A turn forked from an erased one stays too, with what it began from."""
     audit = BulkAction(project=project, kind=BulkAction.Kind.ERASE, by=by.get_username())
-    return _each_batch(chosen, audit, lambda ids: _erase(project, ids, audit.by))
+    erased = _each_batch(chosen, audit, lambda ids: _erase(project, ids, audit.by))
+    nodes_sweep()
+    return erased
 
 
 def _each_batch(chosen: Chosen, audit: BulkAction, act: Callable[[Sequence[UUID]], list[UUID]]) -> int:
@@ -122,6 +125,7 @@ def _erase(project: Project, ids: Sequence[UUID], by: str) -> list[UUID]:
     found = list(Turn.objects.filter(ended, id__in=held).values_list("id", "conversation"))
     erased = [turn_id for turn_id, _ in found]
     with erasing():
+        loosen(erased)
         for model in HISTORY:
             model.objects.filter(turn_id__in=erased).delete()
         Turn.objects.filter(id__in=erased).delete()

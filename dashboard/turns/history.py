@@ -112,7 +112,7 @@ def rebuilt_columns(turn: models.Turn) -> dict[str, Any]:
 
 def messages_of(turn_id: UUID) -> list[str]:
     """The turn's conversation in the provider's form, each message as JSON text."""
-    head = models.Turn.objects.filter(id=turn_id).values_list("said_id", flat=True).first()
+    head = models.Turn.objects.filter(id=turn_id).values_list("node_id", flat=True).first()
     if head is not None:
         return [wire.decode() for wire in nodes.said(nodes.read(head), nodes.Form.WIRE)]
     return list(models.TurnMessage.objects.filter(turn_id=turn_id).order_by("n").values_list("wire", flat=True))
@@ -122,7 +122,7 @@ def client_body_of(request: models.ClientRequest) -> bytes:
     """What the client of the gateway sent, byte for byte."""
     if request.frame_id is None:
         return bytes(request.body or b"")
-    head = models.Turn.objects.filter(id=request.turn_id).values_list("said_id", flat=True).first()
+    head = models.Turn.objects.filter(id=request.turn_id).values_list("node_id", flat=True).first()
     (frame,) = nodes.read(request.frame_id)
     return joined(frame[nodes.Form.FRAME], nodes.said(nodes.read(head), nodes.Form.CLIENT))
 

@@ -78,7 +78,7 @@ class Turn(models.Model):
     raw_removed_at = models.DateTimeField(null=True)  #: when they were removed (`dashboard.timeline.retention`)
     setup = ExactJSONField(default=dict)  #: the agent's part of the `started` event
     #: the last message of the conversation, for attempts to refer to; null where none was sent, or in `TurnMessage`s
-    said = models.ForeignKey("turns.Node", null=True, on_delete=models.PROTECT, related_name="turns")
+    node = models.ForeignKey("turns.Node", null=True, on_delete=models.PROTECT, related_name="turns", db_index=False)
     parent = models.ForeignKey("self", null=True, on_delete=models.SET_NULL, related_name="children")
     forked_at = models.PositiveIntegerField(null=True)  #: seq of the parent's record
     base_snapshot = ExactJSONField(null=True)  #: the parent's, at that record
@@ -106,6 +106,7 @@ class Turn(models.Model):
             *MARKED,
             SEARCHING,
             RAW_DUE,
+            models.Index(fields=["node"], condition=models.Q(node__isnull=False), name="turns_turn_node"),
         ]
         constraints = [
             models.UniqueConstraint(
@@ -258,6 +259,15 @@ class Node(models.Model):
         return f"node {self.id}"
 
 
+class LooseNode(models.Model):
+    """A node whose turn was erased: it goes once nothing else refers to it (`dashboard.timeline.sweeping`)."""
+
+    id = models.UUIDField(primary_key=True, editable=False)
+
+    def __str__(self) -> str:
+        return f"loose node {self.id}"
+
+
 class TurnMessage(models.Model):
     """One message of the conversation as the provider is sent it, as JSON text, byte for byte."""
 
@@ -274,9 +284,14 @@ class ClientRequest(models.Model):
     """The request that a turn answers, from which its body is made again byte for byte (`history.client_body_of`)."""
 
     turn_id = models.UUIDField(primary_key=True)
-    #: what stands around the messages, which are the turn's (`Turn.said`); null for requests from before there were nodes
-    frame = models.ForeignKey(Node, null=True, on_delete=models.PROTECT, related_name="requests")
+    #: what stands around the messages, which are the turn's (`Turn.node`); null for requests from before nodes
+    frame = models.ForeignKey(Node, null=True, on_delete=models.PROTECT, related_name="requests", db_index=False)
     body = models.BinaryField(null=True)  #: of such a request
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["frame"], condition=models.Q(frame__isnull=False), name="turns_clientrequest_frame")
+        ]
 
     def __str__(self) -> str:
         return f"request of {self.turn_id}"

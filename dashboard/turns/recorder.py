@@ -43,6 +43,7 @@ __all__ = [
 ]
 
 UNIQUE_VIOLATION = "23505"
+FOREIGN_KEY_VIOLATION = "23503"
 
 
 class LostTurnError(Exception):
@@ -53,13 +54,22 @@ class LateArrivalError(Exception):
     """More of an answer has been kept than what its end was made of: read it again."""
 
 
-@transaction.atomic
 def record_step(entry: Entry) -> None:
     """Commit the step: record, outcomes, attempt, checkpoint and the turn's row, all or nothing.
 
     Raises `LostTurnError` where another worker was first, `LateArrivalError` where more has been kept of the call that
     ends than was read.
     """
+    try:
+        _record_step(entry)
+    except IntegrityError as error:
+        if getattr(error.__cause__, "sqlstate", None) != FOREIGN_KEY_VIOLATION:
+            raise
+        _record_step(entry)  # a message that was stored before was erased meanwhile: it is stored anew
+
+
+@transaction.atomic
+def _record_step(entry: Entry) -> None:
     record = Record.of(entry.seq, entry.event, entry.step)
     _insert_record(entry, record)
     _insert_outcomes(entry, record)
@@ -120,22 +130,24 @@ def _begin_attempt(turn_id: UUID, call: Call, at: datetime) -> None:
     stored = messages_of(turn_id)
     request, new = difference(call, stored)
     if new:
-        turn = models.Turn.objects.only("project_id", "said_id").get(id=turn_id)
-        say(turn, new if turn.said_id else [*stored, *new])  # what is stored may be `TurnMessage`s
+        turn = models.Turn.objects.only("project_id", "node_id").get(id=turn_id)
+        say(turn, new if turn.node_id else [*stored, *new])  # what is stored may be `TurnMessage`s
     models.Attempt.objects.create(**begun_columns(turn_id, call, request, at))
 
 
 def say(turn: models.Turn, wires: Sequence[str]) -> None:
     """Add messages to the turn's conversation, in the provider's form."""
-    made = nodes.grown(turn.project_id, turn.said_id, {nodes.Form.WIRE: [wire.encode() for wire in wires]})
+    made = nodes.grown(turn.project_id, turn.node_id, {nodes.Form.WIRE: [wire.encode() for wire in wires]})
     keep(made)
-    models.Turn.objects.filter(id=turn.id).update(said_id=made[-1].id)
+    models.Turn.objects.filter(id=turn.id).update(node_id=made[-1].id)
 
 
 def keep(made: Iterable[nodes.NewNode]) -> None:
     """Store the nodes that are not there yet. Where an eraser removes one of them meanwhile, the database refuses the
     transaction at its end, for a parent is missing."""
-    rows = [models.Node(id=node.id, parent_id=node.parent, packed=node.packed) for node in made]
+    rows = [
+        models.Node(id=one.id, parent_id=one.parent, packed=one.packed) for one in sorted(made, key=lambda one: one.id)
+    ]
     models.Node.objects.bulk_create(rows, batch_size=1000, ignore_conflicts=True)
 
 

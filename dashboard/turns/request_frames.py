@@ -5,8 +5,7 @@ import re
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from json.decoder import scanstring
-from typing import Any
+from itertools import pairwise
 
 #: Keys under which dialects keep their list of messages.
 MESSAGE_KEYS = ("messages", "contents", "input")
@@ -49,7 +48,7 @@ def _split(text: str) -> Split | None:
     if begin is None:
         return None
     spans = list(_elements(text, begin))
-    between = {text[end:start] for (_, end), (start, _) in zip(spans, spans[1:], strict=False)}
+    between = {text[end:start] for (_, end), (start, _) in pairwise(spans)}
     if not spans or len(between) > 1:
         return None
     separator = "".join(between).encode()
@@ -86,8 +85,8 @@ def _after(text: str, end: int) -> int:
 def _string(text: str, at: int) -> tuple[str, int]:
     if text[at] != '"':
         raise ValueError("A key is expected.")
-    found: tuple[Any, int] = scanstring(text, at + 1, True)
-    return found
+    key, end = _decode(text, at)
+    return str(key), end
 
 
 def _blanks(text: str, at: int, mark: str = "") -> int:

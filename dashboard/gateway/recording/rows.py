@@ -200,7 +200,7 @@ def _grow(rows: Rows, kept: Kept, new: Sequence[str]) -> Columns:
         made = grown(project_id, kept.said, {Form.CLIENT: client, Form.WIRE: [wire.encode() for wire in new]})
         rows.nodes += made
         kept.said_by, kept.said, kept.messages = (project_id, ()), made[-1].id, [*kept.messages, *new]
-    return {} if kept.said is None else {"said_id": kept.said}
+    return {} if kept.said is None else {"node_id": kept.said}
 
 
 def _answers(part: Part) -> Iterator[str]:

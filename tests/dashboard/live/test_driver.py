@@ -25,6 +25,7 @@ from dashboard.live.transport import Transport
 from dashboard.simulator.texts import ESSAY
 from dashboard.turns.history import (
     Standing,
+    messages_of,
     partial_of,
     raw_response_of,
     rebuilt_columns,
@@ -32,7 +33,7 @@ from dashboard.turns.history import (
     request_body_of,
     sha256_of,
 )
-from dashboard.turns.models import Attempt, AttemptChunk, Outcome, Record, Turn, TurnMessage
+from dashboard.turns.models import Attempt, AttemptChunk, Outcome, Record, Turn
 from dashboard.turns.recorder import LostTurnError
 from tests.dashboard.driving import AgentOf, Play, drive
 
@@ -153,7 +154,7 @@ def test_every_request_is_rebuilt_exactly_from_the_turns_messages(play: Play):
         body = request_body_of(attempt)
         assert sha256_of(body) == attempt.request_sha256
     assert json.loads(body)["messages"][-2]["role"] == "assistant"
-    assert TurnMessage.objects.filter(turn_id=turn.id).count() == 2
+    assert len(messages_of(turn.id)) == 2
 
 
 def test_the_bytes_the_provider_sent_are_kept_and_decode_to_the_recorded_answer(play: Play):

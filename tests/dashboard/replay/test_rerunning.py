@@ -14,7 +14,7 @@ from dashboard.replay.other_words import Words
 from dashboard.replay.rerunning import turn_go_on, turn_rerun
 from dashboard.replay.services import turn_verify, turn_what_if
 from dashboard.simulator.texts import ESSAY
-from dashboard.turns.history import recording_of
+from dashboard.turns.history import messages_of, recording_of
 from dashboard.turns.models import Attempt, Record, Turn
 from tests.dashboard.driving import AgentOf, Play, drive
 
@@ -68,9 +68,7 @@ def test_another_question_from_the_start_is_what_the_child_was_asked(cut: Turn):
 
 
 def _messages(turn: Turn) -> str:
-    from dashboard.turns.models import TurnMessage
-
-    return " ".join(TurnMessage.objects.filter(turn_id=turn.id).values_list("wire", flat=True))
+    return " ".join(messages_of(turn.id))
 
 
 def test_a_message_in_the_middle_may_be_another(counted: Turn):

@@ -18,14 +18,14 @@ from dashboard.timeline.models import BulkAction
 from dashboard.timeline.services import turns_erase, turns_tag
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.ids import new_id
-from dashboard.turns.models import Attempt, AttemptChunk, Checkpoint, Outcome, Record, ToolClaim, Turn, TurnMessage
+from dashboard.turns.models import Attempt, AttemptChunk, Checkpoint, Outcome, Record, ToolClaim, Turn
 from tests.dashboard.conftest import Play
 from tests.dashboard.racing import at_once
 from tests.dashboard.timeline.populations import NOW, make_turn
 
 pytestmark = pytest.mark.django_db
 
-HISTORY = (Record, Attempt, AttemptChunk, Outcome, TurnMessage)
+HISTORY = (Record, Attempt, AttemptChunk, Outcome)
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import asynccontextmanager
 
 import pytest
+from asgiref.sync import sync_to_async
 from django.db import connection, transaction
 
 from agentcore import serial, verify
@@ -16,8 +17,16 @@ from dashboard.gateway.recording.recorder import Recorder
 from dashboard.gateway.recording.rows import Kept, Part, Rows, add_part
 from dashboard.gateway.recording.tracks import answered
 from dashboard.live.models import OwnedTurn, Process
-from dashboard.turns.history import rebuilt_columns, recording_of, request_body_of, sha256_of
-from dashboard.turns.models import Attempt, ClientRequest, Record, Turn
+from dashboard.timeline.services import turns_erase
+from dashboard.turns.history import (
+    client_body_of,
+    messages_of,
+    rebuilt_columns,
+    recording_of,
+    request_body_of,
+    sha256_of,
+)
+from dashboard.turns.models import Attempt, ClientRequest, Node, Record, Turn, TurnMessage
 from dashboard.turns.recorder import append_chunk, record_step
 from tests.dashboard.gateway.told_turns import BODY, ODD, TOLD, Story, called, cut, ended, tell, thought
 
@@ -29,7 +38,6 @@ TABLES = {
     "turns_outcome": "turn_id, seq, position",
     "turns_attempt": 'turn_id, "index"',
     "turns_attemptchunk": "turn_id, attempt, n",
-    "turns_turnmessage": "turn_id, n",
     "turns_checkpoint": "turn_id, seq",
 }
 STORIES = {
@@ -67,13 +75,15 @@ async def recording() -> Iterator[Recorder]:
 
 
 def all_rows() -> dict[str, list[dict[str, object]]]:
-    """What there is; a cohort's number is chance."""
+    """What there is; a cohort's number is chance. Of a conversation, its messages: a driver knows no client."""
     rows = {}
     with connection.cursor() as cursor:
         for table, order in TABLES.items():
             cursor.execute(f"SELECT * FROM {table} ORDER BY {order}")
             names = [column.name for column in cursor.description]
             rows[table] = [dict(zip(names, row, strict=True)) | {"cohort": None} for row in cursor.fetchall()]
+    for turn in rows["turns_turn"]:
+        turn["node_id"] = messages_of(turn["id"])
     return rows
 
 
@@ -135,9 +145,49 @@ def test_the_clients_request_is_kept_to_the_byte_and_what_it_was_told_stands_bes
             await tell(recorder, story, new)
 
     asyncio.run(told())
-    assert bytes(ClientRequest.objects.get(turn_id=story.id).body) == BODY
+    assert client_body_of(ClientRequest.objects.get(turn_id=story.id)) == BODY
     call = GatewayCall.objects.get(turn_id=story.id)
     assert (call.status, call.client_finish_reason, call.overhead_us, call.caller) == (200, "stop", 9, "a key")
+
+
+def test_what_was_erased_since_it_was_stored_is_stored_again(django_user_model):
+    """The recorder knows the messages as stored, and sends them again once it hears that they are gone."""
+    first, second = Story([ended("one")]), Story([ended("other")])
+    user, project = django_user_model.objects.create(username="ada"), project_default()
+    begun = first.new_turn(), second.new_turn()
+
+    def erase() -> None:
+        turns_erase(project=project, chosen=[first.id], by=user)
+        assert Node.objects.count() == 0
+
+    async def told() -> None:
+        async with recording() as recorder:
+            await tell(recorder, first, begun[0])
+            await sync_to_async(erase)()
+            await tell(recorder, second, begun[1])
+
+    asyncio.run(told())
+    assert messages_of(second.id) == ['{"role":"user","content":"Say it."}']
+    assert client_body_of(ClientRequest.objects.get(turn_id=second.id)) == BODY
+
+
+def test_turns_that_say_the_same_share_their_messages():
+    stories = [Story([ended(f"answer {n}")]) for n in range(20)]
+    new = [story.new_turn() for story in stories]
+
+    async def told() -> None:
+        async with recording() as recorder:
+            await asyncio.gather(*(tell(recorder, *each) for each in zip(stories, new, strict=True)))
+
+    asyncio.run(told())
+    assert Node.objects.count() == 2, "one message, and one frame of the request"
+
+
+def test_a_turn_from_before_there_were_nodes_is_read_as_it_was_stored():
+    turn = Turn.objects.create(project=project_default(), agent_name="a", provider="openai", model="m", max_tokens=9)
+    TurnMessage.objects.create(turn_id=turn.pk, n=0, wire='{"role":"user"}')
+    request = ClientRequest.objects.create(turn_id=turn.pk, body=BODY)
+    assert (messages_of(turn.pk), client_body_of(request)) == (['{"role":"user"}'], BODY)
 
 
 def test_many_turns_at_once_are_all_there_each_whole():

@@ -3,6 +3,7 @@
 import json
 
 from dashboard.gateway.serving.receiving import MOST_BYTES
+from dashboard.turns.history import client_body_of
 from dashboard.turns.models import ClientRequest, Turn
 
 HELLO = [{"role": "user", "content": "Why do agents stop?"}]
@@ -82,4 +83,4 @@ def test_the_clients_own_request_is_kept_as_it_came(gate, agent_at):
     body = json.dumps({"model": "helper", "messages": HELLO, "temperature": 0.5}, indent=3).encode()
     answer = gate.post(body)
     kept = ClientRequest.objects.get(turn_id=answer.headers["x-whystop-turn"])
-    assert bytes(kept.body) == body
+    assert client_body_of(kept) == body
