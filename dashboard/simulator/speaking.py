@@ -13,6 +13,7 @@ Speech = Callable[[str], tuple[str, Iterator[str]]]
 
 _WORD = re.compile(r"\S+")
 _TAIL = 200  #: characters in which the words to repeat are looked for
+_LAST = 24  #: characters by which the place of a text that says something twice is found
 _SHORTEST = 12  #: characters; a shorter repetition could not be told from new text, nor a shorter match from chance
 
 
@@ -183,11 +184,16 @@ def overlap(before: str, budget: int) -> str:
 
 
 def _place_in(text: str, said: str) -> int:
-    """The length of the longest beginning of `text` that `said` is, or ends with; 0 for a foreign text."""
+    """The length of the longest beginning of `text` that `said` is, or ends with; else where its last words stand, for
+    a repeat may have been kept before them; 0 for a foreign text."""
     if text.startswith(said):
         return len(said)
     ends = range(min(len(text), len(said)), _SHORTEST - 1, -1)
-    return next((end for end in ends if said.endswith(text[:end])), 0)
+    if begun := next((end for end in ends if said.endswith(text[:end])), 0):
+        return begun
+    last = said[-_LAST:]
+    at = text.rfind(last) if len(last) == _LAST else -1
+    return at + _LAST if at >= 0 else 0
 
 
 def _words(script: Script, said: str, budget: int, *, repeats: bool) -> Iterator[Said | Refused]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agentcore.merging import merge_continuation
+from agentcore.merging import Joining, join, merge_continuation
 from dashboard.simulator import texts
 from dashboard.simulator.endless import rest_of_list
 from dashboard.simulator.speaking import (
@@ -143,3 +143,15 @@ def test_a_script_that_hangs_up_says_half() -> None:
     *tokens, last = speak(Script(fixed(texts.ESSAY), hangs_up=True), "", 100)
     assert last == HungUp()
     assert len(tokens) == 50
+
+
+def test_after_a_repeat_that_was_kept_the_text_goes_on_to_its_end_wherever_it_was_broken_off():
+    for place in range(1, len(texts.ESSAY)):
+        text, last = texts.ESSAY[:place], place
+        for _ in range(2):
+            *pieces, end = speak(ESSAY, text, 400)
+            said = "".join(piece.text for piece in pieces if isinstance(piece, Said))
+            text, last = join(text, said, Joining(said=last)).text, len(said)
+        assert isinstance(end, Finished)
+        assert end.reason is Ending.END, f"broken off after {place} characters it does not end"
+        assert text.endswith(texts.ESSAY[-100:])
