@@ -20,7 +20,7 @@ from dashboard.keeping.shapes import FORMAT, VERSION
 from dashboard.keeping.signing import signed
 from dashboard.live.services import TurnConflict
 from dashboard.turns import selectors
-from dashboard.turns.history import messages_of
+from dashboard.turns.history import begun_as, messages_of
 from dashboard.turns.models import UNFINISHED, Attempt, AttemptChunk, Record, Turn
 
 Json = dict[str, Any]
@@ -81,7 +81,7 @@ def _happened(turn: Turn, told: Json) -> Json:
         "created_at": _said(turn.created_at),
         "policy": turn.policy,
         "overrides": turn.overrides,
-        "setup": turn.setup,
+        "setup": begun_as(turn),
         "breakpoints": turn.breakpoints,
         "parent_id": told.get("parent_id") or (str(turn.parent_id) if turn.parent_id else None),
         "forked_at": turn.forked_at,

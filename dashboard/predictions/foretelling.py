@@ -25,7 +25,7 @@ from dashboard.backtests.judging import KEPT
 from dashboard.predictions.endings import Ending, claims_text, was_changed, was_taken_over
 from dashboard.predictions.models import Calibration, Prediction
 from dashboard.replay.services import what_if_of
-from dashboard.turns.history import recording_of
+from dashboard.turns.history import begun_as, recording_of
 from dashboard.turns.models import Turn
 
 log = structlog.get_logger(__name__)
@@ -193,7 +193,7 @@ def _rest_of(recording: Recording, seq: int, turn_id: str) -> Recording:
 
 def _same_start(parent: Turn, child: Turn) -> bool:
     """Whether both begin with the same words, asked of the same model in the same way."""
-    one, other = parent.setup, child.setup
+    one, other = begun_as(parent), begun_as(child)
     if one.get("setup") is None or one.get("messages") != other.get("messages"):
         return False
     return _asked(one["setup"]) == _asked(other["setup"])

@@ -11,6 +11,7 @@ from agentcore.machine.snapshot import Snapshot
 from agentcore.messages import Message
 from agentcore.replay import Recording, fold, unforkable
 from dashboard.live.services import setup_of
+from dashboard.turns.history import begun_as
 from dashboard.turns.models import Turn
 
 #: What of an agent a turn is asked with, in words.
@@ -74,7 +75,7 @@ def messages_at(turn: Turn, place: Place | None) -> tuple[Message, ...]:
 
 def began_with(turn: Turn) -> Started:
     """What a turn goes back to at its start. Raises `ValidationError` where that is not stored any more."""
-    began = serial.event_from_json({"type": "started", "at": 0.0, **origin_of(turn).setup})
+    began = serial.event_from_json({"type": "started", "at": 0.0, **begun_as(origin_of(turn))})
     assert isinstance(began, Started), "a turn begins by its user's input"
     return began
 

@@ -13,6 +13,7 @@ from dashboard.tools.mcp.servers import server_of
 from dashboard.tools.models import McpServer, TurnDocument
 from dashboard.tools.registry import registry
 from dashboard.tools.tool import Document, Tool, ToolProblem, TurnContext
+from dashboard.turns.history import begun_as
 from dashboard.turns.models import ToolClaim, Turn
 
 assert builtin.__all__, "importing them registers them"
@@ -75,7 +76,7 @@ def turn_context(turn_id: UUID) -> TurnContext:
     """The turn, with the documents it was started with, then its messages and what its tools returned."""
     turn = Turn.objects.get(id=turn_id)
     given = [Document(name, text) for name, text in TurnDocument.objects.filter(turn=turn).values_list("name", "text")]
-    messages = turn.setup.get("messages") or [{"role": "user", "text": turn.input_text}]
+    messages = begun_as(turn).get("messages") or [{"role": "user", "text": turn.input_text}]
     said = [
         Document(f"message {n} ({message['role']})", message.get("text", "")) for n, message in enumerate(messages, 1)
     ]

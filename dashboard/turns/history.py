@@ -110,6 +110,15 @@ def rebuilt_columns(turn: models.Turn) -> dict[str, Any]:
     return {**columns, "error_type": failed_by(transition for row in rows for transition in row.transitions)}
 
 
+def begun_as(turn: models.Turn) -> dict[str, Any]:
+    """The turn's setup with the messages that it began with: its first record has those of a gateway's turn."""
+    setup: dict[str, Any] = turn.setup
+    if "setup" not in setup or "messages" in setup:
+        return setup
+    event = models.Record.objects.filter(turn_id=turn.id, seq=1).values_list("event", flat=True).first() or {}
+    return {**setup, "messages": event.get("messages", [])}
+
+
 def messages_of(turn_id: UUID) -> list[str]:
     """The turn's conversation in the provider's form, each message as JSON text."""
     head = models.Turn.objects.filter(id=turn_id).values_list("node_id", flat=True).first()

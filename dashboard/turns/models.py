@@ -76,7 +76,8 @@ class Turn(models.Model):
     #: how long raw answers (`AttemptChunk`) stay once the turn has ended, as its policy said; null: for ever
     keep_raw_days = models.PositiveIntegerField(null=True)
     raw_removed_at = models.DateTimeField(null=True)  #: when they were removed (`dashboard.timeline.retention`)
-    setup = ExactJSONField(default=dict)  #: the agent's part of the `started` event
+    #: the agent's part of the `started` event; with its messages until it is recorded (`history.begun_as`)
+    setup = ExactJSONField(default=dict)
     #: the last message of the conversation, for attempts to refer to; null where none was sent, or in `TurnMessage`s
     node = models.ForeignKey("turns.Node", null=True, on_delete=models.PROTECT, related_name="turns", db_index=False)
     parent = models.ForeignKey("self", null=True, on_delete=models.SET_NULL, related_name="children")

@@ -250,7 +250,7 @@ def _add_turn(rows: Rows, turn_id: UUID, part: Part, turn: Columns) -> None:
 
 
 def _new_columns(new: NewTurn, started: Mapping[str, Any]) -> Columns:
-    """The columns a step does not change. What the turn was started with is written as in its first record."""
+    """The columns a step does not change. Its first record has the messages that the turn was started with."""
     return {
         **_defaults(models.Turn),
         "project_id": new.project_id,
@@ -258,7 +258,7 @@ def _new_columns(new: NewTurn, started: Mapping[str, Any]) -> Columns:
         "agent_name": new.agent_name,
         "provider": new.provider,
         "input_text": storable_text(new.input_text),
-        "setup": {"setup": started["setup"], "messages": started.get("messages", [])},
+        "setup": {"setup": started["setup"]},
         "policy": new.ruling.stored,
         "policy_version_id": new.ruling.version_id,
         "policy_sources": new.ruling.sources,

@@ -100,7 +100,7 @@ def as_a_driver_writes_it(story: Story) -> dict[str, list[dict[str, object]]]:
             model=new.model,
             max_tokens=new.max_tokens,
             input_text=new.input_text,
-            setup={"setup": started["setup"], "messages": started["messages"]},
+            setup={"setup": started["setup"]},
             policy=new.ruling.stored,
             keep_raw_days=new.ruling.keep_raw_days,
         )
