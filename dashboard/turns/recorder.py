@@ -43,7 +43,6 @@ __all__ = [
 ]
 
 UNIQUE_VIOLATION = "23505"
-FOREIGN_KEY_VIOLATION = "23503"
 
 
 class LostTurnError(Exception):
@@ -54,22 +53,13 @@ class LateArrivalError(Exception):
     """More of an answer has been kept than what its end was made of: read it again."""
 
 
+@transaction.atomic
 def record_step(entry: Entry) -> None:
     """Commit the step: record, outcomes, attempt, checkpoint and the turn's row, all or nothing.
 
     Raises `LostTurnError` where another worker was first, `LateArrivalError` where more has been kept of the call that
     ends than was read.
     """
-    try:
-        _record_step(entry)
-    except IntegrityError as error:
-        if getattr(error.__cause__, "sqlstate", None) != FOREIGN_KEY_VIOLATION:
-            raise
-        _record_step(entry)  # a message that was stored before was erased meanwhile: it is stored anew
-
-
-@transaction.atomic
-def _record_step(entry: Entry) -> None:
     record = Record.of(entry.seq, entry.event, entry.step)
     _insert_record(entry, record)
     _insert_outcomes(entry, record)
@@ -142,13 +132,24 @@ def say(turn: models.Turn, wires: Sequence[str]) -> None:
     models.Turn.objects.filter(id=turn.id).update(node_id=made[-1].id)
 
 
+#: Held by this transaction: no eraser removes them before it ends. One that an eraser has just removed is not found.
+HOLD = "SELECT id FROM turns_node WHERE id = ANY(%s) ORDER BY id FOR KEY SHARE"
+
+
+@transaction.atomic
 def keep(made: Iterable[nodes.NewNode]) -> None:
-    """Store the nodes that are not there yet. Where an eraser removes one of them meanwhile, the database refuses the
-    transaction at its end, for a parent is missing."""
-    rows = [
-        models.Node(id=one.id, parent_id=one.parent, packed=one.packed) for one in sorted(made, key=lambda one: one.id)
-    ]
-    models.Node.objects.bulk_create(rows, batch_size=1000, ignore_conflicts=True)
+    """Store the nodes that are not there yet, and hold all of them against erasers until the transaction ends."""
+    lacking = {one.id: one for one in made}
+    while lacking:
+        rows = [
+            models.Node(id=one.id, parent_id=one.parent, packed=one.packed)
+            for one in sorted(lacking.values(), key=lambda one: one.id)
+        ]
+        models.Node.objects.bulk_create(rows, batch_size=1000, ignore_conflicts=True)
+        with connection.cursor() as cursor:
+            cursor.execute(HOLD, [list(lacking)])
+            for (held,) in cursor.fetchall():
+                del lacking[held]
 
 
 def pieces_kept(turn_id: UUID, attempt: int) -> int:

@@ -38,6 +38,7 @@ log = structlog.get_logger(__name__)
 BEAT_SECONDS = 1.0
 TURN_SECONDS = 0.01  #: that each turn of a group adds to what its statement may take,
 BYTES_A_SECOND = 1024 * 1024  #: and their bytes, in whole seconds
+REFUSALS = 5  #: after which a group is given up that refers to nodes that are not there
 SLOW_IN_A_ROW = 2  #: turns that were alone too slow, after which it is the database that is slow
 TAKEN = "Another process has ended this turn, for this one was not heard of."
 
@@ -54,7 +55,7 @@ class Group:
     rows: dict[UUID, Rows] = field(default_factory=dict)
     ended: set[UUID] = field(default_factory=set)
     sent: bool = False  #: and it is not known what became of it
-    with_all_nodes: bool = False  #: sent once more with nodes that were stored before, which may have been erased since
+    refused: int = 0  #: times, because it refers to nodes that have been erased since they were stored
 
     def halves(self) -> "list[Group]":
         ids = list(self.parts)
@@ -163,10 +164,10 @@ class Writer:
         try:
             found = await link.run(group.statement, self._values(group), seconds=seconds)
         except LackingError:
-            if group.with_all_nodes:
+            group.refused += 1
+            if group.refused == REFUSALS:
                 raise
-            self._known.forget()
-            group.with_all_nodes = True
+            self._known.forget()  # all are sent now
             return await self._written(group, link, seconds)
         except DatabaseAway as error:
             group.sent = error.sent
