@@ -1,5 +1,7 @@
 """What the recording answers to one call of another run: by occurrence, by the same request, or off the tape."""
 
+import re
+
 from agentcore.errors import ErrorType, ProviderError
 from agentcore.events import Event, Interrupted, ModelFailed, ModelResponded
 from agentcore.messages import ChatResponse
@@ -13,6 +15,10 @@ from agentcore.values import replace
 
 _TICK = 0.001  #: seconds: no clock tells two moments apart that are closer
 _OF_THE_REQUEST = frozenset({400, 402, 413, 422})  #: HTTP statuses
+_UNPAID = 402
+_OF_TOKENS = re.compile(
+    r"token|length|context|window|budget|credit|afford|quota|limit|large|long|max|exceed", re.IGNORECASE
+)
 SLACK = 0.05  #: seconds by which a driver may be early when it gives a call up
 
 
@@ -54,8 +60,8 @@ class Asked(TapeReading):
             return self._again(struck, Certainty.ESTIMATED)
         if isinstance(event, ModelFailed) and event.error.stop_reason is not None:
             return self._as_far_as(struck)
-        if _may_be_of_the_cap(event) and self.cap != struck.cap:
-            return UNKNOWN
+        if _refuses(event) and self.cap != struck.cap:
+            return self._refused_again(struck)
         said = struck.response
         if said is None or not (struck.tokens or _shows(said)):
             return self._nothing_shown(struck)
@@ -75,6 +81,14 @@ class Asked(TapeReading):
         if not begun or self.cap >= struck.cap:
             return self._again(struck, Certainty.CERTAIN)
         self.assuming.note(Assumed.FAILURES, 0.0, 1.0, "it failed before anything was received")
+        return self._again(struck, Certainty.ESTIMATED)
+
+    def _refused_again(self, struck: Heard) -> Answer:
+        """The refusal of a request that had another cap, which may have been what was refused."""
+        assert isinstance(struck.event, ModelFailed), "it was refused"
+        if struck.event.error.status == _UNPAID or _OF_TOKENS.search(struck.event.error.message):
+            return UNKNOWN
+        self.assuming.note(Assumed.FAILURES, 0.0, 0.0, "the provider's refusal does not speak of max_tokens")
         return self._again(struck, Certainty.ESTIMATED)
 
     def _as_far_as(self, struck: Heard) -> Answer:
@@ -158,7 +172,7 @@ class Asked(TapeReading):
         return Answer(ModelFailed(self.snapshot.at + left, error, partial), Certainty.ESTIMATED)
 
 
-def _may_be_of_the_cap(event: Event) -> bool:
+def _refuses(event: Event) -> bool:
     """Whether a provider refused what was asked: “max_tokens is too large” and “can only afford” are such refusals."""
     return isinstance(event, ModelFailed) and event.error.status in _OF_THE_REQUEST
 

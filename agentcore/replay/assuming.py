@@ -44,7 +44,8 @@ class Assuming:
         return low + (high - low) * self.end
 
     def note(self, name: Assumed, low: float, high: float, source: str) -> None:
-        """Remember an assumption whose range makes no difference to what follows."""
+        """Remember an assumption whose range makes no difference to what follows; its ends in either order."""
+        low, high = min(low, high), max(low, high)
         for kept in (self.step, self.taken):
             before = kept.get(name)
             lowest = low if before is None else min(low, before.low)

@@ -29,6 +29,7 @@ _CALLS = frozenset(CALLS)
 Asks = tuple[Any, ...]
 _MESSAGES, _ECHO = 0, 1
 TOKENS_OF_A_CHARACTER = 0.25  #: of English prose
+_OF_A_CALL = 24  #: tokens that the form of an answer or of a tool call may take, at most
 
 
 def asks_of(snapshot: Snapshot) -> Asks:
@@ -79,6 +80,8 @@ class Heard:
     doubtful: bool  #: no call of the recording shows whether its reasoning counted; `tokens` are with it
     #: its reasoning had ended: something was said after it, or the answer ended by itself
     thought_through: bool
+    #: more tokens were counted than what is shown can take: it reasoned, and nothing tells for how many of them
+    veiled: bool
 
     @property
     def failed(self) -> bool:
@@ -121,11 +124,14 @@ def heard(before: Snapshot, event: Event, response: ChatResponse | None, nth: in
         uncounted=False,
         doubtful=False,
         thought_through=through,
+        veiled=not reasoning and _says_too_little(response, output),
     )
 
 
 def told_apart(calls: Sequence[Heard]) -> list[Heard]:
-    """The calls, each with whether its reasoning counted, which any of them shows for all."""
+    """The calls, each with whether its reasoning counted or is hidden, which any of them shows for all."""
+    if any(one.veiled for one in calls):
+        calls = [replace(one, veiled=one.tokens is not None and not one.reasoning) for one in calls]
     shown = {one.counts for one in calls} - {None}
     if shown == {True} or not any(one.reasoning for one in calls):
         return list(calls)
@@ -179,6 +185,15 @@ def _reasoning(response: ChatResponse | None, cap: int, *, cut: bool) -> int:
     length = shown + len(response.text) + written_in(response)
     output = _output(response) or (cap if cut else min(cap, length * TOKENS_OF_A_CHARACTER))
     return round(output * shown / length)
+
+
+def _says_too_little(response: ChatResponse | None, output: int | None) -> bool:
+    """Whether what an answer shows cannot have taken its tokens: none is shorter than a byte."""
+    if response is None or output is None:
+        return False
+    calls = (*response.tool_calls, *response.broken_tool_calls)
+    shown = len(response.text.encode()) + sum(len(call.raw.encode()) + len(call.name) + _OF_A_CALL for call in calls)
+    return shown > 0 and output > shown + _OF_A_CALL
 
 
 def written_in(response: ChatResponse) -> int:

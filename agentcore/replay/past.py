@@ -79,7 +79,7 @@ def _read(recording: Recording) -> Past:
         exact,
         rate,
         max((_repeated(one, segments) for one in heard), default=0.0),
-        max((one.reasoning for one in heard), default=0),
+        max((_reasoned(one, rate) for one in heard), default=0),
         any(one.uncounted for one in heard),
     )
 
@@ -90,10 +90,17 @@ def _rate(heard: Sequence[Heard], echoes: Mapping[int, Segment]) -> tuple[float,
     found = [
         spoken_tokens(one, RATE)[0] / length
         for one in heard
-        if one.response is not None and (one.tokens is not None or one.cut)
+        if one.response is not None and (one.tokens is not None or one.cut) and not one.veiled
         if (length := len(one.response.text) - _dropped(echoes, one)) >= 40
     ]
     return (0.7 * min(found), 1.5 * max(found)) if found else RATE
+
+
+def _reasoned(heard: Heard, rate: tuple[float, float]) -> int:
+    """Tokens of reasoning, at most."""
+    if not heard.veiled or heard.tokens is None:
+        return heard.reasoning
+    return heard.tokens - int(spoken_tokens(heard, rate)[0])
 
 
 def _dropped(segments: Mapping[int, Segment], heard: Heard) -> int:

@@ -58,6 +58,10 @@ class PendingCall:
 
     def _reasoning(self, known: Heard, same: Heard | None) -> float:
         """The tokens it thinks for: those of the same occurrence, where its thinking had ended."""
+        if known is same and known.veiled and known.thought_through and known.tokens is not None:
+            least, most = spoken_tokens(known, self.past.rate)
+            source = "counted, but neither reported nor shown"
+            return self.assuming.at(Assumed.REASONING, known.tokens - least, known.tokens - most, source)
         if known is same and known.thought_through:
             if known.tokens is not None or not known.reasoning:
                 return float(known.reasoning)
@@ -75,13 +79,16 @@ class PendingCall:
         return self.assuming.counted(reasoning) if known.doubtful and reasoning else reasoning
 
     def _seconds(self, tokens: float) -> float:
-        """How long a call of so many tokens takes, at the recorded pace."""
-        calls = self.past.calls.get(self.snapshot.iteration, ())
-        spent = sum((self._counted(heard)[1] if heard.response else 0.0) for heard in calls)
-        seconds = sum(heard.seconds for heard in calls) * (tokens / spent if spent else 0.0)
+        """How long a call of so many tokens takes: at the recorded pace, or as long as the shortest that said as much,
+        for much of a call's time may be the same whatever it says."""
+        calls = [heard for heard in self.past.calls.get(self.snapshot.iteration, ()) if heard.response]
+        spent = [self._counted(heard)[1] for heard in calls]
+        seconds = sum(heard.seconds for heard in calls) * (tokens / sum(spent) if sum(spent) else 0.0)
         if self.snapshot.limits.max_seconds is None:
             return seconds
-        return self.assuming.at(Assumed.SECONDS, 0.5 * seconds, 2 * seconds, "the recorded pace")
+        longer = [heard.seconds for heard, said in zip(calls, spent, strict=True) if said >= tokens]
+        high = max(2 * seconds, min(longer, default=0.0))
+        return self.assuming.at(Assumed.SECONDS, 0.5 * seconds, high, "the recorded pace")
 
 
 def failing(heard: Heard) -> bool:

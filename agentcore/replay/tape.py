@@ -16,7 +16,13 @@ from agentcore.reasons import NormalizedStopReason
 from agentcore.replay.heard import Heard, withheld, written_in
 from agentcore.values import replace
 
-_OPEN = (NormalizedStopReason.MAX_TOKENS, NormalizedStopReason.PAUSED, NormalizedStopReason.CANCELLED)
+#: Where the context window is full depends on what was sent along: another call may say more, or less.
+_OPEN = (
+    NormalizedStopReason.MAX_TOKENS,
+    NormalizedStopReason.CONTEXT_WINDOW_EXCEEDED,
+    NormalizedStopReason.PAUSED,
+    NormalizedStopReason.CANCELLED,
+)
 
 
 class Stretch(NamedTuple):
@@ -169,18 +175,19 @@ def _stretch(heard: Heard, start: int, added: str, overlap: int, *, exact: bool,
 def spoken_tokens(heard: Heard, rate: tuple[float, float], echoed: int = 0) -> tuple[float, float]:
     """Tokens of text and calls without reasoning, least and most: the provider's count where there is one. `echoed`:
     characters at the beginning of the answer that were only sent back."""
-    if heard.tokens is not None:
+    if heard.tokens is not None and not heard.veiled:
         spoken = float(heard.tokens if heard.uncounted else heard.tokens - heard.reasoning)
         return spoken, spoken
     response = heard.response
     assert response is not None, "something was heard"
-    if heard.cut:
+    most = heard.cap if heard.tokens is None else heard.tokens
+    if heard.cut and not heard.veiled:
         left = float(max(0, heard.cap - heard.reasoning))
         return left, left
     if withheld(response):
         return 0.0, float(heard.cap)
     length = len(response.text) - echoed + written_in(response)
-    return min(length * rate[0], heard.cap), min(length * rate[1], heard.cap)
+    return min(length * rate[0], most), min(length * rate[1], most)
 
 
 def closed(heard: Heard) -> bool:

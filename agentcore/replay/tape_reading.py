@@ -16,6 +16,7 @@ from agentcore.replay.tape import Part, Tape, spoken_tokens, tape_of
 from agentcore.values import replace
 
 _HINT_TOKENS = 80  #: input tokens that a hint and its messages add, at most
+_OF_A_TOKEN = 6  #: characters by which a token may be longer or shorter than others
 
 
 class Reading(NamedTuple):
@@ -195,7 +196,7 @@ class TapeReading(PendingCall):
         if tape.last is not None and withheld(tape.last) and not any(part.text for part in reading.parts):
             return UNKNOWN  # cut before it was blocked it would have shown something
         text, advance = _reached(reading.parts, max(0.0, budget), self._stray)
-        inside = bool(tape.call_tokens) and self._inside_calls(tape, budget, need)
+        inside = bool(tape.call_tokens) and budget >= 1 and self._inside_calls(tape, budget, need)
         broken = tape.cut_calls() if inside else ()
         if len(broken) > 1:
             return UNKNOWN  # the first ones may be whole by then
@@ -213,7 +214,8 @@ class TapeReading(PendingCall):
 
     def _stray(self, characters: int, length: int) -> int:
         """Where a cap falls in a text of this length: about `characters` from its beginning."""
-        stray = min(characters, length - characters) * POSITION
+        shorter = min(characters, length - characters)
+        stray = max(shorter * POSITION, min(shorter, _OF_A_TOKEN))
         low, high = round(characters - stray), round(characters + stray)
         room = self.snapshot.limits.max_total_output_chars - self.snapshot.spent.output_chars
         if high <= room:
@@ -286,6 +288,7 @@ def _reached(parts: Sequence[Part], budget: float, stray: Callable[[int, int], i
             text, advance, budget = text + part.text, advance + part.advance, budget - part.tokens
             continue
         share = budget / part.tokens if part.tokens else 0.0
-        text += part.text[: stray(int(len(part.text) * share + NEARLY), len(part.text))]
+        reached = max(int(len(part.text) * share + NEARLY), 1 if part.text and budget >= 1 else 0)
+        text += part.text[: stray(reached, len(part.text))]
         return text, advance + part.advance * share
     return text, advance

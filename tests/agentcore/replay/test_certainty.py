@@ -7,15 +7,18 @@ import pytest
 from agentcore import (
     Certainty,
     ErrorPolicy,
+    ErrorType,
     Experience,
     Limits,
     NormalizedStopReason,
     Policy,
+    ProviderError,
     TokenUsage,
     TurnStatus,
     what_if,
 )
-from agentcore.events import ModelResponded, ToolResult
+from agentcore.events import ModelFailed, ModelResponded, ToolResult
+from agentcore.messages import ChatResponse
 from agentcore.replay import Assumed, Observed
 from agentcore.replay.certainty import LEAST_CALLS, weakest
 from agentcore.replay.past import Past
@@ -281,12 +284,36 @@ def test_a_request_that_was_cut_is_not_answered_for_certain_by_the_whole_answer_
     assert imagined.certainty.rank >= Certainty.ESTIMATED.rank
 
 
-@pytest.mark.parametrize("status", [400, 402, 413, 422])
-def test_whether_a_refused_request_is_taken_with_another_cap_is_not_recorded(status):
+def refused(status, words):
+    wrong = ProviderError(ErrorType.MODEL, "invalid_request", words, status, retryable=False)
+    return Playbook(max_tokens=8000) >> started() >> ModelFailed(0.0, wrong, None, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (400, "max_tokens is too large: 8000"),
+        (400, "Requested output length 8000 exceeds 4096"),
+        (402, "It broke."),
+        (402, "You can only afford 1200"),
+        (413, "The request is too large."),
+        (422, "thinking.budget must be less than the output limit"),
+    ],
+)
+def test_whether_a_refused_request_is_taken_with_another_cap_is_not_recorded(status, words):
     """“max_tokens is too large: 8000” was said to come again at 1000."""
-    story = Playbook(max_tokens=8000) >> started() >> error(kind="invalid_request", status=status, retryable=False)
+    story = refused(status, words)
     assert asked(story, max_continuations=9).certainty is Certainty.RECORDED
     assert asked(story, max_tokens=1000).undecidable
+
+
+@pytest.mark.parametrize("status", [400, 422])
+def test_a_refusal_that_does_not_speak_of_tokens_is_likely_to_come_with_another_cap(status):
+    imagined = asked(refused(status, "messages.0.role: unknown variant"), max_tokens=1000)
+    assert (imagined.certainty, imagined.final.end.status) == (Certainty.ESTIMATED, "failed")
+    assert [(str(one.name), one.source) for one in imagined.assumes] == [
+        ("failures", "the provider's refusal does not speak of max_tokens")
+    ]
 
 
 def test_a_failure_before_anything_was_received_may_not_come_under_a_smaller_cap():
@@ -307,3 +334,17 @@ def test_of_two_calls_that_are_cut_the_first_may_be_whole():
     two = called(call(id="a"), call(id="b"), text="x" * 10, tokens=60)
     story = Playbook(max_tokens=400) >> started() >> two
     assert asked(story, max_tokens=50, max_tool_repair_attempts=0).undecidable
+
+
+def test_where_the_context_window_is_full_depends_on_what_was_sent_along():
+    """The second call ended at a full window; whether one larger call would reach it is not recorded."""
+    full = ChatResponse(
+        "four five six ",
+        usage=TokenUsage(900, 20),
+        stop_reason=NormalizedStopReason.CONTEXT_WINDOW_EXCEEDED,
+        raw_stop_reason="model_context_window_exceeded",
+    )
+    story = Playbook(max_tokens=60, extra={"prefill": True}) >> started() >> truncated("one two three " * 20, tokens=60)
+    story = story >> responded(full)
+    assert asked(story, max_tokens=60, max_steps=9).certainty is Certainty.RECORDED
+    assert asked(story, max_tokens=600).undecidable

@@ -99,7 +99,9 @@ def test_what_is_not_data_comes_from_the_policy_it_is_read_with():
 
 
 def test_a_what_ifs_records_keep_how_sure_they_are_and_what_they_assume():
-    told = (Playbook() >> started() >> truncated("one two ", tokens=60) >> ended("four five", tokens=20)).recording
+    told = (
+        Playbook() >> started() >> truncated("one two " * 30, tokens=60) >> ended("four five " * 8, tokens=20)
+    ).recording
     imagined = what_if(told, replace(told.policy, max_tokens=70))
     assert any(record.assumes for record in imagined.records)
     back = there_and_back(imagined)

@@ -123,3 +123,25 @@ def test_where_all_the_text_comes_again_unforeseen_the_model_may_have_begun_anew
     told = known >> started() >> truncated(begun, tokens=20) >> ended(begun + "said.", tokens=12)
     assert "32" in verdict(told.snapshot)
     assert asked(told, max_tokens=32).certainty is Certainty.CERTAIN
+
+
+def test_tokens_that_the_shown_text_cannot_have_taken_were_spent_on_reasoning():
+    """400 tokens were counted for 17 characters, and none of them reported as reasoning."""
+    story = Playbook(max_tokens=1000, max_continuations=0) >> started() >> thought("The answer is 42.", 400, 0)
+    assert asked(story, max_tokens=400).certainty is Certainty.CERTAIN
+    smaller = asked(story, max_tokens=300)
+    assert (smaller.certainty, smaller.final.end.status.value) == (Certainty.ESTIMATED, "partial")
+    assert not smaller.final.answer.text, "the cap falls within its reasoning"
+    assert {(one.low, one.high) for one in smaller.assumes if one.name is Assumed.REASONING} == {(383.0, 397.96)}
+
+
+def test_where_one_answer_hides_its_reasoning_the_others_of_the_turn_may_as_well():
+    story = Playbook(max_tokens=400, max_continuations=3, extra={"prefill": True}) >> started()
+    story = story >> thought("One sentence of text. " * 10, 400, 0, cut=True) >> thought("And the last of it.", 60, 0)
+    assert all(heard.veiled for heard in Past.of(story.recording).attempts.values())
+    assert asked(story, max_tokens=100).certainty.rank >= Certainty.ESTIMATED.rank
+
+
+def test_an_answer_in_letters_of_many_bytes_hides_nothing():
+    story = Playbook(max_tokens=100) >> started() >> thought("日本語で書かれた答えです。", 36, 0)
+    assert not Past.of(story.recording).attempts[1].veiled
