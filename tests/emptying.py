@@ -2,7 +2,8 @@
 
 Django truncates every table, written or not, and tells all apps that they were migrated: 0.15 s for each of 1200 tests.
 Here the few rows that a test leaves are deleted, and Django has its way only now and then. What is the same after every
-migration stays: the pieces that histories are kept in, and the kinds and rights that Django writes for the models.
+migration stays: the pieces that histories are kept in, the kinds and rights that Django writes for the models, and the
+roles. A test that is a transaction may come after one that is none: a worker that has done its own takes another's.
 """
 
 from django.db import connections, transaction
@@ -10,8 +11,9 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.test import TransactionTestCase
 
 from dashboard.turns import partitions
+from tests import roles
 
-KEPT = frozenset({"django_content_type", "auth_permission"})
+KEPT = frozenset({"django_content_type", "auth_permission", "auth_group", "auth_group_permissions"})
 MOST = 3_000  #: deleted rows that may lie about; a table full of them is slow to read
 _AS_DJANGO_DOES = TransactionTestCase._fixture_teardown
 _deleted = 0
@@ -27,7 +29,8 @@ def after(case: TransactionTestCase) -> None:
             partitions.ensure()
             return
     _deleted = 0
-    _AS_DJANGO_DOES(case)
+    with roles.kept():
+        _AS_DJANGO_DOES(case)
 
 
 def _is_superuser(connection: BaseDatabaseWrapper) -> bool:

@@ -192,7 +192,8 @@ def _says_too_little(response: ChatResponse | None, output: int | None) -> bool:
     if response is None or output is None:
         return False
     calls = (*response.tool_calls, *response.broken_tool_calls)
-    shown = len(response.text.encode()) + sum(len(call.raw.encode()) + len(call.name) + _OF_A_CALL for call in calls)
+    texts = (response.text, *(call.raw + call.name for call in calls))
+    shown = sum(len(text.encode(errors="surrogatepass")) for text in texts) + len(calls) * _OF_A_CALL
     return shown > 0 and output > shown + _OF_A_CALL
 
 

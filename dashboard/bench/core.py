@@ -59,7 +59,10 @@ def _events(*, prefill: bool) -> list[Event]:
     usage = TokenUsage(20, 60)
     cut = ChatResponse(_WORDS * 3, usage=usage, stop_reason=NormalizedStopReason.MAX_TOKENS, raw_stop_reason="length")
     last = ChatResponse(
-        "And so it ends.", usage=usage, stop_reason=NormalizedStopReason.END_TURN, raw_stop_reason="stop"
+        "And so it ends, as all of it did before. " * 6,
+        usage=usage,
+        stop_reason=NormalizedStopReason.END_TURN,
+        raw_stop_reason="stop",
     )
     setup = Setup("turn", "openai", "model", 60, extra={"prefill": True} if prefill else {})
     started = Started(0.0, setup, (Message(Role.USER, "Why do agents stop?"),))

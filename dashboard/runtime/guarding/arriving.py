@@ -58,7 +58,7 @@ class Arriving:
 
     def _moved(self, scope: Scope, *, proxied: bool) -> Answer | None:
         """The answer to a request that should have come by https; None: it may go on."""
-        if not self._https or scope["type"] != "http" or scope["scheme"] == "https" or _is_local(scope):
+        if not self._https or scope["type"] != "http" or scope["scheme"] == "https" or is_near(scope):
             return None
         path = scope["path"]
         # Programs inside the network may come without the proxy, and so without https.
@@ -94,7 +94,8 @@ def is_local(request: HttpRequest) -> bool:
     return _is_near(request.META.get("REMOTE_ADDR", ""), host, request.headers, version)
 
 
-def _is_local(scope: Scope) -> bool:
+def is_near(scope: Scope) -> bool:
+    """As `is_local`, of an ASGI scope."""
     headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
     peer = (scope.get("client") or ("", 0))[0]
     return _is_near(peer, headers.get("host", ""), headers, scope.get("http_version", "1.1"))

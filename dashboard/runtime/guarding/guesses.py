@@ -2,7 +2,7 @@
 
 A token is counted before it is judged, and given back when the answer is not 401. One that has worked is always judged,
 so that a program keeps working while another at its address guesses. Counted in this process, in memory. Programs on
-this machine are not counted.
+this machine are not counted; whoever comes through a proxy on it is, by the proxy's address if it is not trusted.
 """
 
 import time
@@ -14,8 +14,9 @@ from typing import Any
 from dashboard.accounts.access import Door, door_of
 from dashboard.accounts.credentials import bearer_of, digest_of
 from dashboard.accounts.websocket import TOO_MANY, deny
+from dashboard.runtime.guarding.arriving import is_near
 from dashboard.runtime.guarding.census import counted_address
-from dashboard.runtime.guarding.proxies import NOBODY
+from dashboard.runtime.guarding.proxies import NOBODY, customer_of
 from dashboard.runtime.guarding.refusing import refusal
 
 Scope = MutableMapping[str, Any]
@@ -79,7 +80,7 @@ class Counting:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """ASGI."""
-        secret, address = _secret_of(scope), counted_address((scope.get("client") or ("", 0))[0], NOBODY)
+        secret, address = _secret_of(scope), _address_of(scope)
         if secret is None or address is None:
             await self._application(scope, receive, send)
             return
@@ -108,6 +109,12 @@ class Counting:
         looked = door_of(path) not in {Door.OPEN, Door.SHARED}  # elsewhere nobody looks at tokens
         right = looked and 200 <= status < 300
         self._guesses.end(address, digest, wrong=status == _WRONG, right=right)
+
+
+def _address_of(scope: Scope) -> str | None:
+    """The address that guesses are counted by; None for a program on this machine, and for a unix socket."""
+    host = (scope.get("client") or ("", 0))[0]
+    return counted_address(host, NOBODY) or (None if not host or is_near(scope) else customer_of(host))
 
 
 def _status_of(message: Message) -> int:

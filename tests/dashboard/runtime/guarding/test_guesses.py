@@ -36,7 +36,14 @@ class Site:
         return token == "Bearer good" and not self.closed
 
     async def ask(
-        self, token: str, path: str = "/api/v1/turns", *, address: str = HERE, kind: str = "http"
+        self,
+        token: str,
+        path: str = "/api/v1/turns",
+        *,
+        address: str = HERE,
+        kind: str = "http",
+        named: str = "whystop.example",
+        forwards: str = "",
     ) -> MutableMapping[str, Any]:
         """The first that is answered."""
         said: list[MutableMapping[str, Any]] = []
@@ -48,6 +55,7 @@ class Site:
             return {"type": "websocket.connect"}
 
         headers = [(b"authorization", f"Bearer {token}".encode())] if token else []
+        headers += [(b"host", named.encode()), *([(forwards.encode(), b"192.0.2.9")] if forwards else [])]
         scope = {
             "type": kind,
             "path": path,
@@ -74,7 +82,16 @@ async def test_so_many_wrong_tokens_are_judged_and_no_more():
 
 async def test_programs_on_this_machine_are_not_counted():
     site = Site()
-    assert {await site.status(f"wrong {n}", address="127.0.0.1") for n in range(9)} == {401}
+    assert {await site.status(f"wrong {n}", address="127.0.0.1", named="localhost:8321") for n in range(9)} == {401}
+
+
+@pytest.mark.parametrize("sign", [{"forwards": "x-forwarded-for"}, {"forwards": "via"}, {"named": "whystop.example"}])
+async def test_who_comes_through_a_proxy_on_this_machine_is_counted(sign: dict[str, str]):
+    """A tunnel or a proxy that no setting names: its clients are strangers, and count as one address."""
+    site = Site()
+    through = {"address": "127.0.0.1", "named": "localhost:8321"} | sign
+    assert [await site.status(f"wrong {n}", **through) for n in range(5)] == [401] * 3 + [429] * 2
+    assert await site.status("wrong", address="127.0.0.1", named="localhost:8321") == 401
 
 
 async def test_of_many_at_the_same_moment_no_more_either():
