@@ -164,7 +164,8 @@ def test_a_flood_of_header_fields_is_refused_at_its_beginning(patient: Server, f
 
 def kept_fields() -> int:
     """Header fields that connections still hold, those included that have ended and wait for a collection."""
-    return sum(len(one.headers) for one in gc.get_objects() if issubclass(type(one), Guarded) and hasattr(one, "headers"))
+    held = (one for one in gc.get_objects() if issubclass(type(one), Guarded))
+    return sum(len(one.headers) for one in held if hasattr(one, "headers"))
 
 
 def test_a_refused_or_ended_connection_keeps_nothing_of_a_head(patient: Server):
