@@ -13,6 +13,7 @@ from dashboard.bench.abuse.run import ATTACKS, Outcome
 FEW = ("schemas of agents", "half-sent", "invented")
 
 
+@pytest.mark.nightly
 def test_attacks_are_told_with_what_others_noticed_of_them(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(run, "SECONDS", 0.5)
     monkeypatch.setattr(run, "AIM_P99", 60_000.0)

@@ -71,6 +71,7 @@ def test_without_turns_the_timeline_is_not_measured():
     assert "`manage.py bench load` makes some" in out.getvalue()
 
 
+@pytest.mark.nightly
 def test_the_same_seed_makes_the_same_turns_and_all_their_words_can_be_copied():
     one, other = ([Mix(seed).turn(n, 0.5) for n in range(50)] for seed in (4, 4))
     assert one == other
@@ -78,6 +79,7 @@ def test_the_same_seed_makes_the_same_turns_and_all_their_words_can_be_copied():
     assert all("\\" not in str(value) and "\t" not in str(value) for turn in one for value in turn.values())
 
 
+@pytest.mark.nightly
 @pytest.mark.django_db
 def test_the_page_of_a_what_if_is_measured_beside_the_bare_core(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(bench_what_if, "RUNS", 20)
@@ -89,6 +91,7 @@ def test_the_page_of_a_what_if_is_measured_beside_the_bare_core(monkeypatch: pyt
     assert not Turn.objects.exists()
 
 
+@pytest.mark.nightly
 def test_deliveries_are_measured_beside_a_bare_broadcast_and_channels(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(live, "VIEWERS", (5,))
     monkeypatch.setattr(live, "RUNS", 1)
@@ -102,6 +105,7 @@ def test_deliveries_are_measured_beside_a_bare_broadcast_and_channels(monkeypatc
     assert re.search(r"Whystop's room.* [\d.]+ × bare, [\d.]+ × channels", told)
 
 
+@pytest.mark.nightly
 def test_calls_through_the_gateway_are_measured_beside_a_direct_call_and_a_bare_proxy(
     monkeypatch: pytest.MonkeyPatch, django_db_setup: None, django_db_blocker: DjangoDbBlocker
 ):

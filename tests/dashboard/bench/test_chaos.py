@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from dashboard.bench.chaos.fleet import OURS
 from dashboard.runtime.environment import CHECKOUT
 
@@ -13,6 +15,7 @@ BLOWS = ("killed", "all killed", "stopped", "asleep", "database fast", "database
 POINTS = 40
 
 
+@pytest.mark.nightly
 def test_nothing_is_lost_or_done_twice_whatever_is_killed(tmp_path: Path):
     kept = {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
     command = [

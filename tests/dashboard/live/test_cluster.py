@@ -141,6 +141,7 @@ async def shows_the_timeline(viewer: Viewer) -> None:
     assert list(page.rows) == list(opened_anew.rows)
 
 
+@pytest.mark.nightly
 async def test_200_turns_at_once_all_end_and_every_page_that_watched_is_as_if_opened_anew(
     agent_of: AgentOf, connection: Connection, redis: Redis, tmp_path: Path
 ):

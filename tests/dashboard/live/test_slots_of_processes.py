@@ -81,6 +81,7 @@ def workers() -> int:
         return cursor.fetchone()[0]
 
 
+@pytest.mark.nightly
 def test_two_workers_keep_a_limit_together_and_a_killed_one_gives_its_slots_back(start_worker, agent_of):
     provider = Counting()
     with provider_of(provider.answer) as address:

@@ -26,6 +26,7 @@ def run(environment: dict[str, str], *words: str) -> subprocess.CompletedProcess
     return subprocess.run(command, cwd=CHECKOUT, env=environment, capture_output=True, text=True, timeout=PATIENCE)
 
 
+@pytest.mark.nightly
 def test_killed_in_the_middle_it_goes_on_where_it_was_and_repeats_nothing(environment: dict[str, str]):
     assert run(environment, "ask", "Why do agents stop?", "--max-tokens", "150").returncode == 0
     slow = {**environment, "WHYSTOP_SIM_TOKEN_MS": "15"}

@@ -9,6 +9,7 @@ from .conftest import Up
 from .test_killed import ENDED, killed_with_its_database, start, wait_for
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("started_before")
 def test_a_line_outlives_its_server_and_its_database(up: Callable[..., Up], data_dir: Path):
     server, api = start(up, token_ms=30)

@@ -117,6 +117,7 @@ def keep_a_turn(connection: psycopg.Connection[Any]) -> None:
     connection.execute(insert, list(row.values()))
 
 
+@pytest.mark.nightly
 def test_turns_that_are_here_already_are_found_and_counted(installations: Installations):
     url = installations.copy_of(BEFORE)
     with psycopg.connect(url) as connection:
@@ -132,6 +133,7 @@ def test_turns_that_are_here_already_are_found_and_counted(installations: Instal
     assert counted == (1,)
 
 
+@pytest.mark.nightly
 def test_turns_are_read_and_written_while_what_they_ran_out_of_is_being_found_out(installations: Installations):
     url = installations.copy_of(BEFORE_RESOURCES)
     with psycopg.connect(url) as connection:
@@ -152,6 +154,7 @@ def test_turns_are_read_and_written_while_what_they_ran_out_of_is_being_found_ou
     assert (written, found) == ([(None,)], [(None, True, "meanwhile")])
 
 
+@pytest.mark.nightly
 def test_a_migration_that_was_ended_at_its_last_moment_is_begun_again_and_can_be_undone(installations: Installations):
     url = installations.copy_of(WITH_RAW)
     with psycopg.connect(url) as connection:
@@ -167,6 +170,7 @@ def test_a_migration_that_was_ended_at_its_last_moment_is_begun_again_and_can_be
         assert connection.execute(WHOLE).fetchall() == []
 
 
+@pytest.mark.nightly
 def test_versions_that_are_here_already_count_from_when_they_were_made(installations: Installations):
     url = installations.copy_of(BEFORE_DRAFTS)
     with psycopg.connect(url) as connection:

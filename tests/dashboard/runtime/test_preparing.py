@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 from .conftest import CHECKOUT, PATIENCE
 
 TURN = "01a1fbed-aba8-7701-99d1-643edbe4f3e2"
@@ -15,6 +17,7 @@ TYPED = {
 }
 
 
+@pytest.mark.nightly
 def test_commands_that_are_typed_at_once_before_anything_was_started_answer_in_a_sentence(environment: dict[str, str]):
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
     running = {

@@ -76,6 +76,7 @@ def most(served: Served, raw: RawProvider, text: str, times: int = 1) -> int:
     return served.bytes_of("VmHWM")
 
 
+@pytest.mark.nightly
 def test_large_answers_take_a_multiple_of_what_they_are_and_no_more_the_next_time(served: Served, raw: RawProvider):
     idle = most(served, raw, "short")
     assert most(served, raw, "x" * LARGE) - idle < TIMES * LARGE
