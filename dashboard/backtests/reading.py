@@ -22,6 +22,7 @@ from agentcore.replay import Record, Recording
 from dashboard.agents.policies import stored_policy
 from dashboard.turns.fields import MARK, exact_json
 from dashboard.turns.models import Turn
+from dashboard.turns.shared import Said, beginning, messages_of
 
 log = structlog.get_logger(__name__)
 
@@ -100,9 +101,11 @@ def recordings(batch: list[Told]) -> Iterator[tuple[Told, Recording | None]]:
     with connection.cursor() as cursor:
         cursor.execute(RECORDS, {**values, "whole": [told.id for told in batch if _asks_criteria(told)]})
         rows = cursor.fetchall()
-    histories = {turn_id: list(rows) for turn_id, rows in groupby(rows, key=lambda row: row[0])}
+    events = [(turn_id, seq, _json(event), transitions) for turn_id, seq, event, transitions in rows]
+    said = messages_of(event for _, seq, event, _ in events if seq == 1)
+    histories = {turn_id: list(rows) for turn_id, rows in groupby(events, key=lambda row: row[0])}
     for told in batch:
-        yield told, _recording(told, histories.get(told.id, []))
+        yield told, _recording(told, histories.get(told.id, []), said)
 
 
 def _asks_criteria(told: Told) -> bool:
@@ -116,11 +119,11 @@ def own_policy(told: Told) -> Policy | None:
     return _readable(told, lambda: policy_of(told.policy))
 
 
-def _recording(told: Told, history: list[tuple[Any, ...]]) -> Recording | None:
+def _recording(told: Told, history: list[tuple[Any, ...]], said: Said) -> Recording | None:
     def read() -> Recording:
         if any(row[1] != seq for seq, row in enumerate(history, start=1)):
             raise RecordingError("there is a gap in its sequence")
-        return Recording(policy_of(told.policy), _base(told.base), tuple(_record(*row[1:]) for row in history))
+        return Recording(policy_of(told.policy), _base(told.base), tuple(_record(said, *row[1:]) for row in history))
 
     return _readable(told, read)
 
@@ -145,8 +148,9 @@ def _base(text: str | None) -> Snapshot:
     return IDLE if text is None else serial.snapshot_from_json(exact_json(text))
 
 
-def _record(seq: int, event: str, transitions: str) -> Record:
-    return Record(seq, serial.event_from_json(_json(event)), () if transitions == "[]" else tuple(_json(transitions)))
+def _record(said: Said, seq: int, event: Any, transitions: str) -> Record:
+    moves = () if transitions == "[]" else tuple(_json(transitions))
+    return Record(seq, serial.event_from_json(beginning(event, said)), moves)
 
 
 def _json(text: str) -> Any:

@@ -13,8 +13,6 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from django.db.models.fields.json import KeyTransform
-
 from agentcore.merging import merge_continuation
 from agentcore.prefill import goes_on_exactly
 from agentcore.reasons import AttemptKind, NormalizedStopReason
@@ -113,20 +111,18 @@ def _turns(project: Project, provider: str, model: str) -> Iterator[_Turn]:
     answers are not continued by joining: both are left out."""
     filters = TimelineFilters(provider=(provider,), model=(model,), has=("continuation",))
     ids = [turn_id for turn_id, _ in find(project=project, filters=filters, reach=reach_of(filters), limit=TURNS)]
-    extra, schema = _asked("extra"), _asked("envelope_schema")
-    rows = Turn.objects.filter(id__in=ids, base_snapshot__isnull=True).annotate(extra=extra, schema=schema)
-    told = rows.values_list("id", "extra", "schema")
-    exact = {turn_id: goes_on_exactly(provider, model, extra or {}) for turn_id, extra, schema in told if not schema}
+    rows = Turn.objects.filter(id__in=ids, base_snapshot__isnull=True).values_list("id", "setup")
+    asked = {turn_id: began.get("setup") or {} for turn_id, began in rows}
+    exact = {
+        turn_id: goes_on_exactly(provider, model, setup.get("extra") or {})
+        for turn_id, setup in asked.items()
+        if not setup.get("envelope_schema")
+    }
     columns = ("turn_id", "iteration", "kind", "text", "usage", "max_tokens", "stop_reason")
     attempts = Attempt.objects.filter(turn_id__in=exact).order_by("-turn_id", "index")
     said = (Said(*row) for row in attempts.values_list(*columns).iterator(chunk_size=MOST))
     for turn_id, group in groupby(said, key=attrgetter("turn_id")):
         yield _Turn(tuple(group), exact[turn_id])
-
-
-def _asked(name: str) -> KeyTransform:
-    """A field of the setup with which a turn started."""
-    return KeyTransform(name, KeyTransform("setup", "setup"))
 
 
 def _count(turn: _Turn, found: _Found) -> None:

@@ -21,6 +21,7 @@ BATCHES = 2_000  #: of one sweep, at most; the next one goes on
 LOOSEN = """
 INSERT INTO turns_loosenode (id)
 SELECT node_id FROM turns_turn WHERE id = ANY(%(ids)s) AND node_id IS NOT NULL
+UNION SELECT shared_id FROM turns_turn WHERE id = ANY(%(ids)s) AND shared_id IS NOT NULL
 UNION SELECT frame_id FROM turns_clientrequest WHERE turn_id = ANY(%(ids)s) AND frame_id IS NOT NULL
 ON CONFLICT DO NOTHING
 """
@@ -34,6 +35,7 @@ SELECT id FROM turns_node node
  WHERE id = ANY(%s)
    AND NOT EXISTS (SELECT 1 FROM turns_node child WHERE child.parent_id = node.id)
    AND NOT EXISTS (SELECT 1 FROM turns_turn turn WHERE turn.node_id = node.id)
+   AND NOT EXISTS (SELECT 1 FROM turns_turn turn WHERE turn.shared_id = node.id)
    AND NOT EXISTS (SELECT 1 FROM turns_clientrequest request WHERE request.frame_id = node.id)
 """
 #: Those that no writer holds, and which none comes to hold from here on. The sweep never waits for a writer.

@@ -15,9 +15,8 @@ from agentcore.machine.advance import Step
 from agentcore.machine.states import State
 from agentcore.replay import Record
 from agentcore.values import quickly_made
-from dashboard.turns.history import body_text, compact_json, sha256_of
+from dashboard.turns.history import sha256_of
 from dashboard.turns.projection import error_of, failed_by, project
-from dashboard.turns.request_frames import MESSAGE_KEYS
 
 CHECKPOINT_EVERY = 50  #: records
 Columns = dict[str, Any]
@@ -70,13 +69,13 @@ class Entry:
     begun: Call | None = None
 
 
-def record_columns(entry: Entry, record: Record) -> Columns:
-    """The step itself."""
+def record_columns(entry: Entry, record: Record, event: Any) -> Columns:
+    """The step itself; `event` is its event as `Telling` tells it."""
     return {
         "turn_id": entry.turn_id,
         "seq": record.seq,
         "at": entry.at,
-        "event": serial.event_to_json(record.event),
+        "event": event,
         "transitions": list(record.transitions),
         "command": record.command,
         "observed": list(record.observed),
@@ -118,7 +117,7 @@ def outcome_columns(turn_id: UUID, seq: int, position: int, transition: Mapping[
 
 
 def begun_columns(turn_id: UUID, call: Call, request: str, at: datetime) -> Columns:
-    """An attempt that begins; `request` is its body as `difference` tells it."""
+    """An attempt that begins; `request` is its body as `Telling` tells it."""
     return {
         "turn_id": turn_id,
         "index": call.index,
@@ -151,24 +150,3 @@ def turn_columns(entry: Entry, transitions: Iterable[Mapping[str, Any]]) -> Colu
     if (error_type := failed_by(transitions)) is not None:
         columns["error_type"] = error_type
     return columns
-
-
-def difference(call: Call, stored: Sequence[str]) -> tuple[str, list[str]]:
-    """The call's body with its messages told as the turn's first n and a tail, and what is to be added to the turn's.
-
-    `stored`: the messages the turn has, as JSON texts.
-    """
-    key = next((key for key in MESSAGE_KEYS if isinstance(call.body.get(key), list)), None)
-    if key is None:
-        return call.text, []
-    history = [compact_json(message) for message in call.history]
-    shared = _shared_prefix(stored, history)
-    new = history[shared:] if shared == len(stored) else []
-    shared += len(new)
-    told = {"history": shared, "tail": call.body[key][shared:]}
-    return body_text({name: told if name == key else value for name, value in call.body.items()}), new
-
-
-def _shared_prefix(left: Sequence[str], right: Sequence[str]) -> int:
-    pairs = zip(left, right, strict=False)
-    return next((n for n, (one, other) in enumerate(pairs) if one != other), min(len(left), len(right)))

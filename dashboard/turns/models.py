@@ -27,6 +27,7 @@ from dashboard.accounts.roles import TURN_PERMISSIONS
 from dashboard.turns.fields import ExactJSONField, ShownTextField
 from dashboard.turns.ids import new_id
 from dashboard.turns.indexes import ACTED, FINDING, MARKED, RAW_DUE, SEARCHING
+from dashboard.turns.shared import BeginningField, RequestField
 
 UNFINISHED = (TurnStatus.QUEUED.value, TurnStatus.RUNNING.value, TurnStatus.HELD.value)
 #: Stands among an attempt's response headers where an operator answered in the model's place: who.
@@ -77,9 +78,11 @@ class Turn(models.Model):
     keep_raw_days = models.PositiveIntegerField(null=True)
     raw_removed_at = models.DateTimeField(null=True)  #: when they were removed (`dashboard.timeline.retention`)
     #: the agent's part of the `started` event; with its messages until it is recorded (`history.begun_as`)
-    setup = ExactJSONField(default=dict)
+    setup = BeginningField(default=dict)
     #: the last message of the conversation, for attempts to refer to; null where none was sent, or in `TurnMessage`s
     node = models.ForeignKey("turns.Node", null=True, on_delete=models.PROTECT, related_name="turns", db_index=False)
+    #: the last of the values that its rows share with other turns' (`shared`)
+    shared = models.ForeignKey("turns.Node", null=True, on_delete=models.PROTECT, related_name="+", db_index=False)
     parent = models.ForeignKey("self", null=True, on_delete=models.SET_NULL, related_name="children")
     forked_at = models.PositiveIntegerField(null=True)  #: seq of the parent's record
     base_snapshot = ExactJSONField(null=True)  #: the parent's, at that record
@@ -108,6 +111,7 @@ class Turn(models.Model):
             SEARCHING,
             RAW_DUE,
             models.Index(fields=["node"], condition=models.Q(node__isnull=False), name="turns_turn_node"),
+            models.Index(fields=["shared"], condition=models.Q(shared__isnull=False), name="turns_turn_shared"),
         ]
         constraints = [
             models.UniqueConstraint(
@@ -156,7 +160,7 @@ class Record(models.Model):
     turn_id = models.UUIDField()
     seq = models.PositiveIntegerField()  #: from 1, without gaps
     at = models.DateTimeField()
-    event = ExactJSONField()
+    event = BeginningField()
     transitions = ExactJSONField(default=list)
     command = ExactJSONField()
     observed = ExactJSONField(default=list)
@@ -180,7 +184,7 @@ class Attempt(models.Model):
     max_tokens = models.PositiveIntegerField()
     #: The body as JSON text, its message list replaced by `{"history": n, "tail": [...]}`: the first n `TurnMessage`s
     #: of the turn, then these.
-    request = models.TextField()
+    request = RequestField()
     request_sha256 = models.TextField()  #: of the body as it was sent
     request_url = models.TextField()
     status_code = models.PositiveIntegerField(null=True)

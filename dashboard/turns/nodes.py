@@ -4,7 +4,8 @@ A node is one message in each form in which it was said: as the client sent it, 
 is a keyed hash of its parent's id and of these forms, so one id stands for a whole conversation, and conversations that
 begin alike share their nodes. The key is the project's: no id tells one project what another one said.
 
-What stands once and has no place among messages, such as the rest of a request, is a node without a parent.
+What stands once and has no place among messages, such as the rest of a request, is a node without a parent; or, of a
+turn's shared values (`shared`), one after the turn's others.
 """
 
 import hashlib
@@ -31,7 +32,16 @@ WITH RECURSIVE chain (id, parent_id, packed, n) AS (
     UNION ALL
     SELECT node.id, node.parent_id, node.packed, n + 1 FROM chain JOIN turns_node node ON node.id = chain.parent_id
 )
-SELECT packed FROM chain ORDER BY n DESC
+SELECT id, packed FROM chain ORDER BY n DESC
+"""
+
+_READ_ALL = """
+WITH RECURSIVE chain (id) AS (
+    SELECT unnest(%s::uuid[])
+    UNION
+    SELECT node.parent_id FROM chain JOIN turns_node node USING (id) WHERE node.parent_id IS NOT NULL
+)
+SELECT id, parent_id, packed FROM chain JOIN turns_node USING (id)
 """
 
 
@@ -40,7 +50,9 @@ class Form(StrEnum):
 
     CLIENT = "c"  #: an element of a client's list of messages, byte for byte
     WIRE = "w"  #: a message as the provider was sent it, as JSON text
+    MESSAGE = "m"  #: a message as the core has it, as JSON text
     FRAME = "f"  #: a client's request without its messages (`request_frames`)
+    VALUE = "v"  #: the large values of an object, as JSON text (`shared`)
 
 
 Forms = Mapping[Form, Sequence[bytes]]
@@ -78,11 +90,33 @@ def grown(project_id: UUID, parent: UUID | None, forms: Forms) -> list[NewNode]:
 
 def read(head: UUID | None) -> list[dict[Form, bytes]]:
     """The nodes of a conversation, oldest first, each with its forms. Empty for None."""
+    return list(read_with_ids(head).values())
+
+
+def read_with_ids(head: UUID | None) -> dict[UUID, dict[Form, bytes]]:
+    """The same, by their ids."""
     if head is None:
-        return []
+        return {}
     with connection.cursor() as cursor:
         cursor.execute(_READ, [head])
-        return [dict(_parts(unpacked(packed))) for (packed,) in cursor.fetchall()]
+        return {node_id: dict(_parts(unpacked(packed))) for node_id, packed in cursor.fetchall()}
+
+
+def read_all(heads: Iterable[UUID]) -> dict[UUID, tuple[UUID | None, dict[Form, bytes]]]:
+    """All nodes of these conversations by their ids, each once, with the one before it."""
+    with connection.cursor() as cursor:
+        cursor.execute(_READ_ALL, [list(heads)])
+        return {node_id: (parent, dict(_parts(unpacked(packed)))) for node_id, parent, packed in cursor.fetchall()}
+
+
+def read_one(node_id: UUID) -> dict[Form, bytes]:
+    """One node, whatever stands before it. Raises `LookupError` where there is none."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT packed FROM turns_node WHERE id = %s", [node_id])
+        found = cursor.fetchone()
+    if found is None:
+        raise LookupError(f"Node {node_id} is not stored.")
+    return dict(_parts(unpacked(found[0])))
 
 
 def said(nodes: Iterable[Mapping[Form, bytes]], form: Form) -> list[bytes]:

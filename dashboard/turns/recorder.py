@@ -8,6 +8,7 @@ from uuid import UUID
 from django.db import IntegrityError, connection, transaction
 
 from agentcore import serial
+from agentcore.events import Started
 from agentcore.replay import Record
 from dashboard.turns import models, nodes
 from dashboard.turns.entries import (
@@ -17,7 +18,6 @@ from dashboard.turns.entries import (
     Entry,
     begun_columns,
     checkpoint_columns,
-    difference,
     ended_columns,
     outcome_columns,
     outcomes_columns,
@@ -26,6 +26,8 @@ from dashboard.turns.entries import (
 )
 from dashboard.turns.fields import storable_text
 from dashboard.turns.history import messages_of
+from dashboard.turns.shared import Shared
+from dashboard.turns.telling import Telling
 
 __all__ = [
     "Call",
@@ -61,21 +63,37 @@ def record_step(entry: Entry) -> None:
     ends than was read.
     """
     record = Record.of(entry.seq, entry.event, entry.step)
-    _insert_record(entry, record)
+    telling = _telling(entry)
+    event, request = telling.step(entry.event, entry.begun)
+    keep(telling.made)
+    _insert_record(entry, record, event)
     _insert_outcomes(entry, record)
     if entry.ended is not None:
         _end_attempt(entry.turn_id, entry.ended)
     if entry.begun is not None:
-        _begin_attempt(entry.turn_id, entry.begun, entry.at)
+        models.Attempt.objects.create(**begun_columns(entry.turn_id, entry.begun, request, entry.at))
     if entry.seq % CHECKPOINT_EVERY == 0:
         models.Checkpoint.objects.create(**checkpoint_columns(entry))
-    models.Turn.objects.filter(id=entry.turn_id).update(**turn_columns(entry, record.transitions))
+    columns = turn_columns(entry, record.transitions)
+    if telling.made:
+        columns |= telling.columns()
+    if isinstance(entry.event, Started):
+        columns["setup"] = {"setup": event["setup"]}  # its record has the messages
+    models.Turn.objects.filter(id=entry.turn_id).update(**columns)
 
 
-def _insert_record(entry: Entry, record: Record) -> None:
+def _telling(entry: Entry) -> Telling:
+    """What is stored of what the turn says, where the step says more."""
+    turn = models.Turn.objects.only("project_id", "node_id", "shared_id").get(id=entry.turn_id)
+    if entry.begun is None:
+        return Telling(turn.project_id, turn.node_id)
+    return Telling(turn.project_id, turn.node_id, messages_of(entry.turn_id), Shared.of(turn.shared_id))
+
+
+def _insert_record(entry: Entry, record: Record, event: Any) -> None:
     try:
         with transaction.atomic():
-            models.Record.objects.bulk_create([record_row(entry, record)])
+            models.Record.objects.bulk_create([models.Record(**record_columns(entry, record, event))])
     except IntegrityError as error:
         if getattr(error.__cause__, "sqlstate", None) != UNIQUE_VIOLATION:
             raise
@@ -90,8 +108,8 @@ def is_recorded(entry: Entry) -> bool:
 
 
 def record_row(entry: Entry, record: Record) -> models.Record:
-    """The step as its row, not yet stored."""
-    return models.Record(**record_columns(entry, record))
+    """The step as its row, not yet stored, with all that its event says in it."""
+    return models.Record(**record_columns(entry, record, serial.event_to_json(entry.event)))
 
 
 def outcome_rows(entry: Entry, record: Record) -> list[models.Outcome]:
@@ -114,15 +132,6 @@ def _end_attempt(turn_id: UUID, ended: CallEnd) -> None:
     # From here on nothing is appended any more: who tries waits for this transaction and finds the attempt ended.
     if ended.pieces is not None and pieces_kept(turn_id, ended.index) != ended.pieces:
         raise LateArrivalError(f"More has come of attempt {ended.index} of turn {turn_id}.")
-
-
-def _begin_attempt(turn_id: UUID, call: Call, at: datetime) -> None:
-    stored = messages_of(turn_id)
-    request, new = difference(call, stored)
-    if new:
-        turn = models.Turn.objects.only("project_id", "node_id").get(id=turn_id)
-        say(turn, new if turn.node_id else [*stored, *new])  # what is stored may be `TurnMessage`s
-    models.Attempt.objects.create(**begun_columns(turn_id, call, request, at))
 
 
 def say(turn: models.Turn, wires: Sequence[str]) -> None:

@@ -4,7 +4,7 @@ The columns are those of `dashboard.turns.entries`, so the rows are the ones a d
 """
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
@@ -27,7 +27,6 @@ from dashboard.turns.entries import (
     Entry,
     begun_columns,
     checkpoint_columns,
-    difference,
     ended_columns,
     outcomes_columns,
     record_columns,
@@ -36,6 +35,7 @@ from dashboard.turns.entries import (
 from dashboard.turns.fields import storable_text
 from dashboard.turns.nodes import Form, NewNode, grown
 from dashboard.turns.request_frames import split
+from dashboard.turns.telling import Telling
 
 if TYPE_CHECKING:
     from dashboard.gateway.routing import Ruling
@@ -106,9 +106,7 @@ class Part:
 class Kept:
     """What is stored of a turn already, as far as the next part builds on it."""
 
-    messages: list[str] = field(default_factory=list)
-    said: UUID | None = None  #: the node of the last message
-    said_by: tuple[UUID, tuple[bytes, ...]] = (UUID(int=0), ())  #: the project, and a client's messages without nodes
+    telling: Telling = field(default_factory=lambda: Telling(UUID(int=0)))  #: of a turn that has not begun, nobody's
     pieces: dict[int, int] = field(default_factory=dict)  #: how many, by attempt
     calls: set[int] = field(default_factory=set)  #: attempts that have a row
 
@@ -160,16 +158,16 @@ def add_part(rows: Rows, turn_id: UUID, part: Part, kept: Kept) -> None:
     if part.size > LARGE:
         rows.large = marked(_answers(part))
     if part.new is not None:
-        kept.said_by = part.new.project_id, _add_request(rows, part.new)
+        kept.telling = Telling(part.new.project_id, client=_add_request(rows, part.new))
     for entry in part.entries:
         record = Record.of(entry.seq, entry.event, entry.step)
-        columns = record_columns(entry, record)
+        event, request = kept.telling.step(entry.event, entry.begun)
         if part.new is not None and entry is part.entries[0]:
-            turn |= _new_columns(part.new, columns["event"])
-        rows.add(models.Record, columns)
+            turn |= _new_columns(part.new, event["setup"])
+        rows.add(models.Record, record_columns(entry, record, event))
         for judged in outcomes_columns(entry, record):
             rows.add(models.Outcome, judged)
-        _add_call(rows, entry, kept, begun)
+        _add_call(rows, entry, request, begun)
         if entry.seq % CHECKPOINT_EVERY == 0:
             rows.add(models.Checkpoint, checkpoint_columns(entry))
         moves += record.transitions
@@ -180,8 +178,9 @@ def add_part(rows: Rows, turn_id: UUID, part: Part, kept: Kept) -> None:
         rows.add(models.Attempt, columns)
     for piece in part.pieces:
         _add_piece(rows, turn_id, piece, kept)
-    grew = _grow(rows, kept, [])
-    _add_turn(rows, turn_id, part, turn and turn | grew)
+    rows.nodes += kept.telling.made
+    kept.telling.made = []
+    _add_turn(rows, turn_id, part, turn and turn | kept.telling.columns())
 
 
 def _add_request(rows: Rows, new: NewTurn) -> tuple[bytes, ...]:
@@ -191,16 +190,6 @@ def _add_request(rows: Rows, new: NewTurn) -> tuple[bytes, ...]:
     rows.nodes.append(frame)
     rows.add(models.ClientRequest, {"turn_id": new.id, "frame_id": frame.id})
     return asked.messages
-
-
-def _grow(rows: Rows, kept: Kept, new: Sequence[str]) -> Columns:
-    """The nodes of what is said next: of the first messages also as the client sent them. What changes in the row."""
-    project_id, client = kept.said_by
-    if new or client:
-        made = grown(project_id, kept.said, {Form.CLIENT: client, Form.WIRE: [wire.encode() for wire in new]})
-        rows.nodes += made
-        kept.said_by, kept.said, kept.messages = (project_id, ()), made[-1].id, [*kept.messages, *new]
-    return {} if kept.said is None else {"node_id": kept.said}
 
 
 def _answers(part: Part) -> Iterator[str]:
@@ -216,7 +205,7 @@ def _answers(part: Part) -> Iterator[str]:
             yield entry.event.response.reasoning_content or ""
 
 
-def _add_call(rows: Rows, entry: Entry, kept: Kept, begun: dict[int, Columns]) -> None:
+def _add_call(rows: Rows, entry: Entry, request: str, begun: dict[int, Columns]) -> None:
     if (ended := entry.ended) is not None:
         columns = ended_columns(ended)
         if ended.index in begun:
@@ -225,8 +214,6 @@ def _add_call(rows: Rows, entry: Entry, kept: Kept, begun: dict[int, Columns]) -
             whole = {**_defaults(models.Attempt), **columns, "turn_id": entry.turn_id, "index": ended.index}
             rows.ended.append(rows.text(models.Attempt, whole))
     if (call := entry.begun) is not None:
-        request, new = difference(call, kept.messages)
-        _grow(rows, kept, new)
         begun[call.index] = {**_defaults(models.Attempt), **begun_columns(entry.turn_id, call, request, entry.at)}
 
 
@@ -249,7 +236,7 @@ def _add_turn(rows: Rows, turn_id: UUID, part: Part, turn: Columns) -> None:
         rows.add(GatewayCall, {"turn_id": turn_id, **told})
 
 
-def _new_columns(new: NewTurn, started: Mapping[str, Any]) -> Columns:
+def _new_columns(new: NewTurn, setup: Any) -> Columns:
     """The columns a step does not change. Its first record has the messages that the turn was started with."""
     return {
         **_defaults(models.Turn),
@@ -258,7 +245,7 @@ def _new_columns(new: NewTurn, started: Mapping[str, Any]) -> Columns:
         "agent_name": new.agent_name,
         "provider": new.provider,
         "input_text": storable_text(new.input_text),
-        "setup": {"setup": started["setup"]},
+        "setup": {"setup": setup},
         "policy": new.ruling.stored,
         "policy_version_id": new.ruling.version_id,
         "policy_sources": new.ruling.sources,

@@ -112,7 +112,8 @@ _MORE = [
     "AND turns_attempt.index = given.index AND turns_attempt.duration_ms IS NULL)",
     f"turns_moved AS (UPDATE turns_turn SET {_set(PROJECTED)}, "
     "error_type = coalesce(given.error_type, turns_turn.error_type), "
-    "node_id = coalesce(given.node_id, turns_turn.node_id) "
+    "node_id = coalesce(given.node_id, turns_turn.node_id), "
+    "shared_id = coalesce(given.shared_id, turns_turn.shared_id) "
     f"FROM {_rows(Turn, 13)} JOIN owned ON owned.turn_id = given.id WHERE turns_turn.id = given.id)",
     "owned_out AS (DELETE FROM live_ownedturn USING owned WHERE live_ownedturn.turn_id = owned.turn_id "
     "AND owned.turn_id = ANY($15::uuid[]))",

@@ -25,6 +25,7 @@ from dashboard.live.transport import Transport
 from dashboard.simulator.texts import ESSAY
 from dashboard.turns.history import (
     Standing,
+    begun_as,
     messages_of,
     partial_of,
     raw_response_of,
@@ -184,6 +185,7 @@ def drive_from_the_start(turn: Turn) -> None:
         async with Transport() as transport:
             late = Driver(turn.id, transport, Inbox())
             late.take(await in_database(driving.load, turn.id))
+            late.loaded.turn.setup = await in_database(begun_as, late.loaded.turn)  # as it was before it began
             late.standing = Standing(late.loaded.standing.policy, Snapshot(), 0, None, turn.started_at, turn.started_at)
             await late._begin()
 
