@@ -121,7 +121,7 @@ class Gateway:
             fault = call.UNSTORED
         if fault is not None:
             return fault
-        refusal = caller.admit()
+        refusal = await caller.admit()
         return begin(new_id(), asked, route, caller) if refusal is None else _told(refusal)
 
 

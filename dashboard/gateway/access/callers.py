@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 from uuid import UUID
 
 from agentcore.messages import TokenUsage
@@ -11,6 +12,19 @@ from dashboard.gateway.access import meters, refusals
 from dashboard.gateway.access.limits import NO_LIMITS, KeyLimits
 from dashboard.gateway.access.meters import Asked, Meter
 from dashboard.gateway.access.refusals import Refusal
+
+
+class Counter(Protocol):
+    """Who counts the calls of keys with limits where several processes serve: one for all of them."""
+
+    async def admit(self, key_id: UUID, limits: KeyLimits) -> Refusal | None:
+        """Count a call, or say why it may not begin."""
+
+    def charge(self, key_id: UUID, used: TokenUsage, asked: Asked) -> None:
+        """A call that was let through has used this much."""
+
+
+counter: Counter | None = None  #: None: this process counts by itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +59,20 @@ class Caller:
             return None
         return refusals.out_of_scope(key=self.name, wanted=wanted)
 
-    def admit(self) -> Refusal | None:
+    async def admit(self) -> Refusal | None:
         """Count a call that is about to begin, or say why it may not. Once per call, after `allows`."""
-        return None if self.meter is None else self.meter.admit(self.limits, meters.now())
+        if self.meter is None:
+            return None
+        if counter is not None and self.limits != NO_LIMITS:
+            return await counter.admit(self.meter.key_id, self.limits)
+        return self.meter.admit(self.limits, meters.now())
 
     def charge(self, used: TokenUsage | None, *, provider: str, model: str, address: str = "") -> None:
         """What a call has used, once it has ended; with several calls upstream, once for each. `address`: its URL."""
-        if self.meter is not None and used is not None:
-            self.meter.charge(used, Asked(provider, model, address), meters.now())
+        if self.meter is None or used is None:
+            return
+        asked = Asked(provider, model, address)
+        if counter is not None and self.limits != NO_LIMITS:
+            counter.charge(self.meter.key_id, used, asked)
+        else:
+            self.meter.charge(used, asked, meters.now())

@@ -1,12 +1,13 @@
 """The door of the gateway: whose secret a request carries, without asking the database for each.
 
 What is revoked, changed or made elsewhere counts within a second or two. Rate limits and budgets of tokens are exact
-within a process; several processes know each other's counts a second late, so together they may let through what they
-take in within that second. A call's tokens count once it has ended, so calls under way may go beyond a budget.
+within a process, and within those that one supervisor started; others know each other's counts a second late, so
+together they may let through what they take in within that second. A call's tokens count once it has ended, so calls
+under way may go beyond a budget.
 
     caller = await caller_of(scope["headers"])            # Caller | Refusal
     target = caller.aliases.get(model)                    # what a name stands for, where it is an alias
-    refusal = caller.allows(agent=…, connection=…, model=…) or caller.admit()
+    refusal = caller.allows(agent=…, connection=…, model=…) or await caller.admit()
     …
     caller.charge(usage, provider=…, model=…, address=…)  # once for each call upstream
 

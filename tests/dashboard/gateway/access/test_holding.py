@@ -36,13 +36,13 @@ async def _admitted(process: holding.Keys, digest: str, *, count: bool = True) -
     found = await process.caller_of(digest)
     assert isinstance(found, Caller)
     assert found.meter is not None
-    return (found.admit() if count else found.meter._judge(found.limits, time.time())) is None
+    return (await found.admit() if count else found.meter._judge(found.limits, time.time())) is None
 
 
 async def test_a_long_call_is_charged_though_its_key_was_let_go(key_of: KeyOf, monkeypatch: pytest.MonkeyPatch):
     key, secret = await in_database(key_of)
     found = await caller(secret)
-    assert found.admit() is None
+    assert await found.admit() is None
     monkeypatch.setattr(holding, "IDLE_SECONDS", 0.0)
     process = keys._keys_of_loop()
     async with asyncio.timeout(60):
@@ -90,7 +90,7 @@ async def test_while_the_database_is_away_known_keys_stay_good_and_counts_are_ke
     loop = asyncio.get_running_loop()
     monkeypatch.setattr(holding, "reconcile", away)
     monkeypatch.setattr(holding, "AWAY_SECONDS", 0.05)
-    assert found.admit() is None
+    assert await found.admit() is None
     await gone.wait()
     assert await who(other) == UNREADABLE
     assert (await caller(secret)).key_id == key.id

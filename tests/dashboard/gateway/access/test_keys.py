@@ -77,7 +77,7 @@ async def test_a_users_token_may_what_its_user_may(db: None):
     found = await caller(secret)
     assert (found.name, found.user_id, found.key_id, found.mode) == ("ci of olga", operator.pk, None, None)
     found.charge(TokenUsage(1, 1), **GPT)
-    assert found.admit() is None
+    assert await found.admit() is None
     token = await in_database(ApiToken.objects.get, name="ci")
     await in_database(api_token_revoke, user=operator, token_id=token.pk)
     await becomes(secret, lambda found: found == WRONG_KEY)
@@ -124,7 +124,7 @@ async def test_what_was_used_is_stored_with_its_price_and_its_moment(key_of: Key
     key, secret = await in_database(key_of)
     found = await caller(secret)
     for _ in range(3):
-        assert found.admit() is None
+        assert await found.admit() is None
         found.charge(TokenUsage(1_000, 100, cached_tokens=200), **GPT)
     found.charge(TokenUsage(5, 5), provider="openai", model="nobody-knows-it")
     found.charge(None, **GPT)
@@ -142,16 +142,16 @@ async def test_what_was_used_is_stored_with_its_price_and_its_moment(key_of: Key
 async def test_a_budget_that_is_spent_stays_so_for_whoever_comes_new(key_of: KeyOf):
     key, secret = await in_database(key_of, tokens_in_total=100)
     found = await caller(secret)
-    assert found.admit() is None
+    assert await found.admit() is None
     found.charge(TokenUsage(60, 60), **GPT)
-    refusal = found.admit()
+    refusal = await found.admit()
     assert refusal is not None
     assert refusal.code == "insufficient_quota"
     await keys.close()
-    assert (await caller(secret)).admit() == refusal
+    assert await (await caller(secret)).admit() == refusal
     await in_database(GatewayKey.objects.filter(pk=key.pk).update, tokens_in_total=1_000)
     await becomes(secret, lambda found: isinstance(found, Caller) and found.limits.tokens_in_total == 1_000)
-    assert (await caller(secret)).admit() is None
+    assert await (await caller(secret)).admit() is None
 
 
 async def test_a_key_that_is_erased_does_not_hold_up_the_counts_of_others(key_of: KeyOf):
@@ -160,6 +160,6 @@ async def test_a_key_that_is_erased_does_not_hold_up_the_counts_of_others(key_of
     callers = [await caller(gone_secret), await caller(kept_secret)]
     await in_database(GatewayKey.objects.filter(pk=gone.pk).delete)
     for one in callers:
-        assert one.admit() is None
+        assert await one.admit() is None
     await keys.close()
     assert await in_database(lambda: [row.key_id for row in KeySpending.objects.all()]) == [kept.id]
