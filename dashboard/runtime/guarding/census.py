@@ -17,6 +17,7 @@ class Member(Protocol):
     """One connection."""
 
     address: str | None  #: None: it is not counted by address
+    elsewhere: int  #: connections of its address at other processes that serve the same port
 
     def make_room(self) -> None:
         """End it at once: it waits, and another needs its place."""
@@ -41,7 +42,8 @@ class Census:
 
     def admit(self, member: Member) -> bool:
         """Count a new connection, for which another may have to go; False where there is no room."""
-        if member.address is not None and self._is_full(member.address) and not self._made_room(member.address):
+        address = member.address
+        if address is not None and self._is_full(address, member.elsewhere) and not self._made_room(address):
             return False
         if len(self._members) >= self.bounds.connections and not self._made_room(None):
             return False
@@ -86,8 +88,8 @@ class Census:
         """Its client takes what is sent."""
         self._stalled.pop(member, None)
 
-    def _is_full(self, address: str) -> bool:
-        return 0 < self.bounds.per_address <= self._of[address]
+    def _is_full(self, address: str, elsewhere: int) -> bool:
+        return 0 < self.bounds.per_address <= self._of[address] + elsewhere
 
     def _made_room(self, address: str | None) -> bool:
         """Whether one that waits (of this address, where one is given) has gone."""

@@ -34,6 +34,7 @@ class Guarded(Gathering):
         super().__init__(config, *args, **named)
         self._census: Census = config.census
         self.address: str | None = None
+        self.elsewhere = 0
         self._head_since: float | None = None  #: when the server began to wait for a head
         self._silent = True  #: and nothing of one has come
         self._in_head = True  #: the parser expects more of one

@@ -19,6 +19,7 @@ class GuardedSocket(WebSocketsSansIOProtocol):
         super().__init__(config, *args, **named)
         self._census: Census = config.census
         self.address: str | None = None
+        self.elsewhere = 0
         self._reader = Reader(self._census.bounds)
 
     def connection_made(self, transport: Any) -> None:

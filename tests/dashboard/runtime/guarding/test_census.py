@@ -26,6 +26,7 @@ class One:
     """A connection that only remembers what became of it."""
 
     def __init__(self, address: str | None = None) -> None:
+        self.elsewhere = 0
         self.address, self.gone, self.looked = address, False, 0
 
     def make_room(self) -> None:
@@ -61,6 +62,16 @@ def test_where_all_are_being_served_the_next_is_told_to_come_back(patient: Serve
         assert b"retry-after: 1" in said
         assert b"Try again in a moment" in said
         assert all(rest(client).startswith(b"HTTP/1.1 200 OK") for client in held)
+
+
+async def test_what_an_address_has_at_other_processes_counts_too():
+    census = Census(Bounds(connections=10, per_address=3))
+    first, second, third = (One("192.0.2.1") for _ in range(3))
+    first.elsewhere = second.elsewhere = third.elsewhere = 1
+    assert list(map(census.admit, (first, second, third))) == [True, True, False]
+    census.waits(first)
+    assert census.admit(third)
+    assert first.gone
 
 
 async def test_one_address_has_so_many_and_makes_room_for_itself():
