@@ -15,13 +15,15 @@ from dashboard.accounts.websocket import AccessStack  # noqa: E402
 from dashboard.gateway.app import Gateway  # noqa: E402
 from dashboard.runtime.guarding.arriving import Arriving  # noqa: E402
 from dashboard.runtime.guarding.guard import Guard  # noqa: E402
-from dashboard.runtime.guarding.guesses import Counting  # noqa: E402
+from dashboard.runtime.guarding.guesses import MOST, Counting, Guesses  # noqa: E402
 from dashboard.runtime.health import Health  # noqa: E402
+from dashboard.runtime.processes.place import PLACE  # noqa: E402
 from dashboard.runtime.sockets import router  # noqa: E402
 from dashboard.runtime.statement_time import timed  # noqa: E402
 from dashboard.runtime.static_files import with_static_files  # noqa: E402
 
 _http = Health(Gateway(with_static_files(_django), passes_unstored=settings.GATEWAY_PASSES_UNSTORED))
 _timed = timed(ProtocolTypeRouter({"http": _http, "websocket": AccessStack(router())}), "page")
-guarded = Counting(Guard(_timed))
+# Wrong tokens are counted in each process; its share of the limit is such that all together keep it.
+guarded = Counting(Guard(_timed), Guesses(most=MOST // (PLACE.processes if PLACE else 1)))
 application = Arriving(guarded, settings.TRUSTED_PROXIES, https=settings.SECURE_SSL_REDIRECT)

@@ -8,6 +8,7 @@ from dashboard.egress.rules import ON_ONE_MACHINE
 from dashboard.runtime.database import database_settings
 from dashboard.runtime.environment import CHECKOUT, read_environment
 from dashboard.runtime.logs import configure_structlog, logging_settings
+from dashboard.runtime.processes.place import PLACE
 from dashboard.runtime.secret_key import secret_key_of
 
 ENVIRONMENT = read_environment()
@@ -98,6 +99,8 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 
 def _channel_layers(redis_url: str) -> dict[str, Any]:
+    if not redis_url and PLACE is not None:
+        return {"default": {"BACKEND": "dashboard.runtime.processes.layer.RelayedChannelLayer"}}
     if not redis_url:
         return {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
     # Pub/sub, for the layer on lists drops who hears nothing for longer than `socket_timeout`; this one polls, so that

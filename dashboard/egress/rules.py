@@ -135,4 +135,5 @@ class Rules:
 
 
 APART = Rules.read("public")  #: where processes run apart, and nobody said anything
-ON_ONE_MACHINE = Rules.read("public,loopback")  #: where all runs in one process: local models and the simulator
+BY_DEFAULT = "public,loopback"
+ON_ONE_MACHINE = Rules.read(BY_DEFAULT)  #: where all runs in one process: local models and the simulator

@@ -1,4 +1,5 @@
-"""The counters and histograms, and how a recorded step adds to them. They count this process, since it started."""
+"""The counters and histograms, and how a recorded step adds to them. They count since this process started, or
+the supervisor that started it (`shared`)."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

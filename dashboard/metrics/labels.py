@@ -1,6 +1,7 @@
 """Values of labels, bounded: callers and providers can write any name, and each new one would be kept for good.
 
-All metrics share one set of values for each label. What comes after the set is full counts as `other`.
+All metrics share one set of values for each label, and so do all processes of one supervisor. What comes after the set
+is full counts as `other`.
 """
 
 from collections.abc import Mapping
@@ -8,6 +9,9 @@ from functools import lru_cache
 from typing import Any
 
 from prometheus_client.metrics import MetricWrapperBase
+
+from dashboard.metrics import shared
+from dashboard.runtime.processes.place import PLACE
 
 OTHER = "other"
 MOST_LETTERS = 100  #: of a value; a longer one counts as `other`
@@ -31,11 +35,13 @@ def _bounded(names: tuple[str, ...], values: tuple[str, ...]) -> list[str]:
 
 
 def _is_known(name: str, value: tuple[str, ...]) -> bool:
-    known = _known.setdefault(name, set())
+    known, most = _known.setdefault(name, set()), MOST.get(name, MOST_VALUES)
     if value in known:
         return True
-    if len(known) >= MOST.get(name, MOST_VALUES) or len(value[-1]) > MOST_LETTERS:
+    if len(known) >= most or len(value[-1]) > MOST_LETTERS:
         return False
+    if PLACE is not None:
+        return shared.agreed(PLACE.shared, name, value, most=most, known=known)
     known.add(value)
     return True
 

@@ -8,6 +8,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 from dashboard.runtime.errors import StartError
+from dashboard.runtime.processes.place import PLACE
 
 _OLDEST = 140000  #: server version number, as PostgreSQL counts
 
@@ -16,8 +17,15 @@ _UNREADABLE = (
     "with special characters percent-encoded."
 )
 
-# psycopg's pool keeps connections for all threads; requests beyond its size wait their turn.
-_POOL = {"min_size": 1, "max_size": 24, "timeout": 10.0, "max_idle": 300.0}
+# psycopg's pool keeps connections for all threads; requests beyond its size wait their turn. Several processes of one
+# supervisor share what a server lets in (200 by default where it is ours).
+_MOST, _MOST_OF_ALL = 24, 128
+_POOL = {
+    "min_size": 1,
+    "max_size": min(_MOST, _MOST_OF_ALL // PLACE.processes) if PLACE else _MOST,
+    "timeout": 10.0,
+    "max_idle": 300.0,
+}
 
 
 def database_settings(url: str) -> dict[str, Any]:

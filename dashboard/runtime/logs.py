@@ -7,6 +7,8 @@ from typing import Any
 
 import structlog
 
+from dashboard.runtime.processes.place import PLACE
+
 _SECRET_NAMES = re.compile(r"authorization|api[_-]?key|password|secret|token$|cookie", re.IGNORECASE)
 _SECRET_TEXTS = (
     re.compile(r"(?i)(bearer\s+)[^\s\"',;]+"),
@@ -32,6 +34,13 @@ def _mask(text: str) -> str:
     return text
 
 
+def of_process(_logger: object, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """A structlog processor: which of several processes says it."""
+    if PLACE is not None:
+        event["process"] = PLACE.name
+    return event
+
+
 _SHARED = (
     structlog.contextvars.merge_contextvars,
     structlog.stdlib.add_logger_name,
@@ -40,6 +49,7 @@ _SHARED = (
     structlog.processors.StackInfoRenderer(),
     structlog.processors.format_exc_info,
     without_secrets,
+    of_process,
 )
 
 

@@ -10,9 +10,9 @@ import gc
 import logging
 import signal
 import socket
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import uvicorn
 
@@ -46,12 +46,19 @@ class _Server(uvicorn.Server):
         yield
 
 
+class Connections(Protocol):
+    """Where connections come from that another process has accepted."""
+
+    async def run(self, server: uvicorn.Server) -> None:
+        """Serve them, until cancelled."""
+
+
 @dataclass(frozen=True, slots=True)
 class Served:
-    """An application, and the socket where it is served."""
+    """An application, and the socket where it is served, or whoever hands its connections on."""
 
     application: Application
-    socket: socket.socket
+    socket: socket.socket | Connections
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +69,11 @@ class Parts:
     simulator: Served | None
     work: Callable[[asyncio.Event], Awaitable[None]] | None  #: the worker; returns soon after the event is set
     database: Share | None  #: the embedded one, to be kept running
-    bounds: Bounds  #: of all connections
+    census: Census  #: of all connections
     announce: Callable[[], None]  #: called once, when the web server answers
     hang_up: Callable[[], None]  #: ends the streams that are open; called once, when all of it stops
     close: Callable[[], Awaitable[None]]  #: once the servers have ended, for what they shared on the loop
+    supervised: Callable[[], Coroutine[Any, Any, None]] | None = None  #: ends with the supervisor; needed to the end
 
 
 def serve(parts: Parts) -> None:
@@ -79,24 +87,39 @@ async def _serve(parts: Parts) -> None:
     stop = asyncio.Event()
     named = {"web server": parts.web, "simulator": parts.simulator}
     served = {name: part for name, part in named.items() if part}
-    census = Census(parts.bounds)
-    servers = {name: _Server(config_of(part.application, census)) for name, part in served.items()}
-    tasks = {name: asyncio.create_task(server.serve([served[name].socket])) for name, server in servers.items()}
+    servers = {name: _Server(config_of(part.application, parts.census)) for name, part in served.items()}
+    tasks = {name: asyncio.create_task(_served(served[name], server)) for name, server in servers.items()}
     if parts.work:
         tasks["worker"] = asyncio.create_task(_work(parts, parts.work, stop))
-    tasks["database"] = asyncio.create_task(_keep(parts.database, stop))
-    _on_signals(stop, list(servers.values()), tasks.get("worker"))
+    tasks["database"] = asyncio.create_task(keep(parts.database, stop))
+    above = {"supervisor": asyncio.create_task(parts.supervised())} if parts.supervised else {}
+    on_signals(stop, lambda: _hurry(list(servers.values()), tasks.get("worker")))
     announcing = asyncio.create_task(_announce(parts))
     stopping = asyncio.create_task(stop.wait())
-    await asyncio.wait({*tasks.values(), stopping}, return_when=asyncio.FIRST_COMPLETED)
-    ended = [name for name, task in tasks.items() if task.done() and not stop.is_set()]
+    await asyncio.wait({*tasks.values(), *above.values(), stopping}, return_when=asyncio.FIRST_COMPLETED)
+    ended = [name for name, task in (tasks | above).items() if task.done() and not stop.is_set()]
     stop.set()
     announcing.cancel()
     parts.hang_up()
     await _end(servers, tasks)
     await parts.close()
+    for task in above.values():
+        task.cancel()
+    await asyncio.gather(*above.values(), return_exceptions=True)
     if ended:
         raise StartError(f"The {ended[0]} ended by itself, so everything was stopped: the log says why.")
+
+
+async def _served(part: Served, server: "_Server") -> None:
+    if isinstance(part.socket, socket.socket):
+        await server.serve([part.socket])
+        return
+    arriving = asyncio.create_task(part.socket.run(server))
+    try:
+        await server.serve([])
+    finally:
+        arriving.cancel()
+        await asyncio.gather(arriving, return_exceptions=True)
 
 
 class _Config(uvicorn.Config):
@@ -126,14 +149,20 @@ def config_of(application: Application, census: Census | None = None) -> uvicorn
     return config
 
 
-def _on_signals(stop: asyncio.Event, servers: list[_Server], worker: "asyncio.Task[None] | None") -> None:
+def _hurry(servers: list[_Server], worker: "asyncio.Task[None] | None") -> None:
+    """Nobody is waited for any more."""
+    if worker:
+        worker.cancel()
+    for server in servers:
+        server.force_exit = True
+
+
+def on_signals(stop: asyncio.Event, again: Callable[[], None]) -> None:
+    """Stop at the first signal; at each further one call `again`."""
+
     def received() -> None:
         if stop.is_set():
-            # Asked twice: nobody is waited for any more.
-            if worker:
-                worker.cancel()
-            for server in servers:
-                server.force_exit = True
+            again()
         stop.set()
 
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -141,7 +170,7 @@ def _on_signals(stop: asyncio.Event, servers: list[_Server], worker: "asyncio.Ta
 
 
 async def _announce(parts: Parts) -> None:
-    if parts.web:
+    if parts.web and isinstance(parts.web.socket, socket.socket):
         await until_it_answers(parts.web.socket, "/healthz")
     garbage_kept()
     parts.announce()
@@ -155,21 +184,22 @@ def garbage_kept() -> None:
 
 
 async def _work(parts: Parts, work: Callable[[asyncio.Event], Awaitable[None]], stop: asyncio.Event) -> None:
-    if parts.simulator:
+    if parts.simulator and isinstance(parts.simulator.socket, socket.socket):
         # Not before the simulator is there: a turn may wait that wants it at once.
         await until_it_answers(parts.simulator.socket, "/")
     await work(stop)
 
 
-async def _keep(database: Share | None, stop: asyncio.Event) -> None:
+async def keep(database: Share | None, stop: asyncio.Event) -> None:
     """Starts the embedded server again when it was killed under us."""
     told = ""
     while not stop.is_set():
-        await _pause(stop, _KEEPING_EVERY)
+        await pause(stop, _KEEPING_EVERY)
         told = await _repair(database, told) if database and not stop.is_set() else ""
 
 
-async def _pause(stop: asyncio.Event, seconds: float) -> None:
+async def pause(stop: asyncio.Event, seconds: float) -> None:
+    """So many seconds, or until the event is set."""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await stop.wait()

@@ -5,28 +5,41 @@ import ipaddress
 import signal
 import socket
 from collections.abc import Iterator
+from functools import partial
 
 from django.conf import settings
 
 from dashboard.accounts import services as accounts
-from dashboard.egress.rules import APART
+from dashboard.egress.rules import APART, BY_DEFAULT
 from dashboard.runtime import embedded
 from dashboard.runtime.answering import reachable_address
+from dashboard.runtime.assembling import parts_of
 from dashboard.runtime.database import check_server
 from dashboard.runtime.environment import Environment
 from dashboard.runtime.guarding.bounds import Bounds
+from dashboard.runtime.guarding.census import Census
 from dashboard.runtime.open_files import connections_within, raise_limit
 from dashboard.runtime.ports import listen, listen_for_simulator, port_of, simulator_at
 from dashboard.runtime.preparing import prepare
-from dashboard.runtime.serving import Parts, Served, serve
+from dashboard.runtime.processes.place import PLACE
+from dashboard.runtime.processes.supervising import Plan, supervise
+from dashboard.runtime.serving import serve
 
 
-def start(environment: Environment, *, web: bool, simulator: bool, worker: bool) -> None:
-    """Runs these parts until a signal. Raises StartError where that cannot be."""
+def start(environment: Environment, *, web: bool, simulator: bool, worker: bool, processes: int = 1) -> None:
+    """Runs these parts until a signal. Raises StartError where that cannot be.
+
+    `processes`: that serve; with more than one the worker is another, and this one supervises them.
+    """
     limit = raise_limit()
     if environment.egress is None and not (web and worker):
         settings.EGRESS = APART  # nobody works at this machine alone
     with _stopped_by_signals(), contextlib.ExitStack() as ports:
+        if PLACE is not None:
+            from dashboard.runtime.processes.running import run_in
+
+            run_in(PLACE, _bounds(environment, limit), worker=worker)
+            return
         at = ports.enter_context(listen(environment.host, environment.port, variable="WHYSTOP_PORT")) if web else None
         practice = ports.enter_context(listen_for_simulator(environment.simulator_port)) if simulator else None
         if environment.database_url:
@@ -34,25 +47,12 @@ def start(environment: Environment, *, web: bool, simulator: bool, worker: bool)
         database = None if environment.database_url else embedded.share()
         prepare(environment, simulator_url=simulator_at(port_of(practice)) if practice else None)
         line = _welcome(at) if at else "Whystop's worker drives turns (Ctrl-C leaves them to the others)."
-        # These build the application from settings, which is slow and worth nothing before the database is there.
-        from dashboard.asgi import application
-        from dashboard.gateway import app as gateway
-        from dashboard.live import worker as live_worker
-        from dashboard.live.streams import streams
-        from dashboard.simulator.app import app
-
-        serve(
-            Parts(
-                web=Served(application, at) if at else None,
-                simulator=Served(app, practice) if practice else None,
-                work=live_worker.run_always if worker else None,
-                database=database,
-                bounds=_bounds(environment, limit),
-                announce=lambda: print(line, flush=True),  # noqa: T201
-                hang_up=streams.end_all,
-                close=gateway.close,
-            )
-        )
+        announce, bounds = partial(print, line, flush=True), _bounds(environment, limit)
+        if at is None or processes == 1:
+            serve(parts_of(at, practice, worker=worker, census=Census(bounds), announce=announce, database=database))
+            return
+        variables = {"WHYSTOP_EGRESS": BY_DEFAULT} if worker and environment.egress is None else {}
+        supervise(Plan(at, processes, worker, practice, bounds, database, variables, announce))
 
 
 @contextlib.contextmanager

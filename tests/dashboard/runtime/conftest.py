@@ -24,9 +24,9 @@ PATIENCE = 120  #: seconds; a machine that is busy is not at fault
 class Up:
     """A running `manage.py up`, or `web` or `worker`."""
 
-    def __init__(self, environment: dict[str, str], command: str = "up") -> None:
+    def __init__(self, environment: dict[str, str], command: str = "up", *options: str) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "manage.py", command],
+            [sys.executable, "manage.py", command, *options],
             cwd=CHECKOUT,
             env=environment,
             stdout=subprocess.PIPE,

@@ -5,7 +5,9 @@ from collections.abc import Callable, Iterator
 import pytest
 import structlog
 
-from dashboard.runtime.logs import logging_settings, without_secrets
+from dashboard.runtime import logs
+from dashboard.runtime.logs import logging_settings, of_process, without_secrets
+from dashboard.runtime.processes.place import Place
 
 
 @pytest.mark.parametrize("name", ["Authorization", "api_key", "OPENAI_API_KEY", "password", "cookie", "client_secret"])
@@ -81,3 +83,9 @@ def test_a_traceback_stays_on_its_line_with_what_its_error_says(logged: Callable
 
 def test_what_has_no_such_character_is_written_as_it_is(logged: Callable[..., str]):
     assert 'event="Ende: größer – 你好"' in logged("Ende: größer – 你好")
+
+
+def test_each_line_says_which_of_several_processes_wrote_it(monkeypatch: pytest.MonkeyPatch):
+    assert of_process(None, "info", {"event": "x"}) == {"event": "x"}
+    monkeypatch.setattr(logs, "PLACE", Place("2", 3, "/", link=9))
+    assert of_process(None, "info", {"event": "x"}) == {"event": "x", "process": "2"}

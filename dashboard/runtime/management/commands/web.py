@@ -1,10 +1,12 @@
 """`manage.py web`: pages, sockets and API in a process of their own, on any number of hosts."""
 
+from argparse import ArgumentParser
 from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
+from dashboard.runtime.processes.place import add_processes
 from dashboard.runtime.starting import start
 
 
@@ -13,5 +15,8 @@ class Command(BaseCommand):
     requires_system_checks = ()
     requires_migrations_checks = False
 
-    def handle(self, *_args: Any, **_options: Any) -> None:
-        start(settings.ENVIRONMENT, web=True, simulator=False, worker=False)
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        add_processes(parser)
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        start(settings.ENVIRONMENT, web=True, simulator=False, worker=False, processes=options["processes"])
