@@ -5,7 +5,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -65,14 +65,14 @@ async def serve_posts(answer: Handler) -> None:
     await asyncio.Event().wait()
 
 
-def say_port(port: int) -> None:
-    """Where this part listens; from here on it says how busy it was for each line it reads."""
+def say_port(port: int, busy: Callable[[], float] = time.process_time) -> None:
+    """Where this part listens; from here on it says how busy it was, in seconds, for each line it reads."""
     sys.stdout.write(f"{port}\n")
     sys.stdout.flush()
-    threading.Thread(target=_answer, daemon=True).start()
+    threading.Thread(target=_answer, args=[busy], daemon=True).start()
 
 
-def _answer() -> None:
+def _answer(busy: Callable[[], float]) -> None:
     for _ in sys.stdin:
-        sys.stdout.write(f"{time.process_time()}\n")
+        sys.stdout.write(f"{busy()}\n")
         sys.stdout.flush()

@@ -37,7 +37,7 @@ WAYS = {
     "continue": "gateway, continuing",
 }
 GATEWAY = ("observe", "continue")
-RECORDING = ("least", *GATEWAY)
+RECORDING = ("least", *GATEWAY)  #: and the gateway in several processes
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +51,9 @@ class Run:
     busy: float
 
 
-def rows() -> Iterator[str]:
-    """Each way as a line, with what it adds to a direct call, and its ratio to the bare proxy."""
+def rows(processes: int = 1) -> Iterator[str]:
+    """Each way as a line, with what it adds to a direct call, and its ratio to the bare proxy. `processes`: in which
+    the gateway is measured too, beside one."""
     with scratch({}) as store, ExitStack() as parts:
         upstream = parts.enter_context(part("upstream"))
         tokens = keys_for(upstream.port)
@@ -61,6 +62,9 @@ def rows() -> Iterator[str]:
         keeps = parts.enter_context(part("least", str(upstream.port), environment=environment_of(store)))
         served = parts.enter_context(part("served", environment=environment_of(store)))
         between = {"direct": upstream, "bare": bare, "least": keeps} | dict.fromkeys(GATEWAY, served)
+        if processes > 1:
+            several = parts.enter_context(part("served", str(processes), environment=environment_of(store)))
+            between |= {f"{mode}, {processes} processes": several for mode in GATEWAY}
         yield f"upstream, callers and what is between in a process each; the median of {RUNS} runs of {SECONDS:g} s"
         yield f"a flush of the disk, which each answer awaits: p50 {statistics.median(_flushes(store.folder)):.2f} ms"
         for how, what in HOW.items():
@@ -90,6 +94,15 @@ def _unfinished() -> int:
     return Turn.objects.filter(status__in=("queued", "running")).count()
 
 
+def _label(way: str) -> str:
+    mode, _, several = way.partition(", ")
+    return f"{WAYS[mode]}, {several}" if several else WAYS[mode]
+
+
+def _mode(way: str) -> str:
+    return way.partition(", ")[0]
+
+
 def keys_for(port: int) -> Mapping[str, str]:
     """A connection to the upstream, and a key for each mode."""
     one_time_code_create()
@@ -105,10 +118,10 @@ def environment_of(store: Scratch) -> Mapping[str, str]:
 
 def _measured(how: str, callers: int, between: Mapping[str, Part], tokens: Mapping[str, str]) -> dict[str, Run]:
     """Each way's median run."""
-    runs: dict[str, list[Run]] = {way: [] for way in WAYS}
+    runs: dict[str, list[Run]] = {way: [] for way in between}
     for _ in range(RUNS):
         for way, found in runs.items():
-            found.append(_run(how, callers, between[way], tokens.get(way, "none")))
+            found.append(_run(how, callers, between[way], tokens.get(_mode(way), "none")))
     return {way: sorted(found, key=lambda run: run.calls)[len(found) // 2] for way, found in runs.items()}
 
 
@@ -144,13 +157,13 @@ def _lines(how: str, runs: Mapping[str, Run]) -> Iterator[str]:
         rates = f"{run.calls:>8,.0f} calls/s"
         if how == "streamed":
             rates += f" {run.chunks:>10,.0f} chunks/s"
-        line = f"  {WAYS[way]:<26}{rates}"
+        line = f"  {_label(way):<35}{rates}"
         if way != "direct":
             line += f"   adds {_added(run.whole, direct.whole)} ms"
             if how == "streamed":
                 line += f", to the first chunk {_added(run.first, direct.first)} ms"
             line += f"   {run.busy:>6,.0f} µs busy/call"
-        if way in RECORDING:
+        if _mode(way) in RECORDING:
             line += f"   {run.calls / bare.calls:.2f} × bare, {bare.busy / run.busy:.2f} by processor time"
         yield line
 

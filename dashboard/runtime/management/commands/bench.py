@@ -18,14 +18,15 @@ from dashboard.bench.storage import run as storage
 from dashboard.runtime.errors import StartError
 from dashboard.runtime.preparing import prepare
 
-SUITES: Mapping[str, tuple[Callable[[], Iterator[str]], str]] = {
+GATEWAY = "gateway"
+SUITES: Mapping[str, tuple[Callable[..., Iterator[str]], str]] = {
     "core": (core.rows, "transitions, stream decoding, verify, what-if and import, beside plain Python"),
     "turn": (turn.rows, "the opening of a long turn, beside the bare SQL of its rows"),
     "what-if": (
         what_if.rows,
         "the page that answers a moving slider, for a turn of ten attempts, beside the bare core",
     ),
-    "gateway": (
+    GATEWAY: (
         gateway.rows,
         "calls through the gateway, whole and streamed, beside a direct call and beside a bare proxy",
     ),
@@ -58,6 +59,7 @@ class Command(BaseCommand):
         parser.add_argument("--turns", type=int, help="how many load makes (1,000,000) or backtest judges (100,000)")
         parser.add_argument("--days", type=float, default=30, help="over how many days, up to now, they are spread")
         parser.add_argument("--points", type=int, default=200, help="how many turns chaos catches at distinct records")
+        parser.add_argument("--processes", type=int, default=1, help="in which gateway is measured too, beside one")
         parser.add_argument("--seconds", type=float, default=240, help="after which chaos strikes no more")
         parser.add_argument("--seed", type=int, default=None, help="of chaos, to repeat a run")
         parser.add_argument(
@@ -88,7 +90,8 @@ class Command(BaseCommand):
             f"Python {platform.python_version()}, {os.cpu_count()} cores, of which one is used; rates are per second "
             "of processor time; median (lowest–highest) of runs"
         )
-        for line in SUITES[options["suite"]][0]():
+        given = {"processes": options["processes"]} if options["suite"] == GATEWAY else {}
+        for line in SUITES[options["suite"]][0](**given):
             self.stdout.write(line)
 
     def _say(self, line: str) -> None:
