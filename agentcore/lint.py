@@ -56,7 +56,7 @@ def lint(
     before: str = "",
     *,
     stops: bool = False,
-    rule: Rule = Rule.TELLS_APART,
+    rule: Rule = Rule.GOES_ON,
 ) -> tuple[str, ...]:
     """The codes of `signs`."""
     return tuple([sign.code for sign in _signs(response, max_tokens, before, stops, rule)])
@@ -68,7 +68,7 @@ def signs(
     before: str = "",
     *,
     stops: bool = False,
-    rule: Rule = Rule.TELLS_APART,
+    rule: Rule = Rule.GOES_ON,
 ) -> tuple[Sign, ...]:
     """What of one answer to a call of `max_tokens` contradicts its reason. `before`: the text that it continues, by
     which rule; `stops`: the caller asked it to end at strings of its own, so where its text ends says nothing."""

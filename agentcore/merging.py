@@ -30,6 +30,7 @@ class Rule(IntEnum):
     DROPS = 0  #: all are dropped
     TURNS = 1  #: some are told by turning the passage around, and kept
     TELLS_APART = 2  #: they are told by `agentcore.overlaps`, and kept
+    GOES_ON = 3  #: the same, and a repetition that goes on around the passage is told too
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ class Joining:
     exact: bool = False  #: the model writes on from the text itself, and repeats nothing
     echo: bool = False  #: the server sends the text that was gone on from again
     anew: bool = False  #: it was asked for from its beginning on, as a repair is
-    rule: Rule = Rule.TELLS_APART  #: what is done with an ambiguous overlap
+    rule: Rule = Rule.GOES_ON  #: what is done with an ambiguous overlap
     said: int = 0  #: characters of the last answer that brought any; they end the text so far
 
 
@@ -78,7 +79,7 @@ def join(existing: str, addition: str, how: Joining = DEFAULT) -> Merge:
     overlap = _echoed(existing, addition, how) if how.exact else _overlap(existing, addition, max(1, how.min_overlap))
     if overlap and not how.echo and _ambiguous(existing, addition, overlap, how):
         return Merge(existing + addition, 0, overlap)
-    if how.exact and not overlap and how.rule is Rule.TELLS_APART:
+    if how.exact and not overlap and how.rule >= Rule.TELLS_APART:
         doubtful = _echoed(existing, addition, replace(how, echo=True))
         return Merge(existing + addition, 0, doubtful) if doubtful else _spaced(existing, addition, how)
     return Merge(existing + addition[overlap:], overlap) if overlap else _spaced(existing, addition, how)
@@ -98,8 +99,8 @@ def join_broken_off(existing: str, addition: str, how: Joining, *, asked_again: 
         return None
     at = existing.rfind(addition)
     begun = existing[at:]
-    told = how.rule is not Rule.TELLS_APART or asked_again
-    if told or (existing.find(addition) == at and not is_ambiguous(existing, begun, len(begun), how.min_overlap)):
+    told = how.rule < Rule.TELLS_APART or asked_again
+    if told or (existing.find(addition) == at and not _apart(existing, begun, len(begun), how)):
         return Merge(existing, len(addition))
     return Merge(existing + addition, 0, len(addition))
 
@@ -130,10 +131,15 @@ def _ambiguous(existing: str, addition: str, overlap: int, how: Joining) -> bool
             return False
         case Rule.TURNS:
             return _turned(existing, addition, overlap)
-        case Rule.TELLS_APART:
+        case _:
             anew = (how.exact or how.anew) and overlap >= len(existing.rstrip())
             stuck = overlap == len(addition) == how.said
-            return is_ambiguous(existing, addition, overlap, max(1, how.min_overlap), anew=anew or stuck)
+            return _apart(existing, addition, overlap, how, anew=anew or stuck)
+
+
+def _apart(existing: str, addition: str, overlap: int, how: Joining, *, anew: bool = False) -> bool:
+    goes_on = how.rule >= Rule.GOES_ON
+    return is_ambiguous(existing, addition, overlap, max(1, how.min_overlap), anew=anew, goes_on=goes_on)
 
 
 def _space_said_again(existing: str, addition: str) -> int:

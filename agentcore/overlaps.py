@@ -9,6 +9,8 @@ all of it is kept, for losing what a provider sent is the worse error. It is amb
 - *said before*: it stands earlier in the text too;
 - *whole units*: it consists of whole sentences, clauses, lines, cells or list items, which authors do say twice;
 - *few words*: a word stands twice in a row in it ("very very"), or a third of its words have stood in it before;
+- *going on*: the text around the passage goes on as if the passage, or a period of it, came once more, for two thirds
+  of the least overlap: rows and log lines of which an earlier seam has spoilt some;
 - *foreseeable*: going by which letters follow which in this text, it is no more unlikely than two bits for each
   character of the least overlap (24 bits: one in 17 million): figures in a table, bits, few words over and over.
 
@@ -19,6 +21,7 @@ characters or more that stand nowhere else.
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 from functools import lru_cache
 from itertools import pairwise
 from math import log2
@@ -40,18 +43,23 @@ _LETTERS = 64  #: as many different ones as any text may have
 _WORDS = re.compile(r"[^\W_]+")
 
 
-def is_ambiguous(existing: str, addition: str, overlap: int, minimum: int, *, anew: bool = False) -> bool:
+def is_ambiguous(
+    existing: str, addition: str, overlap: int, minimum: int, *, anew: bool = False, goes_on: bool = True
+) -> bool:
     """Whether the first `overlap` characters of the addition, which also end what exists, may be no repeat.
 
     `anew`: they are all that exists, and whoever was asked may well have begun anew; or they are all of the addition
-    and of the answer before it.
+    and of the answer before it. `goes_on`: a repetition that goes on around them counts.
     """
     passage = addition[:overlap]
-    if repeats_itself(passage, minimum) or is_surrounded(existing, addition, overlap):
+    borders = prefix_function(passage)
+    if _repeats_itself(borders, minimum) or is_surrounded(existing, addition, overlap):
         return True
     if anew or overlap == len(existing) >= STARTED_OVER:
         return False
     if existing.find(passage, 0, len(existing) - 1) >= 0:
+        return True
+    if goes_on and _goes_on(existing, addition, borders, minimum):
         return True
     if overlap >= BLOCK:
         return False
@@ -63,11 +71,45 @@ def is_ambiguous(existing: str, addition: str, overlap: int, minimum: int, *, an
     )
 
 
-def repeats_itself(passage: str, minimum: int) -> bool:
+def _repeats_itself(borders: list[int], minimum: int) -> bool:
     """Whether a shorter overlap fits as well: the passage ends as it begins, by half of `minimum` characters or by a
     fifth of its own."""
-    border = prefix_function(passage)[-1]
-    return 2 * border >= minimum or 2 * len(passage) >= COPIES * (len(passage) - border)
+    border, length = borders[-1], len(borders)
+    return 2 * border >= minimum or 2 * length >= COPIES * (length - border)
+
+
+def _goes_on(existing: str, addition: str, borders: list[int], minimum: int) -> bool:
+    """Whether the text before and after the passage is as the passage foretells by one of its periods."""
+    overlap, enough = len(borders), _enough(minimum)
+    before = existing[max(0, len(existing) - overlap - enough) : len(existing) - overlap][::-1]
+    mirrored = addition[:overlap][::-1]
+    for period in _periods(borders):
+        left = alike_at_start(before, mirrored[overlap - period :])
+        right = alike_at_start(addition[overlap : overlap + enough], addition[overlap - period :])
+        if left + right + overlap - period >= enough:
+            return True
+    return False
+
+
+def may_go_on(text: str, overlap: int, minimum: int) -> bool:
+    """Whether the addition, of which `text` came so far, may yet show that a repetition goes on after the passage."""
+    rest = text[overlap:]
+    if len(rest) >= _enough(minimum):
+        return False
+    return any(text.startswith(rest, overlap - period) for period in _periods(prefix_function(text[:overlap])))
+
+
+def _enough(minimum: int) -> int:
+    """Characters by which a repetition must go on around a passage."""
+    return max(1, 2 * minimum // 3)
+
+
+def _periods(borders: list[int]) -> Iterator[int]:
+    """The lengths of text that a passage can be taken to repeat, shortest first; the last is its own."""
+    length = border = len(borders)
+    while border:
+        border = borders[border - 1]
+        yield length - border
 
 
 def is_surrounded(existing: str, addition: str, overlap: int) -> bool:

@@ -86,7 +86,7 @@ class EnvelopeRules:
         settle(self, recovery=lambda words: tuple(map(RecoveryPath, words)))
 
 
-REVISION = 2  #: the judging rules of this release
+REVISION = 3  #: the judging rules of this release
 
 
 @strict()

@@ -94,7 +94,7 @@ def joining(snapshot: Snapshot, min_overlap: int = MIN_OVERLAP) -> Joining:
     exact = not repairing and goes_on_exactly(asked.provider, asked.model, asked.extra)
     echo = exact and bool(asked.extra.get(ECHO))
     rule = rule_of(snapshot.revision)
-    anew = repairing and rule is Rule.TELLS_APART
+    anew = repairing and rule >= Rule.TELLS_APART
     return Joining(min_overlap, trimmed and exact, exact, echo, anew, rule, _said(snapshot))
 
 

@@ -176,7 +176,7 @@ def _interrupted(snapshot: Snapshot, event: Interrupted, policy: Policy) -> Inta
 def _kept_of(snapshot: Snapshot, event: Interrupted, policy: Policy) -> Snapshot:
     """What had arrived. It is asked for again, so all that may be a repeat is dropped; where nobody can ask, only what
     surely is one."""
-    nobody_asks = bool(event.lost) and rule_of(snapshot.revision) is Rule.TELLS_APART
+    nobody_asks = bool(event.lost) and rule_of(snapshot.revision) >= Rule.TELLS_APART
     least = policy.min_overlap if nobody_asks else 1
     return keep_partial(snapshot, event.partial, policy, repeats_from=least, asked_again=not nobody_asks)
 

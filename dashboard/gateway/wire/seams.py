@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from agentcore.markup import settled
 from agentcore.merging import Joining, Rule, join
-from agentcore.overlaps import alike_at_start
+from agentcore.overlaps import may_go_on
 
 MARGIN = 256  #: characters before the cap that are told only once the answer is judged; a cut splits no grapheme
 _QUICK_TRIES = 16
@@ -77,7 +77,7 @@ class Seam:
     def _decide(self) -> str:
         text = "".join(self._held)
         merge = join(self._existing, text, self._how)
-        overlap = merge.overlap or (merge.ambiguous if self._how.rule is Rule.TELLS_APART else 0)
+        overlap = merge.overlap or (merge.ambiguous if self._how.rule >= Rule.TELLS_APART else 0)
         if overlap and self._how.rule is not Rule.DROPS and self._may_go_on_repeating(text, overlap):
             self._at, self._found = len(self._existing), 0
             return ""
@@ -89,8 +89,11 @@ class Seam:
 
     def _may_go_on_repeating(self, text: str, overlap: int) -> bool:
         """Whether more of the text may show that it is a repetition, whose overlap is kept."""
-        rest, passage = text[overlap:], text[:overlap]
-        return not self._how.echo and len(rest) < overlap and alike_at_start(rest, passage) == len(rest)
+        if self._how.echo:
+            return False
+        rest = text[overlap:]
+        copied = len(rest) < overlap and text.startswith(rest)
+        return copied or (self._how.rule >= Rule.GOES_ON and may_go_on(text, overlap, self._min))
 
     def _within(self, text: str) -> str:
         """At most what is left of the room, and nothing that may be the markup of a tool call."""

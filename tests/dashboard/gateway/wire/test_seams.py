@@ -110,6 +110,14 @@ def test_of_texts_that_repeat_themselves_nothing_is_told_that_is_not_in_the_merg
         assert merged.startswith(existing + so_far)
 
 
+@pytest.mark.parametrize("letters", [1, 7, 40])
+def test_a_line_is_told_once_the_lines_after_it_show_that_it_is_no_repeat(letters: int):
+    existing = "WARN refused, retryi retrying\n2026-01-01 WARN connection refused, retrying\n2026-01-01"
+    text = "01 WARN connection refused, retrying\n2026-01-01 WARN connection refused,"
+    assert merge_continuation(existing, text).overlap == 0
+    assert told(seam_of(existing), [text[at : at + letters] for at in range(0, len(text), letters)]) == text
+
+
 def test_an_exact_continuation_is_told_at_once_and_its_echo_never():
     exact = Seam("what was", how=Joining(exact=True), room=PLENTY)
     assert told(exact, [" said", " then"]) == " said then"
