@@ -21,8 +21,8 @@ REASONS: Mapping[str, str] = {
     Prediction.Reason.PROVIDER_FAILED: "The provider failed: a call failed that had not failed in the recording.",
     Prediction.Reason.PROVIDER_DIFFERS: "The provider did not say the same twice: asked again under the recorded "
     "policy, it gave another answer.",
-    Prediction.Reason.DEFECT: "A defect of Whystop: asked again under the recorded policy, the provider gave the "
-    "recorded answer.",
+    Prediction.Reason.DEFECT: "Asked again under the recorded policy, the provider gave the recorded answer. "
+    "So either Whystop was wrong, or the provider answers otherwise under other limits.",
     Prediction.Reason.ASSUMPTION: "An assumption of the estimate did not hold.",
 }
 UNKNOWN = "The reason is not known yet. To find out, ask again under the recorded policy."

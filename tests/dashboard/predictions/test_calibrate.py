@@ -149,7 +149,7 @@ def test_a_certain_one_that_fails_is_asked_again_once_under_the_recorded_policy(
     (failed,) = found["failed"]
     assert (failed["parent_id"], failed["reason"]) == (str(cut.id), "defect")
     assert Prediction.objects.filter(kind="check").count() == 1
-    assert "A defect of Whystop" in told("--max-continuations", "1", "--anew")
+    assert "either Whystop was wrong" in told("--max-continuations", "1", "--anew")
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def test_a_certain_one_that_failed_stands_apart_with_both_turns_and_a_way_to_fin
     drive(check.child)
     comparing.sweep()
     html = page(browser, ADDRESS)
-    assert "A defect of Whystop" in bare(html)
+    assert "either Whystop was wrong, or the provider answers otherwise" in bare(html)
     assert f"/compare?left={prediction.parent_id}&amp;right={check.child_id}" in html
     assert "/check" not in html
 
