@@ -33,6 +33,7 @@ _NEAR = 0.98  #: of the cap: some servers do not count the token that ended the 
 _GUESSED = (0.8, 1.6)  #: of the cap, where only the text tells how much was used
 _BYTES = 4  #: of UTF-8 text, about as many as a token
 _SHOWN = 80  #: characters of evidence
+_AROUND = 40  #: characters on each side of a seam's two readings
 _THINKING = "<think>"
 _STOPS = ("stop", "stop_sequences", "stopSequences")  #: what dialects call the caller's own strings
 _STOPS_IN = ("generationConfig", "inferenceConfig", "options")  #: where some of them keep those
@@ -48,6 +49,8 @@ class Sign:
     words: str  #: the evidence, as a sentence
     text: str = ""
     at: int | None = None
+    #: of a seam that may hide a repeat, with the text around it: all kept, as the answer has it; and without the repeat
+    readings: tuple[str, ...] = ()
 
 
 def lint(
@@ -77,13 +80,18 @@ def signs(
 
 def seam_sign(text: str, start: int, ambiguous: int) -> Sign:
     """The sign of a seam at which the first `ambiguous` characters from `start` on may be a repeat, and were kept."""
-    kept = text[start : start + ambiguous]
+    end = start + ambiguous
+    before, kept, after = text[max(0, start - ambiguous - _AROUND) : start], text[start:end], text[end : end + _AROUND]
     words = (
         f"The continuation begins with {ambiguous} characters that the text before it also has. They may be a repeat, "
-        "or the author may have written them twice. They were kept. Where the whole text so far comes again, the "
-        "server repeats what it continues: set prefill_echo on the connection."
+        "or the author may have written them twice. They were kept."
     )
-    return Sign("ambiguous_seam", words, kept[:_SHOWN], start)
+    if ambiguous >= start:
+        words += (
+            " Where the whole text so far comes again, the server repeats what it continues: set prefill_echo on the "
+            "connection."
+        )
+    return Sign("ambiguous_seam", words, kept[:_SHOWN], start, (before + kept + after, before + after))
 
 
 def asks_for_stops(extra: Mapping[str, Any]) -> bool:

@@ -275,6 +275,10 @@ class Sign(BaseModel):
     words: str
     text: str = Field(description="The characters that show it; empty where a number does.")
     at: int | None = Field(description="Where they begin in the answer, from 0.")
+    readings: list[str] = Field(
+        description="Of `ambiguous_seam`, with the text around it: all kept, as the answer has it; and without what "
+        "may be a repeat. Else empty."
+    )
 
 
 class LintReport(BaseModel):

@@ -26,8 +26,9 @@ class SignShown:
 
     def as_json(self) -> dict[str, object]:
         """As the API tells it; `at`: the place of `text` in the merged answer."""
-        told = {"attempt": self.attempt, "raw_stop_reason": self.said, "code": self.sign.code}
-        return {**told, "words": self.sign.words, "text": self.sign.text, "at": self.sign.at}
+        sign = self.sign
+        told = {"attempt": self.attempt, "raw_stop_reason": self.said, "code": sign.code, "words": sign.words}
+        return {**told, "text": sign.text, "at": sign.at, "readings": sign.readings}
 
 
 def signs_of(spans: tuple[Span, ...]) -> tuple[SignShown, ...]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agentcore.lint import CODES, asks_for_stops, lint, signs
+from agentcore.lint import CODES, asks_for_stops, lint, seam_sign, signs
 from tests.agentcore.lint.honest import HONEST
 from tests.agentcore.lint.lies import LIES
 from tests.agentcore.lint.turns import Told
@@ -20,6 +20,16 @@ def test_a_planted_lie_is_found_with_its_evidence(told: Told):
     found = {sign.code: sign for sign in told.signs}
     assert told.code in found, told.response
     assert found[told.code].words.endswith(".")
+
+
+def test_a_seam_is_told_with_both_readings_and_of_an_echo_only_where_it_may_be_one():
+    rows = "name,qty\n" + "widget,1\n" * 40
+    sign = seam_sign(rows, 180, 90)
+    kept, dropped = sign.readings
+    assert (kept.count("widget,1\n"), dropped.count("widget,1\n")) == (28, 18)
+    assert (kept in rows, len(kept) - len(dropped), len(sign.text)) == (True, 90, 80)
+    assert "prefill_echo" not in sign.words
+    assert "prefill_echo" in seam_sign("what waswhat was it", 8, 8).words
 
 
 @pytest.mark.parametrize("told", HONEST, ids=lambda told: told.name)
