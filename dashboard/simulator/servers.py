@@ -9,6 +9,7 @@
 | `sim-closing`         | promises keep-alive and closes the connection after each stream                          |
 | `sim-json-anew`       | a JSON grammar that begins anew at each continuation: the parts join to no JSON          |
 | `sim-hint-differs`    | says another text after a hint than in one go; continues exactly after a prefill         |
+| `sim-array`           | says 61 equal elements, and goes on after a hint without repeating any                   |
 | `sim-no-usage`        | reports no token counts                                                                  |
 | `sim-no-choices`      | answers 200 with `choices: []`                                                           |
 | `sim-silent`          | stops in mid-stream without closing the connection                                       |
@@ -89,6 +90,7 @@ SERVERS: Mapping[str, Behaviour] = {
     "sim-closing": Behaviour(_essay(closes=True)),
     "sim-json-anew": Behaviour(_grammar_anew),
     "sim-hint-differs": Behaviour(_other_after_hint),
+    "sim-array": Behaviour(lambda _asked: Script(fixed(texts.ARRAY), repeats=False)),
     "sim-no-usage": Behaviour(_essay(counted=False), dialects=_UNCOUNTED),
     "sim-no-choices": Behaviour(_no_choices, dialects=_OPENAI),
     "sim-silent": Behaviour(_essay(falls_silent=True)),

@@ -56,7 +56,7 @@ class Script:
     ending instead of the dialect's own. `spent`: output tokens it reports there, if not those that were said. `echo`:
     text that is sent before the answer and is not counted. `falls_silent`: half way nothing more comes, and the
     connection stays open. `counted`: whether the answer reports its tokens. `closes`: after a stream the connection is
-    closed, though keep-alive was promised.
+    closed, though keep-alive was promised. `repeats`: asked to go on by a hint, it says its last words again.
     """
 
     speech: Speech
@@ -71,6 +71,7 @@ class Script:
     falls_silent: bool = False
     counted: bool = True
     closes: bool = False
+    repeats: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +201,7 @@ def _words(script: Script, said: str, budget: int, *, repeats: bool) -> Iterator
     kind = Refused if script.ending is Ending.REFUSED else Said
     before, rest = script.speech(said)
     first = next(rest, "")
-    lead = overlap(before, budget) if first and repeats else ""
+    lead = overlap(before, budget) if first and repeats and script.repeats else ""
     return (kind(token) for part in chain((lead + first,), rest) for token in tokens_of(part))
 
 

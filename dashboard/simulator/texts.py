@@ -39,6 +39,8 @@ _MONTHS = "January, February, March, April, May, June, July, August, September, 
 #: Its words come again and again, so that a short echo of it looks like more of it.
 WHAT_WAS = "what was what was, what was said was what was meant."
 #: By words of the question: texts that can be continued in one way only.
+ARRAY = json.dumps([{"ok": True}] * 61)
+
 LISTS = {
     "days of the week": ", ".join([_DAYS] * 12),
     "months of the year": ", ".join([_MONTHS] * 12),

@@ -21,13 +21,15 @@ def api(page: Page, path: str, body: dict[str, Any]) -> dict[str, Any]:
     return made
 
 
-def agent(page: Page, model: str, *, limits: dict[str, Any] | None = None, **more: Any) -> str:
+def agent(
+    page: Page, model: str, *, connection: str = "simulator", limits: dict[str, Any] | None = None, **more: Any
+) -> str:
     """A new agent on the simulator; its name."""
     page.goto("/live/")
     name = f"{model}-{uuid4().hex[:8]}"
     if limits is not None:
         more["policy"] = api(page, "policies", {"name": name, "limits": limits})["name"]
-    api(page, "agents", {"name": name, "connection": "simulator", "model": model, **more})
+    api(page, "agents", {"name": name, "connection": connection, "model": model, **more})
     return name
 
 

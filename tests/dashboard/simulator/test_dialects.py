@@ -90,6 +90,7 @@ EXPECTED: dict[str, Answer | Error] = {
     "sim-closing": Answer(END, texts.ESSAY),
     "sim-json-anew": Answer(END, texts.NO_JSON),
     "sim-hint-differs": Answer(END, texts.ESSAY),
+    "sim-array": Answer(END, texts.ARRAY),
 }
 _BY_ERROR: dict[str, Answer | Error] = {"sim-blocked": Error(400, "content_policy")}
 OWN: dict[str, dict[str, Answer | Error]] = {

@@ -102,6 +102,15 @@ def test_another_text_follows_a_hint_than_in_one_go(server: Client, stream: bool
     assert first + exact == texts.ESSAY
 
 
+def test_an_array_of_equal_elements_goes_on_after_a_hint_without_a_repeat(server: Client, stream: bool) -> None:
+    answer = server.ask("sim-array", max_tokens=20, stream=stream)
+    said = answer.text or ""
+    while answer.reason == "length":
+        answer = server.ask_to_go_on("sim-array", said, max_tokens=20, stream=stream)
+        said += answer.text or ""
+    assert said == texts.ARRAY
+
+
 @pytest.mark.parametrize("dialect", ["openai", "llama", "ollama"])
 def test_usage_may_be_missing(server: Client, dialect: str, stream: bool) -> None:
     for cap in (20, 1000):

@@ -5,8 +5,8 @@ import pytest
 from dashboard.simulator import texts
 from dashboard.simulator.tokens import count_tokens
 
-#: Texts that repeat themselves on purpose: an expression, and words for models that continue exactly.
-REPEATING = ("LONG_EXPRESSION", "WHAT_WAS")
+#: Texts that repeat themselves on purpose: an expression, equal elements, words for models that continue exactly.
+REPEATING = ("LONG_EXPRESSION", "WHAT_WAS", "ARRAY")
 SPOKEN = {
     name: value
     for name, value in vars(texts).items()

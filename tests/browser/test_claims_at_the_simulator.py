@@ -1,0 +1,99 @@
+"""What was once claimed falsely of the simulator's agents, each beside what really happens."""
+
+import json
+import re
+from uuid import uuid4
+
+from playwright.sync_api import Page, expect
+
+from dashboard.simulator import texts
+from tests.browser.conftest import PATIENCE
+from tests.browser.journeys import ask, ended, until, words
+from tests.browser.test_operating import agent, api
+
+MANY = {"max_continuations": 60, "max_total_completion_tokens": 9999}
+
+
+def really(page: Page, turn: str, **overrides: object) -> str:
+    """What becomes of a turn that is run again under other numbers: its status."""
+    again = api(page, f"turns/{turn.rsplit('/', 1)[-1]}/replay", {"mode": "rerun", "overrides": overrides})
+    address = f"/api/v1/turns/{again['id']}"
+    until(page, lambda: page.request.get(address).json()["status"] not in ("queued", "running"), "it does not end")
+    told: dict[str, str] = page.request.get(address).json()
+    return told["status"]
+
+
+def test_a_fork_that_one_call_would_have_ended_has_the_text_that_it_began_with(page: Page):
+    ask(page, "sim-essay", "Begin here.", max_tokens=150)
+    turn = ended(page)
+    fork = api(page, f"turns/{turn.rsplit('/', 1)[-1]}/replay", {"mode": "rerun", "from_record": 2, "overrides": {}})
+    page.goto(f"/turns/{fork['id']}")
+    page.goto(f"{ended(page)}/replay?max_tokens=400")
+    column = page.locator("#what-if")
+    expect(column).to_contain_text("Completed after 1 continuation.")
+    expect(column.locator("[data-certainty=estimated]").first).to_be_visible()
+    assert words(page, "#what-if") == texts.ESSAY
+
+
+def test_a_failure_is_not_forgotten_where_the_policy_stops_on_any_error(page: Page):
+    errors = {"preset": "retry_all"}
+    name = agent(page, "sim-flaky", max_tokens=400, policy=patient(page, errors))
+    ask(page, name, "Will it last?")
+    turn = ended(page)
+    page.goto(f"{turn}/replay?max_tokens=300&preset=stop_on_any_error")
+    expect(page.locator("#what-if")).to_contain_text("Failed after 1 failed call")
+    expect(page.locator("#what-if [data-certainty=certain]").first).to_be_visible()
+    assert really(page, turn, max_tokens=300, error_policy={"preset": "stop_on_any_error"}) == "failed"
+
+
+def patient(page: Page, error_policy: dict[str, str]) -> str:
+    page.goto("/live/")
+    made = api(page, "policies", {"name": f"patient-{uuid4().hex[:8]}", "error_policy": error_policy})
+    return str(made["name"])
+
+
+def test_of_equal_elements_none_is_lost_and_a_doubtful_seam_is_shown_in_both_readings(page: Page):
+    ask(page, agent(page, "sim-array", max_tokens=20, limits=MANY), "List them.")
+    turn = ended(page)
+    page.goto(turn)
+    assert json.loads(words(page, "#answer")) == json.loads(texts.ARRAY)
+    reading = page.locator("#signs .readings").first.locator("dd")
+    expect(reading).to_have_count(2)
+    kept, dropped = (len(reading.nth(place).inner_text()) for place in (0, 1))
+    assert kept > dropped
+
+
+def test_once_a_test_of_the_connection_finds_exact_continuation_the_verdict_names_a_number_that_comes_true(page: Page):
+    page.goto("/live/")
+    address = next(
+        made["base_url"] for made in page.request.get("/api/v1/connections").json() if made["name"] == "simulator"
+    )
+    name = f"echo-{uuid4().hex[:8]}"
+    made = api(page, "connections", {"name": name, "provider": "openai", "base_url": address})
+    page.goto(f"/admin/agents/connection/{made['id']}/change/")
+    page.get_by_label("Model to test with").fill("sim-prefill-echo")
+    page.get_by_role("button", name="Save and test the connection").click()
+    expect(page.locator("body")).to_contain_text(
+        "It continues a last assistant message and sends the text again first."
+    )
+    ask(page, agent(page, "sim-prefill-echo", connection=name, max_tokens=150), "Exactly?")
+    turn = ended(page)
+    page.goto(turn)
+    verdict = page.locator(".verdict").first
+    expect(verdict).to_contain_text("it would have taken one call", timeout=PATIENCE)
+    enough = int(re.sub(r"\D", "", verdict.inner_text().split("≥")[1].split("it would")[0]))
+    for cap, calls in ((enough, "Completed in 1 call."), (enough - 1, "Completed after 1 continuation.")):
+        page.goto(f"{turn}/replay?max_tokens={cap}")
+        expect(page.locator("#what-if")).to_contain_text(calls)
+        assert words(page, "#what-if") == texts.ESSAY
+        assert really(page, turn, max_tokens=cap) == "completed"
+
+
+def test_without_reported_usage_no_number_is_told_as_a_fact(page: Page):
+    ask(page, agent(page, "sim-no-usage", max_tokens=150), "How many?")
+    turn = ended(page)
+    page.goto(turn)
+    expect(page.locator(".verdict").first).not_to_contain_text("max_tokens ≥")
+    page.goto(f"{turn}/replay?max_tokens=600")
+    expect(page.locator("#what-if")).to_contain_text("≈")
+    expect(page.locator("#what-if [data-certainty=estimated]").first).to_be_visible()
