@@ -18,22 +18,58 @@ FORMS: tuple[tuple[str, str | None], ...] = (
     ("<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"),
     ("[TOOL_CALLS]", None),
 )
-_OPENERS = re.compile("|".join(re.escape(opener) for opener, _ in FORMS))
-_CLOSERS = dict(FORMS)
-_NAME = re.compile(r"""<function=([\w.:-]+)|"(?:name|function)"\s*:\s*"([\w.:-]+)"|\[TOOL_CALLS\]\s*([\w.:-]+)""")
-_LONGEST = max(len(opener) for opener, _ in FORMS)
+#: Forms that rules of revision 3 know too.
+LATER_FORMS: tuple[tuple[str, str | None], ...] = (
+    ("<function_calls>", "</function_calls>"),
+    ("<invoke name=", "</invoke>"),
+    ("<minimax:tool_call>", "</minimax:tool_call>"),
+    ("<|channel|>commentary to=", "<|call|>"),
+    ("<|start|>assistant to=", "<|call|>"),
+    ("```tool_code", "```"),
+    ("```tool_call", "```"),
+)
+_ALL = FORMS + LATER_FORMS
+_CLOSERS = dict(_ALL)
+_NAME = re.compile(
+    r"""<function=([\w.:-]+)|"(?:name|function)"\s*:\s*"([\w.:-]+)"|\[TOOL_CALLS\]\s*([\w.:-]+)"""
+    r"""|<invoke name=["']([\w.:-]+)["']|\bto=(?:functions\.)?([\w.:-]+)\s"""
+)
+_LONGEST = max(len(opener) for opener, _ in _ALL)
+_TOLD = 6  #: characters of a form's beginning by which one is known that was cut itself
 
 
-def left_open(text: str) -> int | None:
-    """Where the markup of a tool call begins that the text ends inside of; None where there is none."""
-    position = 0
-    while (opener := _OPENERS.search(text, position)) is not None:
+def _any_of(forms: tuple[tuple[str, str | None], ...]) -> re.Pattern[str]:
+    return re.compile("|".join(re.escape(opener) for opener, _ in forms))
+
+
+_OPENERS, _ALL_OPENERS = _any_of(FORMS), _any_of(_ALL)
+
+
+def left_open(text: str, *, later: bool = True) -> int | None:
+    """Where the markup of a tool call begins that the text ends inside of; None where there is none.
+
+    `later`: by the rules of revision 3, which know more forms, and a form whose beginning was cut itself.
+    """
+    position, openers = 0, _ALL_OPENERS if later else _OPENERS
+    while (opener := openers.search(text, position)) is not None:
         closer = _CLOSERS[opener.group()]
         end = -1 if closer is None else text.find(closer, opener.end())
         if end < 0:
             return opener.start()
         position = end + len(closer or "")
-    return None
+    return _begun(text[position:], position) if later else None
+
+
+def _begun(text: str, position: int) -> int | None:
+    """Where the beginning of a form stands that the text ends inside of. One with words in it may become other markup
+    of the same model."""
+    begun = [
+        length
+        for opener, _ in _ALL
+        for length in range(_TOLD, len(opener))
+        if " " not in opener and text.endswith(opener[:length])
+    ]
+    return position + len(text) - max(begun) if begun else None
 
 
 def name_in(markup: str) -> str:
@@ -44,10 +80,10 @@ def name_in(markup: str) -> str:
 
 def settled(text: str) -> int:
     """How much of a text that is still coming in can be no markup of a tool call."""
-    found = _OPENERS.search(text)
+    found = _ALL_OPENERS.search(text)
     if found is not None:
         return found.start()
     for length in range(min(len(text), _LONGEST - 1), 0, -1):
-        if any(opener.startswith(text[-length:]) for opener, _ in FORMS):
+        if any(opener.startswith(text[-length:]) for opener, _ in _ALL):
             return len(text) - length
     return len(text)

@@ -56,13 +56,15 @@ def as_asked(snapshot: Snapshot, response: ChatResponse) -> ChatResponse:
     if not snapshot.asked.tools and word_of(response) == "malformed_model_output" and not response.tool_calls:
         return replace(response, stop_reason=Reason.UNKNOWN, broken_tool_calls=())
     if snapshot.revision and snapshot.asked.tools and response.stop_reason is Reason.MAX_TOKENS:
-        return _with_written_call(response)
+        return _with_written_call(response, snapshot.revision)
     return response
 
 
-def _with_written_call(response: ChatResponse) -> ChatResponse:
+def _with_written_call(response: ChatResponse, revision: int) -> ChatResponse:
     """A cut answer whose text ends inside the markup of a tool call has that call, cut; its text ends before it."""
-    begins = None if response.tool_calls or response.broken_tool_calls else markup.left_open(response.text)
+    if response.tool_calls or response.broken_tool_calls:
+        return response
+    begins = markup.left_open(response.text, later=revision >= 3)
     if begins is None:
         return response
     written = response.text[begins:]
