@@ -98,7 +98,7 @@ class CriterionSpec:
     kwargs: Mapping[str, Any] = field(default_factory=dict)  #: JSON types
 
 
-@strict()
+@strict(revision=(0, REVISION))
 @dataclass(frozen=True, slots=True)
 class Policy:
     """Limits, error policy and rules of one turn; it never changes while the turn runs.

@@ -65,6 +65,8 @@ def required(value: object, cls: type, name: str) -> None:
 
 def shown(value: object) -> str:
     """A wrong value in an error: a number or a short text as it is, anything else by its type."""
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
     plain = value is None or isinstance(value, bool | int | float) or (isinstance(value, str) and len(value) <= 40)
     return f"{value!r}" if plain else _a(type(value).__name__)
 
@@ -80,8 +82,13 @@ def _shown_inside(hint: Any, given: Any) -> str:
 def _belongs(item: Any, one: Any) -> bool:
     """Whether this may be a member of a list of `item`."""
     if not isinstance(item, type):
-        return callable(getattr(one, "decide", getattr(one, "explain", None)))
+        return asks(one)
     return one in [str(member) for member in item] if issubclass(item, StrEnum) else isinstance(one, item)
+
+
+def asks(one: object) -> bool:
+    """Whether this is a criterion, or as good as one. A class is none: one of its own makes a criterion."""
+    return not isinstance(one, type) and callable(getattr(one, "decide", getattr(one, "explain", None)))
 
 
 def _a(noun: str) -> str:
@@ -137,7 +144,8 @@ def _test(place: str, hint: Any, range_: Range, used: dict[str, Any]) -> str:
 
 def _items(place: str, item: Any, used: dict[str, Any]) -> str:
     if not isinstance(item, type):
-        return f"not [1 for item in {place} if not callable(getattr(item, 'decide', getattr(item, 'explain', None)))]"
+        used["asks"] = asks
+        return f"not [1 for item in {place} if not asks(item)]"
     used[item.__name__] = item
     return f"not [1 for item in {place} if item.__class__ is not {item.__name__}]"
 
@@ -205,4 +213,4 @@ def _expected_number(hint: Any, range_: Range, given: Any) -> str:
     return "" if right else f"{noun}{bounds}"
 
 
-__all__ = ["CoreError", "Range", "WrongInput", "required", "shown", "strict", "unchecked"]
+__all__ = ["CoreError", "Range", "WrongInput", "asks", "required", "shown", "strict", "unchecked"]

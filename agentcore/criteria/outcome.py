@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
 from agentcore.reasons import StopReason
-from agentcore.strict import WrongInput, shown
+from agentcore.strict import WrongInput, asks, shown
 from agentcore.values import quickly_made, replace
 
 
@@ -197,7 +197,9 @@ class ContinuationCriteria:
 
     def __init__(self, *criteria: Criterion) -> None:
         for criterion in criteria:
-            if not callable(getattr(criterion, "explain", getattr(criterion, "decide", None))):
+            if isinstance(criterion, type):
+                raise WrongInput(f"criteria must be made; {shown(criterion)} is none before it is called.")
+            if not asks(criterion):
                 raise WrongInput(f"criteria must have decide(state) or explain(state); {shown(criterion)} has neither.")
         self.criteria = criteria
 

@@ -11,6 +11,7 @@ from agentcore.machine.advance import Step
 from agentcore.machine.snapshot import Snapshot
 from agentcore.policy import Policy
 from agentcore.replay.certainty import Assumption, Certainty
+from agentcore.strict import strict
 from agentcore.values import quickly_made, settle
 
 
@@ -49,6 +50,7 @@ class Record:
         )
 
 
+@strict()
 @dataclass(frozen=True, slots=True)
 class Recording:
     """A history and what it was judged by. `base_snapshot` is the idle one, or where a fork began.

@@ -39,6 +39,7 @@ def recording_from_json(data: Mapping[str, Any], like: Policy | None = None) -> 
     `verify` repeats it.
     Raises `RecordingError` for what is no recording, of its types or of others, and for a gap in its sequence.
     """
+    required(data, Mapping, "data")
     if like is not None:
         required(like, Policy, "like")
     try:
