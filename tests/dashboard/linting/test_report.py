@@ -63,6 +63,15 @@ def test_the_api_filters_by_sign_and_tells_the_evidence(api: Program, lie: Turn)
     assert api.get("/lint?days=0").status_code == 422
 
 
+def test_a_seam_that_may_hide_a_repeat_is_told_in_both_readings(browser: Client, api: Program, play: Play):  # noqa: F811
+    turn = play("sim-array", max_tokens=20)
+    sign = next(sign for sign in api.get(f"/turns/{turn.id}/lint").json() if sign["code"] == "ambiguous_seam")
+    kept, dropped = sign["readings"]
+    assert kept in turn.output_text
+    assert len(kept) - len(dropped) >= 12
+    assert page(browser, f"/turns/{turn.id}").count("If it is a repeat") == turn.continuations == 3
+
+
 def test_a_report_without_any_sign_says_so(browser: Client):
     assert "No sign of a hidden cut" in page(browser, "/lint")
     assert "No sign of a hidden cut" in page(browser, "/lint?days=x")
