@@ -13,6 +13,7 @@ from agentcore.replay.tape import spoken_tokens
 from agentcore.replay.tape_reading import TapeReading
 from agentcore.values import replace
 
+_AT_ONCE = 1.0  #: seconds within which what fails has not begun to answer
 _TICK = 0.001  #: seconds: no clock tells two moments apart that are closer
 _OF_THE_REQUEST = frozenset({400, 402, 413, 422})  #: HTTP statuses
 _UNPAID = 402
@@ -80,6 +81,8 @@ class Asked(TapeReading):
         begun = not isinstance(struck.event, ModelFailed) or struck.event.error.status is None
         if not begun or self.cap >= struck.cap:
             return self._again(struck, Certainty.CERTAIN)
+        if struck.seconds > _AT_ONCE or self.past.reasoning:
+            return UNKNOWN  # it may have been at work, and might have been cut before
         self.assuming.note(Assumed.FAILURES, 0.0, 1.0, "it failed before anything was received")
         return self._again(struck, Certainty.ESTIMATED)
 
@@ -125,7 +128,7 @@ class Asked(TapeReading):
         if heard.tokens is None and self.cap >= heard.cap:
             return True
         least, most = self._counted(heard)
-        if least <= self.cap < most and heard.doubtful:
+        if least <= self.cap < most and heard.doubtful and heard.tokens is not None:
             return least + self.assuming.counted(most - least) <= self.cap
         if least <= self.cap < most:
             return self.assuming.at(Assumed.USAGE, least, most, "not reported") <= self.cap
@@ -143,7 +146,7 @@ class Asked(TapeReading):
             place = before + (parts[0].advance if parts else 0.0)
         if self.assuming.step and certainty.rank < Certainty.ESTIMATED.rank:
             certainty = Certainty.ESTIMATED
-        return Answer(event, certainty, place)
+        return Answer(event, certainty, place, given=heard.attempt)
 
     def _in_time(self, answer: Answer, heard: Heard | None) -> Answer:
         """The answer, unless the time limit ends the call before it has come."""

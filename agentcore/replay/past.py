@@ -37,6 +37,7 @@ class Past:
     repeated: float  #: tokens that a continuation repeated, at most
     reasoning: int  #: tokens of reasoning in one call, at most
     uncounted: bool  #: reasoning does not count towards the caps
+    window: int | None  #: tokens of input and output together at which a call found the context window full
 
     @classmethod
     def of(cls, recording: Recording) -> "Past":
@@ -81,7 +82,16 @@ def _read(recording: Recording) -> Past:
         max((_repeated(one, segments) for one in heard), default=0.0),
         max((_reasoned(one, rate) for one in heard), default=0),
         any(one.uncounted for one in heard),
+        min((full for one in heard if (full := _full_at(one))), default=None),
     )
+
+
+def _full_at(heard: Heard) -> int | None:
+    """The tokens at which this call found the context window full; None where it did not, or they are not told."""
+    response = heard.response
+    if response is None or response.stop_reason is not NormalizedStopReason.CONTEXT_WINDOW_EXCEEDED:
+        return None
+    return response.usage.input_tokens + response.usage.output_tokens if response.usage is not None else None
 
 
 def _rate(heard: Sequence[Heard], echoes: Mapping[int, Segment]) -> tuple[float, float]:
@@ -90,7 +100,7 @@ def _rate(heard: Sequence[Heard], echoes: Mapping[int, Segment]) -> tuple[float,
     found = [
         spoken_tokens(one, RATE)[0] / length
         for one in heard
-        if one.response is not None and (one.tokens is not None or one.cut) and not one.veiled
+        if one.response is not None and one.spent is not None and not one.veiled
         if (length := len(one.response.text) - _dropped(echoes, one)) >= 40
     ]
     return (0.7 * min(found), 1.5 * max(found)) if found else RATE
@@ -98,9 +108,9 @@ def _rate(heard: Sequence[Heard], echoes: Mapping[int, Segment]) -> tuple[float,
 
 def _reasoned(heard: Heard, rate: tuple[float, float]) -> int:
     """Tokens of reasoning, at most."""
-    if not heard.veiled or heard.tokens is None:
+    if not heard.veiled or heard.spent is None or heard.response is None:
         return heard.reasoning
-    return heard.tokens - int(spoken_tokens(heard, rate)[0])
+    return heard.spent - int(spoken_tokens(heard, rate)[0])
 
 
 def _dropped(segments: Mapping[int, Segment], heard: Heard) -> int:

@@ -1,5 +1,6 @@
 """One call of another run that waits for its answer: what was recorded of the same request, and what it costs."""
 
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -12,17 +13,22 @@ from agentcore.replay.heard import Asks, Heard, alike
 from agentcore.replay.past import Past
 from agentcore.replay.tape import spoken_tokens
 
+_HINT_TOKENS = 80  #: input tokens that a hint and its messages add, as most providers count them
+_HINT_CHARACTERS = 320  #: characters that they add
+
 
 class Answer(NamedTuple):
     """What comes back to a call. `place`: how far its iteration's tape is read then, in tokens; None: as before.
 
     `decided` is false where the recording does not know how the call would have ended; `event` is then what it knows.
+    `given`: the recorded call whose answer this is, by its place in the turn; None: it is no recorded answer.
     """
 
     event: Event | None
     certainty: Certainty
     place: float | None = None
     decided: bool = True
+    given: int | None = None
 
 
 UNKNOWN = Answer(None, Certainty.UNDECIDABLE, decided=False)
@@ -39,17 +45,24 @@ class PendingCall:
     place: float | None  #: how far the tape is read; None: not since the runs parted
     past: Past
     assuming: Assuming
+    given: AbstractSet[int]  #: the recorded calls whose answers this run was given, by their place in the turn
 
     def _counted(self, heard: Heard) -> tuple[float, float]:
         """Output tokens of an answer towards its cap, least and most."""
         if heard.tokens is not None:
             return float(heard.tokens - heard.reasoning if heard.doubtful else heard.tokens), float(heard.tokens)
-        return spoken_tokens(heard, self.past.rate)
+        least, most = spoken_tokens(heard, self.past.rate)
+        thought = 0 if heard.uncounted else heard.reasoning
+        return least + (0 if heard.doubtful else thought / 2), most + thought * 2.0
 
     def _candidates(self, same: Heard | None, asks: Asks) -> list[Heard]:
-        """The recorded answers to this very request, the one of the same occurrence first."""
+        """The recorded answers to this very request, the one of the same occurrence first.
+
+        One that this run was given already is none: asked once more, a model may say something else.
+        """
         calls = self.past.calls.get(self.snapshot.iteration, ())
-        answered = [heard for heard in calls if isinstance(heard.event, ModelResponded) and not failing(heard)]
+        left = [one for one in calls if one is same or one.cut or one.attempt not in self.given]
+        answered = [heard for heard in left if isinstance(heard.event, ModelResponded) and not failing(heard)]
         return sorted((one for one in answered if alike(asks, one.asks)), key=lambda one: one is not same)
 
     def _reworded(self) -> Certainty:
@@ -58,10 +71,12 @@ class PendingCall:
 
     def _reasoning(self, known: Heard, same: Heard | None) -> float:
         """The tokens it thinks for: those of the same occurrence, where its thinking had ended."""
-        if known is same and known.veiled and known.thought_through and known.tokens is not None:
+        if known is same and known.veiled and known.thought_through:
+            if known.spent is None:
+                return self.assuming.reasoning()
             least, most = spoken_tokens(known, self.past.rate)
             source = "counted, but neither reported nor shown"
-            return self.assuming.at(Assumed.REASONING, known.tokens - least, known.tokens - most, source)
+            return self.assuming.at(Assumed.REASONING, known.spent - most, known.spent - least, source)
         if known is same and known.thought_through:
             if known.tokens is not None or not known.reasoning:
                 return float(known.reasoning)
@@ -78,6 +93,21 @@ class PendingCall:
             return 0.0
         return self.assuming.counted(reasoning) if known.doubtful and reasoning else reasoning
 
+    def _given(self, first: Heard, place: float) -> tuple[float, float] | None:
+        """Input tokens of a continuation, least and most: the first call's, the text so far and a hint; None where the
+        provider does not report them."""
+        if first.response is None or first.response.usage is None:
+            return None
+        given = float(first.response.usage.input_tokens)
+        beside = len(self.snapshot.answer.text) + _HINT_CHARACTERS
+        rate = min(1.0, given / max(1, _characters(first.before)))
+        return given, given + max(1.3 * place + _HINT_TOKENS, rate * beside)
+
+    def _may_fill_the_window(self, first: Heard, place: float, output: float) -> bool:
+        """Whether a context window of known size may be full before a continuation has said `output` tokens."""
+        window, given = self.snapshot.asked.context_window or self.past.window, self._given(first, place)
+        return window is not None and given is not None and given[1] + min(float(self.cap), output) > window
+
     def _seconds(self, tokens: float) -> float:
         """How long a call of so many tokens takes: at the recorded pace, or as long as the shortest that said as much,
         for much of a call's time may be the same whatever it says."""
@@ -89,6 +119,11 @@ class PendingCall:
         longer = [heard.seconds for heard, said in zip(calls, spent, strict=True) if said >= tokens]
         high = max(2 * seconds, min(longer, default=0.0))
         return self.assuming.at(Assumed.SECONDS, 0.5 * seconds, high, "the recorded pace")
+
+
+def _characters(snapshot: Snapshot) -> int:
+    """Characters that its call sends, without what surrounds them."""
+    return len(snapshot.asked.system_prompt) + sum(len(message.text) for message in snapshot.messages)
 
 
 def failing(heard: Heard) -> bool:

@@ -180,7 +180,7 @@ def spoken_tokens(heard: Heard, rate: tuple[float, float], echoed: int = 0) -> t
         return spoken, spoken
     response = heard.response
     assert response is not None, "something was heard"
-    most = heard.cap if heard.tokens is None else heard.tokens
+    most = heard.cap if heard.spent is None else heard.spent
     if heard.cut and not heard.veiled:
         left = float(max(0, heard.cap - heard.reasoning))
         return left, left

@@ -15,7 +15,6 @@ from agentcore.replay.pending_call import UNKNOWN, Answer, PendingCall
 from agentcore.replay.tape import Part, Tape, spoken_tokens, tape_of
 from agentcore.values import replace
 
-_HINT_TOKENS = 80  #: input tokens that a hint and its messages add, at most
 _OF_A_TOKEN = 6  #: characters by which a token may be longer or shorter than others
 
 
@@ -69,7 +68,11 @@ class TapeReading(PendingCall):
             if known.response is not None and known.response.broken_tool_calls and self.cap != known.cap:
                 return None
             return self._from_call(tape, known, same)
-        return self._from_place(tape) if self._goes_on(tape) else None
+        if not self._goes_on(tape):
+            return None
+        reading = self._from_place(tape)
+        output = reading.idle + sum(part.tokens for part in reading.parts)
+        return None if self._may_fill_the_window(tape.stretches[0].heard, reading.place, output) else reading
 
     def _from_call(self, tape: Tape, known: Heard, same: Heard | None) -> Reading | None:
         """The same request under another cap: the same words from the same beginning."""
@@ -112,13 +115,17 @@ class TapeReading(PendingCall):
             if any(stretch.heard.tokens is None for stretch in tape.stretches):
                 self.assuming.note(Assumed.USAGE, tape.least, tape.most, "not reported")
             return LOW
-        value = self.assuming.at(Assumed.USAGE, tape.least, tape.most, "not reported")
+        low, high, source = tape.least, tape.most, "not reported"
+        if any(stretch.heard.veiled for stretch in tape.stretches):
+            low, high, source = high, low, "of the text; the rest may be reasoning"  # the low end has the least of that
+        value = self.assuming.at(Assumed.USAGE, low, high, source)
         return HIGH if value == tape.most else LOW
 
     def _all_spent(self) -> float | None:
-        """All tokens that the calls of this iteration spent; None where some were not reported, or failed."""
+        """All tokens that the calls of this iteration spent; None where some were not reported, failed, or began anew,
+        as after an answer of blanks."""
         calls = self.past.calls.get(self.snapshot.iteration, ())
-        counts = [None if heard.failed else heard.tokens for heard in calls]
+        counts = [None if heard.failed or (place and heard.anew) else heard.tokens for place, heard in enumerate(calls)]
         return None if None in counts else float(sum(count or 0 for count in counts))
 
     def _goes_on(self, tape: Tape) -> bool:
@@ -212,13 +219,15 @@ class TapeReading(PendingCall):
         certainty = Certainty.ESTIMATED if self.assuming.taken else Certainty.CERTAIN
         return self._said(response, float(self.cap), certainty, place)
 
-    def _stray(self, characters: int, length: int) -> int:
-        """Where a cap falls in a text of this length: about `characters` from its beginning."""
-        shorter = min(characters, length - characters)
+    def _stray(self, characters: int, text: str, first: bool) -> int:
+        """Where a cap falls in a text: about `characters` from its beginning. `first`: nothing but blanks come before,
+        so that it matters whether a word is reached."""
+        shorter = min(characters, len(text) - characters)
         stray = max(shorter * POSITION, min(shorter, _OF_A_TOKEN))
         low, high = round(characters - stray), round(characters + stray)
         room = self.snapshot.limits.max_total_output_chars - self.snapshot.spent.output_chars
-        if high <= room:
+        blank = first and not text[: max(1, low)].strip() and bool(text[:high].strip())
+        if high <= room and not blank:
             if low != high:
                 self.assuming.note(Assumed.POSITION, low, high, "proportional to characters")
             return characters
@@ -258,9 +267,9 @@ class TapeReading(PendingCall):
         if first.tokens is None:
             return TokenUsage(given, 0)  # it reports zeros
         continued = self.snapshot.call is not None and self.snapshot.call.hint is not None
-        if continued and self.snapshot.limits.max_total_tokens is not None:
-            high = given + 1.3 * reading.place + _HINT_TOKENS
-            given = round(self.assuming.at(Assumed.INPUT, given, high, "the text so far and a hint come in"))
+        bounds = self._given(tape.stretches[0].heard, reading.place)
+        if continued and bounds is not None and self.snapshot.limits.max_total_tokens is not None:
+            given = round(self.assuming.at(Assumed.INPUT, *bounds, "the text so far and a hint come in"))
         elif continued:
             given += round(reading.place)
         output += reading.beside
@@ -280,7 +289,7 @@ def _before_barrier(parts: Sequence[Part]) -> float:
     return tokens
 
 
-def _reached(parts: Sequence[Part], budget: float, stray: Callable[[int, int], int]) -> tuple[str, float]:
+def _reached(parts: Sequence[Part], budget: float, stray: Callable[[int, str, bool], int]) -> tuple[str, float]:
     """The text that `budget` tokens reach, and how far they lead on the tape; `stray` says where a cap falls."""
     text, advance = "", 0.0
     for part in parts:
@@ -289,6 +298,6 @@ def _reached(parts: Sequence[Part], budget: float, stray: Callable[[int, int], i
             continue
         share = budget / part.tokens if part.tokens else 0.0
         reached = max(int(len(part.text) * share + NEARLY), 1 if part.text and budget >= 1 else 0)
-        text += part.text[: stray(reached, len(part.text))]
+        text += part.text[: stray(reached, part.text, not text.strip())]
         return text, advance + part.advance * share
     return text, advance

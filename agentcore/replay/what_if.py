@@ -98,6 +98,7 @@ class _Run:
     followed: bool = False  #: the recorded events have been fed as far as they fit
     places: dict[int, float] = field(default_factory=dict)  #: tokens of tape read since the runs parted, by iteration
     first: dict[int, int] = field(default_factory=dict)  #: the first attempt of each iteration
+    given: set[int] = field(default_factory=set)  #: recorded calls whose answers were given, by their place in the turn
 
     def __post_init__(self) -> None:
         self.snapshot = self.base = under(self.recording.base_snapshot, self.recording.policy, self.policy)
@@ -116,6 +117,7 @@ class _Run:
         copy.records += self.records
         copy.places |= self.places
         copy.first |= self.first
+        copy.given |= self.given
         return copy
 
     def to_the_end(self) -> WhatIf:
@@ -168,7 +170,8 @@ class _Run:
             if command is not None and recorded is not None and self._parts(command, recorded, event):
                 return False
             recorded = command_of(after)
-            command = self._feed(Answer(event, Certainty.RECORDED), Provenance.RECORDED)
+            answer = Answer(event, Certainty.RECORDED, given=self.snapshot.spent.attempts)
+            command = self._feed(answer, Provenance.RECORDED)
             if isinstance(command, Finish):
                 return True
         return False
@@ -194,6 +197,8 @@ class _Run:
         self.certainty = max(self.certainty, answer.certainty, key=lambda one: one.rank)
         if answer.place is not None:
             self.places[iteration] = answer.place
+        if answer.given is not None:
+            self.given.add(answer.given)
         assumes = tuple(self.assuming.step.values())
         self.assuming.step.clear()
         if not self.trace:
@@ -229,7 +234,8 @@ class _Run:
         iteration = self.snapshot.iteration
         nth = self.snapshot.spent.attempts - self.first.setdefault(iteration, self.snapshot.spent.attempts) + 1
         cap, place = command.request.max_tokens, self.places.get(iteration)
-        return Asked(self.snapshot, nth, cap, command.seconds_left, place, self.past, self.assuming).answer()
+        left, given = command.seconds_left, self.given
+        return Asked(self.snapshot, nth, cap, left, place, self.past, self.assuming, given).answer()
 
     def _answer_tools(self, command: RunTools) -> Answer:
         """The results of the same occurrences; past the time limit nobody knows what a tool would have done."""

@@ -345,9 +345,9 @@ def test_a_recording_that_was_asked_before_answers_the_same_and_a_copy_of_it_ans
 def test_what_an_operator_answered_is_on_the_tape_as_it_was_recorded():
     asked = Playbook(max_tokens=20, extra={"prefill": True})
     story = asked >> started(breakpoints=(Breakpoint(state="continue_pending"),))
-    story = story >> truncated("one two ", tokens=20) >> released(answer=said("three")) >> stand_in
+    story = story >> truncated("one two " * 6, tokens=20) >> released(answer=said("three")) >> stand_in
     imagined = what_if(story.recording, replace(story.policy, max_tokens=10))
-    assert (imagined.final.output_text, imagined.undecidable) == ("one two three", False)
+    assert (imagined.final.output_text, imagined.undecidable) == ("one two " * 6 + "three", False)
     assert imagined.final.spent.output_tokens == story.snapshot.spent.output_tokens
 
 

@@ -12,7 +12,7 @@ from agentcore.replay import Assumed, WhatIf
 from agentcore.replay.past import Past
 from agentcore.values import replace
 from agentcore.verdict import verdict
-from tests.agentcore.playbook import Playbook, broken, ended, responded, started, truncated
+from tests.agentcore.playbook import Playbook, broken, ended, error, responded, started, truncated
 
 UNKNOWN = Experience()
 
@@ -115,14 +115,14 @@ def test_a_call_that_was_never_made_is_assumed_not_to_fail():
 @pytest.mark.parametrize("begun", ["The answer to everything there is, ", "what was "])
 def test_where_all_the_text_comes_again_unforeseen_the_model_may_have_begun_anew_and_nothing_is_certain(begun):
     """As an echo it costs nothing; as a new beginning it was paid for."""
-    book = Playbook(max_tokens=20, extra={"prefill": True})
-    story = book >> started() >> truncated(begun, tokens=20) >> ended(begun + "said.", tokens=12)
-    assert "32" not in verdict(story.snapshot)
-    assert asked(story, max_tokens=32).certainty.rank >= Certainty.ESTIMATED.rank
-    known = Playbook(max_tokens=20, extra={"prefill": True, "prefill_echo": True})
-    told = known >> started() >> truncated(begun, tokens=20) >> ended(begun + "said.", tokens=12)
-    assert "32" in verdict(told.snapshot)
-    assert asked(told, max_tokens=32).certainty is Certainty.CERTAIN
+    book = Playbook(max_tokens=6, extra={"prefill": True})
+    story = book >> started() >> truncated(begun, tokens=6) >> ended(begun + "said.", tokens=5)
+    assert "11" not in verdict(story.snapshot)
+    assert asked(story, max_tokens=11).certainty.rank >= Certainty.ESTIMATED.rank
+    known = Playbook(max_tokens=6, extra={"prefill": True, "prefill_echo": True})
+    told = known >> started() >> truncated(begun, tokens=6) >> ended(begun + "said.", tokens=5)
+    assert "11" in verdict(told.snapshot)
+    assert asked(told, max_tokens=11).certainty is Certainty.CERTAIN
 
 
 def test_tokens_that_the_shown_text_cannot_have_taken_were_spent_on_reasoning():
@@ -143,5 +143,66 @@ def test_where_one_answer_hides_its_reasoning_the_others_of_the_turn_may_as_well
 
 
 def test_an_answer_in_letters_of_many_bytes_hides_nothing():
-    story = Playbook(max_tokens=100) >> started() >> thought("日本語で書かれた答えです。", 36, 0)
+    story = Playbook(max_tokens=100) >> started() >> thought("日本語で書かれた答えです。", 16, 0)
     assert not Past.of(story.recording).attempts[1].veiled
+
+
+def test_an_answer_that_was_given_once_is_not_given_again_for_one_that_was_never_recorded():
+    """Asked once more in the same words, a model may keep to the schema: a second retry is not the first one again."""
+    book = Playbook(max_tokens=60, schema_rounds=1, envelope_schema={"type": "object", "required": ["a"]})
+    story = book >> started() >> ended('{"b": 1}') >> ended('{"b": 2}')
+    assert asked(story, max_tokens=50).certainty is Certainty.CERTAIN
+    assert asked(story, schema_rounds=3).undecidable
+
+
+def test_after_an_answer_of_blanks_the_model_began_anew_and_the_text_of_one_call_is_not_certain():
+    story = Playbook(max_tokens=1, extra={"prefill": True}) >> started() >> truncated("    ", tokens=1)
+    story = story >> truncated("    if ", tokens=2) >> ended("x:", tokens=1)
+    assert asked(story, max_tokens=100).certainty.rank >= Certainty.ESTIMATED.rank
+
+
+def test_a_cut_within_the_blanks_at_the_beginning_may_show_a_word_or_none():
+    """Where nothing is shown the call is made once more, with twice the cap, and not gone on with."""
+    story = Playbook(max_tokens=400) >> started() >> ended("        return None\n        return None\n", tokens=8)
+    imagined = asked(story, max_tokens=1)
+    assert [one.final.end.terminal_reason for one in imagined.endings] == ["repetition", "retry_limit"]
+
+
+def test_thinking_that_is_shown_may_not_fit_into_a_smaller_cap_where_no_tokens_are_reported():
+    said = ChatResponse("That is all.", stop_reason=NormalizedStopReason.END_TURN, reasoning_content="hm. " * 150)
+    story = Playbook(max_tokens=400, max_continuations=0) >> started() >> responded(said)
+    assert asked(story, max_tokens=25).undecidable
+
+
+def test_text_that_is_dense_in_tokens_may_hide_reasoning():
+    """241 tokens for 420 characters: prose takes 105, and digits might take all of them."""
+    story = Playbook(max_tokens=1000, max_continuations=3) >> started() >> ended("1, 22, 3.5; " * 35, tokens=241)
+    assert asked(story, max_tokens=241).certainty is Certainty.CERTAIN
+    smaller = asked(story, max_tokens=8)
+    assert smaller.undecidable
+    assert Assumed.REASONING in names(smaller)
+    assert len(smaller.endings) == 2
+
+
+def test_a_connection_that_broke_after_a_while_may_have_been_at_work():
+    story = Playbook(max_tokens=8000) >> started() >> error(kind="connection", tokens=0)
+    slow = replace(story.records[1].event, at=story.records[0].event.at + 30.0)
+    late = Playbook(max_tokens=8000) >> started() >> slow
+    assert asked(story, max_tokens=1000).certainty is Certainty.ESTIMATED
+    assert asked(late, max_tokens=1000).undecidable
+    assert asked(late, max_tokens=9000).certainty is Certainty.CERTAIN
+
+
+@pytest.mark.parametrize(("window", "decided"), [(None, True), (1000, True), (300, False)])
+def test_a_window_of_known_size_may_be_full_before_a_continuation_has_said_its_part(window, decided):
+    book = Playbook(max_tokens=200, max_continuations=5, context_window=window, extra={"prefill": True})
+    imagined = asked(book >> started() >> ended("Some words more. " * 35, tokens=150), max_tokens=60)
+    assert imagined.undecidable is not decided
+
+
+def test_a_window_that_was_found_full_shows_its_size():
+    full = NormalizedStopReason.CONTEXT_WINDOW_EXCEEDED
+    said = ChatResponse("Some words more. " * 35, usage=TokenUsage(100, 150), stop_reason=full)
+    story = Playbook(max_tokens=200) >> started() >> responded(said)
+    assert Past.of(story.recording).window == 250
+    assert asked(story, max_tokens=60).undecidable

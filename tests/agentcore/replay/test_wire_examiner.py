@@ -98,6 +98,7 @@ def case(name: str, seed: int) -> Case:
     extra = {"prefill": True} if provider.prefill else {}
     extra |= {"prefill_echo": True} if provider.echoes and chance.random() < 0.7 else {}
     book = {"provider": "openai", "model": "m", "tools": (CALCULATOR,), "extra": extra}
+    book["context_window"] = provider.window
     wanted = Playbook(**book, **asked)
     policy = replace(wanted.policy, max_tokens=asked["max_tokens"])
     return Case(run(Playbook(**book, **had), provider), policy, run(wanted, provider))
