@@ -23,8 +23,8 @@ from agentcore import (
     ToolCall,
 )
 from agentcore.messages import CallIssue
+from tests.agentcore.replay.texts import Words, place_in, prose, rest_of
 
-Words = tuple[str, ...]
 #: What an answer ends with, where nothing cuts it.
 ENDS = {
     "stop": (NormalizedStopReason.END_TURN, "stop"),
@@ -48,6 +48,22 @@ class Reply(NamedTuple):
     response: ChatResponse | None
     error: ProviderError | None
     tokens: int
+    thought: int = 0  #: of these, before the first word
+
+
+class Plan(NamedTuple):
+    """What one call would say, and how far it gets."""
+
+    number: int
+    echo: str
+    words: Words
+    calls: tuple[str, ...]
+    thought: int
+    counted: int  #: of these, towards the cap
+    given: int  #: input tokens
+    left: int  #: tokens for words, calls and the end
+    whole: bool
+    paused: bool
 
 
 @dataclass(frozen=True)
@@ -63,7 +79,7 @@ class Model:
     fails: Mapping[int, str | int] = field(default_factory=dict)  #: an error, or the tokens before a reset
     in_stream: bool = False  #: what breaks off is an error object within an answer
     arguments: tuple[str, ...] = ('{"expression": "1"}',)  #: of the calls at an iteration's end
-    repair: str = "call"  #: what a repair is answered with: call, text, broken
+    repair: str = "call"  #: what a repair is answered with: call, text, broken, second (a call, but not at once)
     usage: str = "full"  #: full, none, zero, odd, last (not of what breaks off), off by one
     input_tokens: int = 100
     pace: float = 0.01  #: seconds of a token
@@ -74,103 +90,90 @@ class Model:
     end_mark: int = 0  #: tokens that the end takes of the cap
     prefill: bool = False
     echoes: bool = False
-    pauses: tuple[int, ...] = ()  #: calls at which it pauses after half of what it has to say
+    pauses: tuple[int, ...] = ()  #: places of the first text, in tokens, at which it pauses
     envelopes: tuple[Words, ...] = ()  #: structured answers: the first, and those to a word about what was wrong
 
     # What it does ----------------------------------------------------------------------------------------------------
 
     def reply(self, request: ChatRequest, number: int) -> Reply:
-        chance = random.Random(f"{self.seed} {number}")
-        cap, fails = request.max_tokens, self.fails.get(number)
-        if self.most is not None and cap > self.most:
-            words = TOO_LARGE.format(cap, self.most)
+        """What comes of the call of this number."""
+        fails = self.fails.get(number)
+        if self.most is not None and request.max_tokens > self.most:
+            words = TOO_LARGE.format(request.max_tokens, self.most)
             return Reply(None, ProviderError(ErrorType.MODEL, "invalid_request", words, 400, retryable=False), 0)
         if isinstance(fails, str):
             return Reply(None, ERRORS[fails], 0)
+        plan = self._plan(request, number)
+        if fails is not None and min(len(plan.words), plan.left) > fails:
+            return self._broken_off(plan, fails)
+        return self._as_far(plan)
+
+    def _plan(self, request: ChatRequest, number: int) -> Plan:
+        chance = random.Random(f"{self.seed} {number}")
         thought = chance.randint(*self.thinks.get(kind_of(request), (0, 0)))
-        given = self.input_tokens + sum(len(m.text) for m in request.messages) // 4 + len(_continued(request)) // 4
-        room = cap if self.window is None else max(0, min(cap, self.window - given))
+        sent = sum(len(m.text) for m in request.messages) + len(_continued(request))
+        given = self.input_tokens + sent // 4
+        room = request.max_tokens if self.window is None else max(0, min(request.max_tokens, self.window - given))
+        counted = 0 if self.told == "uncounted" else min(thought, room)
         echo, words = self._words(request, chance, number)
         calls = self._calls(request, number)
-        return self._as_far(words, calls, thought, room, given, number, echo, fails)
+        pause = self._pause(words)
+        needed = len(words) + sum(len(_pieces(raw)) for raw in calls) + self.end_mark if pause is None else pause
+        whole = needed <= room - counted and (thought <= room or self.told == "uncounted")
+        left = needed if whole else room - counted
+        return Plan(number, echo, words, calls, thought, counted, given, left, whole, whole and pause is not None)
 
-    def _as_far(
-        self,
-        words: Words,
-        calls: Sequence[str],
-        thought: int,
-        room: int,
-        given: int,
-        number: int,
-        echo: str,
-        fails: int | None,
-    ) -> Reply:
+    def _pause(self, words: Words) -> int | None:
+        """How many of these words are said before it pauses, if it does."""
+        said = len(self.texts[0]) - len(words)
+        ahead = [place - said for place in self.pauses if 0 < place - said < len(words)]
+        return ahead[0] if ahead and len(self.texts) == 1 else None
+
+    def _broken_off(self, plan: Plan, before: int) -> Reply:
+        usage = None if self.usage in ("none", "last", "zero") else TokenUsage(plan.given, plan.counted + before)
+        partial = ChatResponse(plan.echo + "".join(plan.words[:before]), usage=usage)
+        spent = plan.counted + before
+        if self.in_stream:
+            broken = ProviderError(ErrorType.MODEL, "server_error", "it broke")
+            return Reply(replace(partial, error=broken), None, spent, plan.counted)
+        return Reply(partial if partial.text else None, ERRORS["reset"], spent, plan.counted)
+
+    def _as_far(self, plan: Plan) -> Reply:
         """As much of this as fits: thinking, words, calls, the end."""
-        counted = 0 if self.told == "uncounted" else min(thought, room)
-        left = room - counted
-        pieces = [(place, piece) for place, raw in enumerate(calls) for piece in _pieces(raw)]
-        paused = number in self.pauses and not calls and len(words) > 3
-        needed = len(words) + len(pieces) + self.end_mark
-        if paused:
-            words, needed = words[: len(words) // 2], len(words) // 2
-        whole = needed <= left and (thought <= room or self.told == "uncounted")
-        said = words[: max(0, left)]
-        written = pieces if whole else pieces[: max(0, left - len(words))]
-        spent = counted + (needed if whole else max(0, left))
-        if self.told == "uncounted":
-            spent += thought
-        if fails is not None and len(said) > fails:
-            part = "".join(said[:fails])
-            usage = None if self.usage in ("none", "last", "zero") else TokenUsage(given, counted + fails)
-            partial = ChatResponse(echo + part, usage=usage) if echo + part else None
-            if self.in_stream:
-                broken = ProviderError(ErrorType.MODEL, "server_error", "it broke")
-                return Reply(ChatResponse(echo + part, usage=usage, error=broken), None, counted + fails)
-            return Reply(partial, ERRORS["reset"], counted + fails)
-        shown = "hm. " * min(thought, max(0, room)) if self.told == "shown" else ""
-        usage = self._usage(given, spent, min(thought, spent), number)
-        response = ChatResponse(echo + "".join(said), usage=usage, reasoning_content=shown)
-        return Reply(self._ended(response, calls, written, number, whole=whole, paused=paused), None, spent)
-
-    def _ended(
-        self, response: ChatResponse, calls: Sequence[str], written: Sequence[Any], number: int, *, whole: bool,
-        paused: bool,
-    ) -> ChatResponse:
-        made, broken = [], []
-        for place, raw in enumerate(calls):
-            text = "".join(piece for at, piece in written if at == place)[len(_HEAD) :]
-            if not any(at == place for at, _ in written):
-                continue
-            value = _object(text)
-            identity = f"c{number}_{place}"
-            if value is not None:
-                made.append(ToolCall(identity, "calculator", value, text))
-                continue
-            cut = CallIssue.MALFORMED if whole or text == raw else CallIssue.TRUNCATED
-            broken.append(ToolCall(identity, "calculator", raw=text, issue=cut, shown_whole=False))
-        if whole:
-            reason, word = ENDS[self.end] if not calls else (NormalizedStopReason.TOOL_CALL, "tool_calls")
-            if paused:
-                reason, word = NormalizedStopReason.PAUSED, "pause_turn"
-        else:
-            reason, word = NormalizedStopReason.MAX_TOKENS, "length"
-        return replace(
-            response,
-            tool_calls=tuple(made),
-            broken_tool_calls=tuple(broken),
+        words = plan.words[: plan.left]
+        pieces = [(place, piece) for place, raw in enumerate(plan.calls) for piece in _pieces(raw)]
+        calls, broken = _made(plan, pieces[: plan.left - len(words)])
+        shown = plan.counted if plan.counted or not plan.whole else plan.thought
+        spent = plan.left + (plan.thought if self.told == "uncounted" else plan.counted)
+        reason, word = self._end(plan)
+        response = ChatResponse(
+            plan.echo + "".join(words),
+            calls,
+            broken,
+            self._usage(plan, spent),
+            "hm. " * shown if self.told == "shown" else "",
             stop_reason=reason,
             raw_stop_reason=word,
-            echo="kept" if paused else None,
+            echo="kept" if plan.paused else None,
         )
+        return Reply(response, None, spent, min(plan.thought, spent))
 
-    def _usage(self, given: int, spent: int, thought: int, number: int) -> TokenUsage | None:
-        if self.usage == "none" or (self.usage == "odd" and number % 2 == 0):
+    def _end(self, plan: Plan) -> tuple[NormalizedStopReason, str | None]:
+        if plan.paused:
+            return NormalizedStopReason.PAUSED, "pause_turn"
+        if not plan.whole:
+            return NormalizedStopReason.MAX_TOKENS, "length"
+        return (NormalizedStopReason.TOOL_CALL, "tool_calls") if plan.calls else ENDS[self.end]
+
+    def _usage(self, plan: Plan, spent: int) -> TokenUsage | None:
+        if self.usage == "none" or (self.usage == "odd" and plan.number % 2 == 0):
             return None
         if self.usage == "zero":
             return TokenUsage(0, 0)
-        if self.usage == "off by one":
-            spent = max(0, spent - self.end_mark)
-        return TokenUsage(given, spent, thought if self.told in ("reported", "uncounted") else 0)
+        if self.usage == "off by one" and plan.whole and not plan.paused:
+            spent -= self.end_mark
+        told = self.told in ("reported", "uncounted")
+        return TokenUsage(plan.given, spent, min(plan.thought, spent) if told else 0)
 
     # What it has to say -----------------------------------------------------------------------------------------------
 
@@ -226,12 +229,26 @@ class Model:
         repairs = request.continuation is not None and request.continuation.repairs
         if repairs and self.repair == "text":
             return ()
-        if repairs and self.repair == "call":
+        if repairs and (self.repair == "call" or (self.repair == "second" and number > 2)):
             return tuple('{"expression": "2"}' for _ in self.arguments)
         return self.arguments
 
 
 _HEAD = "<call>"
+
+
+def _made(plan: Plan, written: Sequence[tuple[int, str]]) -> tuple[tuple[ToolCall, ...], tuple[ToolCall, ...]]:
+    """The calls as far as they are written: whole ones, and broken ones."""
+    made, broken = list[ToolCall](), list[ToolCall]()
+    for place in sorted({place for place, _ in written}):
+        text = "".join(piece for at, piece in written if at == place)[len(_HEAD) :]
+        call, value = ToolCall(f"c{plan.number}_{place}", "calculator", raw=text), _object(text)
+        if value is not None:
+            made.append(replace(call, arguments=value))
+            continue
+        issue = CallIssue.MALFORMED if text == plan.calls[place] else CallIssue.TRUNCATED
+        broken.append(replace(call, issue=issue, shown_whole=False))
+    return tuple(made), tuple(broken)
 
 
 def _pieces(raw: str) -> list[str]:
@@ -255,75 +272,3 @@ def kind_of(request: ChatRequest) -> str:
     if request.continuation is not None:
         return "repair" if request.continuation.repairs else "continuation"
     return "after tools" if any(m.role is Role.TOOL for m in request.messages) else "first"
-
-
-def place_in(text: Words, said: str) -> int:
-    """How many of these words stand in what was said, by its end: where most readers would go on."""
-    whole = "".join(text)
-    if whole.startswith(said):
-        reached = len(said)
-    else:
-        tail = said[-20:]
-        found = [at + len(tail) for at in range(len(whole)) if whole.startswith(tail, at)]
-        reached = min(found, key=lambda at: abs(at - len(said)), default=min(len(said), len(whole)))
-    count = characters = 0
-    while count < len(text) and characters < reached:
-        characters += len(text[count])
-        count += 1
-    return count
-
-
-def rest_of(text: Words, said: str) -> Words:
-    """The words after these characters; of a word that was cut, its rest."""
-    place = place_in(text, said)
-    beyond = len("".join(text[:place])) - len(said)
-    half = (text[place - 1][-beyond:],) if place and 0 < beyond < len(text[place - 1]) else ()
-    return half + text[place:]
-
-
-# Texts ----------------------------------------------------------------------------------------------------------------
-
-VOCABULARY = "the a of to and in is it that for was on are as with they be at one have this from or had by hot word but"
-LONG = "continuation provider certainty recording truncated assumption reasoning undecidable estimate temperature"
-
-
-def prose(chance: random.Random, count: int) -> Words:
-    """Sentences of a small vocabulary, as people write them."""
-    found: list[str] = []
-    while len(found) < count:
-        length = chance.randint(4, 16)
-        for at in range(length):
-            word = chance.choice((VOCABULARY if chance.random() < 0.7 else LONG).split())
-            if len(word) > 6 and chance.random() < 0.5:
-                found += [word[:4], word[4:]]
-            else:
-                found.append(word)
-            found[-1] += ". " if at == length - 1 else " "
-    return tuple(found[:count])
-
-
-def listed(chance: random.Random, count: int) -> Words:
-    """Items of a list, many of which begin alike."""
-    found: list[str] = []
-    while len(found) < count:
-        found += ["- ", chance.choice(VOCABULARY.split()), ": ", str(chance.randint(0, 9)), "\n"]
-    return tuple(found[:count])
-
-
-def code(chance: random.Random, count: int) -> Words:
-    lines = [["    ", "if ", "x", ":\n"], ["        ", "return ", "None", "\n"], ["    ", "y ", "= ", "x", "\n"]]
-    found: list[str] = []
-    while len(found) < count:
-        found += chance.choice(lines)
-    return tuple(found[:count])
-
-
-def array(chance: random.Random, count: int) -> Words:
-    return tuple(["0", ", "][at % 2] for at in range(count))
-
-
-def foreign(chance: random.Random, count: int) -> Words:
-    return tuple(chance.choice(["日本", "語", "で", "書", "かれた", "é", "😀", "a "]) for _ in range(count))
-
-
-TEXTS = (prose, prose, prose, listed, code, array, foreign)
