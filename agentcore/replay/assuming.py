@@ -31,6 +31,7 @@ class Assuming:
     past: Past
     experience: Experience
     end: float | None = None
+    later: float | None = None  #: another end for the reasoning of calls that were never made; None: the same
     taken: dict[Assumed, Assumption] = field(default_factory=dict)  #: each with the widest range so far
     step: dict[Assumed, Assumption] = field(default_factory=dict)  #: of the step under way
 
@@ -60,7 +61,8 @@ class Assuming:
     def reasoning(self) -> float:
         """Tokens of reasoning in a call that was never made."""
         high, source = self._bound(self.experience.reasoning, float(self.past.reasoning), 0.0)
-        return self.at(Assumed.REASONING, 0.0, high, source)
+        value = self.at(Assumed.REASONING, 0.0, high, source)
+        return value if self.later is None else high * self.later
 
     def counted(self, reasoning: float) -> float:
         """How much of so much reasoning counts towards the cap, where the recording does not show whether it does."""

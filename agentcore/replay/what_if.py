@@ -28,7 +28,7 @@ from agentcore.messages import ChatResponse
 from agentcore.policy import Policy
 from agentcore.replay.answering import SLACK, Asked
 from agentcore.replay.assuming import HIGH, LOW, NEARLY, Assuming, NeedsEnds
-from agentcore.replay.certainty import Assumption, Certainty, Experience
+from agentcore.replay.certainty import Assumed, Assumption, Certainty, Experience
 from agentcore.replay.fork import under
 from agentcore.replay.heard import result_for
 from agentcore.replay.past import Past
@@ -67,7 +67,11 @@ def _both_ends(run: "_Run") -> WhatIf:
     if low.undecidable and high.undecidable:
         return low
     if not (low.undecidable or high.undecidable) and _end(low) == _end(high):
-        return low
+        if not any(one.name is Assumed.REASONING and one.low < one.high for one in low.assumes):
+            return low
+        high = run.towards(HIGH, later=LOW).to_the_end()  # many models reason before their first words alone
+        if not high.undecidable and _end(low) == _end(high):
+            return low
     endings = () if low.undecidable or high.undecidable else (low, high)
     return run.undecided(low.assumes, endings)
 
@@ -109,9 +113,10 @@ class _Run:
     def past(self) -> Past:
         return self.assuming.past
 
-    def towards(self, end: float) -> "_Run":
-        """A copy that goes on to this end of what is assumed."""
-        copy = _Run(self.recording, self.policy, self.trace, Assuming(self.past, self.assuming.experience, end))
+    def towards(self, end: float, later: float | None = None) -> "_Run":
+        """A copy that goes on to this end of what is assumed; `later` is the end for reasoning in calls never made."""
+        assuming = Assuming(self.past, self.assuming.experience, end, later)
+        copy = _Run(self.recording, self.policy, self.trace, assuming)
         copy.assuming.taken.update(self.assuming.taken)
         copy.snapshot, copy.seq, copy.certainty, copy.followed = self.snapshot, self.seq, self.certainty, self.followed
         copy.records += self.records

@@ -151,10 +151,14 @@ def ends_beyond_its_count(one: Case) -> bool:
     )
 
 
+def struck(event: Event) -> bool:
+    """Whether a call failed, by no time limit of ours."""
+    if isinstance(event, ModelResponded):
+        return event.response.error is not None
+    return isinstance(event, ModelFailed) and event.error.kind != "timeout"
+
+
 def failed_otherwise(imagined: WhatIf, truth: Playbook) -> bool:
     """Whether a call failed of which the recording has no failure: what-ifs take for granted that none does."""
-    failures = [
-        sum(isinstance(r.event, ModelFailed) and r.event.error.kind != "timeout" for r in records)
-        for records in (imagined.records, truth.records)
-    ]
+    failures = [sum(struck(record.event) for record in records) for records in (imagined.records, truth.records)]
     return failures[1] > failures[0]

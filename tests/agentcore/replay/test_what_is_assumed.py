@@ -206,3 +206,13 @@ def test_a_window_that_was_found_full_shows_its_size():
     story = Playbook(max_tokens=200) >> started() >> responded(said)
     assert Past.of(story.recording).window == 250
     assert asked(story, max_tokens=60).undecidable
+
+
+def test_a_model_may_reason_before_its_first_words_alone():
+    """With no reasoning, and with much of it in every call, the budget is used up; with much in the first alone it is
+    not."""
+    text = "1, 22, 3.5; " * 48
+    story = Playbook(max_tokens=400, extra={"prefill": True}) >> started() >> ended(text, tokens=391)
+    imagined = asked(story, max_tokens=150, max_total_completion_tokens=300)
+    assert imagined.undecidable
+    assert {one.final.end.terminal_reason for one in imagined.endings} == {"budget_exhausted", "completed"}
