@@ -58,6 +58,7 @@ INSTALLED_APPS = [
     "dashboard.policies",
     "dashboard.predictions",
     "dashboard.gateway",
+    "dashboard.runs",
     "dashboard.api",
     "dashboard.runtime",
 ]

@@ -29,6 +29,7 @@ from dashboard.accounts.roles import TURN_PERMISSIONS
 from dashboard.turns.fields import ExactJSONField, ShownTextField
 from dashboard.turns.ids import new_id
 from dashboard.turns.indexes import ACTED, FINDING, MARKED, RAW_DUE, RUNNING_ON, SEARCHING
+from dashboard.turns.run_sums import RunSums
 from dashboard.turns.shared import BeginningField, RequestField
 
 UNFINISHED = (TurnStatus.QUEUED.value, TurnStatus.RUNNING.value, TurnStatus.HELD.value)
@@ -130,6 +131,8 @@ class Turn(models.Model):
             )
         ]
         permissions = TURN_PERMISSIONS
+
+    run_sums: RunSums | None = None  #: in a list that is folded into runs, what its run comes to
 
     def __str__(self) -> str:
         return f"{self.agent_name} {self.id}"

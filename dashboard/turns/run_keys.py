@@ -3,8 +3,8 @@
 A client sends the whole conversation with each call, and the answers in it in its own form: `content` null or empty,
 fields left out, tool calls in another order, white space trimmed. So a key is made of what messages mean (`normal`),
 each with the key of those before it: one key stands for a conversation up to there. It is keyed by project, as nodes
-are. A call has the key of its conversation with its answer (`Turn.answered_key`), and the keys of its conversation up to
-each of the last answers in it (`Turn.history_keys`). Where the one is among the others, the calls are of one run.
+are. A call has the key of its conversation with its answer (`Turn.answered_key`), and the keys of its conversation up
+to each of the last answers in it (`Turn.history_keys`). Where the one is among the others, the calls are of one run.
 """
 
 import hashlib
@@ -90,6 +90,7 @@ def normal(message: Mapping[str, Any]) -> bytes:
     given = message.get("role")
     role = _ROLES.get(given, given) if isinstance(given, str) else None
     words, others = _content(message.get("content"))
+    said: list[Any]
     if role == "assistant":
         said = [words or _content(message.get("refusal"))[0], _calls(message)]
     else:
