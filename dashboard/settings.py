@@ -60,6 +60,7 @@ INSTALLED_APPS = [
     "dashboard.gateway",
     "dashboard.runs",
     "dashboard.api",
+    "dashboard.querying",
     "dashboard.runtime",
 ]
 
