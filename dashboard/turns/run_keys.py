@@ -13,6 +13,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain, islice
 from typing import Any
 from uuid import UUID
 
@@ -63,18 +64,25 @@ class Keys:
 
     def of(self, project_id: UUID, messages: Sequence[bytes], nodes: Sequence[UUID] = ()) -> Conversation:
         """`messages`: as the client sent them, as JSON texts; `nodes`: their ids, where there are any."""
-        key, answers = b"", list[UUID]()
-        for n, message in enumerate(messages):
-            known = self._known.get(nodes[n]) if nodes else None
-            if known is None:
-                read = _read(message)
-                known = _grown(project_id, key, normal(read)), read.get("role") == "assistant"
-                if nodes:
-                    self._keep(nodes[n], known)
-            key = known[0]
-            if known[1]:
-                answers.append(UUID(bytes=key))
-        return Conversation(project_id, key, tuple(reversed(answers[-MOST_KEYS:])))
+        begin = self._seen(nodes)
+        key = self._known[nodes[begin - 1]][0] if begin else b""
+        said: list[tuple[bytes, bool]] = []  #: of the messages from there on
+        for n, message in enumerate(messages[begin:], start=begin):
+            read = _read(message)
+            key = _grown(project_id, key, normal(read))
+            said.append((key, read.get("role") == "assistant"))
+            if nodes:
+                self._keep(nodes[n], said[-1])
+        earlier = (self._known.get(node, (b"", False)) for node in reversed(nodes[:begin]))
+        answers = (key for key, is_answer in chain(reversed(said), earlier) if is_answer)
+        return Conversation(project_id, key, tuple(UUID(bytes=each) for each in islice(answers, MOST_KEYS)))
+
+    def _seen(self, nodes: Sequence[UUID]) -> int:
+        """After how many messages the first one comes that is not known, and all after it are not."""
+        begin = len(nodes)
+        while begin and nodes[begin - 1] not in self._known:
+            begin -= 1
+        return begin
 
     def _keep(self, node: UUID, known: tuple[bytes, bool]) -> None:
         self._known[node] = known
