@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 import structlog
 from django.db import ProgrammingError, connection, transaction
@@ -17,6 +18,17 @@ from dashboard.querying.meanings import Meaning, meanings
 log = structlog.get_logger(__name__)
 
 SCHEMA = "whystop"
+_WHERE_DEFAULT = """WHERE current_setting('search_path') = '"$user", public'"""
+#: Views alone, so that the schema keeps what others were granted there, and tables that somebody has put beside them.
+_DROPPED = f"""
+DO $$ DECLARE view text; BEGIN
+    FOR view IN SELECT viewname FROM pg_views WHERE schemaname = '{SCHEMA}' LOOP
+        EXECUTE format('DROP VIEW IF EXISTS {SCHEMA}.%I CASCADE', view);
+    END LOOP;
+    IF to_regnamespace('{SCHEMA}') IS NOT NULL THEN COMMENT ON SCHEMA {SCHEMA} IS NULL; END IF;
+END $$
+"""  # noqa: S608 - made of constants
+_told: WeakSet[Any] = WeakSet()  #: connections of the pool
 _NOT_ALLOWED = "42501"  #: SQLSTATE
 ABOUT = "Views for analysts: names and meanings that stay. Described in docs/sql.md."
 _VIEWS = Path(__file__).with_name("views.sql")
@@ -58,7 +70,8 @@ def install() -> bool:
 
 def _make_anew() -> None:
     with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute(f"DROP SCHEMA IF EXISTS {SCHEMA} CASCADE; CREATE SCHEMA {SCHEMA}")
+        cursor.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
+        cursor.execute(_DROPPED)
         for statement in _statements():
             cursor.execute(statement)
         cursor.execute(f"COMMENT ON SCHEMA {SCHEMA} IS {_quoted(_about())}")
@@ -78,8 +91,17 @@ def _about() -> str:
 
 def take_away() -> None:
     """No view stands in the way of a table that changes."""
-    with connection.cursor() as cursor:
-        cursor.execute(f"DROP SCHEMA IF EXISTS {SCHEMA} CASCADE")
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(_DROPPED)
+
+
+def stay_in_public(connection: Any, **_: object) -> None:
+    """A receiver of Django's `connection_created`. PostgreSQL looks first in the schema that is named as the user is,
+    and the user of the bundled server is named as the views' schema: tables would be made there."""
+    taken = connection.connection
+    if connection.vendor == "postgresql" and taken not in _told:
+        taken.execute("SELECT set_config('search_path', 'public', false) " + _WHERE_DEFAULT)
+        _told.add(taken)
 
 
 def before_migrations(plan: Any = (), **_: object) -> None:

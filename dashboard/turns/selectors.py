@@ -25,6 +25,7 @@ __all__ = [
     "Page",
     "TimelineFilters",
     "attempts_of",
+    "is_gone_on_from",
     "models_seen",
     "newer_count",
     "outcomes_of",
@@ -170,6 +171,11 @@ def turns_matching(*, project: Project, filters: TimelineFilters) -> QuerySet[Tu
 def turn_get(turn_id: UUID) -> Turn:
     """The turn with its policy's version and its agent's connection."""
     return Turn.objects.select_related("policy_version", "agent__connection", "origin__imported_by").get(pk=turn_id)
+
+
+def is_gone_on_from(turn_id: UUID) -> bool:
+    """Whether it is the first turn of a run with others."""
+    return Turn.objects.filter(run_id=turn_id).exists()
 
 
 def attempts_of(turn_id: UUID) -> QuerySet[Attempt]:

@@ -53,6 +53,10 @@ def test_they_are_made_anew_only_where_they_have_changed(db, monkeypatch):
     assert not installed.install()
 
 
+def test_tables_are_made_beside_the_others_whatever_the_user_is_called(db):
+    assert asked("SELECT current_schema()") == [("public",)]
+
+
 def test_no_view_stands_in_the_way_of_a_migration(transactional_db):
     installed.before_migrations(plan=())
     assert asked("SELECT to_regclass('whystop.turns') IS NOT NULL") == [(True,)]
