@@ -4,7 +4,7 @@ The columns are those of `dashboard.turns.entries`, so the rows are the ones a d
 """
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
