@@ -123,6 +123,7 @@ class Turn(Replays):
     policy_version: int | None
     parent_id: str | None
     forked_at: int | None
+    run_id: str
     envelope: Any
     lint: Sequence[str]
     verdict: str
@@ -255,6 +256,14 @@ class Whystop:
     def turns(self, **filters: Any) -> Iterator[Turn]:
         """The timeline, newest first, page by page as they are asked for; the filters are the API's."""
         yield from map(self._turn, self._server.pages("/turns", filters))
+
+    def runs(self, **filters: Any) -> Iterator[Json]:
+        """Runs, the one with the newest turn first; the filters are the timeline's."""
+        return self._server.pages("/runs", filters)
+
+    def run(self, id: str) -> Json:
+        """One run with its turns, and which of them each goes on from."""
+        return dict(self._server.call("GET", f"/runs/{quote(id, safe='')}"))
 
     def predictions(self, **filters: Any) -> Iterator[Json]:
         """What was predicted for re-runs and what came of it, newest first; the filters are the API's."""

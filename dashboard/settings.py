@@ -58,7 +58,9 @@ INSTALLED_APPS = [
     "dashboard.policies",
     "dashboard.predictions",
     "dashboard.gateway",
+    "dashboard.runs",
     "dashboard.api",
+    "dashboard.querying",
     "dashboard.runtime",
 ]
 

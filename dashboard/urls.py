@@ -25,6 +25,7 @@ urlpatterns = [
     path("", include("dashboard.timeline.urls")),
     path("", include("dashboard.live.urls")),
     path("", include("dashboard.conversations.urls")),
+    path("", include("dashboard.runs.urls")),
     path("", include("dashboard.replay.urls")),
     path("", include("dashboard.backtests.urls")),
     path("", include("dashboard.predictions.urls")),

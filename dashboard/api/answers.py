@@ -163,6 +163,9 @@ class Turn(BaseModel):
     policy_version: int | None
     parent_id: UUID | None
     forked_at: int | None = Field(description="The parent's record at which this one began.")
+    run_id: UUID = Field(
+        description="The run it is of, by the id of the run's first turn: its own where nothing came before it."
+    )
     envelope: Json = Field(description="The accepted structured answer.")
     lint: list[str]
     verdict: str = Field(description="Why it stopped, in a sentence; never empty once it has ended.")
@@ -202,6 +205,40 @@ class TurnPage(BaseModel):
     items: list[Turn]
     next: str | None = Field(description="The cursor of older turns; null at the end.")
     previous: str | None = Field(description="The cursor of newer turns; null at the beginning.")
+
+
+class Run(BaseModel):
+    """Turns that go on from one another."""
+
+    id: UUID = Field(description="Of its first turn.")
+    turns: int
+    input_tokens: int = Field(description="Of all its turns.")
+    output_tokens: int
+    tokens_estimated: bool
+    started_at: datetime
+    last_at: datetime = Field(description="When its last turn ended, or was made.")
+    unfinished: bool = Field(description="A turn of it has not ended.")
+    newest_turn: UUID = Field(description="In a list: the newest that the filters let through.")
+
+
+class RunPage(BaseModel):
+    items: list[Run]
+    next: str | None = Field(description="The cursor of older runs; null at the end.")
+    previous: str | None = Field(description="The cursor of newer runs; null at the beginning.")
+
+
+class PathStep(BaseModel):
+    """Where a turn stands in its run."""
+
+    turn_id: UUID
+    follows: UUID | None = Field(description="The turn whose answer it goes on from; several may go on from one.")
+    dollars: float | None = Field(description="At list prices; null where one is not known.")
+
+
+class RunWhole(Run):
+    dollars: float | None = Field(description="Of all turns told here; null where the price of one is not known.")
+    path: list[PathStep]
+    items: list[Turn] = Field(description="Oldest first.")
 
 
 class Attempt(BaseModel):

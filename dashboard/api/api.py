@@ -16,6 +16,7 @@ from dashboard.api import (
     policies,
     predictions,
     replays,
+    runs,
     streaming,
     turn_files,
     turns,
@@ -54,7 +55,7 @@ api = Api(
 )
 answer_with_problems(api)
 for module in (
-    connections, policies, limits, agents, conversations, turn_files, turns, why, streaming, lint, replays,
+    connections, policies, limits, agents, conversations, turn_files, turns, runs, why, streaming, lint, replays,
     predictions, keys,
 ):  # fmt: skip
     api.add_router("", module.router)

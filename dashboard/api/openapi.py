@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dashboard.api.answers import Draft, Problem
-from dashboard.turns.filters import FILTER_NAMES, NUMBERS, WORDS
+from dashboard.turns.filters import FILTER_NAMES, FOLDS, NUMBERS, WORDS
 from dashboard.turns.selectors import DEFAULT_LIMIT, MAX_LIMIT
 
 ABOUT = """Why did this turn stop, and what limit would have let it finish?
@@ -40,13 +40,21 @@ MEANINGS: Mapping[str, str] = {
     "q": 'Words of the input or the answer, as in a search engine: "a phrase", -without, or.',
     "since": "Made at this time or later.",
     "until": "Made before this time.",
+    "run": "Of this run; a turn's `run_id`.",
+    "fold": "`runs`: of each run its newest turn alone that the other filters let through.",
 }
+
+
+FORMATS: Mapping[str, dict[str, Any]] = {"run": {"format": "uuid"}, "fold": {"enum": list(FOLDS)}}
 
 
 def _filter_parameter(name: str) -> dict[str, Any]:
     words = WORDS.get(name)
     word = {"type": "string", **({"enum": list(words)} if words else {})}
-    schema = {"type": "array", "items": word} if name in WORDS else {"type": "integer" if name in NUMBERS else "string"}
+    schema: dict[str, Any] = (
+        {"type": "array", "items": word} if name in WORDS else {"type": "integer" if name in NUMBERS else "string"}
+    )
+    schema |= FORMATS.get(name, {})
     return {"name": name, "in": "query", "required": False, "schema": schema, "description": MEANINGS[name]}
 
 
@@ -130,7 +138,7 @@ def _errors_of(path: str, method: str, operation: Mapping[str, Any]) -> dict[str
     errors = dict(ALWAYS)
     if "{" in path:
         errors |= WITH_ID
-    if method == "get" and path.endswith("/turns"):
+    if method == "get" and path.endswith(("/turns", "/runs")):
         errors |= WITH_QUERY
     if method != "get":
         errors |= WRITING

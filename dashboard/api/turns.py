@@ -65,14 +65,14 @@ def _conversation(wanted: UUID | None) -> Conversation | None:
 )
 def turn_list(request: HttpRequest) -> dict[str, Any]:
     """The timeline: newest first, a page at a time. A filter given several times lets any of its values through."""
-    filters, limit = _asked(request.GET)
+    filters, limit = asked_of(request.GET)
     cursor = request.GET.get("cursor")
     page = selectors.timeline(project=project_default(), filters=filters, cursor=cursor, limit=limit)
     items = [presenting.turn_shown(turn) for turn in page.items]
     return {"items": items, "next": page.next, "previous": page.previous}
 
 
-def _asked(query: QueryDict) -> tuple[TimelineFilters, int]:
+def asked_of(query: QueryDict) -> tuple[TimelineFilters, int]:
     """The filters and the limit of a query. Raises `ValidationError` for all that is wrong with it."""
     filters, errors = TimelineFilters.parse(query)
     errors |= unknown_filters(query, beside=PAGING)

@@ -51,8 +51,10 @@ def join(turn: Turn, conversation: Conversation) -> None:
                 "Raise it above, or start a new conversation."
             }
         )
-    last = turns.order_by("-position").values_list("position", flat=True).first() or 0
-    turn.conversation, turn.position = held, last + 1
+    last = turns.order_by("-position").only("position", "run_id").first()
+    turn.conversation, turn.position = held, 1 if last is None else (last.position or 0) + 1
+    if last is not None:
+        turn.run_id, turn.follows = last.run, last.id
     if not held.title:
         held.title = title_of(turn.input_text)
         held.save(update_fields=["title"])

@@ -9,6 +9,7 @@ from dashboard.conversations.consumers import watch_conversation
 from dashboard.live import consumers
 from dashboard.live.entering import Entrance
 from dashboard.replay.consumers import watch_rerun
+from dashboard.runs.consumers import watch_run
 from dashboard.timeline.consumers import watch_timeline
 
 
@@ -21,5 +22,6 @@ websocket_urlpatterns: list[Any] = [
     _socket("ws/timeline/", Entrance(watch_timeline)),
     _socket("ws/turns/<uuid:turn_id>/", by_format(Entrance(consumers.watch_turn))),
     _socket("ws/turns/<uuid:turn_id>/rerun/", Entrance(watch_rerun)),
+    _socket("ws/runs/<uuid:run_id>/", Entrance(watch_run)),
     _socket("ws/agents/<str:name>/", Entrance(watch_conversation)),
 ]

@@ -18,6 +18,7 @@ from dashboard.live.services import approvals_expire, orphans_requeue
 from dashboard.live.tasks import QUEUE, QUEUES
 from dashboard.policies import shadowing
 from dashboard.predictions import comparing
+from dashboard.runs import linking
 from dashboard.runtime.statement_time import working_as
 from dashboard.sealing import services as sealing
 from dashboard.timeline import retention, rollups, sweeping
@@ -67,6 +68,12 @@ async def run(stop: asyncio.Event, queues: tuple[str, ...] = QUEUES) -> None:
             asyncio.create_task(_regularly(retention.SWEEP_SECONDS, lambda: in_database(retention.raw_sweep))),
             asyncio.create_task(_regularly(sweeping.SWEEP_SECONDS, lambda: in_database(sweeping.nodes_sweep))),
             asyncio.create_task(_regularly(sealing.SWEEP_SECONDS, lambda: in_database(sealing.sweep))),
+            asyncio.create_task(
+                _regularly(linking.SOON_SECONDS, lambda: in_database(linking.sweep, linking.SOON_REACH))
+            ),
+            asyncio.create_task(
+                _regularly(linking.LATER_SECONDS, lambda: in_database(linking.sweep, linking.LATER_REACH))
+            ),
         ]
         working = asyncio.create_task(worker.run())  # type: ignore[no-untyped-call]
         stopping = asyncio.create_task(stop.wait())

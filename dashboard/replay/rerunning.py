@@ -101,6 +101,8 @@ def _child(
         overrides=_merged(turn.overrides, wanted, turn, connection),
         keep_raw_days=(wanted.get("retention") or {}).get("keep_raw_days", turn.keep_raw_days),
         parent=turn,
+        run_id=turn.run,
+        follows=turn.follows,
         created_by=created_by,
     )
 

@@ -13,6 +13,7 @@ from django.db.migrations.executor import MigrationExecutor
 from psycopg import errors
 
 from dashboard.accounts import services as accounts
+from dashboard.querying import installed
 from dashboard.runtime.environment import Environment
 from dashboard.runtime.errors import StartError
 from dashboard.runtime.seed import seed
@@ -28,6 +29,7 @@ def prepare(environment: Environment, *, simulator_url: str | None) -> None:
     with _told_in_a_sentence():
         with _one_at_a_time():
             _migrate()
+            installed.install()
             partitions.ensure()
             seed(simulator_url=simulator_url)
         if environment.bootstrap_token:

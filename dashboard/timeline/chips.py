@@ -43,7 +43,7 @@ class Drop:
 
 def chips_of(filters: TimelineFilters) -> tuple[Chip, ...]:
     """In the order in which the page has the filters: words, time, values, ranges."""
-    return (*_words(filters), *_time(filters), *_values(filters), *_ranges(filters))
+    return (*_words(filters), *_run(filters), *_time(filters), *_values(filters), *_ranges(filters))
 
 
 def drops(*, project: Project, filters: TimelineFilters) -> tuple[Drop, ...]:
@@ -60,6 +60,11 @@ def _counted(project: Project, filters: TimelineFilters) -> tuple[int, bool]:
 def _words(filters: TimelineFilters) -> Iterator[Chip]:
     if filters.q:
         yield Chip("Words", f"“{filters.q}”", replace(filters, q=""))
+
+
+def _run(filters: TimelineFilters) -> Iterator[Chip]:
+    if filters.run:
+        yield Chip("Run", f"{str(filters.run)[:13]}…", replace(filters, run=None))
 
 
 def _time(filters: TimelineFilters) -> Iterator[Chip]:

@@ -126,4 +126,8 @@ def _row(turn: Turn, attribute: str, value: str = "true") -> str:
 
 def _differs(known: Turn | None, turn: Turn) -> bool:
     """Whether a row that is shown says something else now. Its age does not count: the page counts that itself."""
-    return known is not None and (known.last_seq, known.status, known.tags) != (turn.last_seq, turn.status, turn.tags)
+    return known is not None and _state(known) != _state(turn)
+
+
+def _state(turn: Turn) -> tuple[object, ...]:
+    return turn.last_seq, turn.status, turn.tags, turn.run_id, turn.run_sums

@@ -21,9 +21,9 @@ class Counts:
 
 
 def held_by_rollups(filters: TimelineFilters) -> bool:
-    """Whether cohorts and times are all the filters ask for; words, tags, signs and ranges are counted turn by turn."""
+    """Whether cohorts and times are all the filters ask for; words, tags and the like are counted turn by turn."""
     ranged = any(filters.range_of(column) != (None, None) for column in RANGES)
-    return not (filters.q or filters.tag or filters.lint or ranged)
+    return not (filters.q or filters.tag or filters.lint or filters.run or ranged)
 
 
 def newest(*, project: Project, filters: TimelineFilters) -> tuple[list[Found], bool]:

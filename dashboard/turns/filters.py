@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from typing import Any, Self
+from uuid import UUID
 
 from django.core.exceptions import ValidationError
 
@@ -41,6 +42,7 @@ RANGES: Mapping[str, tuple[str, str]] = {
     "duration_ms": ("duration_from", "duration_to"),
 }
 NUMBERS = frozenset(name for pair in RANGES.values() for name in pair)
+FOLDS = ("runs",)
 MOST = 2**63 - 1  #: Postgres' largest bigint
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -69,6 +71,8 @@ class TimelineFilters:
     q: str = ""  #: words in the input or the answer, as one types them into a search engine
     since: datetime | None = None
     until: datetime | None = None
+    run: UUID | None = None  #: turns of this run alone
+    fold: str = ""  #: `runs`: of each run, lists have its newest turn alone
 
     @classmethod
     def parse(cls, given: Mapping[str, Any]) -> tuple[Self, dict[str, str]]:
@@ -149,6 +153,19 @@ def _moment(name: str, values: tuple[str, ...]) -> datetime | None:
     return max(moment, EPOCH)
 
 
+def _run(name: str, values: tuple[str, ...]) -> UUID | None:
+    try:
+        return UUID(values[-1]) if values else None
+    except ValueError as error:
+        raise ValidationError(f"{name} must be the id of a run, not “{values[-1]}”.") from error
+
+
+def _fold(name: str, values: tuple[str, ...]) -> str:
+    if values and values[-1] not in FOLDS:
+        raise ValidationError(f"There is no {name} “{values[-1]}”; choose from {', '.join(FOLDS)}.")
+    return values[-1] if values else ""
+
+
 def _whole(name: str, values: tuple[str, ...]) -> int | None:
     if not values:
         return None
@@ -168,7 +185,7 @@ def _empty_ranges(filters: TimelineFilters) -> dict[str, str]:
     return errors
 
 
-def _written(value: tuple[str, ...] | str | datetime | int) -> str | list[str]:
+def _written(value: tuple[str, ...] | str | datetime | int | UUID) -> str | list[str]:
     if isinstance(value, datetime):
         return value.isoformat()
     return list(value) if isinstance(value, tuple) else str(value)
@@ -180,4 +197,6 @@ READERS: Mapping[str, Callable[[str, tuple[str, ...]], Any]] = {
     "q": _text,
     "since": _moment,
     "until": _moment,
+    "run": _run,
+    "fold": _fold,
 }

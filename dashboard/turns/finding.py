@@ -56,7 +56,7 @@ COMMON = """
 SELECT count(*) = %(common)s FROM (
     SELECT FROM turns_turn WHERE project_id = %(project)s AND {ranged} LIMIT %(common)s) ranged
 """
-#: By an index of those turns alone that have a tag, or a sign of a cut.
+#: By an index of those turns alone that have a tag, or a sign of a cut, or are of one run.
 RARE = """
 SELECT id, cohort FROM turns_turn
  WHERE project_id = %(project)s AND id >= %(low)s AND id < %(high)s AND {narrow} ORDER BY id {order} LIMIT %(limit)s
@@ -96,6 +96,7 @@ def find(*, project: Project, filters: TimelineFilters, reach: Reach, limit: int
     with _short_reads(searched):
         rare = {"linted": True, "codes": list(filters.lint)} if filters.lint else {}
         rare |= {HAVING[having]: True} if having else {}
+        rare |= {"run": filters.run} if filters.run else {}
         values = {"project": project.pk, "cohorts": wanted, **_bounds(filters), **rare}
         finding = _Finding(_implied(filters, wanted) if searched else filters, reach, limit, values)
         return finding.by_search() if searched else finding.by_index()
@@ -116,7 +117,7 @@ class _Finding:
     values: dict[str, Any]
 
     def by_index(self) -> list[Found]:
-        if not self.values.keys().isdisjoint(HAVING.values()):
+        if not self.values.keys().isdisjoint({*HAVING.values(), "run"}):
             return self._rows(RARE, self.reach, self.limit)
         found = self._rows(WALK, self.reach, self.limit)
         if len(found) == self.limit or self._conditions(*CONDITIONS) == "TRUE":
@@ -189,6 +190,7 @@ CONDITIONS = {
     "cohorts": "cohort = ANY(%(cohorts)s)",
     "tagged": "NOT (tags = '{}')",
     "linted": "NOT (lint = '[]')",
+    "run": "id = ANY(ARRAY(SELECT id FROM turns_turn WHERE run_id = %(run)s) || %(run)s::uuid)",
     "codes": "lint ?| %(codes)s::text[]",
     **{low: f"{column} >= %({low})s" for column, (low, _) in RANGES.items()},
     **{high: f"{column} <= %({high})s" for column, (_, high) in RANGES.items()},

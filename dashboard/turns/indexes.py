@@ -58,3 +58,13 @@ RAW_DUE = models.Index(
 ACTED = models.Index(
     fields=["turn_id", "seq"], condition=models.Q(event__type="operator_acted"), name="turns_record_acted"
 )
+
+#: Of turns that go on from one another (`run_keys`): by their run, by the turn before, by what would be gone on from.
+RUNNING_ON = [
+    models.Index(name=f"turns_turn_{name}", fields=fields, condition=models.Q(**{f"{column}__isnull": False}))
+    for name, column, fields in (
+        ("run", "run_id", ["run_id", "id"]),
+        ("follows", "follows", ["follows"]),
+        ("answered", "answered_key", ["answered_key", "-id"]),
+    )
+]

@@ -11,6 +11,7 @@ from dashboard.agents.models import Project
 from dashboard.agents.selectors import project_default
 from dashboard.turns import selectors
 from dashboard.turns.filters import TimelineFilters
+from dashboard.turns.folding import sums_of
 from dashboard.turns.models import Turn
 from dashboard.turns.reach import FIRST
 
@@ -74,7 +75,11 @@ def _page(project: Project, filters: TimelineFilters, cursor: str) -> tuple[sele
     try:
         page = selectors.timeline(project=project, filters=filters, cursor=cursor or None, limit=PAGE_LENGTH)
     except selectors.BadCursorError:
-        return selectors.timeline(project=project, filters=filters, limit=PAGE_LENGTH), ""
+        page, cursor = selectors.timeline(project=project, filters=filters, limit=PAGE_LENGTH), ""
+    if filters.fold:
+        sums = sums_of(turn.run for turn in page.items)
+        for turn in page.items:
+            turn.run_sums = sums.get(turn.run)
     return page, cursor
 
 

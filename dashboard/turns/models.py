@@ -17,6 +17,8 @@ turn carry its id without a foreign key. The database itself refuses to change h
 deleted only where the transaction has said `SET LOCAL whystop.erasing = 'on'`.
 """
 
+from uuid import UUID
+
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -26,7 +28,8 @@ from agentcore.reasons import TurnStatus
 from dashboard.accounts.roles import TURN_PERMISSIONS
 from dashboard.turns.fields import ExactJSONField, ShownTextField
 from dashboard.turns.ids import new_id
-from dashboard.turns.indexes import ACTED, FINDING, MARKED, RAW_DUE, SEARCHING
+from dashboard.turns.indexes import ACTED, FINDING, MARKED, RAW_DUE, RUNNING_ON, SEARCHING
+from dashboard.turns.run_sums import RunSums
 from dashboard.turns.shared import BeginningField, RequestField
 
 UNFINISHED = (TurnStatus.QUEUED.value, TurnStatus.RUNNING.value, TurnStatus.HELD.value)
@@ -83,6 +86,12 @@ class Turn(models.Model):
     node = models.ForeignKey("turns.Node", null=True, on_delete=models.PROTECT, related_name="turns", db_index=False)
     #: the last of the values that its rows share with other turns' (`shared`)
     shared = models.ForeignKey("turns.Node", null=True, on_delete=models.PROTECT, related_name="+", db_index=False)
+    #: the first turn of the run that it is of (`dashboard.runs`); null for that one, and for a turn that is alone
+    run_id = models.UUIDField(null=True, editable=False)
+    follows = models.UUIDField(null=True, editable=False)  #: the turn whose answer its conversation goes on from
+    answered_key = models.UUIDField(null=True, editable=False)  #: of its conversation with its answer (`run_keys`)
+    #: of its conversation up to each of the last answers in it, the longest first
+    history_keys = ArrayField(models.UUIDField(), null=True, editable=False)
     parent = models.ForeignKey("self", null=True, on_delete=models.SET_NULL, related_name="children")
     forked_at = models.PositiveIntegerField(null=True)  #: seq of the parent's record
     base_snapshot = ExactJSONField(null=True)  #: the parent's, at that record
@@ -110,6 +119,7 @@ class Turn(models.Model):
             *MARKED,
             SEARCHING,
             RAW_DUE,
+            *RUNNING_ON,
             models.Index(fields=["node"], condition=models.Q(node__isnull=False), name="turns_turn_node"),
             models.Index(fields=["shared"], condition=models.Q(shared__isnull=False), name="turns_turn_shared"),
         ]
@@ -122,8 +132,15 @@ class Turn(models.Model):
         ]
         permissions = TURN_PERMISSIONS
 
+    run_sums: RunSums | None = None  #: in a list that is folded into runs, what its run comes to
+
     def __str__(self) -> str:
         return f"{self.agent_name} {self.id}"
+
+    @property
+    def run(self) -> UUID:
+        """Of which run it is: the id of its first turn."""
+        return self.run_id or self.id
 
 
 class Cohort(models.Model):

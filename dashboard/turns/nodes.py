@@ -99,14 +99,14 @@ def read_with_ids(head: UUID | None) -> dict[UUID, dict[Form, bytes]]:
         return {}
     with connection.cursor() as cursor:
         cursor.execute(_READ, [head])
-        return {node_id: dict(_parts(unpacked(packed))) for node_id, packed in cursor.fetchall()}
+        return {node_id: dict(parts(unpacked(packed))) for node_id, packed in cursor.fetchall()}
 
 
 def read_all(heads: Iterable[UUID]) -> dict[UUID, tuple[UUID | None, dict[Form, bytes]]]:
     """All nodes of these conversations by their ids, each once, with the one before it."""
     with connection.cursor() as cursor:
         cursor.execute(_READ_ALL, [list(heads)])
-        return {node_id: (parent, dict(_parts(unpacked(packed)))) for node_id, parent, packed in cursor.fetchall()}
+        return {node_id: (parent, dict(parts(unpacked(packed)))) for node_id, parent, packed in cursor.fetchall()}
 
 
 def read_one(node_id: UUID) -> dict[Form, bytes]:
@@ -116,7 +116,7 @@ def read_one(node_id: UUID) -> dict[Form, bytes]:
         found = cursor.fetchone()
     if found is None:
         raise LookupError(f"Node {node_id} is not stored.")
-    return dict(_parts(unpacked(found[0])))
+    return dict(parts(unpacked(found[0])))
 
 
 def said(nodes: Iterable[Mapping[Form, bytes]], form: Form) -> list[bytes]:
@@ -138,7 +138,8 @@ def unpacked(packed: bytes | memoryview) -> bytes:
     return content
 
 
-def _parts(content: bytes) -> Iterator[tuple[Form, bytes]]:
+def parts(content: bytes) -> Iterator[tuple[Form, bytes]]:
+    """The forms of a content."""
     at = 0
     while at < len(content):
         form, length = _PART.unpack_from(content, at)

@@ -41,6 +41,7 @@ TURN_KEYS = (
     "policy_version",
     "parent_id",
     "forked_at",
+    "run_id",
     "envelope",
     "lint",
     "verdict",
@@ -83,7 +84,7 @@ MAX_SHOWN_RESPONSE = 1_000_000  #: bytes of one answer
 def turn_shown(turn: Turn) -> Shown:
     """`policy_version` is the number of the policy's version; null where the agent has no policy."""
     version = turn.policy_version.version if turn.policy_version else None
-    apart = {"agent": turn.agent_name, "policy_version": version, "origin": origin_told(turn)}
+    apart = {"agent": turn.agent_name, "policy_version": version, "origin": origin_told(turn), "run_id": turn.run}
     return {key: apart[key] if key in apart else getattr(turn, key) for key in TURN_KEYS}
 
 

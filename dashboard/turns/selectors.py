@@ -13,6 +13,7 @@ from agentcore.machine.states import State
 from dashboard.agents.models import Project
 from dashboard.turns.filters import HAS, RANGES, TimelineFilters
 from dashboard.turns.finding import find
+from dashboard.turns.folding import find_folded
 from dashboard.turns.ids import first_id_at
 from dashboard.turns.indexes import found_by
 from dashboard.turns.models import Attempt, AttemptChunk, Cohort, Outcome, Record, Turn
@@ -24,6 +25,7 @@ __all__ = [
     "Page",
     "TimelineFilters",
     "attempts_of",
+    "is_gone_on_from",
     "models_seen",
     "newer_count",
     "outcomes_of",
@@ -101,6 +103,9 @@ def _ids(project: Project, filters: TimelineFilters, place: Cursor | None, limit
     older_than = place.id if place is not None and not place.newer else None
     newer_than = place.id if place is not None and place.newer else None
     reach = reach_of(filters, older_than=older_than, newer_than=newer_than)
+    if filters.fold:
+        matching = turns_matching(project=project, filters=filters)
+        return find_folded(project=project, filters=filters, reach=reach, limit=limit, matching=matching)
     return [turn_id for turn_id, _ in find(project=project, filters=filters, reach=reach, limit=limit)]
 
 
@@ -145,6 +150,8 @@ def _matching(filters: TimelineFilters) -> Q:
         matching &= Q(id__gte=first_id_at(filters.since))
     if filters.until is not None:
         matching &= Q(id__lt=first_id_at(filters.until))
+    if filters.run is not None:
+        matching &= Q(id=filters.run) | Q(run_id=filters.run)
     if filters.q:
         matching &= found_by(SearchQuery(words_query(filters.q), config="simple", search_type="websearch"))
     return matching
@@ -164,6 +171,11 @@ def turns_matching(*, project: Project, filters: TimelineFilters) -> QuerySet[Tu
 def turn_get(turn_id: UUID) -> Turn:
     """The turn with its policy's version and its agent's connection."""
     return Turn.objects.select_related("policy_version", "agent__connection", "origin__imported_by").get(pk=turn_id)
+
+
+def is_gone_on_from(turn_id: UUID) -> bool:
+    """Whether it is the first turn of a run with others."""
+    return Turn.objects.filter(run_id=turn_id).exists()
 
 
 def attempts_of(turn_id: UUID) -> QuerySet[Attempt]:

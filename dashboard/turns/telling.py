@@ -26,6 +26,7 @@ class Telling:
     wires: list[str] = field(default_factory=list)  #: its messages in the provider's form, as JSON texts
     shared: Shared = field(default_factory=Shared)
     client: Sequence[bytes] = ()  #: the messages of the client's request, until they have nodes
+    of_client: Sequence[UUID] = ()  #: their nodes
     made: list[NewNode] = field(default_factory=list)
 
     def step(self, event: Event, call: Call | None) -> tuple[Any, str]:
@@ -65,6 +66,9 @@ class Telling:
         forms = {Form.CLIENT: self.client, Form.MESSAGE: messages, Form.WIRE: [wire.encode() for wire in new]}
         if made := grown(self.project_id, self.said, forms):
             self.made += made
+            self.of_client = (
+                [node.id for node in made[len(made) - len(self.client) :]] if self.client else self.of_client
+            )
             self.said, self.client = made[-1].id, ()
         self.wires += wires
 

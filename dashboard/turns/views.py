@@ -46,6 +46,7 @@ def turn_context(turn: Turn, *, step: int | None = None, attempts: int | None = 
         "turn": turn,
         "attempts": attempts_page(turn.id, number=attempts, attempt=moment.attempt if moment else 1),
         "children": list(turn.children.order_by("id")),
+        "runs_on": selectors.is_gone_on_from(turn.id),
         "remarks": remarks_of(turn),
         "operating": operating_of(turn, page.shown.snapshot) if page.unfinished else None,
         "refused": refused_of(turn),

@@ -4,11 +4,11 @@ The columns are those of `dashboard.turns.entries`, so the rows are the ones a d
 """
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 from django.db import models as orm
@@ -17,9 +17,11 @@ from agentcore.events import ModelResponded, Started
 from agentcore.replay import Record
 from agentcore.values import quickly_made
 from dashboard.gateway.models import GatewayCall
+from dashboard.gateway.recording.going_on import Asked, answered_key, asked_with
 from dashboard.gateway.recording.large import LARGE, Marked, marked, taken_out
 from dashboard.gateway.recording.row_text import row_text
 from dashboard.gateway.recording.statements import HAS_PIECE, HAS_RECORD, columns_of
+from dashboard.gateway.routing import OBSERVE, Ruling
 from dashboard.turns import models
 from dashboard.turns.entries import (
     CHECKPOINT_EVERY,
@@ -37,9 +39,6 @@ from dashboard.turns.nodes import Form, NewNode, grown
 from dashboard.turns.request_frames import split
 from dashboard.turns.telling import Telling
 
-if TYPE_CHECKING:
-    from dashboard.gateway.routing import Ruling
-
 
 @quickly_made
 @dataclass(frozen=True, slots=True)
@@ -55,7 +54,7 @@ class NewTurn:
     max_tokens: int
     input_text: str
     started: Started  #: the first event; its setup and messages are the row's `setup`
-    ruling: "Ruling"  #: policy, its sources and its version
+    ruling: Ruling  #: policy, its sources and its version
     body: bytes  #: the client's request, verbatim
     created_at: datetime
     created_by_id: int | None
@@ -64,6 +63,7 @@ class NewTurn:
     mode: str
     stream: bool
     n: int
+    legacy: bool = False  #: it offered functions, not tools
 
 
 @quickly_made
@@ -109,6 +109,7 @@ class Kept:
     telling: Telling = field(default_factory=lambda: Telling(UUID(int=0)))  #: of a turn that has not begun, nobody's
     pieces: dict[int, int] = field(default_factory=dict)  #: how many, by attempt
     calls: set[int] = field(default_factory=set)  #: attempts that have a row
+    asked: Asked | None = None  #: the conversation that the client sent
 
 
 @dataclass(slots=True)
@@ -155,10 +156,12 @@ def add_part(rows: Rows, turn_id: UUID, part: Part, kept: Kept) -> None:
     begun: dict[int, Columns] = {}
     turn: Columns = {}
     moves: list[Mapping[str, Any]] = []
+    client: Sequence[bytes] = ()
     if part.size > LARGE:
         rows.large = marked(_answers(part))
     if part.new is not None:
-        kept.telling = Telling(part.new.project_id, client=_add_request(rows, part.new))
+        client = _add_request(rows, part.new)
+        kept.telling = Telling(part.new.project_id, client=client)
     for entry in part.entries:
         record = Record.of(entry.seq, entry.event, entry.step)
         event, request = kept.telling.step(entry.event, entry.begun)
@@ -178,9 +181,22 @@ def add_part(rows: Rows, turn_id: UUID, part: Part, kept: Kept) -> None:
         rows.add(models.Attempt, columns)
     for piece in part.pieces:
         _add_piece(rows, turn_id, piece, kept)
+    turn |= _run(kept, part, client) if turn else {}
     rows.nodes += kept.telling.made
     kept.telling.made = []
     _add_turn(rows, turn_id, part, turn and turn | kept.telling.columns())
+
+
+def _run(kept: Kept, part: Part, client: Sequence[bytes]) -> Columns:
+    """What the turn goes on from, and what may go on from it, as far as it is told in this part."""
+    columns: Columns = {}
+    if (new := part.new) is not None:
+        about = {"observed": new.mode == OBSERVE, "legacy": new.legacy}
+        kept.asked = asked_with(new.project_id, client, kept.telling.of_client, **about)
+        columns |= {} if kept.asked is None else kept.asked.columns
+    if part.entries and (key := answered_key(kept.asked, part.entries[-1].step.snapshot)) is not None:
+        columns["answered_key"] = key
+    return columns
 
 
 def _add_request(rows: Rows, new: NewTurn) -> tuple[bytes, ...]:

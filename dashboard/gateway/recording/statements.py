@@ -14,6 +14,7 @@ from dashboard.gateway.models import GatewayCall
 from dashboard.gateway.recording.large import MARKS
 from dashboard.gateway.recording.storing import Statement
 from dashboard.turns.models import Attempt, AttemptChunk, Checkpoint, ClientRequest, Node, Outcome, Record, Turn
+from dashboard.turns.run_keys import FOLLOWED
 
 #: The database fills these itself.
 _FILLED = frozenset({"tokens", "cohort"})
@@ -70,6 +71,17 @@ def _inserted(model: type[orm.Model], number: int, owned: str) -> str:
     )
 
 
+def _turns(number: int) -> str:
+    """New turns: one that goes on from another's answer is of its run."""
+    columns = tuple(column for column in columns_of(Turn) if column not in {"run_id", "follows"})
+    followed = FOLLOWED.format(keys="given.history_keys", turn="given.id")
+    return (
+        f"turns_turn_in AS (INSERT INTO turns_turn ({_listed(columns)}, run_id, follows) "
+        f"SELECT {_listed(columns, 'given.')}, followed.run_id, followed.id FROM {_rows(Turn, number)} "
+        f"LEFT JOIN LATERAL ({followed}) followed ON true)"
+    )
+
+
 def _pieces(rows: int, raws: int, owned: str) -> str:
     """Of a piece, what is text comes as JSON and what is bytes beside it."""
     return (
@@ -97,7 +109,7 @@ def _shared(owned: str) -> list[str]:
 
 
 _NEW = [
-    _inserted(Turn, 12, ""),
+    _turns(12),
     _inserted(ClientRequest, 13, ""),
     _inserted(GatewayCall, 16, ""),
     "owned_in AS (INSERT INTO live_ownedturn (turn_id, process_id) SELECT id, $15::uuid FROM unnest($14::uuid[]) id)",
@@ -113,7 +125,8 @@ _MORE = [
     f"turns_moved AS (UPDATE turns_turn SET {_set(PROJECTED)}, "
     "error_type = coalesce(given.error_type, turns_turn.error_type), "
     "node_id = coalesce(given.node_id, turns_turn.node_id), "
-    "shared_id = coalesce(given.shared_id, turns_turn.shared_id) "
+    "shared_id = coalesce(given.shared_id, turns_turn.shared_id), "
+    "answered_key = coalesce(given.answered_key, turns_turn.answered_key) "
     f"FROM {_rows(Turn, 13)} JOIN owned ON owned.turn_id = given.id WHERE turns_turn.id = given.id)",
     "owned_out AS (DELETE FROM live_ownedturn USING owned WHERE live_ownedturn.turn_id = owned.turn_id "
     "AND owned.turn_id = ANY($15::uuid[]))",

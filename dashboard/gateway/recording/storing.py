@@ -82,7 +82,8 @@ class Link:
         asyncio.get_running_loop().add_reader(self._socket, self._readable)
         for statement in self._statements.values():
             await self._asked(lambda s=statement: made.pgconn.send_prepare(s.name.encode(), s.sql.encode()))
-        limits = f"SET lock_timeout = {LOCK_SECONDS * 1000:.0f}; {_limit(SECONDS)}"
+        # A table that has grown since a statement was planned is not read whole.
+        limits = f"SET enable_seqscan = off; SET lock_timeout = {LOCK_SECONDS * 1000:.0f}; {_limit(SECONDS)}"
         await self._asked(lambda: made.pgconn.send_query(limits.encode()))
 
     async def run(self, name: str, values: Sequence[bytes | None], *, seconds: float = SECONDS) -> list[bytes]:

@@ -87,6 +87,7 @@ def begin(turn_id: UUID, asked: Asked, route: Route, caller: Caller, created_at:
         mode=mode,
         stream=asked.stream,
         n=asked.body.get("n") or 1,
+        legacy=asked.offered.legacy,
     )
     return Begun(turn_id, asked, route, mode, ruling, started, new_turn, verbatim)
 

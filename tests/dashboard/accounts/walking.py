@@ -126,6 +126,7 @@ def made_world() -> World:
     link, shared = link_create(turn=turn, lifetime="1d", redacted=False, by=owner)
     named: Mapping[str, Any] = {
         "turn_id": turn,
+        "run_id": turn,
         "token_id": services.api_token_create("walked", user=owner)[0],
         "conversation_id": Conversation.objects.create(project=project, agent=agent, agent_name=NAME),
         "comment_id": comment_add(turn=turn, transition=1, text="Why?", author=owner),

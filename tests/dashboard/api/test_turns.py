@@ -45,6 +45,7 @@ TURN = [
     "policy_version",
     "parent_id",
     "forked_at",
+    "run_id",
     "envelope",
     "lint",
     "verdict",

@@ -84,6 +84,7 @@ def all_rows() -> dict[str, list[dict[str, object]]]:
             rows[table] = [dict(zip(names, row, strict=True)) | {"cohort": None} for row in cursor.fetchall()]
     for turn in rows["turns_turn"]:
         turn["node_id"] = messages_of(turn["id"])
+        del turn["answered_key"], turn["history_keys"]  # of what a client sends, and may send back
     events = Record.objects.order_by("turn_id", "seq").values_list("event", flat=True)
     for record, event in zip(rows["turns_record"], events, strict=True):
         record["event"] = event

@@ -1,0 +1,48 @@
+"""Runs: calls that go on from one another, found and read."""
+
+# ruff: noqa: ARG001 - every view is given its request
+
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpRequest
+from ninja import Router
+
+from dashboard.agents.selectors import project_default
+from dashboard.api import answers
+from dashboard.api.openapi import TIMELINE_PARAMETERS
+from dashboard.api.turns import asked_of
+from dashboard.runs import selectors
+from dashboard.turns.presenting import turn_shown
+
+router = Router(tags=["runs"])
+
+
+@router.get("/runs", response=answers.RunPage, summary="Find runs", openapi_extra={"parameters": TIMELINE_PARAMETERS})
+def run_list(request: HttpRequest) -> dict[str, Any]:
+    """Those that have a turn which the filters let through, the one with the newest such turn first. A turn from which
+    nothing goes on is a run of its own."""
+    filters, limit = asked_of(request.GET)
+    cursor = request.GET.get("cursor")
+    items, page = selectors.run_page(project=project_default(), filters=filters, cursor=cursor, limit=limit)
+    return {"items": items, "next": page.next, "previous": page.previous}
+
+
+@router.get("/runs/{run_id}", response=answers.RunWhole, summary="Get a run")
+def run_get(request: HttpRequest, run_id: UUID) -> dict[str, Any]:
+    """Its turns, oldest first; of a run of more than 500, the newest. `follows` says which turn each goes on from."""
+    run = selectors.run_get(run_id, project=project_default())
+    prices = [
+        {
+            "turn_id": turn.id,
+            "follows": turn.follows,
+            "dollars": None if (price := run.prices[turn.id]) is None else float(price.dollars),
+        }
+        for turn in run.turns
+    ]
+    return {
+        **selectors.run_shown(run.sums, run.turns[-1]),
+        "dollars": None if run.price is None else float(run.price.dollars),
+        "path": prices,
+        "items": [turn_shown(turn) for turn in run.turns],
+    }

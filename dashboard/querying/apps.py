@@ -1,0 +1,19 @@
+from django.apps import AppConfig, apps
+from django.db.backends.signals import connection_created
+from django.db.models.signals import post_migrate, pre_migrate
+
+
+class QueryingConfig(AppConfig):
+    """What an analyst asks by SQL."""
+
+    name = "dashboard.querying"
+    label = "querying"
+
+    def ready(self) -> None:
+        """Views and comments are made after the tables."""
+        from dashboard.querying import installed
+
+        teller = apps.get_app_config("turns")  # an app without models of its own is told nothing
+        connection_created.connect(installed.stay_in_public, dispatch_uid="querying")
+        pre_migrate.connect(installed.before_migrations, sender=teller, dispatch_uid="querying")
+        post_migrate.connect(installed.after_migrations, sender=teller, dispatch_uid="querying")

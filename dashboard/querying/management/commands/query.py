@@ -1,0 +1,73 @@
+"""`manage.py query`: ask the database by SQL, without a client of PostgreSQL and without the right to change it."""
+
+import csv
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import psycopg
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import connection, transaction
+
+from dashboard.querying import installed
+
+SECONDS = 60
+WIDEST = 60  #: characters of a value in a table
+
+
+class Command(BaseCommand):
+    """One statement in a transaction that only reads, with a limit of time."""
+
+    help = "Ask the database by SQL: SELECT alone, over the views of the schema whystop (docs/sql.md)."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("sql", help="the query; - reads it from standard input")
+        parser.add_argument("--csv", action="store_true", help="write CSV instead of a table")
+        parser.add_argument("--seconds", type=int, default=SECONDS, help=f"give up after so many (default {SECONDS})")
+
+    def handle(self, *_: Any, **options: Any) -> None:
+        asked = sys.stdin.read() if options["sql"] == "-" else options["sql"]
+        if not asked.strip():
+            raise CommandError("There is no query.")
+        if options["seconds"] < 1:
+            raise CommandError(f"--seconds must be 1 or more, not {options['seconds']}.")
+        try:
+            self._tell(asked, seconds=options["seconds"], as_csv=options["csv"])
+        except psycopg.Error as error:
+            raise CommandError(str(error).strip()) from error
+
+    def _tell(self, asked: str, *, seconds: int, as_csv: bool) -> None:
+        installed.install()
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute(
+                f"SET TRANSACTION READ ONLY; SET LOCAL statement_timeout = '{seconds}s'; "
+                f"SET LOCAL search_path = {installed.SCHEMA}, public"
+            )
+            pgconn = connection.connection.pgconn
+            # Only one statement can be prepared: a second one might end the transaction.
+            prepared = pgconn.prepare(b"", asked.encode())
+            if prepared.status != psycopg.pq.ExecStatus.COMMAND_OK:
+                raise CommandError(prepared.error_message.decode(errors="replace").strip())
+            found = psycopg.Cursor(connection.connection).execute(asked.encode())
+            if found.description is None:
+                raise CommandError("The query returns no rows; it must be a SELECT.")
+            names = [column.name for column in found.description]
+            (self._csv if as_csv else self._table)(names, found)
+
+    def _csv(self, names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+        writer = csv.writer(self.stdout)
+        writer.writerow(names)
+        writer.writerows(rows)
+
+    def _table(self, names: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+        lines = [list(names), *([_short(value) for value in row] for row in rows)]
+        widths = [max(len(line[n]) for line in lines) for n in range(len(names))]
+        for line in lines:
+            cells = (value.ljust(width) for value, width in zip(line, widths, strict=True))
+            self.stdout.write("  ".join(cells).rstrip())
+        self.stdout.write(f"({len(lines) - 1} row{'' if len(lines) == 2 else 's'})")
+
+
+def _short(value: Any) -> str:
+    text = "" if value is None else " ".join(str(value).split())
+    return text if len(text) <= WIDEST else f"{text[: WIDEST - 1]}…"

@@ -1,0 +1,23 @@
+"""The page of a run."""
+
+from uuid import UUID
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.gzip import gzip_page
+from django.views.decorators.http import require_safe
+
+from dashboard.agents.selectors import project_default
+from dashboard.runs.showing import run_context
+from dashboard.turns.models import Turn
+
+
+@require_safe
+@gzip_page
+def page(request: HttpRequest, run_id: UUID) -> HttpResponse:
+    """The calls of a run as one path with branches."""
+    try:
+        context = run_context(run_id, project=project_default())
+    except Turn.DoesNotExist as error:
+        raise Http404(f"There is no run {run_id}.") from error
+    return render(request, "runs/page.html", context)

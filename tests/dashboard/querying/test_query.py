@@ -1,0 +1,91 @@
+"""`manage.py query`: questions are answered as a table or as CSV, and nothing can be changed by one."""
+
+import re
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import connection
+
+from dashboard.gateway.models import GatewayCall
+from dashboard.turns.models import Turn
+
+DOCS = (Path(__file__).parents[3] / "docs" / "sql.md").read_text(encoding="utf-8")
+BLOCKS = [block for block in re.findall(r"```sql\n(.+?)```", DOCS, re.DOTALL) if block.startswith("SELECT")]
+pytestmark = pytest.mark.django_db(transaction=True)
+QUESTIONS = [block for block in BLOCKS if "FROM whystop." in block]
+
+
+def query(sql, **options):
+    out = StringIO()
+    call_command("query", sql, stdout=out, **options)
+    return out.getvalue()
+
+
+def test_an_answer_is_a_table():
+    assert query("SELECT 1 AS one, 'two\nlines' AS more").splitlines() == ["one  more", "1    two lines", "(1 row)"]
+
+
+def test_an_answer_is_csv():
+    assert query("SELECT 1 AS one, 'a,b' AS more, NULL AS nothing", csv=True).splitlines() == [
+        "one,more,nothing",
+        '1,"a,b",',
+    ]
+
+
+def test_views_need_no_schema_before_their_names():
+    assert query("SELECT count(*) FROM turns").splitlines()[1].strip() == "0"
+
+
+@pytest.mark.parametrize(
+    ("sql", "why"),
+    [
+        ("DELETE FROM turns_turn", "read-only"),
+        ("COMMIT; DELETE FROM turns_turn", "multiple commands"),
+        ("SELECT pg_sleep(3)", "statement timeout"),
+        ("SELECT nothing", "does not exist"),
+        (" ", "There is no query"),
+    ],
+)
+def test_what_is_not_a_question_is_refused_in_words(sql, why):
+    with pytest.raises(CommandError, match=why):
+        query(sql, seconds=1)
+
+
+def test_the_ten_questions_of_the_docs_are_answered(play):
+    turn = play("sim-essay", max_tokens=120)
+    play("sim-errors", name="failing")
+    play("sim-essay", name="limited", max_tokens=60, overrides={"limits": {"max_continuations": 1}})
+    called = {"project_id": turn.project_id, "caller": "notebook", "stream": False, "n": 1}
+    GatewayCall.objects.create(turn_id=turn.id, created_at=turn.created_at, **called)
+    assert len(QUESTIONS) == 10
+    for question in QUESTIONS:
+        with connection.cursor() as cursor:
+            cursor.execute(question)
+            assert cursor.fetchall(), question
+
+
+def test_each_thing_is_one_row(play):
+    turn = play("sim-essay", max_tokens=120)
+    assert turn.continuations > 1
+    counts = {}
+    with connection.cursor() as cursor:
+        for view in ("turns", "attempts", "judgements", "continuations", "errors", "runs"):
+            cursor.execute(f"SELECT count(*) FROM whystop.{view}")
+            (counts[view],) = cursor.fetchone()
+        cursor.execute("SELECT count(*), count(DISTINCT (turn_id, seq, position, criterion)) FROM whystop.criteria")
+        said, apart = cursor.fetchone()
+    assert said == apart > counts["judgements"]
+    del counts["judgements"]
+    assert counts == {
+        "turns": 1, "attempts": turn.attempts, "continuations": turn.continuations, "errors": 0, "runs": 1,
+    }  # fmt: skip
+
+
+def test_tokens_are_those_of_the_turn(play):
+    turn = play("sim-essay", max_tokens=120)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT sum(input_tokens), sum(output_tokens) FROM whystop.attempts")
+        assert cursor.fetchone() == (turn.input_tokens, turn.output_tokens)
+    assert Turn.objects.count() == 1
