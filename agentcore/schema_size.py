@@ -116,13 +116,9 @@ class Sizes:
             return 1
         known = self._known.get(id(value))
         if known is None:
-            held = value
-            if isinstance(value, Mapping):
-                held = value.values()
-                known = 1 + sum([1 + len(name) // LONG for name in value])
-            else:
-                known = 1
-            known = self._known[id(value)] = known + sum(map(self.of, held))
+            names = sum([1 + len(name) // LONG for name in value]) if isinstance(value, Mapping) else 0
+            held = value.values() if isinstance(value, Mapping) else value
+            known = self._known[id(value)] = 1 + names + sum(map(self.of, held))
         return known
 
 

@@ -95,7 +95,7 @@ class AccessMiddleware(MiddlewareMixin):
 
 def _wrong_method(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
     """In words: an address that only a form sends to is opened where somebody goes back, or signs in again."""
-    if response.streaming or getattr(response, "content", b"") or request.method == "HEAD":
+    if not isinstance(response, HttpResponse) or response.content or request.method == "HEAD":
         return response
     context = {"status": response.status_code, "title": "Nothing to see here", "detail": ONLY_FORMS}
     page = render(request, "refused.html", context, status=response.status_code)

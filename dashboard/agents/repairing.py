@@ -29,12 +29,7 @@ class _TooOften(Exception):
 class _Counted(str):
     """A text that can be looked at so often."""
 
-    __slots__ = ("_left",)
-
-    def __new__(cls, text: str) -> "_Counted":
-        made = super().__new__(cls, text)
-        made._left = MOST_LOOKS
-        return made
+    _left = MOST_LOOKS
 
     def __getitem__(self, place: Any) -> str:
         self._left -= 1
