@@ -12,10 +12,14 @@ from typing import Any
 from agentcore.errors import CoreError
 from agentcore.policy import Validator, Violation
 from agentcore.schema_cost import steps
+from agentcore.schema_size import BACKTRACKS, Sizes, check
 
 MOST_BREACHES = 20  #: that are listed of one value
 #: Steps up to which all breaches are listed: the validator makes its whole list at once, 50 µs for each breach.
 _LISTED = 5_000
+#: The same, times the size of the value: each breach that the validator makes has a copy of what breaks the schema.
+_COPIED = 500_000
+_SHORT = 20_000  #: characters of a schema that is kept with many others
 
 
 def jsonschema_rs_validator() -> Validator:
@@ -23,23 +27,28 @@ def jsonschema_rs_validator() -> Validator:
 
     Only references within the schema itself are followed; nothing is ever fetched. Another reference raises ValueError
     when the schema is first used, and so does a schema that would take more than `MOST_STEPS` to judge a value by.
-    Compiled schemas are kept, at most 256 of them. Raises `CoreError` where the package is not installed.
+    Compiled schemas are kept, at most 256 of them, of long ones 8. Raises `CoreError` where the package is not there.
     """
     try:
         import jsonschema_rs
     except ImportError as error:
         raise CoreError("jsonschema_rs_validator needs the package jsonschema-rs; it is not installed.") from error
 
-    @lru_cache(maxsize=256)
+    options = jsonschema_rs.FancyRegexOptions(backtrack_limit=BACKTRACKS)
+
     def compiled(schema: str) -> Any:
-        return jsonschema_rs.validator_for(json.loads(schema), retriever=_refuse)
+        read = json.loads(schema)
+        check(read)
+        return jsonschema_rs.validator_for(read, retriever=_refuse, pattern_options=options)
+
+    short, long = lru_cache(maxsize=256)(compiled), lru_cache(maxsize=8)(compiled)
 
     def violations(schema: Mapping[str, Any], value: Any) -> list[Violation]:
         """The first `MOST_BREACHES` breaches of the schema by the value, in the validator's order; of a large value
         the first alone."""
-        taken = steps(schema, value)
-        validator = compiled(json.dumps(schema, sort_keys=True))
-        if taken <= _LISTED:
+        taken, text = steps(schema, value), json.dumps(schema, sort_keys=True)
+        validator = (short if len(text) <= _SHORT else long)(text)
+        if taken <= _LISTED and taken * Sizes().of(value) <= _COPIED:
             found = list(islice(validator.iter_errors(value), MOST_BREACHES))
         else:
             found = list(_first(validator, value))

@@ -6,13 +6,15 @@ is of the schema and the value alone: unlike a time limit, it says the same at e
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
+
+from agentcore.schema_size import Sizes, TooMuchWork, Words
 
 #: Steps, of which a validator takes a few million a second.
 MOST_STEPS = 2_000_000
-#: Pairs of a subschema and a part of the value that are looked at to count them.
-MOST_LOOKED_AT = 400_000
+#: Pairs of a subschema and a part of the value that are looked at to count them, half a million a second.
+MOST_LOOKED_AT = 200_000
 MOST_DEPTH = 200  #: subschemas within subschemas, and parts of the value within parts
 #: Steps of a subschema with `unevaluated…`, which has the ones beside it judged once more.
 UNEVALUATED = 25
@@ -29,10 +31,6 @@ _SCALARS = (str, int, float)
 _Place = tuple[Any, Any]  #: a subschema, and the schema that its references begin in
 
 
-class TooMuchWork(ValueError):
-    """Judging would take too many steps, or nobody can say how many."""
-
-
 def steps(schema: Any, value: Any) -> int:
     """The steps of judging `value`, at most. Raises `TooMuchWork` for more than `MOST_STEPS`."""
     return _Counting(schema).of((schema, schema), value, 0)
@@ -41,7 +39,7 @@ def steps(schema: Any, value: Any) -> int:
 class _Subschema(NamedTuple):
     """What of a subschema is counted."""
 
-    own: int  #: steps of its own words
+    own: Words  #: that judge the value by themselves
     again: bool  #: the ones beside it are judged once more
     beside: tuple[_Place, ...]  #: judge the same value
     properties: Mapping[str, Any]  #: judge the property of their name
@@ -56,52 +54,54 @@ class _Counting:
     def __init__(self, schema: Any) -> None:
         self._root = schema
         self._named = dict(_named(schema))
+        self._sizes = Sizes()
+        self._looked_at = 0
         self._known: dict[tuple[int, int, int], int] = {}
         self._read: dict[tuple[int, int], _Subschema] = {}
 
     def of(self, place: _Place, value: Any, depth: int) -> int:
         schema, base = place
+        self._looked_at += 1
+        if depth > MOST_DEPTH or self._looked_at > MOST_LOOKED_AT:
+            raise TooMuchWork("The schema or the value is nested too deeply, or too large, to be judged.")
         if not isinstance(schema, Mapping):
             return 1
         read = self._read.get((id(schema), id(base))) or self._reading(schema, base)
         if not read.beside and (value is None or isinstance(value, _SCALARS)):
-            return read.own  # nearly all of a large value
+            return self._within(read.own.steps(value, self._sizes))  # nearly all of a large value
         key = (id(schema), id(base), id(value))
         known = self._known.get(key)
         if known is None:
-            if depth > MOST_DEPTH or len(self._known) > MOST_LOOKED_AT:
-                raise TooMuchWork("The schema or the value is nested too deeply, or too large, to be judged.")
             self._known[key] = MOST_STEPS + 1  # it refers to itself, and so never ends, if it is asked for meanwhile
             known = self._known[key] = self._count(read, value, depth + 1)
-        if known > MOST_STEPS:
-            raise TooMuchWork(
-                f"Judging this value by the schema takes more than {MOST_STEPS:,} steps: its subschemas refer to each "
-                "other too often. Refer to each of them less often, or split the schema."
-            )
-        return known
+        return self._within(known)
 
     def _count(self, read: _Subschema, value: Any, depth: int) -> int:
-        beside = sum(self.of(place, value, depth) for place in read.beside)
-        inside, base = 0, read.base
-        if isinstance(value, Mapping):
-            for name in value.keys() & read.properties.keys():
-                inside += self.of((read.properties[name], base), value[name], depth)
-            for part in read.of_each:
-                inside += sum(self.of((part, base), child, depth) for child in value.values())
-            if read.of_names is not None:
-                inside += sum(self.of((read.of_names, base), name, depth) for name in value)
-        elif isinstance(value, list | tuple):
-            inside += sum(self.of((p, base), child, depth) for p, child in zip(read.first, value, strict=False))
-            for part in read.of_items:
-                inside += sum(self.of((part, base), child, depth) for child in value)
-        return read.own + inside + (UNEVALUATED + 2 * beside if read.again else beside)
+        own = read.own.steps(value, self._sizes)
+        beside = self._sum(((place, value) for place in read.beside), depth)
+        inside = self._sum(_inside(read, value), depth)
+        return own + inside + (UNEVALUATED + 2 * beside if read.again else beside)
+
+    def _sum(self, pairs: Iterable[tuple[_Place, Any]], depth: int) -> int:
+        taken = 0
+        for place, value in pairs:
+            taken = self._within(taken + self.of(place, value, depth))
+        return taken
+
+    def _within(self, taken: int) -> int:
+        if taken > MOST_STEPS:
+            raise TooMuchWork(
+                f"Judging this value by the schema takes more than {MOST_STEPS:,} steps: its subschemas refer to each "
+                "other too often, or compare and match too much. Make it smaller, or split it."
+            )
+        return taken
 
     def _reading(self, schema: Mapping[str, Any], base: Any) -> _Subschema:
         inner = schema if "$id" in schema and schema is not self._root else base
         patterns, prefix = _mapping(schema, "patternProperties"), schema.get("prefixItems")
         items = prefix if isinstance(prefix, list) else schema.get("items")
         read = self._read[id(schema), id(base)] = _Subschema(
-            1 + len(schema.get("enum", ())) // 50,
+            Words.of(schema),
             any(word in schema for word in _AGAIN),
             tuple(self._beside(schema, inner)),
             _mapping(schema, "properties"),
@@ -128,6 +128,8 @@ class _Counting:
         """What a reference may lead to; of a dynamic one each place of its name."""
         document, _, fragment = uri.partition("#")
         if document.startswith(_META):
+            if any(name.startswith("#") for name in self._named):
+                raise TooMuchWork(f"The schema refers to {uri} and has anchors of its own; leave out one of the two.")
             return  # validators bring these along
         if document:
             found = self._named.get(document.rpartition("/")[2])
@@ -141,6 +143,21 @@ class _Counting:
         if named is None:
             raise TooMuchWork(f"The schema refers to {uri}, which is nowhere in it.")
         yield from ((part, base) for part in named)
+
+
+def _inside(read: _Subschema, value: Any) -> Iterator[tuple[_Place, Any]]:
+    """Which parts of the value are judged by which subschemas."""
+    base = read.base
+    if isinstance(value, Mapping):
+        yield from (((read.properties[name], base), value[name]) for name in value.keys() & read.properties.keys())
+        for part in read.of_each:
+            yield from (((part, base), child) for child in value.values())
+        if read.of_names is not None:
+            yield from (((read.of_names, base), name) for name in value)
+    elif isinstance(value, list | tuple):
+        yield from (((part, base), child) for part, child in zip(read.first, value, strict=False))
+        for part in read.of_items:
+            yield from (((part, base), child) for child in value)
 
 
 def _mapping(schema: Mapping[str, Any], word: str) -> Mapping[str, Any]:

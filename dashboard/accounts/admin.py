@@ -13,22 +13,28 @@ from django.db.models import Field, QuerySet
 from django.http import HttpRequest
 
 from dashboard.accounts.models import User
-from dashboard.accounts.selectors import groups_within, outranks, rights_of
+from dashboard.accounts.selectors import groups_within, outranks, rights_of, token_by
 
 
 class Users(UserAdmin):  # type: ignore[type-arg]
     """Django's, within the rights of who uses it."""
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        """Not by a token: what it would do outlives it, and a form that will be refused is not shown."""
+        return super().has_add_permission(request) and token_by(request) is None
 
     def has_view_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
         return super().has_view_permission(request, obj) and _is_within(request, obj)
 
     def has_change_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
         """Also of the password's form."""
-        return super().has_change_permission(request, obj) and _is_within(request, obj)
+        may = super().has_change_permission(request, obj) and _is_within(request, obj)
+        return may and token_by(request) is None
 
     def has_delete_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
         """Also of the action, which asks for each row."""
-        return super().has_delete_permission(request, obj) and _is_within(request, obj)
+        may = super().has_delete_permission(request, obj) and _is_within(request, obj)
+        return may and token_by(request) is None
 
     def get_readonly_fields(self, request: HttpRequest, obj: User | None = None) -> list[str]:
         """Superusers are made by superusers."""
@@ -47,13 +53,13 @@ class Groups(GroupAdmin):
     """Django's, for superusers: what a group may, all its users may."""
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        return _is_superuser(request)
+        return _is_superuser(request) and token_by(request) is None
 
     def has_change_permission(self, request: HttpRequest, obj: Group | None = None) -> bool:  # noqa: ARG002
-        return _is_superuser(request)
+        return _is_superuser(request) and token_by(request) is None
 
     def has_delete_permission(self, request: HttpRequest, obj: Group | None = None) -> bool:  # noqa: ARG002
-        return _is_superuser(request)
+        return _is_superuser(request) and token_by(request) is None
 
 
 def _is_superuser(request: HttpRequest) -> bool:

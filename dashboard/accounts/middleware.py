@@ -29,6 +29,7 @@ WORDS = {
     404: "There is nothing at this address. /api/v1/docs lists what there is.",
     405: "This address does not take this method.",
 }
+ONLY_FORMS = "This address takes what a form sends, and nothing was sent. Go back, and use the form."
 BROKEN = "The server failed to answer; its log says why."
 
 
@@ -70,7 +71,9 @@ class AccessMiddleware(MiddlewareMixin):
         return _forbid(request, roles.refusal(permission))
 
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
-        """Programs get JSON where a view, or Django itself, made an error page."""
+        """Programs get JSON where a view, or Django itself, made an error page; browsers a page where it is empty."""
+        if response.status_code == HTTPStatus.METHOD_NOT_ALLOWED and not is_machine(request.path_info):
+            return _wrong_method(request, response)
         is_page = response.get("Content-Type", "").startswith("text/html")
         if response.status_code < HTTPStatus.BAD_REQUEST or not is_page or not is_machine(request.path_info):
             return response
@@ -88,6 +91,16 @@ class AccessMiddleware(MiddlewareMixin):
         services.api_token_used(token, now=now)
         _admit(request, token)
         return None
+
+
+def _wrong_method(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+    """In words: an address that only a form sends to is opened where somebody goes back, or signs in again."""
+    if not isinstance(response, HttpResponse) or response.content or request.method == "HEAD":
+        return response
+    context = {"status": response.status_code, "title": "Nothing to see here", "detail": ONLY_FORMS}
+    page = render(request, "refused.html", context, status=response.status_code)
+    page["Allow"] = response["Allow"]
+    return page
 
 
 def _forbid(request: HttpRequest, detail: str) -> HttpResponse:

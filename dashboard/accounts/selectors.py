@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from django.contrib.auth.models import Group, Permission
 from django.db.models import Q, QuerySet
+from django.http import HttpRequest
 from django.utils import timezone
 
 from dashboard.accounts.credentials import digest_of
@@ -53,6 +54,12 @@ def token_of(session: "SessionBase") -> ApiToken | None:
     """The token that opened this session."""
     token_id = session.get(SESSION_TOKEN)
     return None if token_id is None else ApiToken.objects.filter(pk=token_id).first()
+
+
+def token_by(request: HttpRequest) -> ApiToken | None:
+    """The token that a request came in by, or that opened its session."""
+    token: ApiToken | None = getattr(request, "auth_token", None)
+    return token if token is not None else token_of(request.session)
 
 
 def session_is_valid(*, user: "User | AnonymousUser", session: "SessionBase") -> bool:

@@ -18,8 +18,13 @@ from dashboard.accounts import selectors, services, signing_in
 from dashboard.accounts.access import ADMIN, SIGN_IN, next_url
 from dashboard.accounts.forms import ApiTokenForm, SignInForm
 from dashboard.accounts.models import User
+from dashboard.accounts.roles import MAKE_KEY, may
 
 NO_STAFF = "Your account is not staff, so it may not open the admin. Ask an admin, or sign in as somebody else."
+KEYS_STAY = (
+    "Keys of the gateway do not end with a password. If somebody else may have known it, revoke the keys that you "
+    "made, all at once, on the page of keys."
+)
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 
 
@@ -86,6 +91,8 @@ def password_change(request: HttpRequest) -> HttpResponse:
     services.password_set(user=user, password=form.cleaned_data["new_password1"])
     update_session_auth_hash(request, user)
     messages.success(request, "Your password is set. Every other session of yours has ended.")
+    if may(user, MAKE_KEY):
+        messages.info(request, KEYS_STAY)
     return redirect("accounts:account")
 
 

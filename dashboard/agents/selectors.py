@@ -104,6 +104,11 @@ def activations_of(policy: Policy) -> QuerySet[PolicyActivation]:
     return policy.activations.select_related("version__policy", "created_by")
 
 
+def models_with_policies(connection: Connection) -> frozenset[str]:
+    """The models of a connection to which policies of their own are attached."""
+    return frozenset(PolicyAttachment.objects.filter(connection=connection).values_list("model", flat=True))
+
+
 def attachment_list(*, project: Project) -> QuerySet[PolicyAttachment]:
     """Where policies count beside the agents that name them: the site first, models last."""
     rows = PolicyAttachment.objects.filter(project=project).select_related("policy", "connection")

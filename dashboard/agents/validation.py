@@ -13,7 +13,8 @@ from urllib.parse import SplitResult, urlsplit
 import jsonschema_rs
 from django.core.exceptions import ValidationError
 
-from agentcore.schema_cost import TooMuchWork, steps
+from agentcore.schema_cost import steps
+from agentcore.schema_size import TooMuchWork, check
 from dashboard.agents.policy_validation import listed
 from dashboard.egress import keys
 
@@ -139,6 +140,10 @@ def json_schema_valid(value: Any) -> None:
         return
     if not isinstance(value, dict):
         raise ValidationError("The schema must be an object, such as {“type”: “object”}.")
+    try:
+        check(value)
+    except TooMuchWork as error:
+        raise ValidationError(str(error)) from error
     refused: list[str] = []
 
     def refuse(uri: str) -> Never:

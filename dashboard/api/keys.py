@@ -9,6 +9,7 @@ from django.http import HttpRequest
 from ninja import Router, Status
 from pydantic import BaseModel, Field, Strict
 
+from dashboard.accounts.selectors import token_by
 from dashboard.agents.selectors import project_default
 from dashboard.api.body import Body, Text
 from dashboard.api.callers import caller
@@ -89,7 +90,8 @@ class MadeKey(Key):
 
 @router.post("/keys", response={201: MadeKey}, summary="Make a key of the gateway")
 def key_create(request: HttpRequest, body: NewKey) -> Status[dict[str, Any]]:
-    """Its secret is in this answer and in no other."""
+    """Its secret is in this answer and in no other. It ends when the token is revoked that it is made with, and expires
+    no later."""
     limits = body.limits.given() if body.limits is not None else {}
     key, secret = services.key_create(
         project=project_default(),
@@ -98,6 +100,7 @@ def key_create(request: HttpRequest, body: NewKey) -> Status[dict[str, Any]]:
         scope=body.scope or (),
         mode=body.mode or "",
         expires_at=_aware(body.expires_at),
+        parent=token_by(request),
         **{name: Decimal(str(limit)) if isinstance(limit, float) else limit for name, limit in limits.items()},
     )
     return Status(201, {**_told(key), "secret": secret})

@@ -14,6 +14,7 @@ from pydantic import BaseModel, Field
 from agentcore.replay import Certainty
 from dashboard.agents.selectors import project_default
 from dashboard.api.answers import Json, Object, Objects
+from dashboard.api.body import Text
 from dashboard.predictions.models import Prediction as Stored
 from dashboard.predictions.selectors import Filters, predictions_page, record_by_model
 from dashboard.predictions.shown import tallies_told, told
@@ -102,9 +103,9 @@ class PredictionSummary(BaseModel):
 class Asked(BaseModel):
     """Which predictions."""
 
-    model: str | None = Field(default=None, description="The model's name.")
-    provider: str | None = Field(default=None, description="The dialect of the connection.")
-    kind: Annotated[str | None, Field(description=f"One of: {KINDS}.")] = None
+    model: Text | None = Field(default=None, description="The model's name.")
+    provider: Text | None = Field(default=None, description="The dialect of the connection.")
+    kind: Annotated[Text | None, Field(description=f"One of: {KINDS}.")] = None
     certainty: Certainty | None = Field(default=None, description=f"One of: {CERTAINTIES}.")
     came_true: bool | None = Field(default=None, description="Only those that did, or only those that did not.")
     cursor: str | None = Field(default=None, description="`next` or `previous` of an answer, as it is.")

@@ -58,8 +58,13 @@ class GatewayKeyQuerySet(models.QuerySet["GatewayKey"]):
     """Keys, by whether they still open the door."""
 
     def active(self, *, now: datetime) -> GatewayKeyQuerySet:
-        """Neither revoked nor expired."""
-        return self.filter(Q(expires_at__isnull=True) | Q(expires_at__gt=now), revoked_at__isnull=True)
+        """Neither revoked nor expired; nor is the token revoked that it was made with."""
+        return self.standing().filter(Q(expires_at__isnull=True) | Q(expires_at__gt=now))
+
+    def standing(self) -> GatewayKeyQuerySet:
+        """Not revoked, themselves or by their token; that may be gone, with its user."""
+        by_no_token = Q(by_token=False) | Q(parent__isnull=False, parent__revoked_at__isnull=True)
+        return self.filter(by_no_token, revoked_at__isnull=True)
 
 
 class GatewayKey(models.Model):
@@ -100,6 +105,11 @@ class GatewayKey(models.Model):
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, editable=False, on_delete=models.SET_NULL, related_name="+"
     )
+    #: The token that it was made with, or that opened the session in which it was made: this one ends with it.
+    parent = models.ForeignKey(
+        "accounts.ApiToken", null=True, editable=False, on_delete=models.SET_NULL, related_name="+"
+    )
+    by_token = models.BooleanField(default=False, editable=False)
     expires_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True, editable=False)
     last_used_at = models.DateTimeField(null=True, blank=True, editable=False)  #: to the minute

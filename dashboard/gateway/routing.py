@@ -16,6 +16,7 @@ from agentcore import serial
 from agentcore.policy import Policy
 from agentcore.providers import get_provider
 from agentcore.providers.base import Provider
+from agentcore.values import replace
 from dashboard.agents import selectors
 from dashboard.agents.layering import Standing, standing_for
 from dashboard.agents.models import Agent, Connection, Project
@@ -73,11 +74,22 @@ class Route:
     system_prompt: str = ""
     max_tokens: int | None = None  #: None: neither agent nor connection says
     envelope_schema: Mapping[str, Any] | None = None
+    apart: frozenset[str] = frozenset()  #: of a route for any model: those whose own policies make them another
 
     @property
     def is_verbatim(self) -> bool:
         """Whether the upstream speaks the client's own dialect."""
         return self.provider.name == "openai"
+
+
+@dataclass(frozen=True, slots=True)
+class AnyModel:
+    """Whatever model is asked for at this connection: callers can invent names, and each would be looked up."""
+
+    connection: str
+
+
+Named = str | Target | AnyModel
 
 
 @dataclass(slots=True)
@@ -90,28 +102,38 @@ class _Kept:
 class Routes:
     """The routes of one event loop."""
 
-    _kept: dict[tuple[UUID, str | Target], _Kept] = field(default_factory=dict)
-    _asked: dict[tuple[UUID, str | Target], "asyncio.Task[Route | None]"] = field(default_factory=dict)
+    _kept: dict[tuple[UUID, Named], _Kept] = field(default_factory=dict)
+    _asked: dict[tuple[UUID, Named], "asyncio.Task[Route | None]"] = field(default_factory=dict)
 
     async def find(self, caller: Caller, model: str) -> Route | Fault:
         """Where this caller's call of a model goes."""
         if not model.isprintable():
             return _unknown(model)  # nothing is called so, and the database would refuse to be asked
-        key = (caller.project, caller.aliases.get(model, model))
-        kept = self._kept.get(key)
-        if kept is None or time.monotonic() - kept.looked_up > FRESH_SECONDS:
-            try:
-                async with asyncio.timeout(PATIENCE_SECONDS if kept is None else STALE_PATIENCE_SECONDS):
-                    route = await self._look_up(key)
-            except (TimeoutError, *AWAY):
-                if kept is None or time.monotonic() - kept.looked_up > KEPT_SECONDS:
-                    return AWAY_FAULT
-                route = kept.route
-        else:
-            route = kept.route
-        return _unknown(model) if route is None else route
+        named: Named = caller.aliases.get(model, model)
+        connection, slash, asked = named.partition("/") if isinstance(named, str) else ("", "", "")
+        if slash and is_model(asked):
+            route = await self._find(caller.project, AnyModel(connection))
+            if isinstance(route, Route) and asked not in route.apart:
+                return replace(route, name=model, model=asked)
+            if not isinstance(route, Route):
+                return _unknown(model) if route is None else route
+        found = await self._find(caller.project, named)
+        return _unknown(model) if found is None else found
 
-    async def _look_up(self, key: tuple[UUID, str | Target]) -> Route | None:
+    async def _find(self, project: UUID, named: Named) -> Route | Fault | None:
+        key = (project, named)
+        kept = self._kept.get(key)
+        if kept is not None and time.monotonic() - kept.looked_up <= FRESH_SECONDS:
+            return kept.route
+        try:
+            async with asyncio.timeout(PATIENCE_SECONDS if kept is None else STALE_PATIENCE_SECONDS):
+                return await self._look_up(key)
+        except (TimeoutError, *AWAY):
+            if kept is None or time.monotonic() - kept.looked_up > KEPT_SECONDS:
+                return AWAY_FAULT
+            return kept.route
+
+    async def _look_up(self, key: tuple[UUID, Named]) -> Route | None:
         """Who asks while it is being looked up waits for the same answer."""
         task = self._asked.get(key)
         if task is None:
@@ -119,7 +141,7 @@ class Routes:
             task.add_done_callback(lambda _: self._asked.pop(key, None))
         return await asyncio.shield(task)
 
-    async def _read(self, key: tuple[UUID, str | Target]) -> Route | None:
+    async def _read(self, key: tuple[UUID, Named]) -> Route | None:
         """What it finds counts also where nobody waits for it any more."""
         route = await in_database(route_of, *key)
         if len(self._kept) >= MOST_KEPT:
@@ -133,17 +155,27 @@ def _unknown(model: str) -> Fault:
     return Fault(404, message, code="model_not_found", param="model")
 
 
-def route_of(project_id: UUID, named: str | Target) -> Route | None:
+def route_of(project_id: UUID, named: Named) -> Route | None:
     """What the name stands for now; None where it stands for nothing."""
     project = Project.objects.filter(pk=project_id).first()
     if project is None:
         return None
+    if isinstance(named, AnyModel):
+        return _any_model(project, named.connection)
     if isinstance(named, Target):
         found = _agent(project, named.agent) if named.agent else _at_connection(project, named.connection, named.model)
     else:
         connection, slash, model = named.partition("/")
         found = _agent(project, named) or (_at_connection(project, connection, model) if slash else None)
     return None if found is None else _route(found)
+
+
+def _any_model(project: Project, name: str) -> Route | None:
+    connection = selectors.connection_list(project=project).filter(name=name).first()
+    if connection is None:
+        return None
+    nobody = Agent(id=None, project=project, name=name, connection=connection, model="", max_tokens=0)
+    return replace(_route(nobody), apart=selectors.models_with_policies(connection))
 
 
 def _agent(project: Project, name: str | None) -> Agent | None:

@@ -86,6 +86,7 @@ def aliases_of(project: Project) -> QuerySet[Alias]:
 
 
 def keys_seen_by(user: User, *, project: Project) -> QuerySet[GatewayKey]:
-    """The keys a user may look at and revoke: their own, or all where they look after keys. Revoked ones are gone."""
-    keys = GatewayKey.objects.filter(project=project, revoked_at__isnull=True).select_related("created_by")
+    """The keys a user may look at and revoke: their own, or all where they look after keys. Revoked ones are gone, and
+    those whose token was revoked."""
+    keys = GatewayKey.objects.standing().filter(project=project).select_related("created_by", "parent")
     return keys if may(user, ADMINISTER_KEYS) else keys.filter(created_by=user)

@@ -9,10 +9,11 @@ from typing import Any
 from uuid import UUID
 
 from django.core.exceptions import ValidationError
+from django.db import transaction
 from django.utils import timezone
 
 from dashboard.accounts.credentials import digest_of
-from dashboard.accounts.models import User
+from dashboard.accounts.models import ApiToken, User
 from dashboard.agents.models import Agent, Connection, Project
 from dashboard.gateway.models import Alias, GatewayKey
 from dashboard.gateway.selectors import keys_seen_by
@@ -29,13 +30,17 @@ def key_create(
     scope: Iterable[str] = (),
     mode: str = "",
     expires_at: datetime | None = None,
+    parent: ApiToken | None = None,
     **limits: Any,
 ) -> tuple[GatewayKey, str]:
     """A new key and its plain text, which cannot be had again. `limits`: as `KeyLimits` names them.
 
-    Raises `ValidationError` in words, by field.
+    `parent`: the token that it is made with; the key ends with it, and expires no later. Raises `ValidationError` in
+    words, by field.
     """
     now, secret = timezone.now(), "whyk_" + secrets.token_urlsafe(32)
+    if expires_at is not None and expires_at <= now:
+        raise ValidationError({"expires_at": "It must lie in the future."})
     key = GatewayKey(
         project=project,
         name=name.strip(),
@@ -46,13 +51,24 @@ def key_create(
         expires_at=expires_at,
         created_at=now,
         created_by=by,
+        parent=parent,
+        by_token=parent is not None,
         **limits,
     )
-    if expires_at is not None and expires_at <= now:
-        raise ValidationError({"expires_at": "It must lie in the future."})
     key.full_clean()
-    key.save(force_insert=True)
+    with transaction.atomic():
+        if parent is not None:
+            key.expires_at = _no_later(expires_at, parent, now)
+        key.save(force_insert=True)
     return key, secret
+
+
+def _no_later(expires_at: datetime | None, parent: ApiToken, now: datetime) -> datetime | None:
+    """When a key expires that is made with this token, which stays as it is until the key is stored."""
+    stands = ApiToken.objects.active(now=now).select_for_update(of=("self",)).filter(pk=parent.pk).first()
+    if stands is None:
+        raise ValidationError("The token that you make this key with has just ended. Sign in again.")
+    return min((end for end in (expires_at, stands.expires_at) if end), default=None)
 
 
 def scope_checked(scope: Iterable[str], *, project: Project) -> list[str]:
@@ -63,6 +79,11 @@ def scope_checked(scope: Iterable[str], *, project: Project) -> list[str]:
 def key_revoke(*, project: Project, by: User, key_id: UUID) -> bool:
     """Close the door for a key; the gateway knows it within two seconds. False where there is none `by` may revoke."""
     return bool(keys_seen_by(by, project=project).filter(pk=key_id).update(revoked_at=timezone.now()))
+
+
+def keys_revoke_own(*, project: Project, by: User) -> int:
+    """Close the door for all keys that this user made, as after their password was known to somebody. How many."""
+    return keys_seen_by(by, project=project).filter(created_by=by).update(revoked_at=timezone.now())
 
 
 def alias_create(

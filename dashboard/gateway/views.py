@@ -15,8 +15,9 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from dashboard.accounts.models import User
+from dashboard.accounts.models import ApiToken, User
 from dashboard.accounts.roles import ADMINISTER_KEYS, MAKE_ALIAS, MAKE_KEY, may
+from dashboard.accounts.selectors import token_by
 from dashboard.agents.selectors import agent_list, connection_list, project_default
 from dashboard.gateway import services
 from dashboard.gateway.forms import AliasForm, KeyForm
@@ -48,7 +49,7 @@ def keys(request: HttpRequest) -> HttpResponse:
     form = KeyForm(request.POST)
     if form.is_valid():
         try:
-            made, secret = _make(form, by=_user(request))
+            made, secret = _make(form, by=_user(request), parent=token_by(request))
         except ValidationError as error:
             form.add_error(None, error)
         else:
@@ -63,6 +64,14 @@ def key_revoke(request: HttpRequest, key_id: UUID) -> HttpResponse:
         messages.success(request, "The key is revoked; within two seconds it opens nothing any more.")
     else:
         messages.error(request, "This key was revoked before, or is not yours.")
+    return redirect("gateway:keys")
+
+
+@require_POST
+def keys_revoke_own(request: HttpRequest) -> HttpResponse:
+    """Close the door for all keys that one has made."""
+    revoked = services.keys_revoke_own(project=project_default(), by=_user(request))
+    messages.success(request, f"Keys that you made, now revoked: {revoked}. Within two seconds they open nothing.")
     return redirect("gateway:keys")
 
 
@@ -97,7 +106,7 @@ def alias_delete(request: HttpRequest, alias_id: UUID) -> HttpResponse:
     return redirect("gateway:keys")
 
 
-def _make(form: KeyForm, *, by: User) -> tuple[GatewayKey, str]:
+def _make(form: KeyForm, *, by: User, parent: ApiToken | None) -> tuple[GatewayKey, str]:
     lifetime = form.lifetime_given()
     return services.key_create(
         project=project_default(),
@@ -106,6 +115,7 @@ def _make(form: KeyForm, *, by: User) -> tuple[GatewayKey, str]:
         mode=form.cleaned_data["mode"],
         scope=form.lines(),
         expires_at=timezone.now() + lifetime if lifetime else None,
+        parent=parent,
         **form.limits(),
     )
 
@@ -122,8 +132,9 @@ def _model_of(key: GatewayKey) -> str:
 
 def _page(request: HttpRequest, *, status: int = HTTPStatus.OK, **context: object) -> HttpResponse:
     project, user = project_default(), _user(request)
+    shown_keys = keys_shown(keys_seen_by(user, project=project))
     whole = {
-        "keys": keys_shown(keys_seen_by(user, project=project)),
+        "keys": shown_keys,
         "aliases": aliases_of(project),
         "agents": agent_list(project=project),
         "connections": connection_list(project=project),
@@ -131,6 +142,7 @@ def _page(request: HttpRequest, *, status: int = HTTPStatus.OK, **context: objec
         "alias_form": AliasForm(project=project),
         "base_url": request.build_absolute_uri("/v1"),
         "may_make": may(user, MAKE_KEY),
+        "own": sum(shown.key.created_by_id == user.pk for shown in shown_keys),
         "sees_all": may(user, ADMINISTER_KEYS),
         "may_name": may(user, MAKE_ALIAS),
         **context,

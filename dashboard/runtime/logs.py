@@ -115,7 +115,10 @@ _CALLERS_NEWS = frozenset(
 
 
 def _quietly(record: logging.LogRecord) -> bool:
-    """Of a Redis that is away its layer writes a traceback each second; the sentence will do."""
+    """Of a Redis that is away its layer writes a traceback each second, and Django one for each request with a strange
+    Host header; the sentence will do."""
+    if record.name == "django.security.DisallowedHost":
+        record.msg, record.args, record.exc_info = record.getMessage()[:200], (), None
     if record.name.startswith("channels_redis") and record.exc_info:
         record.msg, record.args, record.exc_info = f"Redis does not answer: {record.exc_info[1]}", (), None
     return record.getMessage() not in _CALLERS_NEWS

@@ -6,6 +6,8 @@ from datetime import datetime, timedelta
 from itertools import islice
 from uuid import UUID
 
+from django.db import InterfaceError, OperationalError
+
 from dashboard.sealing import keys
 from dashboard.sealing.chains import RAW, Part, head_of, parts_of, unpacked
 from dashboard.sealing.models import Chain, Seal
@@ -93,16 +95,32 @@ def _turns(checked: Checked, sealed: Sealed, bared: frozenset[UUID], replay: boo
     for ids in batches(Turn.objects.order_by("id").values_list("id", flat=True).iterator(), BATCH):
         turns = list(Turn.objects.filter(id__in=ids).order_by("id"))
         chains = Chain.objects.in_bulk(ids)
-        parts = parts_of(turns)
+        parts = _parts(turns)
         for turn in turns:
             checked.turns += 1
             chain = chains.get(turn.id)
             if chain is None and turn.id not in sealed.heads:
                 checked.unchained += turn.status not in UNFINISHED
-            faults = [*_chain_faults(turn, chain, parts[turn.id], sealed, bared)]
-            if not faults and turn.status not in UNFINISHED:
-                faults += _other_faults(turn, sealed, replay)
+            try:
+                now = parts[turn.id] if turn.id in parts else parts_of([turn])[turn.id]
+                faults = [*_chain_faults(turn, chain, now, sealed, bared)]
+                if not faults and turn.status not in UNFINISHED:
+                    faults += _other_faults(turn, sealed, replay)
+            except (OperationalError, InterfaceError):
+                raise
+            except Exception as error:  # whoever changes rows may leave what cannot be read any more
+                faults = [f"It cannot be read any more: it was changed or damaged ({type(error).__name__})."]
             checked.faults += [(str(turn.id), words) for words in faults]
+
+
+def _parts(turns: list[Turn]) -> dict[UUID, list[Part]]:
+    """The parts of these turns; nothing where one of them cannot be read, so that each is read by itself."""
+    try:
+        return parts_of(turns)
+    except (OperationalError, InterfaceError):
+        raise
+    except Exception:
+        return {}
 
 
 def _chain_faults(

@@ -28,8 +28,12 @@ ROW = (
     "error_message", "output_text", "input_tokens", "output_tokens", "attempts", "continuations", "tool_repairs",
     "envelope_retries", "model", "max_tokens", "started_at", "finished_at", "duration_ms", "envelope", "last_seq",
 )  # fmt: skip
+#: What else the records give, in the words of the version that wrote them.
+SAID = ("resource", "verdict", "notice", "lint", "error_type", "tokens_estimated")
 #: Of a turn that was given up, whose row says how it ended because its records do not.
-GIVEN_UP = frozenset({"status", "stop_reason", "terminal_reason", "error_code", "error_message", "finished_at"})
+GIVEN_UP = frozenset(
+    {"status", "stop_reason", "terminal_reason", "error_code", "error_message", "finished_at", "notice", "verdict"}
+)
 ENDED_STATES = frozenset({"complete", "abort"})
 CLOCKS_DIFFER = timedelta(hours=1)  #: what the clocks of two machines may differ by
 NO_BYTES = "The provider's bytes of {which} are not stored, so that the recorded answer cannot be compared with them."
@@ -100,7 +104,8 @@ def _row_faults(turn: Turn, recording: Recording) -> Iterator[Fault]:
         return
     rebuilt, last = rebuilt_columns(turn), len(recording.records)
     skipped = frozenset() if rebuilt["state"] in ENDED_STATES else GIVEN_UP
-    wrong = [name for name in ROW if name in rebuilt.keys() - skipped and getattr(turn, name) != rebuilt[name]]
+    compared = (*ROW, *SAID) if turn.core_version == VERSION else ROW
+    wrong = [name for name in compared if name in rebuilt.keys() - skipped and getattr(turn, name) != rebuilt[name]]
     if wrong:
         yield Fault(last, f"The turn's row differs from its history: {', '.join(wrong)}")
     first = recording.records[0].event
@@ -137,5 +142,7 @@ def forget(turn: Turn) -> None:
 
 def _key(turn: Turn) -> str:
     """A row that was changed has another."""
-    row = hashlib.sha256(repr([getattr(turn, name) for name in ROW]).encode(errors="surrogatepass")).hexdigest()[:24]
+    row = hashlib.sha256(
+        repr([getattr(turn, name) for name in (*ROW, *SAID)]).encode(errors="surrogatepass")
+    ).hexdigest()[:24]
     return f"verified:{turn.id}:{turn.last_seq}:{row}:{VERSION}"

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from agentcore import jsonschema_rs_validator
 from agentcore.schema import MOST_BREACHES
-from agentcore.schema_cost import MOST_STEPS, TooMuchWork, steps
+from agentcore.schema_cost import MOST_STEPS, steps
+from agentcore.schema_size import TooMuchWork
 
 violations = jsonschema_rs_validator()
 
@@ -37,6 +38,8 @@ TWICE_BELOW = {
 }
 ANCHORED = {"$defs": {"n": {"$anchor": "n", "anyOf": [{"properties": {"a": {"$ref": "#n"}}}] * 2}}, "$ref": "#n"}
 DYNAMIC = {"$dynamicAnchor": "n", "properties": {"a": {"oneOf": [{"$dynamicRef": "#n"}, {"$dynamicRef": "#n"}]}}}
+NUMBERS, NAMES = list(range(1000)), {f"k{n}": 1 for n in range(1000)}
+META = "https://json-schema.org/draft/2020-12/schema"
 OWN_BASE = {"$defs": {"x": {**doubled(40, {}), "$id": "https://example.org/x"}}, "$ref": "x"}
 
 
@@ -51,6 +54,21 @@ OWN_BASE = {"$defs": {"x": {**doubled(40, {}), "$id": "https://example.org/x"}},
         (ANCHORED, nested(40)),
         (DYNAMIC, nested(40)),
         (OWN_BASE, 1),
+        (doubled(17, {"const": NUMBERS}), NUMBERS),
+        (doubled(17, {"enum": [NUMBERS]}), NUMBERS),
+        (doubled(17, {"uniqueItems": True}), NUMBERS),
+        (doubled(17, {"required": list(NAMES)}), NAMES),
+        (doubled(17, {"properties": NAMES}), {}),
+        (doubled(17, {"dependentRequired": {"k1": list(NAMES)}}), NAMES),
+        (doubled(17, {"maxLength": 5}), "a" * 80_000),
+        (doubled(10, {"pattern": "[a-z]+"}), "a" * 80_000),
+        (doubled(10, {"patternProperties": {"(a{0,90}){0,9}": {}}}), {"a" * 500: 1}),
+        ({"pattern": "(a{0,900}){0,20}b$|(?:x|y)z"}, "a" * 80_000),
+        ({"items": {"pattern": "^(a+)+(?=b)c"}}, ["a" * 60] * 1000),
+        ({"items": {"pattern": r"^(a*)*\1b$"}}, ["a" * 60] * 1000),
+        ({"allOf": [{"$ref": META}] * 2000}, {"properties": NAMES}),
+        ({"allOf": [{"$ref": META}], "$dynamicAnchor": "meta"}, {}),
+        ({"allOf": [{"items": {"type": "integer"}} for _ in range(200)]}, [1] * 20_000),
         ({"$ref": "#"}, 1),
         ({"$defs": {"a": {"allOf": [{"$ref": "#/$defs/a"}]}}, "$ref": "#/$defs/a"}, 1),
     ],
@@ -70,6 +88,10 @@ def test_a_schema_of_too_many_steps_is_refused_before_it_is_judged(schema, value
         ({"items": {"type": "string"}}, [1] * 100_000, 1),
         ({"items": {"type": "string"}}, [1] * 100, MOST_BREACHES),
         ({"properties": {"a": {"$ref": "#"}}}, nested(60), 0),
+        ({"enum": [{"a": [1, 2]}, "b"]}, {"a": [1, 2]}, 0),
+        ({"items": {"pattern": "^[0-9a-f]{8}-[0-9a-f]{4}$"}}, ["0123abcd-0000"] * 1000, 0),
+        ({"items": {"pattern": "^(?!x)[a-z]+$"}}, ["abc"] * 1000, 0),
+        ({"$ref": META}, {"type": "object"}, 0),
         ({"$id": "https://example.org/tree", "items": {"$ref": "tree"}}, [[[]]], 0),
     ],
 )

@@ -1,7 +1,7 @@
 """`python -m dashboard.bench.abuse.provider`: an OpenAI-style provider whose answer depends on the model's name.
 
-`bomb`: an answer that unpacks to a thousand times its size. `said-N`: the Nth text of `TEXTS`. `one`, `deep`: what
-makes schemas dear. Any other: a sentence.
+`bomb`: an answer that unpacks to a thousand times its size. `said-N`: the Nth text of `TEXTS`. `one`, `deep`, `long`:
+what makes schemas dear. Any other: a sentence.
 """
 
 import gzip
@@ -19,6 +19,7 @@ DEPTH = 60
 SENTENCE = "An agent stops when its policy, its budget or its model says so."
 SAID = {
     "one": "1",
+    "long": f'"{"a" * TEXT_CHARS}"',
     "deep": '{"x":' * DEPTH + "{}" + "}" * DEPTH,
     **{f"said-{number}": text for number, text in enumerate(TEXTS)},
 }

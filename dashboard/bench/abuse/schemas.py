@@ -8,7 +8,7 @@ from dashboard.bench.abuse.sending import Request, Target, send_all
 
 Schema = dict[str, Any]
 MODES = {"observed": "observe", "continued": "continue"}  #: by the agent's name
-ANSWERS = ("one", "deep")  #: models of the provider
+ANSWERS = ("one", "deep", "long")  #: models of the provider
 
 
 def doubling(levels: int, leaf: Schema) -> Schema:
@@ -19,6 +19,11 @@ def doubling(levels: int, leaf: Schema) -> Schema:
 
 #: Doubles for each level of the *answer*.
 RECURSIVE: Schema = {"$defs": {"n": {"allOf": [{"properties": {"x": {"$ref": "#/$defs/n"}}}] * 2}}, "$ref": "#/$defs/n"}
+#: Of forty characters, and of twenty thousand states.
+STATES: Schema = {"pattern": "(a{0,900}){0,20}b$|(?:x|y)z"}
+#: What takes long to compile.
+CHAIN: Schema = {"$defs": {f"a{n}": {"$ref": f"#/$defs/a{n + 1}"} for n in range(20_000)} | {"a20000": {}}}
+PATTERNS: Schema = {"patternProperties": {f"(((a{{0,20}}){{0,20}}){{0,20}}){n}": {} for n in range(200)}}
 HOSTILE: tuple[tuple[str, Schema], ...] = (
     ("one", doubling(17, {})),
     ("one", doubling(24, {})),
@@ -27,6 +32,10 @@ HOSTILE: tuple[tuple[str, Schema], ...] = (
     ("one", doubling(19, {"type": "string"})),
     ("deep", RECURSIVE),
     ("one", {"type": "string", "pattern": "^(a+)+$"}),
+    ("long", STATES),
+    ("long", doubling(17, {"const": "a" * 80_000})),
+    ("one", CHAIN),
+    ("one", PATTERNS),
 )
 
 

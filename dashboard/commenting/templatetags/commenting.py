@@ -12,8 +12,8 @@ from dashboard.turns.waterfall import Rail
 register = template.Library()
 MARKS_Y = 44  #: in the rail's own measure
 
-#: An address as people paste it; a last mark of a sentence is not part of it.
-LINK = re.compile(r"https?://[^\s<>\"'“”]+?(?=[.,;:!?)\]}]*(?:[\s<>\"'“”]|$))")
+LINK = re.compile(r"https?://[^\s<>\"'“”]+")  #: an address as people paste it
+MARKS = ".,;:!?)]}"  #: of a sentence: the last ones are no part of the address
 
 
 @register.filter
@@ -21,8 +21,11 @@ def said(text: str) -> SafeString:
     """A comment's text: escaped, line breaks kept, http and https addresses as links that tell nothing of us."""
     parts, end = [], 0
     for found in LINK.finditer(text):
-        parts += [_lines(text[end : found.start()]), _link(found[0])]
-        end = found.end()
+        address = found[0].rstrip(MARKS)
+        if address.endswith("://"):
+            continue
+        parts += [_lines(text[end : found.start()]), _link(address)]
+        end = found.start() + len(address)
     return mark_safe("".join([*parts, _lines(text[end:])]))  # noqa: S308 - every part is escaped
 
 

@@ -8,6 +8,8 @@ from django.test import Client
 
 from dashboard.accounts.models import User
 from dashboard.accounts.roles import Role
+from dashboard.accounts.selectors import SESSION_TOKEN
+from dashboard.accounts.services import api_token_create
 
 pytestmark = pytest.mark.django_db
 
@@ -54,6 +56,21 @@ def test_an_admin_cannot_become_superuser(made: Made):
     assert change(browser_of(admin), admin, is_superuser="on", first_name="Ada", groups=groups) == 302
     admin.refresh_from_db()
     assert (admin.first_name, admin.is_superuser) == ("Ada", False)
+
+
+def test_a_session_of_a_token_is_shown_no_form_that_would_be_refused(made: Made):
+    root = made("root", is_superuser=True)
+    client = browser_of(root)
+    session = client.session
+    session[SESSION_TOKEN] = api_token_create("laptop", user=root)[0].pk
+    session.save()
+    assert client.get(USERS).status_code == 200
+    shown = client.get(f"{USERS}{root.pk}/change/")
+    assert shown.status_code == 200
+    assert 'name="_save"' not in shown.content.decode()
+    forms = ("add/", f"{root.pk}/password/", f"{root.pk}/delete/")
+    assert [client.get(USERS + form).status_code for form in forms] == [403] * 3
+    assert client.get("/admin/auth/group/add/").status_code == 403
 
 
 @pytest.mark.parametrize("active", [True, False])

@@ -76,6 +76,7 @@ SERVED = {
     "gateway/aliases": ACT,
     "gateway/aliases/<uuid:alias_id>/delete": ACT,
     "gateway/keys": "GET HEAD POST",
+    "gateway/keys/revoke": ACT,
     "gateway/keys/<uuid:key_id>/revoke": ACT,
     "healthz": READ,
     "import/": "GET HEAD POST",

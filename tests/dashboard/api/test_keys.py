@@ -8,7 +8,7 @@ from django.test import Client
 from django.utils import timezone
 
 from dashboard.accounts.credentials import digest_of
-from dashboard.accounts.models import User
+from dashboard.accounts.models import ApiToken, User
 from dashboard.accounts.services import api_token_create
 from dashboard.agents.models import Connection
 from dashboard.gateway.models import GatewayKey, KeySpending
@@ -56,6 +56,13 @@ def test_what_is_wrong_is_said_by_field(api: Program):
     for body in ({}, {"name": "ci", "limits": {"tokens": 1}}, {"name": "ci", "mode": "off"}, {"name": 1}):
         assert api.problem("/keys", body, 422)
     assert not GatewayKey.objects.exists()
+
+
+def test_a_key_ends_with_the_token_of_the_program_that_made_it(api: Program):
+    secret = api.post("/keys", {"name": "ci"}).json()["secret"]
+    assert keys_by_digest([digest_of(secret)], now=timezone.now())
+    ApiToken.objects.end(now=timezone.now())
+    assert not keys_by_digest([digest_of(secret)], now=timezone.now())
 
 
 def test_a_revoked_key_is_gone_from_the_list(api: Program):

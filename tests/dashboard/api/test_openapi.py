@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from dataclasses import replace
 from types import ModuleType
+from urllib.parse import urlencode
 
 import pytest
 from django.conf import settings
@@ -13,6 +14,8 @@ from dashboard.api import answers, bodies, replay_answers, replay_bodies
 from tests.dashboard.api.conftest import Program
 
 pytestmark = pytest.mark.django_db
+
+ODD = ("\x00", "a" * 3000, "9" * 40, "-1", "\ud800", "[", "'")
 
 #: As design §4.3 lists them.
 CALLS = {
@@ -141,3 +144,19 @@ def test_the_page_of_the_schema_loads_from_here_alone(api: Program):
     assert all(re.match(r"/static/|/account/$|/$", source) for source in sources)
     assert sources.count("/static/css/tokens.css") == 1
     assert not re.search(r"<script>|<style|onload=", page)
+
+
+def test_no_value_of_a_query_breaks_the_server(api: Program):
+    """Every parameter of every address that is read, with values that nobody means."""
+    paths = api.get("/openapi.json").json()["paths"]
+    asked = [
+        (path.removeprefix("/api/v1"), parameter["name"])
+        for path, methods in paths.items()
+        for parameter in methods.get("get", {}).get("parameters", [])
+        if parameter["in"] == "query" and "{" not in path
+    ]
+    assert len(asked) > 20
+    for path, name in asked:
+        for odd in ODD:
+            query = urlencode({name: odd.encode("utf-8", "surrogatepass")})
+            assert api.get(f"{path}?{query}").status_code < 500, (path, query)

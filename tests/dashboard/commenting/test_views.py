@@ -103,6 +103,11 @@ REL = 'rel="noopener noreferrer nofollow ugc" target="_blank"'
             "(see https://a.example/b?c=d&e=f).",
             f'(see <a href="https://a.example/b?c=d&amp;e=f" {REL}>https://a.example/b?c=d&amp;e=f</a>).',
         ),
+        ("http://... and https://", "http://... and https://"),
+        (
+            f"http://a.example/{'.' * 2000}a {'.' * 2000}",
+            f'<a href="http://a.example/{"." * 2000}a" {REL}>http://a.example/{"." * 2000}a</a> {"." * 2000}',
+        ),
     ],
 )
 def test_text_is_escaped_and_only_web_addresses_become_links(text: str, html: str):

@@ -4,16 +4,19 @@ import asyncio
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 from uuid import UUID
 
 import pytest
 from asgiref.sync import sync_to_async
 
-from dashboard.agents.models import Agent
+from dashboard.agents.models import Agent, Connection
 from dashboard.agents.selectors import project_default
+from dashboard.agents.services import policy_create
+from dashboard.agents.versioning import policy_attach
 from dashboard.gateway import routing
 from dashboard.gateway.access.callers import Caller, Target
-from dashboard.gateway.routing import AWAY_FAULT, Route, Routes
+from dashboard.gateway.routing import AWAY_FAULT, CONTINUE, AnyModel, Route, Routes
 from dashboard.gateway.wire.faults import Fault
 
 
@@ -54,6 +57,48 @@ async def test_a_route_that_is_known_is_taken_while_the_database_says_nothing(
         while not isinstance(found := await routes.find(caller, agent.name), Fault):
             await asyncio.sleep(0.01)
     assert found.code == "model_not_found"
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_models_that_callers_invent_are_not_looked_up_one_by_one(
+    connection: Connection, monkeypatch: pytest.MonkeyPatch
+):
+    project, asked = await sync_to_async(project_default)(), list[Any]()
+    route_of = routing.route_of
+
+    def counted(project_id: UUID, named: Any) -> Route | None:
+        asked.append(named)
+        return route_of(project_id, named)
+
+    monkeypatch.setattr(routing, "route_of", counted)
+    monkeypatch.setattr(routing, "FRESH_SECONDS", 60.0)
+    caller, routes = Caller(project.pk, "me", None), Routes()
+    found = [await routes.find(caller, f"{connection.name}/invented/{n}") for n in range(20)]
+    assert [(route.name, route.model) for route in found if isinstance(route, Route)] == [
+        (f"{connection.name}/invented/{n}", f"invented/{n}") for n in range(20)
+    ]
+    assert asked == [AnyModel(connection.name)]
+    odd = [await routes.find(caller, f"{connection.name}/{model}") for model in ("", "../x")]
+    nowhere = await routes.find(caller, "nowhere/model")
+    assert [fault.code for fault in (*odd, nowhere) if isinstance(fault, Fault)] == ["model_not_found"] * 3
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_a_model_with_a_policy_of_its_own_goes_by_it(connection: Connection):
+    caller, routes = Caller(connection.project_id, "me", None), Routes()
+
+    @sync_to_async
+    def attached() -> None:
+        made = policy_create(project=connection.project, name="tight", limits={"max_continuations": 7})
+        policy_attach(project=connection.project, policy=made.policy, connection=connection, model="own")
+
+    await attached()
+    own, other = [await routes.find(caller, f"{connection.name}/{model}") for model in ("own", "other")]
+    assert isinstance(own, Route)
+    assert isinstance(other, Route)
+    limits = [route.rulings[CONTINUE].policy.limits.max_continuations for route in (own, other)]
+    assert limits[0] == 7 != limits[1]
+    assert (own.model, other.model) == ("own", "other")
 
 
 async def test_one_that_is_not_known_is_not_waited_for_either(silent: Silent, monkeypatch: pytest.MonkeyPatch):

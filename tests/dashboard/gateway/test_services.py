@@ -8,14 +8,16 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
+from dashboard.accounts.credentials import digest_of
 from dashboard.accounts.models import User
 from dashboard.accounts.selectors import api_token_find
+from dashboard.accounts.services import api_token_create, api_token_revoke
 from dashboard.agents.models import Agent, Connection
 from dashboard.agents.selectors import project_default
 from dashboard.gateway import services
 from dashboard.gateway.access.limits import LIMITS
 from dashboard.gateway.models import Alias, GatewayKey
-from dashboard.gateway.selectors import keys_seen_by
+from dashboard.gateway.selectors import keys_by_digest, keys_seen_by
 from tests.dashboard.gateway.conftest import KeyOf
 
 pytestmark = pytest.mark.django_db
@@ -28,6 +30,50 @@ def test_a_key_is_stored_by_its_digest_alone(key_of: KeyOf):
     assert secret.startswith(key.prefix)
     assert len(secret) - len(key.prefix) >= 32  # what is not shown is more than 128 bits
     assert key_of()[1] != secret
+
+
+def opens(secret: str) -> bool:
+    return bool(keys_by_digest([digest_of(secret)], now=timezone.now()))
+
+
+@pytest.mark.parametrize("ending", ["revoked", "its parent revoked", "its user deleted"])
+def test_a_key_ends_with_the_token_that_it_was_made_with(key_of: KeyOf, maker: User, ending: str):
+    first, _ = api_token_create("leaked", user=maker)
+    token, _ = api_token_create("made with it", user=maker, parent=first)
+    _, secret = key_of(parent=token)
+    _, apart = key_of()
+    assert opens(secret)
+    if ending == "its user deleted":
+        token.user.delete()
+    else:
+        api_token_revoke(user=maker, token_id=(token if ending == "revoked" else first).pk)
+    assert (opens(secret), opens(apart)) == (False, True)
+    assert GatewayKey.objects.standing().count() == 1
+
+
+def test_a_key_expires_no_later_than_the_token_that_it_was_made_with(key_of: KeyOf, maker: User):
+    soon = timezone.now() + timedelta(hours=1)
+    token, _ = api_token_create("short", user=maker, expires_at=soon)
+    assert key_of(parent=token)[0].expires_at == soon
+    assert key_of(parent=token, expires_at=soon + timedelta(days=9))[0].expires_at == soon
+    assert key_of(parent=token, expires_at=soon - timedelta(minutes=9))[0].expires_at == soon - timedelta(minutes=9)
+
+
+def test_a_token_that_has_ended_makes_no_key(key_of: KeyOf, maker: User):
+    token, _ = api_token_create("ended", user=maker)
+    api_token_revoke(user=maker, token_id=token.pk)
+    with pytest.raises(ValidationError, match="has just ended"):
+        key_of(parent=token)
+    assert not GatewayKey.objects.exists()
+
+
+def test_all_keys_that_one_made_are_revoked_at_once(key_of: KeyOf, maker: User):
+    secrets = [key_of()[1] for _ in range(3)]
+    other = User.objects.create_user("other", is_superuser=True)
+    _, theirs = services.key_create(project=project_default(), by=other, name="theirs")
+    assert services.keys_revoke_own(project=project_default(), by=maker) == 3
+    assert [opens(secret) for secret in (*secrets, theirs)] == [False, False, False, True]
+    assert services.keys_revoke_own(project=project_default(), by=maker) == 0
 
 
 def test_a_key_is_no_token_of_a_user(key_of: KeyOf):

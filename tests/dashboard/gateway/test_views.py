@@ -10,6 +10,8 @@ from django.test import Client
 from django.utils import timezone
 
 from dashboard.accounts.models import User
+from dashboard.accounts.selectors import SESSION_TOKEN
+from dashboard.accounts.services import api_token_create
 from dashboard.agents.models import Agent, Connection
 from dashboard.gateway import services
 from dashboard.gateway.models import Alias, GatewayKey, KeySpending
@@ -47,6 +49,26 @@ def test_a_key_is_shown_once_with_three_lines_that_use_it(makers_browser: Client
     again = makers_browser.get("/gateway/keys").content.decode()
     assert secret not in again
     assert key.prefix in again
+
+
+def test_a_key_made_in_a_session_of_a_token_says_that_it_ends_with_it(makers_browser: Client, maker: User):
+    token, _ = api_token_create("laptop", user=maker)
+    session = makers_browser.session
+    session[SESSION_TOKEN] = token.pk
+    session.save()
+    assert "ends with the token laptop" in text_of(
+        makers_browser.post("/gateway/keys", {"name": "ci", "lifetime": "7"})
+    )
+    assert GatewayKey.objects.get().parent == token
+
+
+def test_all_of_ones_own_keys_are_revoked_by_one_button(makers_browser: Client):
+    for _ in range(2):
+        shown = makers_browser.post("/gateway/keys", {"name": "ci", "lifetime": "7"})
+    assert "2 keys of yours" in text_of(shown)
+    done = makers_browser.post("/gateway/keys/revoke", follow=True)
+    assert "now revoked: 2" in text_of(done)
+    assert not GatewayKey.objects.standing().exists()
 
 
 def test_what_is_wrong_is_said_beside_the_field_and_stays_typed(makers_browser: Client):

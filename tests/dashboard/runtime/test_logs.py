@@ -81,6 +81,17 @@ def test_a_traceback_stays_on_its_line_with_what_its_error_says(logged: Callable
     assert "ValueError" in line
 
 
+def test_a_strange_host_is_a_short_line_for_strangers_send_as_many_as_they_like():
+    quietly = logging_settings("INFO")["filters"]["quiet"]["()"]()
+    error, said = ValueError("no such host"), "Invalid HTTP_HOST header: %s"
+    name = "django.security.DisallowedHost"
+    record = logging.LogRecord(name, logging.ERROR, "", 0, said, ("x" * 9000,), (ValueError, error, None))
+    assert quietly(record)
+    assert record.exc_info is None
+    assert record.getMessage().startswith("Invalid HTTP_HOST header: xxx")
+    assert len(record.getMessage()) == 200
+
+
 def test_what_has_no_such_character_is_written_as_it_is(logged: Callable[..., str]):
     assert 'event="Ende: größer – 你好"' in logged("Ende: größer – 你好")
 

@@ -52,6 +52,32 @@ def as_superuser(sql: str, *values: Any) -> None:
         assert cursor.rowcount
 
 
+@pytest.mark.parametrize(
+    "change", ["verdict = 'fine'", "resource = 'time'", "notice = 'x'", "error_type = 'rate_limit'"]
+)
+def test_what_the_page_of_a_turn_says_of_its_history_cannot_be_changed_unnoticed(turn: Turn, change: str):
+    seal()
+    as_superuser(f"UPDATE turns_turn SET {change} WHERE id = %s", turn.id)
+    assert "differs from its history" in faults()[str(turn.id)]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE turns_attempt SET request = request || 'x' WHERE turn_id = %s",
+        "UPDATE turns_record SET event = '[1]' WHERE turn_id = %s",
+        "UPDATE turns_turn SET policy = '[1]' WHERE id = %s",
+    ],
+)
+def test_a_turn_that_was_changed_until_nobody_can_read_it_is_named_and_ends_no_check(play: Play, change: str):
+    damaged, whole = play("sim-essay"), play("sim-script")
+    as_superuser(change, damaged.id)
+    checked = check_all()
+    assert checked.turns == 2
+    assert set(faults(checked)) == {str(damaged.id)}
+    assert whole.id != damaged.id
+
+
 def faults(checked: Checked | None = None) -> dict[str, str]:
     found: dict[str, str] = {}
     for place, words in (checked or check_all()).faults:

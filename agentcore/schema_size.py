@@ -1,0 +1,174 @@
+"""How large a JSON Schema, a pattern of it and a value are: what a step of judging costs depends on that.
+
+A schema that is too large is refused before it is compiled, for compiling cannot be stopped either. The bounds are of
+the schema alone, so that they say the same at every replay.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+MOST_SUBSCHEMAS = 10_000  #: objects and arrays; compiling takes time that grows with their square
+MOST_STATES = 20_000  #: of all patterns together: a state takes some hundred bytes
+TOO_LARGE = (
+    f"The schema is too large: it may have {MOST_SUBSCHEMAS:,} objects and arrays, and its patterns {MOST_STATES:,} "
+    "states, where a bounded repeat such as {0,900} counts as often as it repeats."
+)
+LONG = 64  #: characters that are copied or compared in the time of one value
+_LONG_PATTERN = 2_000  #: characters from which on a pattern is too large
+BACKTRACKS = 100_000  #: that the engine for lookaround and back references may do for one text, in some 2 ms
+_BACKTRACKING = 10_000  #: steps that take as long
+_DOUBLINGS = 14  #: characters from which on backtracking can take all of these
+_READ = 20  #: states, or characters where the states are few, that are gone through in the time of one step
+_FEW = 100  #: states that the engine turns into a table
+_FANCY = re.compile(r"\(\?(?:[=!>]|<[=!])|\\[1-9]|\\k|[*+?}]\+")
+_TOKEN = re.compile(
+    r"""(?P<wide>\\[wWsSdD] | \\[pP](?:\{[^{}]*\}|.)) | \\. | (?P<set>\[\^?\]?(?:\\.|\[:?|[^\]\\])*+\]) | (?P<any>\.)
+    | (?P<open>\() | (?P<close>\)) | \{(?P<least>\d{1,6})(?P<more>,(?P<most>\d{1,6})?)?\} | .""",
+    re.VERBOSE | re.DOTALL,
+)
+_STATES = {"wide": 20, "set": 8, "any": 4}  #: of what is more than one character
+
+
+_COMPARED = 2  #: values that are compared with one another in the time of one step
+_HASHED = 5  #: values that are looked at for `uniqueItems`, the same
+_NAMED = 20  #: names that are looked up, the same
+_COUNTED = 2_000  #: characters that are counted, the same
+_DESCRIBED = 4  #: steps for each value that is judged by the schema of schemas
+_META = ("https://json-schema.org/", "http://json-schema.org/")
+
+
+class TooMuchWork(ValueError):
+    """Judging would take too many steps, or nobody can say how many."""
+
+
+def check(schema: Any) -> None:
+    """Raises `TooMuchWork` for a schema that would take too long, or too much memory, to compile."""
+    states = 0
+    for subschemas, part in enumerate(_parts(schema), 1):
+        states += sum(map(states_of, _patterns(part)))
+        if subschemas > MOST_SUBSCHEMAS or states > MOST_STATES:
+            raise TooMuchWork(TOO_LARGE)
+
+
+def _parts(schema: Any) -> Iterator[Any]:
+    waiting = [schema]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, Mapping):
+            waiting += part.values()
+        elif isinstance(part, list | tuple):
+            waiting += part
+        else:
+            continue
+        yield part
+
+
+def _patterns(part: Any) -> Iterator[str]:
+    if isinstance(part, Mapping):
+        if isinstance(pattern := part.get("pattern"), str):
+            yield pattern
+        if isinstance(named := part.get("patternProperties"), Mapping):
+            yield from (name for name in named if isinstance(name, str))
+
+
+def states_of(pattern: str) -> int:
+    """About how many states a regular expression has once its bounded repeats are written out."""
+    if len(pattern) > _LONG_PATTERN:
+        return MOST_STATES + 1
+    groups, last = [0], 0  #: of each group that is open, and of what was read last
+    for token in _TOKEN.finditer(pattern):
+        kind, before = token.lastgroup, last
+        if kind == "open":
+            groups.append(0)
+            last = 0
+        elif kind == "close":
+            last = groups.pop() if len(groups) > 1 else 0
+            groups[-1] += last
+        elif token["least"] is not None:
+            last *= max(1, int(token["most"] or token["least"]) + (token["more"] == ","))
+            groups[-1] += last - before
+        else:
+            last = _STATES.get(kind or "", 1)
+            groups[-1] += last
+        if groups[-1] > MOST_STATES:
+            return MOST_STATES + 1
+    return sum(groups)
+
+
+def matching(pattern: str, states: int, characters: int) -> int:
+    """Steps of looking for a pattern of so many states in a text."""
+    if _FANCY.search(pattern):
+        return min(_BACKTRACKING, 1 << min(characters, _DOUBLINGS))
+    return characters * (1 + max(0, states - _FEW)) // _READ
+
+
+class Sizes:
+    """How many values each value holds, itself included; long texts count as more."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, int] = {}
+
+    def of(self, value: Any) -> int:
+        if isinstance(value, str):
+            return 1 + len(value) // LONG
+        if not isinstance(value, Mapping | list | tuple):
+            return 1
+        known = self._known.get(id(value))
+        if known is None:
+            names = sum([1 + len(name) // LONG for name in value]) if isinstance(value, Mapping) else 0
+            held = value.values() if isinstance(value, Mapping) else value
+            known = self._known[id(value)] = 1 + names + sum(map(self.of, held))
+        return known
+
+
+Pattern = tuple[str, int]  #: and its states
+
+
+class Words(NamedTuple):
+    """What of a subschema judges a value by itself, without other subschemas."""
+
+    fixed: int  #: steps for any value
+    equals: int  #: values that it must be equal to, or to one of them,
+    compared: int  #: and how many values these hold
+    unique: bool  #: no two items may be equal
+    described: bool  #: it is judged by the schema of schemas
+    patterns: tuple[Pattern, ...]  #: that a text must match
+    names: tuple[Pattern, ...]  #: that names of properties may match
+
+    @classmethod
+    def of(cls, schema: Mapping[str, Any]) -> "Words":
+        listed = schema.get("enum")
+        equals = list(listed) if isinstance(listed, list | tuple) else []
+        equals += [schema["const"]] if "const" in schema else []
+        sizes = Sizes()
+        pattern, named = schema.get("pattern"), schema.get("patternProperties")
+        return cls(
+            1 + len(equals) // 50 + _names_in(schema) // _NAMED,
+            len(equals),
+            sum(map(sizes.of, equals)),
+            schema.get("uniqueItems") is True,
+            any(str(schema.get(word, "")).startswith(_META) for word in ("$ref", "$dynamicRef")),
+            ((pattern, states_of(pattern)),) if isinstance(pattern, str) else (),
+            tuple((name, states_of(name)) for name in named) if isinstance(named, Mapping) else (),
+        )
+
+    def steps(self, value: Any, sizes: Sizes) -> int:
+        """Of judging this value by them, at most."""
+        taken = self.fixed
+        if isinstance(value, str):
+            taken += len(value) // _COUNTED + sum([matching(*one, len(value)) for one in self.patterns])
+        elif isinstance(value, Mapping):
+            taken += sum([matching(*one, len(name)) for one in self.names for name in value])
+        elif self.unique and isinstance(value, list | tuple):
+            taken += sizes.of(value) // _HASHED
+        if self.compared > self.equals:  # else all of them are plain
+            taken += min(self.compared, self.equals * sizes.of(value)) // _COMPARED
+        return taken + (_DESCRIBED * sizes.of(value) if self.described else 0)
+
+
+def _names_in(schema: Mapping[str, Any]) -> int:
+    """Names that are looked up in every object."""
+    held = [schema.get(word) for word in ("required", "properties", "dependentRequired", "dependencies")]
+    lists = [*held, *(one for part in held[2:] if isinstance(part, Mapping) for one in part.values())]
+    return sum(len(part) for part in lists if isinstance(part, Mapping | list | tuple))

@@ -1,0 +1,53 @@
+"""A schema that is too large to be compiled is refused for its size, which is known in milliseconds."""
+
+import pytest
+
+from agentcore import jsonschema_rs_validator
+from agentcore.schema_size import MOST_STATES, Sizes, TooMuchWork, check, matching, states_of
+
+violations = jsonschema_rs_validator()
+CHAIN = {"$defs": {f"a{n}": {"$ref": f"#/$defs/a{n + 1}"} for n in range(20_000)} | {"a20000": {}}}
+PATTERNS = {"patternProperties": {f"(((a{{0,20}}){{0,20}}){{0,20}}){n}": {} for n in range(200)}}
+
+
+@pytest.mark.parametrize("schema", [CHAIN, PATTERNS, {"properties": {"x": {"pattern": "(a{0,900}){0,900}"}}}])
+def test_a_schema_that_would_take_long_to_compile_is_refused_before_it_is(schema):
+    with pytest.raises(TooMuchWork, match="too large"):
+        violations(schema, {})
+
+
+def test_a_schema_of_thousands_of_properties_is_not_too_large():
+    check({"properties": {f"k{n}": {"type": "string", "pattern": "^a"} for n in range(5000)}})
+
+
+@pytest.mark.parametrize(
+    ("pattern", "least", "most"),
+    [
+        ("abc", 3, 3),
+        ("a{3}", 3, 3),
+        ("(ab){2,5}", 10, 10),
+        ("(a{0,30}){0,30}", 900, 900),
+        ("a{2,}", 3, 3),
+        ("[a-f{9}]{4}-", 10, 60),
+        (r"\{9\}", 3, 3),
+        (r"\p{L}{2}", 20, 60),
+        ("(a{0,900}){0,900}", MOST_STATES, MOST_STATES + 1),
+        ("((((((", 0, 0),
+        ("))))){3}", 0, 0),
+    ],
+)
+def test_the_states_of_a_pattern_are_those_of_its_repeats_written_out(pattern, least, most):
+    assert least <= states_of(pattern) <= most
+
+
+def test_a_pattern_that_may_backtrack_costs_more_than_one_that_cannot():
+    assert matching("(?=a)(a+)+b", 20, 60) > 100 * matching("(a+)+b", 20, 60)
+
+
+def test_breaches_by_a_large_value_are_not_all_made_for_each_has_a_copy_of_it():
+    assert len(violations({"allOf": [{"type": "integer"}] * 30}, "x" * 1_500_000)) == 1
+    assert len(violations({"allOf": [{"type": "integer"}] * 30}, "x")) == 20
+
+
+def test_the_size_of_a_value_counts_all_that_it_holds():
+    assert Sizes().of([1, {"a": [2, 3]}, "x" * 640]) == 18
