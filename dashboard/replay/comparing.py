@@ -22,8 +22,8 @@ from dashboard.turns.shown import Draft, Shown, draft_shown, shown_of
 from dashboard.turns.standing_words import standing_words
 from dashboard.turns.waterfall import LENGTH, Bar
 
-UNDECIDABLE = "The recording ends here; what the model would have said next is unknown. Re-run live to find out."
-TWO_ENDINGS = "Two endings are possible, by what is assumed. Re-run live to find out."
+UNDECIDABLE = "The recording ends here. Re-run live to find out."
+TWO_ENDINGS = "Two endings are possible, depending on the assumptions. Re-run live to find out."
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +74,10 @@ class Side:
 
     @property
     def leading(self) -> Leading:
-        """The verdict, parted after its first words."""
+        """The verdict in parts."""
         if self.undecidable:
             return Leading("Undecidable.", f" {TWO_ENDINGS if self.endings else UNDECIDABLE}")
-        return leading(str(self.row["verdict"]), self.reason)
+        return leading(self.shown.snapshot, str(self.row["verdict"]), self.reason)
 
     @property
     def bars(self) -> tuple[Bar, ...]:

@@ -124,9 +124,9 @@ class TurnShown:
     shown: Shown
     draft: Draft | None
     verdict: str
-    verified: bool | None  #: whether the history replays true; None while the turn runs
-    unproven: str  #: what of a history that replays true could not be compared, in words; empty: nothing
-    cores: str  #: which cores judged and verify it, where it does not replay true and they are not the same
+    verified: bool | None  #: whether its replay is verified; None while the turn runs
+    unproven: str  #: what of a verified replay could not be compared, in words; empty: nothing
+    cores: str  #: which cores judged and verify it, where the replay differs and they are not the same
 
     @property
     def unfinished(self) -> bool:
@@ -200,8 +200,8 @@ class TurnShown:
 
     @property
     def leading(self) -> Leading:
-        """The verdict, parted after its first words."""
-        return leading(self.verdict, self.reason)
+        """The verdict in parts."""
+        return leading(self.shown.snapshot, self.verdict, self.reason)
 
 
 def shown_of(recording: Recording, *, step: int | None = None, waits: Mapping[int, float] = NO_WAITS) -> Shown:

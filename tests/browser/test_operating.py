@@ -65,7 +65,7 @@ def test_a_turn_stops_at_a_breakpoint_a_limit_is_raised_by_hand_and_it_completes
     turn = ended(page)
     expect(page.locator("#operate-dialog")).to_be_hidden()
     page.goto(turn)
-    expect(page.locator("#turn-head")).to_contain_text("replays true")
+    expect(page.locator("#turn-head")).to_contain_text("Replay verified")
     expect(page.locator("#turn-head .verdict")).to_contain_text("Completed", ignore_case=True)
     expect(page.locator("#answer .act").last).to_contain_text("operator: release; max_continuations 9")
     released = page.locator('.node[data-state="held"]')

@@ -66,12 +66,12 @@ def test_find_the_smallest_limit_that_completes_and_see_it_confirmed(page: Page,
     page.goto(ended(page))
     page.get_by_role("link", name="What if…").click()
     page.get_by_role("link", name="Sweep").click()
-    expect(page.locator("#sweep")).to_contain_text("max_tokens that completes")
+    expect(page.locator("#sweep")).to_contain_text("Recommended values")
     page.screenshot(path=tmp_path / "sweep.png", full_page=True)
     page.get_by_label("limit", exact=True).select_option("max_continuations")
     expect(page.locator("#sweep")).to_contain_text("certain from 2")
     page.get_by_role("link", name=re.compile("What if max_continuations were")).click()
-    expect(page.locator("#what-if")).to_contain_text("same words as recorded")
+    expect(page.locator("#what-if")).to_contain_text("same text as recorded")
 
 
 def test_run_it_again_from_a_record_in_other_words_and_see_the_family(page: Page):
@@ -80,7 +80,7 @@ def test_run_it_again_from_a_record_in_other_words_and_see_the_family(page: Page
     page.get_by_role("link", name="Re-run live from record 2").click()
     expect(page.locator("main")).to_contain_text("after record 2")
     page.get_by_label("message 1, user").fill("Other words.")
-    page.get_by_role("button", name="Run it live").click()
+    page.get_by_role("button", name="Re-run live").click()
     expect(page.locator("#rerun")).to_contain_text("Completed", timeout=LONG)
     expect(page.locator("#lineage")).to_contain_text("from record 2 of the turn above: max_tokens 60 → 400")
     expect(page.locator("#lineage")).to_contain_text("message 1 rewritten")
@@ -90,7 +90,7 @@ def test_going_on_live_finishes_what_the_recording_does_not_hold(page: Page):
     ask(page, "sim-essay", "Go on, then.", max_tokens=60)
     page.goto(f"{ended(page)}/replay?max_continuations=9&max_total_completion_tokens=2000")
     expect(page.locator("#what-if")).to_contain_text("was never made in this recording")
-    page.get_by_role("button", name="Go on live from here").click()
+    page.get_by_role("button", name="Continue live from here").click()
     expect(page.locator("#rerun")).to_contain_text("Completed", timeout=LONG)
 
 
