@@ -38,6 +38,20 @@ def remedy_of(snapshot: Snapshot, *named: Raise) -> Remedy:
     return Remedy(tuple(dict.fromkeys(wanted)), tuple(stubborn))
 
 
+def limits_spent(snapshot: Snapshot) -> tuple[str, ...]:
+    """Every limit that left no room for another call when the turn ended, beside the one that is named."""
+    outcome = snapshot.outcome
+    if snapshot.end is None or outcome is None or outcome.get_forbidding_criterion() is None:
+        return ()
+    counted = {
+        "max_continuations": snapshot.spent.continuations >= snapshot.limits.max_continuations,
+        "max_total_completion_tokens": completion_spent(snapshot),
+        "max_total_output_chars": characters_spent(snapshot),
+    }
+    bound = [name for name, spent in counted.items() if spent] if _judged_by_limits(snapshot) else []
+    return (*bound, *(LIMIT_OF[name] for name in _forbade(snapshot) if name in LIMIT_OF))
+
+
 def completion_spent(snapshot: Snapshot) -> bool:
     """Whether too few completion tokens are left for another call."""
     return snapshot.completion_left < max(1, snapshot.asked.output_floor)

@@ -90,8 +90,16 @@ class Side:
 
     @property
     def calls(self) -> int:
-        """Calls of the model that came to something; where a recording ends, one more would have followed."""
-        return sum(bar.end is not None for bar in self.shown.rail.bars)
+        """Calls of the model, failed ones too; where a recording ends, one more would have followed."""
+        if self.undecidable:
+            return sum(bar.end is not None for bar in self.shown.rail.bars)
+        return int(self.row["attempts"])
+
+    @property
+    def took_ms(self) -> int | None:
+        """Without the time that operators held it, as limits count."""
+        took = self.row["duration_ms"]
+        return None if took is None else max(0, took - self.shown.held_ms)
 
 
 def original(turn: Turn, recording: Recording) -> Side:

@@ -122,4 +122,5 @@ def panel_of(turn: Turn, last: Snapshot | None = None) -> Panel | None:
     reruns = reruns_of(case)
     running = next((tried for tried in reversed(reruns) if tried.running), None)
     in_vain = next((tried for tried in reversed(reruns) if tried.in_vain), None)
-    return Panel(turn, suggestion, running, in_vain, backtest_found(turn=turn, suggestion=suggestion))
+    tried = [each.value for each in reversed(reruns)]
+    return Panel(turn, suggestion, running, in_vain, backtest_found(turn=turn, suggestion=suggestion, tried=tried))

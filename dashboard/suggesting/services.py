@@ -1,5 +1,6 @@
 """Finding a limit by a live re-run with a backtest beside it, and using it. Raises `ValidationError` in words."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -38,12 +39,15 @@ def backtest_of_value(
     return found or backtest_create(project=turn.project, created_by=created_by, **asked)
 
 
-def backtest_found(*, turn: Turn, suggestion: Suggestion) -> Backtest | None:
-    """The newest backtest of the suggested value; None where there is none."""
+def backtest_found(*, turn: Turn, suggestion: Suggestion, tried: Iterable[Number] = ()) -> Backtest | None:
+    """The newest backtest of the suggested value, or of one that re-runs tried; None where there is none."""
     if turn.agent is None:
         return None
-    asked = _backtest_of(turn, suggestion, suggestion.value)
-    return Backtest.objects.filter(project=turn.project, **asked).order_by("-id").first()
+    for value in (suggestion.value, *tried):
+        asked = _backtest_of(turn, suggestion, value)
+        if found := Backtest.objects.filter(project=turn.project, **asked).order_by("-id").first():
+            return found
+    return None
 
 
 def _backtest_of(turn: Turn, suggestion: Suggestion, value: Number) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from dashboard.turns.selectors import attempts_of
 from dashboard.turns.signs import SignShown, signs_of
 from dashboard.turns.standing_words import standing_words
 from dashboard.turns.stepping import Moment, moments_of
-from dashboard.turns.stretches import stretches_of
+from dashboard.turns.stretches import HELD, stretches_of
 from dashboard.turns.told import Told, told
 from dashboard.turns.transcript import TINTS, Transcript, transcript_of
 from dashboard.turns.verified import cores, proof_of
@@ -66,6 +66,11 @@ class Shown:
     @property
     def count(self) -> int:
         return len(self.moments)
+
+    @property
+    def held_ms(self) -> int:
+        """How long operators held it."""
+        return round(1000 * sum(part.seconds for part in self.rail.sums if part.kind == HELD))
 
     @property
     def moment(self) -> Moment | None:
@@ -189,6 +194,11 @@ class TurnShown:
         """Why it was held last, in words."""
         holds = (moment.reason for moment in reversed(self.shown.moments) if moment.trigger == Trigger.BREAKPOINT)
         return next(holds, "")
+
+    @property
+    def took_ms(self) -> int | None:
+        """What the turn took itself: time that it was held does not count, for its limits do not count that either."""
+        return None if self.turn.duration_ms is None else max(0, self.turn.duration_ms - self.shown.held_ms)
 
     @property
     def reason(self) -> str:

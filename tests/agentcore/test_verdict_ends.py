@@ -254,7 +254,8 @@ ENDS = [
     (
         play(unknown("TOO_MANY_TOOL_CALLS", "a")),
         "aborted finish_reason unknown_fatal",
-        "The provider ended the answer with “TOO_MANY_TOOL_CALLS”, which is not a known stop reason; what had arrived is kept.",
+        "The provider ended the answer with “TOO_MANY_TOOL_CALLS”, which is not a known stop reason; what had arrived "
+        "is kept.",
     ),
     (
         play(ended("{}"), ended("{}"), envelope_schema=SCHEMA, schema_rounds=1),

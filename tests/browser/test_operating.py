@@ -60,7 +60,7 @@ def test_a_turn_stops_at_a_breakpoint_a_limit_is_raised_by_hand_and_it_completes
     page.get_by_role("button", name="Take away the breakpoint continue pending").click()
     expect(page.locator(".stops")).to_contain_text("No breakpoints")
     drawer(page)
-    page.get_by_label("Continuations", exact=True).fill("9")
+    page.get_by_label("Max continuations", exact=True).fill("9")
     page.get_by_role("button", name="Change and release").click()
     turn = ended(page)
     expect(page.locator("#operate-dialog")).to_be_hidden()
@@ -107,7 +107,7 @@ def test_a_turn_runs_to_a_state_and_an_operator_answers_for_the_model(page: Page
     expect(page.locator("#operate .standing")).to_contain_text("an operator asked to run to abort_partial")
     cut(page)
     drawer(page)
-    page.get_by_label("Continuations", exact=True).fill("1")
+    page.get_by_label("Max continuations", exact=True).fill("1")
     page.get_by_text("Answer for the model").click()
     page.get_by_label("Text", exact=True).fill("And that is the end.")
     page.get_by_role("button", name="Change and release").click()
@@ -144,7 +144,7 @@ def test_what_is_wrong_is_said_at_its_field_and_what_was_typed_stays(page: Page)
     before = resting(page, "#machine")
     drawer(page)
     assert resting(page, "#machine") == before
-    page.get_by_label("Continuations", exact=True).fill("-1")
+    page.get_by_label("Max continuations", exact=True).fill("-1")
     page.get_by_label("System prompt").fill("Be brief.")
     page.get_by_label("Arguments").first.fill("{nothing}")
     page.get_by_role("button", name="Change only").click()
@@ -180,7 +180,7 @@ def test_of_two_operators_the_second_is_told_and_loses_nothing_of_what_was_typed
 def test_the_drawer_sends_what_was_typed_and_after_a_refusal_that_once_more(page: Page):
     cut(page)
     drawer(page)
-    page.get_by_label("Continuations", exact=True).fill("9")
+    page.get_by_label("Max continuations", exact=True).fill("9")
     page.get_by_label("max_tokens", exact=True).fill("0")
     page.get_by_label("Error policy").select_option("retry_all")
     beside = {"csrfmiddlewaretoken", "panel", "expected_seq", "action"}
@@ -239,7 +239,7 @@ def test_an_error_page_in_place_of_an_answer_is_said_in_the_form_and_what_was_ty
 def test_the_changes_as_a_page_of_their_own_lead_back_to_the_turn(page: Page):
     cut(page)
     page.goto(page.get_by_role("link", name="Change…").get_attribute("href") or "")
-    page.get_by_label("Continuations", exact=True).fill("1")
+    page.get_by_label("Max continuations", exact=True).fill("1")
     page.get_by_role("button", name="Change only").click()
     expect(page.locator("#turn-head")).to_contain_text("Hold this.")
 
@@ -249,7 +249,7 @@ def test_without_scripts_the_changes_are_a_page_of_their_own(page: Page, new_pag
     plain = new_page(java_script_enabled=False, viewport={"width": 390, "height": 844})
     plain.goto(page.url)
     plain.get_by_role("link", name="Change…").click()
-    plain.get_by_label("Continuations", exact=True).fill("1")
+    plain.get_by_label("Max continuations", exact=True).fill("1")
     plain.get_by_role("button", name="Change only").click()
     expect(plain.locator("#turn-head")).to_contain_text("Hold this.")
 

@@ -39,16 +39,16 @@ def test_a_number_typed_before_the_page_has_all_its_scripts_is_asked_for_too(pag
 
 def test_dials_are_turned_by_keys_alone_and_say_where_they_stand(page: Page, cut_turn: str):
     page.goto(f"{cut_turn}/replay")
-    slider = page.get_by_label("continuations, slider")
+    slider = page.get_by_label("max continuations, slider")
     slider.focus()
     page.keyboard.press("Home")
     expect(slider).to_have_attribute("aria-valuetext", "0 continuations per turn")
-    expect(page.get_by_label("continuations", exact=True)).to_have_value("0")
+    expect(page.get_by_label("max continuations", exact=True)).to_have_value("0")
     expect(page.locator("#what-if")).to_contain_text("First divergence")
     expect(page.locator("#what-if-status")).to_contain_text("What if:")
     expect(slider).to_be_focused()
     page.keyboard.press("ArrowRight")
-    expect(page.get_by_label("continuations", exact=True)).to_have_value("1")
+    expect(page.get_by_label("max continuations", exact=True)).to_have_value("1")
     expect(page).to_have_url(re.compile("max_continuations=1"))
 
 
@@ -56,7 +56,7 @@ def test_a_number_that_cannot_be_is_answered_beside_its_field_while_it_is_typed(
     page.goto(f"{cut_turn}/replay?max_continuations=2")
     page.get_by_label("max_tokens", exact=True).fill("0")
     expect(page.locator("#budget_max_tokens_errors")).to_have_text("max_tokens must be at least 1.")
-    expect(page.get_by_label("continuations", exact=True)).to_have_value("2")
+    expect(page.get_by_label("max continuations", exact=True)).to_have_value("2")
     page.get_by_label("max_tokens", exact=True).fill("50")
     expect(page.locator("#budget_max_tokens_errors")).to_be_empty()
 
