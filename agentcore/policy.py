@@ -30,6 +30,23 @@ class Limits:
     truncation_budget_multiplier: float = 2.0  #: by which max_tokens grows when an envelope was cut, 1 to 8
 
 
+#: What people call each limit, beside the key that programs know it by; the three after `Limits`' own are an agent's,
+#: an error policy's and a connection's.
+LIMIT_NAMES: Mapping[str, str] = {
+    "max_continuations": "Max continuations",
+    "max_total_completion_tokens": "Max completion tokens per turn",
+    "max_total_output_chars": "Max output characters",
+    "max_tool_repair_attempts": "Max tool-call repairs",
+    "max_steps": "Max steps",
+    "max_total_tokens": "Max tokens per turn",
+    "max_seconds": "Time limit",
+    "schema_rounds": "Envelope retries",
+    "truncation_budget_multiplier": "Truncation budget multiplier",
+    "max_tokens": "Max tokens per call",
+    "max_retries": "Max retries",
+    "max_output_tokens": "Output ceiling of the connection",
+}
+
 #: The spec's configuration keys, accepted on import, and the fields they mean.
 SPEC_KEYS: Mapping[str, str] = {
     "continuation_max_attempts": "max_continuations",

@@ -43,6 +43,9 @@ class Why:
     clause: str | None
     decided_at: Json | None
     tree: WhyNode | None
+    suggestion: (
+        Json | None
+    )  #: `{limit, value, certainty, basis, words, overrides, …}`; None: no limit would have helped
 
     @classmethod
     def read(cls, shown: Json) -> "Why":

@@ -57,6 +57,7 @@ INSTALLED_APPS = [
     "dashboard.sharing",
     "dashboard.policies",
     "dashboard.predictions",
+    "dashboard.suggesting",
     "dashboard.gateway",
     "dashboard.runs",
     "dashboard.api",

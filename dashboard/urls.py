@@ -29,6 +29,7 @@ urlpatterns = [
     path("", include("dashboard.replay.urls")),
     path("", include("dashboard.backtests.urls")),
     path("", include("dashboard.predictions.urls")),
+    path("", include("dashboard.suggesting.urls")),
     path("", include("dashboard.linting.urls")),
     path("", include("dashboard.keeping.urls")),
     path("", include("dashboard.commenting.urls")),

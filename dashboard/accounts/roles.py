@@ -72,6 +72,8 @@ ACTIONS: Mapping[str, str | None] = {
     "turns/<uuid:turn_id>/replay/again": REPLAY,
     "turns/<uuid:turn_id>/replay/policy": CHANGE_POLICY,
     "turns/<uuid:turn_id>/replay/verify": None,
+    "turns/<uuid:turn_id>/limit/find": REPLAY,
+    "turns/<uuid:turn_id>/limit/use": CHANGE_POLICY,
     "turns/<uuid:turn_id>/comments": COMMENT,
     "turns/<uuid:turn_id>/comments/<uuid:comment_id>/edit": COMMENT,
     "turns/<uuid:turn_id>/comments/<uuid:comment_id>/delete": COMMENT,

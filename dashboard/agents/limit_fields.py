@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from agentcore.policy import SPEC_KEYS, Limits
+from agentcore.policy import LIMIT_NAMES, SPEC_KEYS, Limits
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +38,14 @@ def number_in_words(number: float) -> str:
 
 LIMIT_FIELDS: Mapping[str, LimitField] = {
     "max_continuations": LimitField(
-        "Continuations", "continuations", 0, 1_000, "How often a truncated answer may be asked to go on."
+        LIMIT_NAMES["max_continuations"],
+        "continuations",
+        0,
+        1_000,
+        "How often a truncated answer may be asked to go on.",
     ),
     "max_total_completion_tokens": LimitField(
-        "Total completion tokens",
+        LIMIT_NAMES["max_total_completion_tokens"],
         "tokens",
         1,
         100_000_000,
@@ -49,18 +53,22 @@ LIMIT_FIELDS: Mapping[str, LimitField] = {
         unset="4 × the first max_tokens",
     ),
     "max_total_output_chars": LimitField(
-        "Total output characters",
+        LIMIT_NAMES["max_total_output_chars"],
         "characters",
         1,
         100_000_000,
         "Characters of the whole answer; it is cut there, with a notice.",
     ),
     "max_tool_repair_attempts": LimitField(
-        "Tool repairs", "attempts", 0, 100, "How often a broken tool call may be asked for again."
+        LIMIT_NAMES["max_tool_repair_attempts"],
+        "attempts",
+        0,
+        100,
+        "How often a broken tool call may be asked for again.",
     ),
-    "max_steps": LimitField("Iterations", "iterations", 1, 10_000, "Iterations of think, act, observe."),
+    "max_steps": LimitField(LIMIT_NAMES["max_steps"], "iterations", 1, 10_000, "Iterations of think, act and observe."),
     "max_total_tokens": LimitField(
-        "Total tokens",
+        LIMIT_NAMES["max_total_tokens"],
         "tokens",
         1,
         1_000_000_000,
@@ -68,7 +76,7 @@ LIMIT_FIELDS: Mapping[str, LimitField] = {
         unset="no limit",
     ),
     "max_seconds": LimitField(
-        "Time",
+        LIMIT_NAMES["max_seconds"],
         "seconds",
         0.1,
         604_800,
@@ -77,10 +85,10 @@ LIMIT_FIELDS: Mapping[str, LimitField] = {
         unset="no limit",
     ),
     "schema_rounds": LimitField(
-        "Envelope retries", "retries", 0, 100, "How often an invalid envelope is asked for again."
+        LIMIT_NAMES["schema_rounds"], "retries", 0, 100, "How often an invalid envelope is asked for again."
     ),
     "truncation_budget_multiplier": LimitField(
-        "Truncation budget multiplier",
+        LIMIT_NAMES["truncation_budget_multiplier"],
         "times",
         1,
         8,

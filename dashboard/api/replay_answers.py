@@ -81,6 +81,7 @@ class Sweep(BaseModel):
         output_tokens: int
         attempts: int
         price: float | None = Field(description="US dollars at list prices; null: not known.")
+        seconds: float = Field(description="How long the turn would have taken.")
 
     class Found(BaseModel):
         since: int | None = Field(
@@ -96,6 +97,9 @@ class Sweep(BaseModel):
     sure: bool = Field(description="Every smaller value of the range than `least` was tried.")
     tried: int
     words: str
+    recommended: list[Point] = Field(
+        description="The values to choose from: for each number of calls the smallest, the fewest calls first."
+    )
     points: list[Point]
 
 

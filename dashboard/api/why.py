@@ -10,6 +10,8 @@ from ninja import Router
 
 from dashboard.api import why_schemas
 from dashboard.policies.deriving import derivation_of, roads_told, why_told
+from dashboard.suggesting.selectors import suggestion_for
+from dashboard.suggesting.words import told as suggested
 from dashboard.turns import selectors
 
 router = Router(tags=["turns"])
@@ -18,9 +20,11 @@ router = Router(tags=["turns"])
 @router.get("/turns/{turn_id}/verdict", response=why_schemas.Why, summary="Get why a turn stopped")
 def turn_verdict(request: HttpRequest, turn_id: UUID) -> dict[str, Any]:
     """The sentence, and the tree it rests on: terminal state, the transition that decided, the evaluations there, the
-    clauses of the policy with whose word each was, the inputs, the provider's own word. Read from the history."""
+    clauses of the policy with whose word each was, the inputs, the provider's own word. Read from the history. Beside
+    it the limit that would have let the turn finish."""
     turn = selectors.turn_get(turn_id)
-    return why_told(turn, derivation_of(turn))
+    suggestion = suggestion_for(turn)
+    return {**why_told(turn, derivation_of(turn)), "suggestion": suggested(suggestion) if suggestion else None}
 
 
 @router.get(

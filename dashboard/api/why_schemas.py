@@ -1,8 +1,13 @@
 """What callers are given of why a turn stopped: the derivation as a tree, and the roads not taken."""
 
+from typing import Any
+from uuid import UUID
+
 from pydantic import BaseModel, ConfigDict, Field
 
+from agentcore.policy import LIMIT_NAMES
 from agentcore.reasons import NormalizedStopReason, StopReason
+from agentcore.replay import Certainty
 from agentcore.resource import RESOURCES
 from agentcore.why import Kind
 from dashboard.api import answers
@@ -28,6 +33,37 @@ class WhyNode(BaseModel):
     because: list["WhyNode"]
 
 
+class SuggestionCosts(BaseModel):
+    """What a live try costs at most."""
+
+    output_tokens: int | None
+    price: float | None = Field(description="US dollars at list prices; null: not known.")
+
+
+class Suggestion(BaseModel):
+    """The limit that would have let the turn finish, or complete in one call; the same as on the turn's page."""
+
+    limit: str = Field(description="Its key: " + ", ".join(LIMIT_NAMES))
+    name: str = Field(description="What pages call it.")
+    value: float
+    recorded: float | None = Field(description="The value that the turn had; null: no limit.")
+    certainty: str = Field(description=", ".join(Certainty))
+    basis: str = Field(
+        description="What the value rests on: the turn's `recording`, a live `rerun` that completed, the turns of its "
+        "`agent`, or of its `model`, what the provider asked for (`setting`); `none`: it is a value to begin with."
+    )
+    goal: str = Field(description="`finish`, or `one_call` where the turn completed in several calls.")
+    share: float | None = Field(description="Of the answers of the agent or model, how many are complete within it.")
+    answers: int = Field(description="How many answers that is estimated from.")
+    cut: int = Field(description="Of these, how many were cut, so that only a lower bound of their length is known.")
+    calls: int | None
+    used: int | None = Field(description="Output tokens that the turn then takes.")
+    rerun: UUID | None
+    overrides: dict[str, Any] = Field(description="The change, as a replay takes it.")
+    costs: SuggestionCosts
+    words: str
+
+
 class Decided(BaseModel):
     """The transition that decided how the turn ended."""
 
@@ -47,6 +83,9 @@ class Why(BaseModel):
     clause: str | None = Field(description="The field of the policy that ended it.")
     decided_at: Decided | None
     tree: WhyNode | None = Field(description="Null while the turn runs, and where no history is kept of it.")
+    suggestion: Suggestion | None = Field(
+        description="The limit that would have let it finish; null: it needs none, or no limit would have helped."
+    )
 
 
 class Road(BaseModel):

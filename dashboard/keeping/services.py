@@ -29,7 +29,7 @@ from dashboard.turns.fields import storable_text
 from dashboard.turns.ids import first_id_at, new_id
 
 INTO_THE_FUTURE = timedelta(days=1)  #: what clocks may differ by
-UNVERIFIED = "{doubt}. It can be imported all the same, and will be marked as one that does not replay true."
+UNVERIFIED = "{doubt}. It can still be imported; its page then says that the replay differs."
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,4 +73,4 @@ def _told(request: HttpRequest, outcomes: tuple[Outcome, ...]) -> HttpResponse:
 def _words(made: Import) -> str:
     if not made.fresh:
         return "This very turn is here already; nothing was imported."
-    return "Imported; it replays true." if made.verified else "Imported, as a turn that does not replay true."
+    return "Imported; replay verified." if made.verified else "Imported; its replay differs from the recording."

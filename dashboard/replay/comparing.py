@@ -22,8 +22,8 @@ from dashboard.turns.shown import Draft, Shown, draft_shown, shown_of
 from dashboard.turns.standing_words import standing_words
 from dashboard.turns.waterfall import LENGTH, Bar
 
-UNDECIDABLE = "The recording ends here; what the model would have said next is unknown. Re-run live to find out."
-TWO_ENDINGS = "Two endings are possible, by what is assumed. Re-run live to find out."
+UNDECIDABLE = "The recording ends here. Re-run live to find out."
+TWO_ENDINGS = "Two endings are possible, depending on the assumptions. Re-run live to find out."
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +74,10 @@ class Side:
 
     @property
     def leading(self) -> Leading:
-        """The verdict, parted after its first words."""
+        """The verdict in parts."""
         if self.undecidable:
             return Leading("Undecidable.", f" {TWO_ENDINGS if self.endings else UNDECIDABLE}")
-        return leading(str(self.row["verdict"]), self.reason)
+        return leading(self.shown.snapshot, str(self.row["verdict"]), self.reason)
 
     @property
     def bars(self) -> tuple[Bar, ...]:
@@ -90,8 +90,16 @@ class Side:
 
     @property
     def calls(self) -> int:
-        """Calls of the model that came to something; where a recording ends, one more would have followed."""
-        return sum(bar.end is not None for bar in self.shown.rail.bars)
+        """Calls of the model, failed ones too; where a recording ends, one more would have followed."""
+        if self.undecidable:
+            return sum(bar.end is not None for bar in self.shown.rail.bars)
+        return int(self.row["attempts"])
+
+    @property
+    def took_ms(self) -> int | None:
+        """Without the time that operators held it, as limits count."""
+        took = self.row["duration_ms"]
+        return None if took is None else max(0, took - self.shown.held_ms)
 
 
 def original(turn: Turn, recording: Recording) -> Side:

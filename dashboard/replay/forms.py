@@ -174,7 +174,7 @@ def _choice(label: str, words: Iterable[str], *, unsaid: str = "as recorded") ->
 
 
 def _preset_of(policy: ErrorPolicy) -> str:
-    return next((name for name, preset in PRESETS.items() if preset == policy), "of its own")
+    return next((name for name, preset in PRESETS.items() if preset == policy), "custom")
 
 
 def _placeholder(dial: Dial) -> str:

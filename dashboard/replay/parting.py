@@ -53,7 +53,7 @@ def reach_words(imagined: Recording) -> str:
         known = last.event.partial.usage.output_tokens if last.event.partial.usage else 0
         return (
             f"Of call {asked.get('attempt', 1)} the recording knows the first {known:,} tokens (≈); with "
-            f"{asked.get('max_tokens', 0):,} to use it would have gone on, and that was never said."
+            f"{asked.get('max_tokens', 0):,} the model would have continued, and that text is not recorded."
         )
     if command.get("type") == "run_tools":
         names = ", ".join(sorted({call["name"] for call in command.get("calls", ())}))

@@ -19,7 +19,7 @@ from dashboard.turns.models import Turn
 def policy_of_replay(
     *, turn: Turn, overrides: Mapping[str, Any], name: str, created_by: User | None = None
 ) -> PolicyVersion:
-    """The turn's policy under these numbers, by a name: a new policy, or the next version of one.
+    """The turn's policy under these numbers as a draft: of a new policy, or of one that has this name already.
 
     max_tokens, the prompt and the model are the agent's, not a policy's: they are not kept.
     """
@@ -27,7 +27,7 @@ def policy_of_replay(
         raise ValidationError("Give the policy a name; the name of one that exists makes its next version.")
     wanted = overrides_clean(overrides, turn.agent.connection if turn.agent else None)
     policy = overridden(stored_policy(turn.policy), wanted)
-    return policy_create(project=turn.project, name=name, created_by=created_by, **_said(policy))
+    return policy_create(project=turn.project, name=name, created_by=created_by, activate=False, **_said(policy))
 
 
 def _said(policy: Policy) -> dict[str, Any]:

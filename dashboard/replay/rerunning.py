@@ -33,8 +33,8 @@ from dashboard.turns.history import recording_of
 from dashboard.turns.models import Turn
 
 GONE = (
-    "The agent of this turn is gone, so nobody could ask for it. It can still be read, verified and asked what-if; to "
-    "run it, make an agent and start a turn with the same words."
+    "The agent of this turn has been deleted, so it cannot be re-run. It can still be read, verified and tried under "
+    "other limits; to run it, create an agent and start a turn with the same input."
 )
 NO_WORDS = Words()
 
@@ -73,7 +73,7 @@ def turn_go_on(*, turn: Turn, overrides: Mapping[str, Any], created_by: User | N
     what_if = turn_what_if(turn=turn, overrides=overrides)
     records, final = what_if.recording.records, what_if.recording.final
     if not what_if.undecidable or final is None or not records:
-        raise ValidationError("Under these numbers the recording answers everything; there is nothing to go on with.")
+        raise ValidationError("With these limits the recording is complete; there is nothing to continue live.")
     wanted = overrides_clean(overrides, connection)
     child = _child(turn, what_if.recording.policy, wanted, connection, created_by)
     child.forked_at = max(1, sum(record.provenance is Provenance.RECORDED for record in records))

@@ -86,7 +86,7 @@ def origin_of(turn: Turn) -> Turn:
     while origin.base_snapshot is not None and origin.parent is not None:
         origin = origin.parent
     if "setup" not in origin.setup:
-        raise ValidationError("Where this turn began is not stored any more; re-run it from one of its records.")
+        raise ValidationError("The start of this turn is no longer stored; re-run it from one of its records.")
     return origin
 
 

@@ -100,8 +100,10 @@ def _told(imagined: Imagined, turn: Turn) -> WhatIf:
     columns["duration_ms"] = round(imagined.final.at * 1000)
     told = WhatIf(imagined, columns, endings)
     if endings:
-        columns["verdict"] = f"Undecidable: two endings are possible, by what is assumed. {told.endings_in_words}"
-        columns["notice"] = "From here on the assumptions decide how the turn ends."
+        columns["verdict"] = (
+            f"Undecidable: two endings are possible, depending on the assumptions. {told.endings_in_words}"
+        )
+        columns["notice"] = "From here on the ending depends on the assumptions."
     return told
 
 

@@ -5,9 +5,9 @@ from typing import Any
 
 from django import forms
 
+from agentcore.policy import LIMIT_NAMES
 from dashboard.replay.dials import Dial
 from dashboard.replay.sweeping import SWEPT
-from dashboard.replay.swept import unit_of
 from dashboard.turns.models import Turn
 
 POINTS = 40  #: about so many, where nobody says how many
@@ -16,7 +16,7 @@ POINTS = 40  #: about so many, where nobody says how many
 class RangeForm(forms.Form):
     """What is swept: `limit`, and `begin` to `end` in steps of `step`, both included."""
 
-    limit = forms.ChoiceField(label="limit", choices=[(name, f"{name}, in {unit_of(name)}") for name in SWEPT])
+    limit = forms.ChoiceField(label="limit", choices=[(name, f"{LIMIT_NAMES[name]} ({name})") for name in SWEPT])
     begin = forms.IntegerField(label="from", min_value=0)
     end = forms.IntegerField(label="to", min_value=0)
     step = forms.IntegerField(label="in steps of", min_value=1)

@@ -76,4 +76,6 @@ def _kept(request: HttpRequest, asked: Asked, name: str) -> None:
     except ValidationError as error:
         messages.error(request, " ".join(error.messages))
     else:
-        messages.success(request, f"Kept as the policy “{made.policy.name}”, version {made.version}.")
+        messages.success(
+            request, f"Draft v{made.version} of “{made.policy.name}” created; it is inactive until you activate it."
+        )

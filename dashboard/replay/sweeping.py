@@ -24,7 +24,7 @@ from dashboard.prices.rates import Rate
 from dashboard.prices.selectors import totals_price, turn_rate
 from dashboard.replay.dials import Number
 from dashboard.replay.services import turn_experience
-from dashboard.replay.swept import Found, Holds, Point, Sweep
+from dashboard.replay.swept import Found, Holds, Point, Sweep, calls_of, recommended, stretch_of
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Turn
 from dashboard.turns.projection import status_of
@@ -46,19 +46,30 @@ LEAST_WORK, MOST_WORK, WORK = 150, 1_000, 4_000  #: what-ifs of one sweep; times
 def turn_sweep(*, turn: Turn, name: str, values: range, overrides: Mapping[str, Any]) -> Sweep:
     """The turn at each of `values` of one limit, under what else is overridden. Raises `ValidationError` in words."""
     _swept(name, values)
-    recording = recording_of(turn)
+    run = run_of(turn=turn, name=name, overrides=overrides)
+    connection = turn.agent.connection if turn.agent else None
+    overrides_clean(_at(name, values[0]), connection)
+    overrides_clean(_at(name, values[-1]), connection)
+    return run.sweep(values, recorded_value(turn, run.recording.policy, name))
+
+
+def run_of(*, turn: Turn, name: str, overrides: Mapping[str, Any], recording: Recording | None = None) -> "Run":
+    """The turn, ready to be tried at any value of one limit. Raises `ValidationError` in words."""
+    recording = recording_of(turn) if recording is None else recording
     if not recording.records:
         raise ValidationError("Nothing is recorded of this turn yet.")
     if faults := criteria_faults(recording.policy):
         raise ValidationError(faults)
     connection = turn.agent.connection if turn.agent else None
     policy = overridden(recording.policy, overrides_clean(overrides, connection))
-    overrides_clean(_at(name, values[0]), connection)
-    overrides_clean(_at(name, values[-1]), connection)
     work = max(LEAST_WORK, min(MOST_WORK, WORK // max(1, turn.attempts)))
-    run = _Run(recording, policy, name, turn_rate(turn), work, turn_experience(turn))
-    recorded = turn.max_tokens if name == "max_tokens" else getattr(recording.policy.limits, name)
-    return run.sweep(values, recorded)
+    return Run(recording, policy, name, turn_rate(turn), work, turn_experience(turn))
+
+
+def recorded_value(turn: Turn, policy: Policy, name: str) -> Number | None:
+    """The value of a limit that the turn ran under; None: no limit."""
+    value: Number | None = turn.max_tokens if name == "max_tokens" else getattr(policy.limits, name)
+    return value
 
 
 def _swept(name: str, values: range) -> None:
@@ -88,9 +99,14 @@ def _completes_certainly(point: Point) -> bool:
     return point.completes_certainly
 
 
+def completes_within(calls: int) -> Holds:
+    """Whether the turn completes in at most so many calls."""
+    return lambda point: point.completed and point.calls <= calls
+
+
 @dataclass(slots=True)
-class _Run:
-    """One sweep under way."""
+class Run:
+    """One turn under one limit, and what is known of it so far."""
 
     recording: Recording
     policy: Policy
@@ -104,17 +120,22 @@ class _Run:
         asked = [self.at(value).value for value in values]
         sure = self._look_for(values, _completes)
         self._look_for(values, _completes_certainly)
+        for calls in calls_of(self.known.values()):
+            self._begin_closer(calls)
         certain, likely = self._found(_completes_certainly), self._found(_completes)
         named = (value for found in (certain, likely) if found for value in (found.first, found.value))
-        points = tuple(self.known[value] for value in sorted({*asked, *named}))
-        return Sweep(self.name, recorded, points, certain, likely, sure, len(self.known))
+        advised = recommended(self.known.values())
+        was = [self.at(recorded).value] if isinstance(recorded, int) and recorded > 0 else []
+        wanted = {*asked, *named, *was, *(point.value for point in advised)}
+        points = tuple(self.known[value] for value in sorted(wanted))
+        return Sweep(self.name, recorded, points, certain, likely, sure, len(self.known), advised)
 
     def _look_for(self, values: range, holds: Holds) -> bool:
         """Try what is needed to name the smallest at which it holds; whether every smaller one could be tried."""
         place = next((place for place, value in enumerate(values) if holds(self.at(value))), None)
         if place is None:
             return True
-        first = values[place] if place == 0 else self._between(values[place - 1], values[place], holds)
+        first = values[place] if place == 0 else self.between(values[place - 1], values[place], holds)
         sure = self._all_before(range(values[0], first), holds)
         self._look_closer(holds)
         return sure
@@ -129,7 +150,14 @@ class _Run:
         since = self._unbroken(holds)
         before = [value for value in self.known if since is not None and value < since]
         if since is not None and before:
-            self._between(max(before), since, holds)
+            self.between(max(before), since, holds)
+
+    def _begin_closer(self, calls: int) -> None:
+        """Try the values before the stretch that completes in so many calls, for its very beginning."""
+        tried = sorted(self.known.values(), key=lambda point: point.value)
+        place = stretch_of(tried, calls)
+        if place:
+            self.between(tried[place - 1].value, tried[place].value, completes_within(calls))
 
     def _unbroken(self, holds: Holds) -> int | None:
         """The smallest value tried from which on it holds at every one that was."""
@@ -140,7 +168,8 @@ class _Run:
             since = value
         return since
 
-    def _between(self, fails: int, completes: int, holds: Holds) -> int:
+    def between(self, fails: int, completes: int, holds: Holds) -> int:
+        """The smallest value at which it holds, by halves."""
         while completes - fails > 1:
             middle = (fails + completes) // 2
             fails, completes = (fails, middle) if holds(self.at(middle)) else (middle, completes)
@@ -175,4 +204,5 @@ class _Run:
             final.own.attempts,
             totals_price(final.own, self.recording.base_snapshot.own, self.rate),
             imagined.certainty,
+            round(final.at, 3),
         )

@@ -1,9 +1,10 @@
 """What a sweep found: each value tried, and from where on the turn completes, in words that claim no more."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from agentcore.policy import LIMIT_NAMES
 from agentcore.replay import Certainty
 from dashboard.agents.limit_fields import LIMIT_FIELDS
 from dashboard.prices.rates import Price
@@ -26,6 +27,7 @@ class Point:
     calls: int
     price: Price | None
     certainty: Certainty = Certainty.RECORDED
+    seconds: float = 0.0  #: since the turn started; with assumed calls it is about so long
 
     @property
     def undecidable(self) -> bool:
@@ -39,11 +41,35 @@ class Point:
         """As the API tells it; `price`: US dollars, null where it is not known."""
         told = {"value": self.value, "ends": self.word, "completed": self.completed}
         price = None if self.price is None else float(self.price.dollars)
-        told |= {"output_tokens": self.tokens, "attempts": self.calls, "price": price}
+        told |= {"output_tokens": self.tokens, "attempts": self.calls, "price": price, "seconds": self.seconds}
         return {**told, "certainty": self.certainty.value}
 
 
 Holds = Callable[[Point], bool]
+RECOMMENDED = 4  #: values that are recommended at most
+
+
+def recommended(points: Iterable[Point]) -> tuple[Point, ...]:
+    """For each number of calls the smallest value from which the turn completes in so many, the fewest calls first.
+
+    Where completing comes and goes, it is the beginning of the last stretch of values that were tried.
+    """
+    tried = sorted(points, key=lambda point: point.value)
+    starts = (tried[stretch_of(tried, calls)] for calls in calls_of(tried))
+    return tuple({point.value: point for point in starts}.values())
+
+
+def calls_of(points: Iterable[Point]) -> list[int]:
+    """The numbers of calls in which the turn completes, the fewest first; of very many the first."""
+    return sorted({point.calls for point in points if point.completed})[:RECOMMENDED]
+
+
+def stretch_of(tried: list[Point], calls: int) -> int:
+    """The place at which the last stretch begins that completes in so many calls, or fewer."""
+    place = max(place for place, point in enumerate(tried) if point.completed and point.calls == calls)
+    while place and tried[place - 1].completed and tried[place - 1].calls <= calls:
+        place -= 1
+    return place
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +103,7 @@ class Sweep:
     """`certain`: where the turn completes, recorded or certain; `likely`: where it completes, estimated included.
 
     `points` are those asked for, and the values that are named. `sure`: every smaller value of the range than the
-    smallest that completes was tried.
+    smallest that completes was tried. `recommended`: the values to choose from, the fewest calls first.
     """
 
     name: str
@@ -87,13 +113,15 @@ class Sweep:
     likely: Found | None
     sure: bool
     tried: int
+    recommended: tuple[Point, ...] = ()
 
     def shown(self) -> dict[str, Any]:
         """As the API tells it."""
         least = None if self.least is None else self.least.value
         told: dict[str, Any] = {"limit": self.name, "least": least, "sure": self.sure, "tried": self.tried}
         found = {name: None if each is None else each.shown() for name, each in self._found.items()}
-        return {**told, **found, "words": self.words, "points": [point.shown() for point in self.points]}
+        told |= {**found, "words": self.words, "recommended": [point.shown() for point in self.recommended]}
+        return {**told, "points": [point.shown() for point in self.points]}
 
     @property
     def _found(self) -> dict[str, Found | None]:
@@ -106,10 +134,8 @@ class Sweep:
 
     @property
     def best(self) -> Point | None:
-        """The value to take: one from which on every larger one completes as well, if there is one; then certain."""
-        found = [each for each in (self.certain, self.likely) if each is not None]
-        values = [*(each.since for each in found if each.since is not None), *(each.first for each in found)]
-        return self._point(values[0]) if values else None
+        """The value to take: the smallest that completes in the fewest calls."""
+        return self.recommended[0] if self.recommended else None
 
     def _point(self, value: int) -> Point:
         return next(point for point in self.points if point.value == value)
@@ -123,7 +149,8 @@ class Sweep:
     def finding(self) -> str:
         said = [f"{name} {each.words}" for name, each in self._told.items()]
         if not said:
-            return f"No {self.name} from {self.points[0].value:,} to {self.points[-1].value:,} is known to complete"
+            first, last = self.points[0].value, self.points[-1].value
+            return f"No {self.name} from {first:,} to {last:,} is known to complete"
         never = "" if self.certain else ", certain at no value that was tried"
         return f"{self.name} that completes: {', '.join(said)}{never}"
 
@@ -144,6 +171,17 @@ class Sweep:
         return unit_of(self.name)
 
     @property
+    def rows(self) -> tuple[Point, ...]:
+        """The recommended values, and the one that was recorded where it is none of them."""
+        was = [point for point in self.points if point.value == self.recorded and point not in self.recommended]
+        return (*self.recommended, *was)
+
+    @property
+    def title(self) -> str:
+        """What people call the limit."""
+        return LIMIT_NAMES[self.name]
+
+    @property
     def asks(self) -> int | None:
         """The value to re-run with where the recording knows none that completes: the largest it cannot tell of."""
         unknown = [point.value for point in self.points if point.undecidable]
@@ -159,4 +197,4 @@ class Sweep:
         unknown = next((point for point in self.points if point.undecidable), None)
         if unknown is None:
             return "Every value shown was tried."
-        return f"From {unknown.value:,} {self.unit} on some values are undecidable: re-run live to find out."
+        return f"From {unknown.value:,} {self.unit} on, some values are undecidable. Re-run live to find out."

@@ -20,7 +20,7 @@ from dashboard.turns.selectors import attempts_of
 from dashboard.turns.signs import SignShown, signs_of
 from dashboard.turns.standing_words import standing_words
 from dashboard.turns.stepping import Moment, moments_of
-from dashboard.turns.stretches import stretches_of
+from dashboard.turns.stretches import HELD, stretches_of
 from dashboard.turns.told import Told, told
 from dashboard.turns.transcript import TINTS, Transcript, transcript_of
 from dashboard.turns.verified import cores, proof_of
@@ -66,6 +66,11 @@ class Shown:
     @property
     def count(self) -> int:
         return len(self.moments)
+
+    @property
+    def held_ms(self) -> int:
+        """How long operators held it."""
+        return round(1000 * sum(part.seconds for part in self.rail.sums if part.kind == HELD))
 
     @property
     def moment(self) -> Moment | None:
@@ -124,9 +129,9 @@ class TurnShown:
     shown: Shown
     draft: Draft | None
     verdict: str
-    verified: bool | None  #: whether the history replays true; None while the turn runs
-    unproven: str  #: what of a history that replays true could not be compared, in words; empty: nothing
-    cores: str  #: which cores judged and verify it, where it does not replay true and they are not the same
+    verified: bool | None  #: whether its replay is verified; None while the turn runs
+    unproven: str  #: what of a verified replay could not be compared, in words; empty: nothing
+    cores: str  #: which cores judged and verify it, where the replay differs and they are not the same
 
     @property
     def unfinished(self) -> bool:
@@ -191,6 +196,11 @@ class TurnShown:
         return next(holds, "")
 
     @property
+    def took_ms(self) -> int | None:
+        """What the turn took itself: time that it was held does not count, for its limits do not count that either."""
+        return None if self.turn.duration_ms is None else max(0, self.turn.duration_ms - self.shown.held_ms)
+
+    @property
     def reason(self) -> str:
         """The word the verdict begins with: why the agent stopped, or where the turn stands."""
         turn = self.turn
@@ -200,8 +210,8 @@ class TurnShown:
 
     @property
     def leading(self) -> Leading:
-        """The verdict, parted after its first words."""
-        return leading(self.verdict, self.reason)
+        """The verdict in parts."""
+        return leading(self.shown.snapshot, self.verdict, self.reason)
 
 
 def shown_of(recording: Recording, *, step: int | None = None, waits: Mapping[int, float] = NO_WAITS) -> Shown:

@@ -20,37 +20,37 @@ def _cap(snapshot: Snapshot) -> str:
 
 def _continuation(snapshot: Snapshot) -> str:
     used, limit = snapshot.spent.continuations, snapshot.limits.max_continuations
-    return f"The answer was cut; continuation {used} of {limit} is on its way, {_cap(snapshot)}."
+    return f"The answer was cut off; continuation {used} of {limit} is in progress, {_cap(snapshot)}."
 
 
 def _repair(snapshot: Snapshot) -> str:
     used, limit = snapshot.spent.tool_repairs, snapshot.limits.max_tool_repair_attempts
-    return f"A tool call came broken; repair {used} of {limit} is on its way, {_cap(snapshot)}."
+    return f"A tool call was broken; repair {used} of {limit} is in progress, {_cap(snapshot)}."
 
 
 def _envelope(snapshot: Snapshot) -> str:
     used, limit = snapshot.spent.envelope_retries, snapshot.limits.schema_rounds
-    return f"The envelope was not whole or not valid; retry {used} of {limit} is on its way, {_cap(snapshot)}."
+    return f"The envelope was incomplete or invalid; retry {used} of {limit} is in progress, {_cap(snapshot)}."
 
 
 def _tools(snapshot: Snapshot) -> str:
     names = ", ".join(call.name for call in snapshot.calls)
-    return f"Tools are running: {names}."
+    return f"Running tools: {names}."
 
 
 def _backoff(snapshot: Snapshot) -> str:
     why = f" after: {snapshot.failure.message}" if snapshot.failure else ""
-    return f"Waiting {snapshot.wait_seconds:.1f} s before the next try{why}"
+    return f"Waiting {snapshot.wait_seconds:.1f} s before the next attempt{why}"
 
 
 def _held(snapshot: Snapshot) -> str:
     """Read after the word `Held`, which stands before every such sentence."""
     before = (snapshot.held_state or "the next state").replace("_", " ")
-    return f"before {before}; an operator decides how it goes on."
+    return f"before {before}; waiting for an operator."
 
 
 _WORDS: Mapping[State, Callable[[Snapshot], str]] = {
-    State.IDLE: lambda _: "Waiting for a worker to take the turn.",
+    State.IDLE: lambda _: "Waiting for a worker.",
     State.REQUEST: lambda snapshot: f"The model is answering, {_cap(snapshot)}.",
     State.REQUEST_CONTINUATION: _continuation,
     State.REQUEST_TOOL_REPAIR: _repair,

@@ -10,9 +10,10 @@ from agentcore.replay import Span
 TINTS = 4
 TOP, HEIGHT = 2, 14  #: of the bars
 #: What is waited for after each command; a call has three parts.
-KINDS: Mapping[str, str] = {"run_tools": "tools", "wait": "waiting", "hold": "held"}
+HELD = "held"
+KINDS: Mapping[str, str] = {"run_tools": "tools", "wait": "waiting", "hold": HELD}
 #: In the order of the legend.
-ORDER = ("in line", "first token", "stream", "waiting", "tools", "held")
+ORDER = ("in line", "first token", "stream", "waiting", "tools", HELD)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,11 @@ The page is made from these by the server for the step that is shown first; the 
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
+from agentcore.criteria.builtin import ErrorPolicyCriterion
 from agentcore.machine.states import State
 from agentcore.why import Road
 from dashboard.turns.meters import Meter
@@ -18,9 +19,9 @@ from dashboard.turns.templatetags.shown import number, seconds, words
 KEPT = 4096  #: of what recurs from step to step, and from page to page
 #: How a road not taken stood: its condition held, and another was asked before it; it did not; nothing tells.
 STOOD: Mapping[bool | None, tuple[str, str]] = {
-    True: ("held too", "check"),
-    False: ("did not hold", "ring"),
-    None: ("not known", "question"),
+    True: ("also true", "check"),
+    False: ("not met", "ring"),
+    None: ("unknown", "question"),
 }
 #: A decision's shape in `shapes.svg`: a hue never stands alone.
 SHAPES: Mapping[str, str] = {"allow": "check", "request": "play", "forbid": "octagon", "stop": "ring"}
@@ -115,21 +116,40 @@ class Told:
 def told(moment: Moment) -> Told:
     """A moment in words."""
     error = moment.error or {}
+    raw = _error_reason(moment)
     return Told(
         number=moment.number,
         state=moment.target,
         source=words(moment.source),
         target=words(moment.target),
         trigger=moment.trigger,
-        reason="; ".join(filter(None, (moment.reason, moment.acted))),
+        reason="; ".join(filter(None, (_plainly(moment.reason, raw, error), moment.acted))),
         place=" · ".join(_place(moment)),
         at=round(moment.at, 3),
-        said=tuple(map(_said, moment.evaluations)),
+        said=tuple(_said(replace(each, reason=_plainly(each.reason, raw, error))) for each in moment.evaluations),
         handling=str(error.get("handling", "")),
         facts=tuple(_facts(error)),
         gauges=tuple(map(gauge, moment.meters)),
         roads=tuple(_way(road) for road in sorted(moment.roads, key=_ends) if road.near),
         others=tuple(_way(road) for road in moment.roads if not road.near),
+    )
+
+
+def _error_reason(moment: Moment) -> str:
+    """What the error policy's criterion recorded, where something had failed; else empty."""
+    asked = (said.reason for said in moment.evaluations if said.criterion == ErrorPolicyCriterion.__name__)
+    return next(asked, "") if moment.error else ""
+
+
+def _plainly(reason: str, raw: str, error: Mapping[str, Any]) -> str:
+    """A reason of the error policy from the numbers beside it: the recorded one is the specification's, word for
+    word."""
+    if not raw or reason != raw:
+        return reason
+    failures = error.get("consecutiveFailures")
+    running = "1 failure" if failures == 1 else f"{number(failures)} failures in a row"
+    return (
+        f"{words(error.get('errorType', 'unknown'))} error: {running}, max_retries is {number(error.get('maxRetries'))}"
     )
 
 
@@ -165,9 +185,9 @@ def _facts(error: Mapping[str, Any]) -> Iterator[Fact]:
     yield Fact("type", words(error.get("errorType", "unknown")))
     if error.get("toolName"):
         yield Fact("tool", str(error["toolName"]))
-    yield Fact("failures running", number(error.get("consecutiveFailures")))
-    yield Fact("retries stop at", number(error.get("maxRetries")))
-    yield Fact("failures in all", number(error.get("totalFailures")))
+    yield Fact("consecutive failures", number(error.get("consecutiveFailures")))
+    yield Fact("max_retries", number(error.get("maxRetries")))
+    yield Fact("total failures", number(error.get("totalFailures")))
 
 
 @lru_cache(KEPT)

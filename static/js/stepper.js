@@ -94,7 +94,11 @@ function grown() {
   if (held && document.activeElement === document.body) turn().querySelector(held)?.focus({ preventScroll: true });
 }
 
-const show = (playing) => deck()?.querySelector("[data-play]")?.setAttribute("aria-pressed", playing);
+const show = (playing) => {
+  const button = deck()?.querySelector("[data-play]");
+  button?.setAttribute("aria-pressed", playing);
+  button?.setAttribute("aria-label", playing ? "Pause" : "Play");
+};
 export const setSpeed = (wanted) => (speed = wanted);
 
 export function move(name) {

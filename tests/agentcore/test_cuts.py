@@ -137,7 +137,7 @@ def test_a_watched_cut_is_the_caps_and_nobodys_continuation_limits():
     assert (book.end.terminal_reason, resource_of(book.snapshot)) == ("max_tokens", "max_tokens")
     assert verdict(book.snapshot) == (
         "Cut off by max_tokens, with 60 of 60 tokens used; this call was only watched. How many more tokens it needed "
-        "is not in this recording: re-run to know."
+        "is not in this recording. Re-run live to find out."
     )
     found = derive(book.recording)
     assert found is not None

@@ -30,7 +30,7 @@ from tests.agentcore.playbook import (
 )
 
 SCHEMA = {"required": ["a"]}
-ON = "it would have gone on; how far is not in this recording: re-run to know."
+ON = "it would have gone on. The recording ends here. Re-run live to find out."
 PREFILL = {"prefill": True}
 WORDS = "The same words again and again, and again."
 
@@ -204,11 +204,11 @@ ENDS = [
         "partial error forbidden",
         "Stopped by the error policy: Tool error after 1 consecutive failures (max: 0) (calculator: division by zero).",
     ),
-    (play(error()), "failed error provider_error", "Failed after 1 failed call: It broke."),
+    (play(error()), "failed error provider_error", "Failed on the first call: It broke."),
     (
         play(truncated("a"), error()),
         "partial error provider_error",
-        "Failed after 1 failed call: It broke. What had arrived is kept.",
+        "Failed on call 2: It broke. What had arrived is kept.",
     ),
     (
         play(error(), woke_up(), error(), error_policy=ErrorPolicy.retry_all(2)),
@@ -223,12 +223,12 @@ ENDS = [
     (
         play(error(ErrorType.TIMEOUT), error_policy=ErrorPolicy.retry_all(5), max_seconds=0.5),
         "failed time_limit provider_error",
-        "Failed after 1 failed call, with max_seconds used up (1.0 of 0.5 s in model and tools): It broke.",
+        "Failed on the first call, with max_seconds used up (1.0 of 0.5 s in model and tools): It broke.",
     ),
     (
         play(error(partial="a", tokens=9), error_policy=ErrorPolicy.retry_all(5), max_total_tokens=15),
         "partial token_limit provider_error",
-        "Failed after 1 failed call, with max_total_tokens used up (19 of 15 tokens): It broke. "
+        "Failed on the first call, with max_total_tokens used up (19 of 15 tokens): It broke. "
         "What had arrived is kept.",
     ),
     (
@@ -249,12 +249,13 @@ ENDS = [
     (
         play(unknown("SOLAR_FLARE", "")),
         "aborted finish_reason unknown_fatal",
-        "The provider ended the answer with “SOLAR_FLARE”, which is no end we know; there is no usable text.",
+        "The provider ended the answer with “SOLAR_FLARE”, which is not a known stop reason; there is no usable text.",
     ),
     (
         play(unknown("TOO_MANY_TOOL_CALLS", "a")),
         "aborted finish_reason unknown_fatal",
-        "The provider ended the answer with “TOO_MANY_TOOL_CALLS”, which is no end we know; what had arrived is kept.",
+        "The provider ended the answer with “TOO_MANY_TOOL_CALLS”, which is not a known stop reason; what had arrived "
+        "is kept.",
     ),
     (
         play(ended("{}"), ended("{}"), envelope_schema=SCHEMA, schema_rounds=1),

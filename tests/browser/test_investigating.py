@@ -61,14 +61,14 @@ def find_out_why_one_stopped(page: Page) -> str:
 def find_the_limit_that_would_have_let_it_finish(page: Page) -> None:
     page.get_by_role("link", name="What if…").click()
     page.get_by_role("link", name="Sweep").click()
-    expect(page.locator("#sweep")).to_contain_text("tokens on some values are undecidable: re-run live to find out.")
+    expect(page.locator("#sweep")).to_contain_text("tokens on, some values are undecidable. Re-run live to find out.")
     page.get_by_role("link", name="Re-run live with max_tokens 480").click()
 
 
 def run_it_again_from_the_second_attempt_with_that_limit(page: Page) -> None:
     page.get_by_role("link", name="before call 2 (continuation)").click()
     expect(page.locator("main")).to_contain_text("Begins after record 2")
-    page.get_by_role("button", name="Run it live").click()
+    page.get_by_role("button", name="Re-run live").click()
     expect(page.locator("#rerun")).to_contain_text("Completed after 1 continuation", timeout=LONG)
     expect(page.locator("#lineage")).to_contain_text("from record 2 of the turn above: max_tokens 60 → 480")
 
@@ -102,11 +102,11 @@ def take_it_elsewhere(page: Page, turn: str, elsewhere: Page, folder: Path) -> N
     elsewhere.goto("/")
     drop(elsewhere, exported(page, turn, folder))
     expect(elsewhere).to_have_url(re.compile(f"{turn}$"))
-    expect(elsewhere.locator("#messages")).to_contain_text("Imported; it replays true.")
+    expect(elsewhere.locator("#messages")).to_contain_text("Imported; replay verified.")
     expect(elsewhere.locator("#turn-head")).to_contain_text("imported")
     elsewhere.get_by_role("link", name="What if…").click()
     elsewhere.get_by_role("button", name="Verify").click()
-    expect(elsewhere.locator("#verify")).to_contain_text("records were judged again")
+    expect(elsewhere.locator("#verify")).to_contain_text("records replayed")
 
 
 def test_what_was_cut_off_yesterday_is_understood_mended_and_told(

@@ -50,7 +50,7 @@ def raise_a_limit_in_the_admin_with_a_backtest_attached(page: Page) -> None:
     page.get_by_role("link", name="Change", exact=True).click()
     page.evaluate("window.same = true")
     page.get_by_label("Why").fill("Answers were cut.")
-    page.get_by_label("Continuations").fill("4")
+    page.get_by_label("Max continuations").fill("4")
     panel = page.locator("#backtest-panel")
     expect(panel.get_by_label("Agent")).to_have_value(":own")
     panel.get_by_role("button", name="Run the backtest").click()
@@ -61,9 +61,9 @@ def raise_a_limit_in_the_admin_with_a_backtest_attached(page: Page) -> None:
     assert page.evaluate("window.same"), "the page was loaded anew"
     stale = page.locator("#backtest-stale")
     expect(stale).to_be_hidden()
-    page.get_by_label("Continuations").fill("9")
+    page.get_by_label("Max continuations").fill("9")
     expect(stale).to_be_visible()
-    page.get_by_label("Continuations").fill("4")
+    page.get_by_label("Max continuations").fill("4")
     page.get_by_role("button", name="Save", exact=True).click()
     expect(page.locator(".messagelist")).to_contain_text(
         f"This is version 3 of “{POLICY}”, with a backtest over 84 turns: 79 the same, 5 undecidable (6.0 %); "
@@ -127,7 +127,7 @@ def test_who_saves_while_the_backtest_is_being_started_does_not_lose_it(page: Pa
     opened(page)
     page.get_by_role("link", name="Change", exact=True).click()
     page.get_by_label("Why").fill("In a hurry.")
-    page.get_by_label("Continuations").fill("7")
+    page.get_by_label("Max continuations").fill("7")
     page.get_by_label("Counts").select_option("draft")
     asked: list[Route] = []
     page.route("**/backtests/draft*", lambda route: asked.append(route))

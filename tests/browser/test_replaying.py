@@ -39,16 +39,16 @@ def test_a_number_typed_before_the_page_has_all_its_scripts_is_asked_for_too(pag
 
 def test_dials_are_turned_by_keys_alone_and_say_where_they_stand(page: Page, cut_turn: str):
     page.goto(f"{cut_turn}/replay")
-    slider = page.get_by_label("continuations, slider")
+    slider = page.get_by_label("max continuations, slider")
     slider.focus()
     page.keyboard.press("Home")
     expect(slider).to_have_attribute("aria-valuetext", "0 continuations per turn")
-    expect(page.get_by_label("continuations", exact=True)).to_have_value("0")
+    expect(page.get_by_label("max continuations", exact=True)).to_have_value("0")
     expect(page.locator("#what-if")).to_contain_text("First divergence")
     expect(page.locator("#what-if-status")).to_contain_text("What if:")
     expect(slider).to_be_focused()
     page.keyboard.press("ArrowRight")
-    expect(page.get_by_label("continuations", exact=True)).to_have_value("1")
+    expect(page.get_by_label("max continuations", exact=True)).to_have_value("1")
     expect(page).to_have_url(re.compile("max_continuations=1"))
 
 
@@ -56,7 +56,7 @@ def test_a_number_that_cannot_be_is_answered_beside_its_field_while_it_is_typed(
     page.goto(f"{cut_turn}/replay?max_continuations=2")
     page.get_by_label("max_tokens", exact=True).fill("0")
     expect(page.locator("#budget_max_tokens_errors")).to_have_text("max_tokens must be at least 1.")
-    expect(page.get_by_label("continuations", exact=True)).to_have_value("2")
+    expect(page.get_by_label("max continuations", exact=True)).to_have_value("2")
     page.get_by_label("max_tokens", exact=True).fill("50")
     expect(page.locator("#budget_max_tokens_errors")).to_be_empty()
 
@@ -66,12 +66,12 @@ def test_find_the_smallest_limit_that_completes_and_see_it_confirmed(page: Page,
     page.goto(ended(page))
     page.get_by_role("link", name="What if…").click()
     page.get_by_role("link", name="Sweep").click()
-    expect(page.locator("#sweep")).to_contain_text("max_tokens that completes")
+    expect(page.locator("#sweep")).to_contain_text("Recommended values")
     page.screenshot(path=tmp_path / "sweep.png", full_page=True)
     page.get_by_label("limit", exact=True).select_option("max_continuations")
     expect(page.locator("#sweep")).to_contain_text("certain from 2")
-    page.get_by_role("link", name=re.compile("What if max_continuations were")).click()
-    expect(page.locator("#what-if")).to_contain_text("same words as recorded")
+    page.get_by_role("link", name=re.compile("What if max_continuations were")).first.click()
+    expect(page.locator("#what-if")).to_contain_text("same text as recorded")
 
 
 def test_run_it_again_from_a_record_in_other_words_and_see_the_family(page: Page):
@@ -80,7 +80,7 @@ def test_run_it_again_from_a_record_in_other_words_and_see_the_family(page: Page
     page.get_by_role("link", name="Re-run live from record 2").click()
     expect(page.locator("main")).to_contain_text("after record 2")
     page.get_by_label("message 1, user").fill("Other words.")
-    page.get_by_role("button", name="Run it live").click()
+    page.get_by_role("button", name="Re-run live").click()
     expect(page.locator("#rerun")).to_contain_text("Completed", timeout=LONG)
     expect(page.locator("#lineage")).to_contain_text("from record 2 of the turn above: max_tokens 60 → 400")
     expect(page.locator("#lineage")).to_contain_text("message 1 rewritten")
@@ -90,7 +90,7 @@ def test_going_on_live_finishes_what_the_recording_does_not_hold(page: Page):
     ask(page, "sim-essay", "Go on, then.", max_tokens=60)
     page.goto(f"{ended(page)}/replay?max_continuations=9&max_total_completion_tokens=2000")
     expect(page.locator("#what-if")).to_contain_text("was never made in this recording")
-    page.get_by_role("button", name="Go on live from here").click()
+    page.get_by_role("button", name="Continue live from here").click()
     expect(page.locator("#rerun")).to_contain_text("Completed", timeout=LONG)
 
 

@@ -25,7 +25,7 @@ def cut_off_and_tried_again(page: Page, tmp_path: Path) -> None:
 
     page.get_by_role("link", name="What if…").click()
     page.get_by_label("max_tokens", exact=True).fill("400")
-    expect(page.locator("#what-if")).to_contain_text("what the model would have said next is unknown")
+    expect(page.locator("#what-if")).to_contain_text("Re-run live to find out")
     page.screenshot(path=tmp_path / "what-if.png")
     page.get_by_role("button", name="Re-run live").click()
     expect(page.locator("#rerun")).to_contain_text("Completed in 1 call", timeout=LONG)
@@ -44,10 +44,10 @@ def continued_and_found_to_need_one_call(page: Page, tmp_path: Path) -> None:
     expect(page.locator("#what-if .assumes")).to_contain_text("What was said after a hint takes")
     expect(page.locator("#what-if .parting")).to_contain_text("First divergence")
     page.get_by_role("button", name="Re-run live").click()
-    expect(page.locator("#rerun")).to_contain_text("same words as the what-if", timeout=LONG)
+    expect(page.locator("#rerun")).to_contain_text("same text as the what-if", timeout=LONG)
     page.screenshot(path=tmp_path / "compared.png", full_page=True)
     page.get_by_role("button", name="Verify").click()
-    expect(page.locator("#verify")).to_contain_text("All 4 records were judged again")
+    expect(page.locator("#verify")).to_contain_text("All 4 records replayed")
 
 
 def test_one_truncated_turn_end_to_end(page: Page, tmp_path: Path):

@@ -1,4 +1,4 @@
-"""`{% policy_of_turn turn %}`, `{% policy_of_agent agent %}`: the numbers with where each comes from.
+"""`{% policy_of_turn turn snapshot %}`, `{% policy_of_agent agent %}`: the numbers with where each comes from.
 
 `{% raw_removed turn %}`: that one of them had the raw answers removed.
 `{% why_of_turn turn derivation %}`: the derivation of its end, with whose word each clause was.
@@ -8,6 +8,8 @@ from typing import Any
 
 from django import template
 
+from agentcore.machine.snapshot import Snapshot
+from agentcore.remedies import limits_spent
 from agentcore.why import Derivation, Kind, Node
 from dashboard.agents.models import Agent
 from dashboard.agents.resolving import KEEP_RAW_DAYS
@@ -22,11 +24,12 @@ register = template.Library()
 
 
 @register.inclusion_tag("policies/_of_turn.html")
-def policy_of_turn(turn: Turn) -> dict[str, Any]:
-    """What a turn ran under, and what of it ended the turn."""
+def policy_of_turn(turn: Turn, last: Snapshot) -> dict[str, Any]:
+    """What a turn ran under, what of it ended the turn, and what was used up beside that."""
     stop = stop_of(turn)
+    spent = [f"limits.{name}" for name in limits_spent(last)] if stop else []
     sources = [stop.source if stop and stop.source.field == each.field else each for each in sources_of(turn)]
-    return {"turn": turn, "sources": sources, "stop": stop}
+    return {"turn": turn, "sources": sources, "stop": stop, "spent": spent}
 
 
 @register.inclusion_tag("policies/_raw_removed.html")

@@ -51,6 +51,6 @@ def test_the_versions_of_a_policy_say_which_counts(api: Program):
     api.post("/policies", {"name": "curt", "limits": {"max_continuations": 5}, "activate": False})
     versions = api.get("/policies/curt/versions").json()
     assert [(row["version"], row["stands"]) for row in versions] == [(3, "draft"), (2, "active"), (1, "past")]
-    assert versions[1]["changes"] == ["Continuations: 1 continuation → 3 continuations"]
+    assert versions[1]["changes"] == ["Max continuations: 1 continuation → 3 continuations"]
     assert (versions[2]["why"], versions[2]["created_by"], versions[2]["backtest"]) == ("a start", "bootstrap", None)
     assert api.get("/policies/nobody/versions").status_code == 404

@@ -75,7 +75,7 @@ def test_what_is_forbidden_ends_the_turn_with_the_criterions_stop_reason(api: Pr
         "context": {"used": 2, "limit": 2},
     }
     assert replayed(api, turn)["verified"]
-    assert "Verified" in _told(turn)
+    assert "Replay verified" in _told(turn)
 
 
 def test_a_finish_reason_that_is_final_forbids_the_continuation(api: Program, asked):

@@ -50,7 +50,7 @@ def test_what_is_done_about_errors_is_asked_too(browser: Client, play: Play):
     healed = play("sim-flaky", max_tokens=400, overrides={"error_policy": {"preset": "retry_all"}})
     backtest = tried(policy={})
     assert (backtest.flipped, healed.status) == (1, "completed")
-    assert "Failed after 1 failed call" in what_if(browser, backtest)
+    assert "Failed on the first call" in what_if(browser, backtest)
 
 
 def test_what_the_debugger_cannot_be_told_is_said(browser: Client, play: Play):

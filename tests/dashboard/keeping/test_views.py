@@ -33,8 +33,8 @@ def test_a_file_that_is_sent_becomes_a_turn_whose_page_opens(browser: Client, cu
     response = sent(browser, text.content)
     html = response.content.decode()
     assert response.redirect_chain == [(f"/turns/{cut.id}", 302)]
-    assert "Imported; it replays true." in html
-    assert "replays true" in html
+    assert "Imported; replay verified." in html
+    assert "Replay verified" in html
     assert "here already" in sent(browser, text.content).content.decode()
 
 

@@ -61,7 +61,7 @@ def test_a_breakpoint_more_and_none_any_more(browser: Client, held: Turn):
     assert control(browser, held, action="release") == 204
     drive(held)
     assert held.status == "partial"
-    assert "replays true" in page(browser, f"/turns/{held.id}")
+    assert "Replay verified" in page(browser, f"/turns/{held.id}")
 
 
 def test_without_scripts_it_leads_back_to_the_turn(browser: Client, held: Turn):

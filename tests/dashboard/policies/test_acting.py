@@ -78,9 +78,9 @@ def test_a_moment_elsewhere_is_told_in_utc(anns: Client, two):
 def test_any_two_versions_are_compared(browser: Client, two):
     first, _ = two
     html = page(browser, f"/policies/{first.policy_id}/diff?a=1&b=2")
-    assert '<span class="way lowered">lowered</span> Continuations' in html
+    assert '<span class="way lowered">lowered</span> Max continuations' in html
     assert "5 continuations</span> → <b>1 continuation</b>" in html
-    assert '<span class="way added">added</span> Iterations' in html
+    assert '<span class="way added">added</span> Max steps' in html
     assert '<span class="way raised">' in page(browser, f"/policies/{first.policy_id}/diff?a=2&b=1")
     assert "They say the same." in page(browser, f"/policies/{first.policy_id}/diff?a=1&b=1")
     assert "v1 and v2" in page(browser, f"/policies/{first.policy_id}/diff?a=99&b=x")

@@ -141,7 +141,7 @@ def test_going_on_live_begins_where_the_recording_has_no_answer_any_more(cut: Tu
 
 
 def test_where_everything_is_known_there_is_nothing_to_go_on_with(cut: Turn):
-    with pytest.raises(ValidationError, match="nothing to go on with"):
+    with pytest.raises(ValidationError, match="nothing to continue live"):
         turn_go_on(turn=cut, overrides={})
 
 
@@ -150,8 +150,8 @@ def test_a_turn_whose_agent_is_gone_is_asked_what_if_and_not_run(cut: Turn):
     cut.refresh_from_db()
     assert turn_verify(turn=cut).verified
     assert turn_what_if(turn=cut, overrides={"max_tokens": 30}).turn["status"]
-    assert "The agent of this turn is gone" in refused(cut)
-    assert "The agent of this turn is gone" in refused(cut, from_record=2)
+    assert "The agent of this turn has been deleted" in refused(cut)
+    assert "The agent of this turn has been deleted" in refused(cut, from_record=2)
 
 
 def test_an_agent_that_has_changed_since_is_asked_as_it_was_then(cut: Turn):

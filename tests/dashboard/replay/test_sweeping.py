@@ -103,7 +103,7 @@ def test_what_is_not_in_the_recording_is_not_called_complete(cut: Turn):
     found = turn_sweep(turn=cut, name="max_tokens", values=range(20, 420, 20), overrides={})
     assert found.least is None
     assert "No max_tokens from 20 to 400 is known to complete" in found.words
-    assert "tokens on some values are undecidable: re-run live to find out." in found.words
+    assert "tokens on, some values are undecidable. Re-run live to find out." in found.words
 
 
 def test_where_not_every_smaller_value_could_be_tried_the_words_say_so(whole: Turn, monkeypatch: pytest.MonkeyPatch):
@@ -144,7 +144,7 @@ def test_a_range_that_cannot_be_is_refused_in_words(whole: Turn, name, values, w
 def test_every_limit_can_be_swept_as_the_page_proposes(browser: Client, whole: Turn, name: str):
     html = page(browser, f"/turns/{whole.id}/replay/sweep?limit={name}")
     assert 'role="alert"><' not in html.replace('role="alert"></div>', "")
-    assert "Every value that is drawn" in html
+    assert "All values in the chart" in html
 
 
 def test_the_charts_bands_cover_the_range_without_gaps(whole: Turn, cut: Turn):
@@ -195,7 +195,7 @@ def test_what_was_found_can_be_kept_as_a_policy(browser: Client, whole: Turn):
     response = browser.post(address, {"name": "longer", "max_continuations": "7", "max_tokens": "99"}, follow=True)
     version = PolicyVersion.objects.get(policy__name="longer")
     assert (version.version, version.limits["max_continuations"]) == (1, 7)
-    assert "Kept as the policy “longer”, version 1." in response.content.decode()
+    assert "Draft v1 of “longer” created" in response.content.decode()
     assert "Give the policy a name" in browser.post(address, {"name": ""}, follow=True).content.decode()
 
 

@@ -32,12 +32,12 @@ def column(html: str, name: str) -> str:
 def test_under_the_recorded_numbers_nothing_parts(browser: Client, cut: Turn):
     html = page(browser, f"/turns/{cut.id}/replay")
     assert "First divergence" not in html
-    assert "same words as recorded" in html
+    assert "same text as recorded" in html
 
 
 def test_a_larger_budget_than_was_recorded_is_not_guessed(browser: Client, cut: Turn):
     html = column(page(browser, f"/turns/{cut.id}/replay?max_tokens=400"), "what-if")
-    assert "The recording ends here; what the model would have said next is unknown" in html
+    assert "The recording ends here. Re-run live to find out" in html
     assert "Re-run live" in html
     assert "same words" not in html
 
@@ -47,7 +47,7 @@ def test_a_budget_that_the_recording_covers_completes_with_the_same_words(browse
     assert "in 1 call" in html
     assert 'data-certainty="estimated"' in html
     assert "What was said after a hint takes" in html
-    assert "same words as recorded" not in html
+    assert "same text as recorded" not in html
     assert "the call asks for 400 tokens in place of 150" in html
 
 
@@ -62,11 +62,11 @@ def test_every_step_says_where_it_comes_from(browser: Client, continued: Turn):
 
 def test_where_the_assumptions_decide_both_endings_stand_side_by_side(browser: Client, continued: Turn):
     html = column(page(browser, f"/turns/{continued.id}/replay?max_tokens=100"), "what-if")
-    assert "Two endings are possible, by what is assumed" in html
+    assert "Two endings are possible, depending on the assumptions" in html
     assert "If nothing is repeated" in html
     assert "tokens are repeated at each seam" in html
     assert "stopped at max_continuations after 4 calls" in html
-    assert "from here on the assumptions decide" in html
+    assert "from here on the outcome depends on the assumptions" in html
 
 
 def test_htmx_gets_the_imagined_column_alone(browser: Client, cut: Turn):
@@ -98,7 +98,7 @@ def test_a_rerun_is_stored_as_a_child_and_shown_beside_the_others(browser: Clien
     drive(child)
     html = column(page(browser, response["Location"]), "rerun")
     assert "ws-connect" not in html
-    assert "same words as the what-if" in html
+    assert "same text as the what-if" in html
 
 
 def test_a_rerun_under_numbers_that_cannot_be_stores_nothing(browser: Client, cut: Turn):
@@ -109,7 +109,7 @@ def test_a_rerun_under_numbers_that_cannot_be_stores_nothing(browser: Client, cu
 
 def test_verify_says_that_all_records_agree(browser: Client, cut: Turn):
     html = browser.post(f"/turns/{cut.id}/replay/verify", headers=HTMX).content.decode()
-    assert re.search(r"All <b>5</b> records were judged again", html)
+    assert re.search(r"All <b>5</b> records replayed", html)
     plain = browser.post(f"/turns/{cut.id}/replay/verify").content.decode()
     assert "<html" in plain
 
@@ -172,7 +172,7 @@ def test_both_sides_show_path_answer_tokens_and_price(browser: Client, continued
 def test_how_far_the_recording_reaches_is_said_and_going_on_live_offered(browser: Client, cut: Turn):
     html = column(page(browser, f"/turns/{cut.id}/replay?max_tokens=400"), "what-if")
     assert "Of call 1 the recording knows the first" in html
-    assert "Go on live from here" in html
+    assert "Continue live from here" in html
     html = column(
         page(browser, f"/turns/{cut.id}/replay?max_continuations=9&max_total_completion_tokens=2000"), "what-if"
     )
@@ -237,7 +237,7 @@ def test_an_agent_that_is_gone_or_changed_is_said(browser: Client, cut: Turn):
     assert "The agent has changed since this turn began (system prompt)" in page(browser, f"/turns/{cut.id}/replay")
     Agent.objects.all().delete()
     for where in ("", "/again", "/sweep"):
-        assert "The agent of this turn is gone" in page(browser, f"/turns/{cut.id}/replay{where}")
+        assert "The agent of this turn has been deleted" in page(browser, f"/turns/{cut.id}/replay{where}")
 
 
 def test_a_turn_that_still_runs_says_so_on_every_page(browser: Client, agent_of: AgentOf):
@@ -258,4 +258,4 @@ def test_a_history_that_was_tampered_with_is_shown_line_by_line_with_a_way_to_it
     assert re.search(r"<del>.*nothing to see.*</del>", html)
     assert html.count("<del>") == 1
     assert "responded because “nothing to see” in the recording, because “the model answered” here" in html
-    assert "lines are the same" in html
+    assert "identical lines" in html

@@ -126,9 +126,9 @@ def test_of_what_the_error_policy_knew_words_and_numbers_of_ours_stay_and_a_made
     assert {fact.name: fact.value for fact in told(shown).facts} == {
         "type": "tool",
         "tool": "[redacted]",
-        "failures running": "2",
-        "retries stop at": "3",
-        "failures in all": "2",
+        "consecutive failures": "2",
+        "max_retries": "3",
+        "total failures": "2",
     }
     assert told(shown).handling == "retry"
     assert WORD not in str(shown)

@@ -1,31 +1,29 @@
+from agentcore.machine.snapshot import Snapshot
 from dashboard.turns.leading import leading
+from tests.agentcore.playbook import Playbook, cut_call, ended, started, truncated
 
 
-def test_the_first_words_stand_apart():
-    parted = leading("Cut off by max_tokens 4 times.", "retry_limit")
-    assert (parted.first, parted.rest) == ("Cut off", " by max_tokens 4 times.")
+def after(*events: object, **given: object) -> Snapshot:
+    book = Playbook(**given) >> started()
+    for event in events:
+        book = book >> event
+    return book.snapshot
+
+
+def test_the_first_words_stand_apart_and_so_does_what_would_have_helped():
+    parted = leading(after(truncated("a", tokens=60), max_continuations=0), "", "retry_limit")
+    assert parted.first == "Cut off"
+    assert parted.rest.startswith(" by max_tokens once, then stopped at max_continuations")
+    assert parted.helps.startswith("With 1 continuation it would have gone on.")
 
 
 def test_where_the_words_say_nothing_of_the_reason_its_label_stands_before():
-    assert leading("A tool call was truncated.", "tool_repair_failed").first == "Tool call not repaired:"
+    told = leading(after(cut_call(), cut_call()), "", "tool_repair_failed")
+    assert told.first == "Tool call not repaired:"
+    assert told.whole.startswith("Tool call not repaired: A tool call was truncated")
 
 
-def test_an_offer_is_a_link_to_the_numbers_it_speaks_of():
-    told = leading(
-        "Completed after 2 continuations. With max_tokens ≥ 2\u202f014 it would have taken one call: try it.",
-        "completed",
-    )
-    assert told.parts[1:] == (("try it", "max_tokens=2014"), (".", ""))
-    told = leading("Completed. With max_tokens ≥ 2\u202f014 it would have taken one call.", "completed")
-    assert told.parts[1:] == (("max_tokens ≥ 2\u202f014", "max_tokens=2014"), (" it would have taken one call.", ""))
-    told = leading("Cut off. With 4 continuations it would have gone on; how far is not known: re-run to know.", "x")
-    assert told.parts[1] == ("re-run", "max_continuations=4")
-
-
-def test_an_estimate_and_a_number_that_would_not_be_enough_offer_nothing():
-    for verdict in (
-        "Completed. With max_tokens ≥ about 80 it would have taken one call.",
-        "Cut off. With 4 continuations and a larger token total it would have gone on: re-run to know.",
-    ):
-        assert all(not link for _, link in leading(verdict, "x").parts)
-        assert "".join(words for words, _ in leading(verdict, "x").parts) == leading(verdict, "x").rest
+def test_a_turn_that_has_not_ended_by_its_history_has_its_stored_sentence():
+    told = leading(after(), "the worker was lost.", "interrupted")
+    assert told.whole == "Interrupted: the worker was lost."
+    assert leading(after(ended("done")), "older words", "completed").whole == "Completed in 1 call."

@@ -40,9 +40,9 @@ def test_the_error_policy_is_shown_with_the_context_it_saw():
     assert step.handling == "retry"
     assert [(fact.name, fact.value) for fact in step.facts] == [
         ("type", "rate limit"),
-        ("failures running", "1"),
-        ("retries stop at", "5"),
-        ("failures in all", "1"),
+        ("consecutive failures", "1"),
+        ("max_retries", "5"),
+        ("total failures", "1"),
     ]
 
 
@@ -64,7 +64,7 @@ def test_roads_not_taken_say_how_near_each_limit_was_and_the_rest_of_the_table_s
         ("output_cap", "abort partial", "25 of 120\u202f000 characters used"),
     ]
     assert [road.trigger for road in going_on.others] == ["repetition", "forbidden", "breakpoint"]
-    assert {(road.stood, road.shape) for road in going_on.roads} == {("did not hold", "ring")}
+    assert {(road.stood, road.shape) for road in going_on.roads} == {("not met", "ring")}
 
 
 def test_the_way_on_stands_first_where_a_limit_barred_it():

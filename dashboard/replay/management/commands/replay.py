@@ -21,6 +21,8 @@ from dashboard.replay.services import WhatIf, turn_verify, turn_what_if
 from dashboard.replay.sweeping import turn_sweep
 from dashboard.replay.swept import Point, Sweep
 from dashboard.runtime.preparing import prepare
+from dashboard.suggesting.selectors import suggestion_for
+from dashboard.suggesting.words import because, sentence
 from dashboard.turns import presenting, selectors
 from dashboard.turns.certainty import MEANINGS, assumption_in_words
 from dashboard.turns.models import Turn
@@ -65,7 +67,9 @@ class Command(BaseCommand):
         if as_json:
             self.stdout.write(_json(presenting.verification_shown(verification)))
         elif verification.verified:
-            self.stdout.write(f"Verified: {verification.records} records were judged again, all the same.")
+            self.stdout.write(f"Replay verified: {verification.records} records replayed, all the same.")
+            if suggestion := suggestion_for(turn):
+                self.stdout.write(f"{sentence(suggestion)} {because(suggestion)}")
         else:
             self._divergence(verification.divergence)
         if not verification.verified:
@@ -93,6 +97,9 @@ class Command(BaseCommand):
             row = f"{ends} {point.calls:>8} {tokens:>10}  {money(point.price)}"
             self.stdout.write(f"{row}{_mark(found, point)}")
         self.stdout.write(found.words)
+        for point in found.recommended:
+            calls = f"{point.calls} call{'' if point.calls == 1 else 's'}"
+            self.stdout.write(f"Recommended: {name} {point.value:,} ({calls}, {point.certainty.value})")
 
     def _what_if(self, turn: Turn, overrides: dict[str, Any], *, as_json: bool) -> None:
         try:

@@ -1,0 +1,126 @@
+"""The suggestion as the head of a turn's page shows it, with what is under way to prove it."""
+
+from dataclasses import dataclass
+
+from agentcore.machine.snapshot import Snapshot
+from agentcore.policy import LIMIT_NAMES
+from agentcore.replay import Certainty, fold
+from agentcore.wording import number
+from dashboard.backtests.models import Backtest
+from dashboard.backtests.services import UNFINISHED as UNDONE
+from dashboard.backtests.words import in_words
+from dashboard.replay.sweeping import SWEPT
+from dashboard.suggesting.cases import case_of
+from dashboard.suggesting.reruns import Tried, reruns_of
+from dashboard.suggesting.selectors import suggestion_of
+from dashboard.suggesting.services import backtest_found
+from dashboard.suggesting.suggestion import Basis, Suggestion
+from dashboard.suggesting.words import because, costs_in_words, sentence, unit_of
+from dashboard.turns.history import recording_of
+from dashboard.turns.models import Turn
+
+#: How sure a value is, as the badge says it.
+WORDS = {Certainty.CERTAIN: "certain", Certainty.RECORDED: "certain", Certainty.ESTIMATED: "likely"}
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """`running`: the re-run that is under way; `in_vain`: the last one that was not complete either."""
+
+    turn: Turn
+    suggestion: Suggestion
+    running: Tried | None
+    in_vain: Tried | None
+    backtest: Backtest | None
+
+    @property
+    def sentence(self) -> str:
+        return sentence(self.suggestion)
+
+    @property
+    def because(self) -> str:
+        return because(self.suggestion)
+
+    @property
+    def costs(self) -> str:
+        return costs_in_words(self.suggestion.costs)
+
+    @property
+    def name(self) -> str:
+        return LIMIT_NAMES[self.suggestion.limit]
+
+    @property
+    def certainty(self) -> str:
+        """The word on the badge: what a live re-run has shown is proven, not merely certain."""
+        words = {Basis.RERUN: "proven", Basis.NONE: "not known", Basis.SETTING: "likely"}
+        return words.get(self.suggestion.basis) or WORDS[self.suggestion.certainty]
+
+    @property
+    def look(self) -> str:
+        """The certainty that gives the badge its colour and shape."""
+        return Certainty.ESTIMATED.value if self.suggestion.basis is Basis.SETTING else self.suggestion.certainty.value
+
+    @property
+    def now(self) -> str:
+        """`max_tokens 60`: the value that stood."""
+        stood = self.suggestion.recorded
+        return f"{self.suggestion.limit} {'not set' if stood is None else number(stood)}"
+
+    @property
+    def may_be_used(self) -> bool:
+        """Whether the agent is still there, and does not have the value already."""
+        agent = self.turn.agent
+        return agent is not None and not (self.of_agent and agent.max_tokens >= self.suggestion.value)
+
+    @property
+    def sweeps(self) -> bool:
+        return self.suggestion.limit in SWEPT
+
+    @property
+    def unit(self) -> str:
+        return unit_of(self.suggestion.limit)
+
+    @property
+    def known(self) -> bool:
+        """Whether a value can be used: something says that it is enough."""
+        return self.suggestion.basis is not Basis.NONE
+
+    @property
+    def proven(self) -> bool:
+        return self.suggestion.basis is Basis.RERUN
+
+    @property
+    def may_be_found(self) -> bool:
+        """Whether a live re-run would tell more than is known."""
+        certain = self.suggestion.basis in (Basis.RERUN, Basis.RECORDING)
+        return not certain and self.running is None and self.turn.agent is not None
+
+    @property
+    def of_agent(self) -> bool:
+        """Whether the limit is the agent's own; else a policy says it."""
+        return self.suggestion.limit == "max_tokens"
+
+    @property
+    def waiting(self) -> bool:
+        """Whether the page should ask again."""
+        return self.running is not None or (self.backtest is not None and self.backtest.status in UNDONE)
+
+    @property
+    def backtest_words(self) -> str:
+        return in_words(self.backtest).removeprefix("a backtest ") if self.backtest else ""
+
+
+def panel_of(turn: Turn, last: Snapshot | None = None) -> Panel | None:
+    """None where the turn needs no limit raised, or none would have helped. `last`: None, to be read."""
+    if last is None:
+        spans = fold(recording_of(turn))
+        last = spans[-1].after if spans else None
+    case = case_of(turn, last) if last is not None else None
+    suggestion = suggestion_of(turn, last) if last is not None and case is not None else None
+    if case is None or suggestion is None:
+        return None
+    reruns = reruns_of(case)
+    running = next((tried for tried in reversed(reruns) if tried.running), None)
+    in_vain = next((tried for tried in reversed(reruns) if tried.in_vain), None)
+    tried = [each.value for each in reversed(reruns)]
+    return Panel(turn, suggestion, running, in_vain, backtest_found(turn=turn, suggestion=suggestion, tried=tried))

@@ -1,0 +1,137 @@
+"""The suggestion for a turn. What is surest is asked first: the recording, then re-runs, then the turns like it."""
+
+from collections.abc import Iterator
+from contextlib import suppress
+
+from django.core.exceptions import ValidationError
+
+from agentcore.machine.snapshot import Snapshot
+from agentcore.messages import TokenUsage
+from agentcore.one_call import one_call_is_certain
+from agentcore.reasons import TurnStatus
+from agentcore.replay import Certainty, fold
+from agentcore.values import replace
+from dashboard.backtests.lengths import ENOUGH
+from dashboard.prices.rates import priced
+from dashboard.prices.selectors import turn_rate
+from dashboard.replay.sweeping import SWEPT, completes_within, run_of
+from dashboard.suggesting.cases import Case, case_of
+from dashboard.suggesting.reruns import Tried, reruns_of
+from dashboard.suggesting.suggestion import Basis, Costs, Goal, Suggestion
+from dashboard.suggesting.usage import usage_of
+from dashboard.turns.filters import TimelineFilters
+from dashboard.turns.history import recording_of
+from dashboard.turns.models import UNFINISHED, Turn
+
+LEAST = 10  #: answers, below which nothing is said of their share
+FAR = 16  #: times the value to begin with: how far a recording is searched
+MOST_ATTEMPTS = 50  #: of a turn whose recording is searched while a page waits
+
+
+def suggestion_for(turn: Turn) -> Suggestion | None:
+    """The suggestion for a stored turn, from its history."""
+    if turn.status in UNFINISHED:
+        return None
+    spans = fold(recording_of(turn))
+    return suggestion_of(turn, spans[-1].after) if spans else None
+
+
+def suggestion_of(turn: Turn, last: Snapshot) -> Suggestion | None:
+    """The limit that would have let a turn finish, or complete in one call. `last`: as the history leaves it.
+
+    None where the turn needs none, or no limit would have helped.
+    """
+    case = case_of(turn, last)
+    if case is None:
+        return None
+    reruns = reruns_of(case)
+    case = replace(case, in_vain=max((tried.value for tried in reruns if tried.in_vain), default=0))
+    found = next(_found(case, reruns), None)
+    return None if found is None else replace(found, together=case.together, costs=_costs(case, found))
+
+
+def _found(case: Case, reruns: tuple[Tried, ...]) -> Iterator[Suggestion]:
+    if (recorded := _recorded(case)) is not None:
+        yield recorded
+    if case.goal is Goal.ONE_CALL:
+        return
+    usual = _usual(case)
+    if (rerun := _rerun(case, reruns, usual)) is not None:
+        yield rerun
+    if usual is not None:
+        yield usual
+    if case.limit == "max_retries":
+        asked = case.last.failure.provider if case.last.failure else None
+        told = (case.ample, case.recorded, Certainty.UNDECIDABLE, Basis.SETTING)
+        yield Suggestion(case.limit, *told, wait=asked.retry_after if asked else None)
+    yield Suggestion(case.limit, case.ample, case.recorded, Certainty.UNDECIDABLE, Basis.NONE)
+
+
+def _recorded(case: Case) -> Suggestion | None:
+    """What the recording itself tells: the smallest value under which it completes, in one call where that is asked."""
+    one_call = case.goal is Goal.ONE_CALL
+    if one_call and one_call_is_certain(case.last):
+        tokens = case.last.spent.output_tokens
+        if case.ceiling is not None and case.ceiling < tokens:
+            return None
+        certain = (tokens, case.recorded, Certainty.CERTAIN, Basis.RECORDING, case.goal)
+        return Suggestion("max_tokens", *certain, calls=1, used=tokens)
+    if case.limit not in SWEPT or case.turn.attempts > MOST_ATTEMPTS or not isinstance(case.recorded, int):
+        return None
+    with suppress(ValidationError):  # a recording that cannot be judged any more tells nothing
+        run = run_of(turn=case.turn, name=case.limit, overrides=case.together or {})
+        holds = completes_within(1) if one_call else completes_within(FAR * case.ample)
+        most = FAR * case.ample if case.ceiling is None else case.ample
+        if not holds(run.at(most)):
+            return None
+        value = run.between(case.recorded, most, holds)
+        point = run.at(value)
+        told = (value, case.recorded, point.certainty, Basis.RECORDING, case.goal)
+        return Suggestion(case.limit, *told, calls=point.calls, used=point.tokens)
+    return None
+
+
+def _usual(case: Case) -> Suggestion | None:
+    """What the answers of the same agent and model need, or of the same model; nothing where this one needs more."""
+    model = TimelineFilters(provider=(case.turn.provider,), model=(case.turn.model,))
+    agent = replace(model, agent=(case.turn.agent_name,))
+    for basis, filters in ((Basis.AGENT, agent), (Basis.MODEL, model)):
+        curve = usage_of(turn=case.turn, limit=case.limit, filters=filters)
+        if curve is None or curve.count - curve.cut < LEAST:
+            continue
+        value = curve.quantile(ENOUGH).tokens
+        if (
+            value is None
+            or value <= max(case.used, case.in_vain)
+            or (case.ceiling is not None and value > case.ceiling)
+        ):
+            return None
+        told = (value, case.recorded, Certainty.ESTIMATED, basis, case.goal)
+        of = case.turn.agent_name if basis is Basis.AGENT else case.turn.model
+        return Suggestion(case.limit, *told, share=ENOUGH, answers=curve.count, cut=curve.cut, of=of)
+    return None
+
+
+def _rerun(case: Case, reruns: tuple[Tried, ...], usual: Suggestion | None) -> Suggestion | None:
+    """What a live re-run has proven. Of several that completed, the one under the smallest value."""
+    proven = [tried for tried in reruns if tried.turn.status == TurnStatus.COMPLETED]
+    if not proven:
+        return None
+    least = min(proven, key=lambda tried: tried.value)
+    turn, value = least.turn, least.value
+    if case.limit == "max_tokens" and turn.attempts == 1:
+        value = int(usual.value) if usual and turn.output_tokens <= usual.value <= value else turn.output_tokens
+    told = (value, case.recorded, Certainty.CERTAIN, Basis.RERUN, case.goal)
+    return Suggestion(case.limit, *told, calls=turn.attempts, used=turn.output_tokens, rerun=turn.id)
+
+
+def _costs(case: Case, found: Suggestion) -> Costs:
+    """At most what a live try of the value takes: one call of so many tokens, or as much again as was used."""
+    turn = case.turn
+    first_in = turn.input_tokens // max(1, turn.attempts)
+    if found.limit == "max_tokens":
+        usage = TokenUsage(first_in, int(found.value))
+    else:
+        grown = max(1, int(found.value)) / max(1, case.used)
+        usage = TokenUsage(round(turn.input_tokens * grown), round(turn.output_tokens * grown))
+    return Costs(usage.output_tokens, priced(turn_rate(turn), [usage], estimated=True))

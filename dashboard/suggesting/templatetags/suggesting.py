@@ -1,0 +1,25 @@
+"""`{% limit_of_turn turn snapshot %}`: the limit that would have let a turn finish, in the head of its page."""
+
+from typing import Any
+
+from django import template
+from django.template.context import Context
+
+from agentcore.machine.snapshot import Snapshot
+from agentcore.verdict import verdict_of
+from dashboard.suggesting.panel import panel_of
+from dashboard.turns.models import UNFINISHED, Turn
+
+register = template.Library()
+
+
+@register.inclusion_tag("suggesting/_limit.html", takes_context=True)
+def limit_of_turn(context: Context, turn: Turn, last: Snapshot) -> dict[str, Any]:
+    """What a socket pushes knows nobody's rights: there the panel asks for itself."""
+    if turn.status in UNFINISHED:
+        return {"turn": turn}
+    if "request" not in context:
+        return {"turn": turn, "later": True}
+    rights = {"perms": context["perms"], "csrf_token": context["csrf_token"]}
+    told = verdict_of(last)
+    return {"turn": turn, "panel": panel_of(turn, last), "helps": told.helps if told else "", **rights}

@@ -1,0 +1,12 @@
+"""`/turns/<id>/limit`: the limit that would have let a turn finish, finding it, and using it."""
+
+from dashboard.suggesting import views
+from dashboard.turns.urls import either
+
+app_name = "suggesting"
+
+urlpatterns = [
+    *either("turns/<uuid:turn_id>/limit", views.limit, "limit"),
+    *either("turns/<uuid:turn_id>/limit/find", views.find, "find"),
+    *either("turns/<uuid:turn_id>/limit/use", views.use, "use"),
+]

@@ -1,0 +1,74 @@
+"""From the timeline to a limit that is proven and changed, with every click counted."""
+
+import re
+
+from playwright.sync_api import Page, Route, expect
+
+from tests.browser.conftest import PHONE, NewPage
+from tests.browser.journeys import LONG, ask, ended, scrolls_sideways
+
+
+class Clicks:
+    """Clicks, and counts them."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def on(self, page: Page, role: str, name: str | re.Pattern[str]) -> None:
+        self.count += 1
+        page.get_by_role(role, name=name).click()  # type: ignore[arg-type]
+
+
+def test_from_the_timeline_to_a_limit_that_is_proven_and_changed_in_three_clicks(page: Page):
+    ask(page, "sim-essay", "What stops a limit?", max_tokens=40)
+    ended(page)
+    page.goto("/?q=limit&stop_reason=retry_limit")
+    clicks = Clicks()
+    clicks.on(page, "link", "What stops a limit?")
+    expect(page.locator(".verdict").first).to_contain_text("Cut off by max_tokens 4 times")
+    clicks.on(page, "button", re.compile("Find the limit|Prove it live"))
+    limit = page.locator("#limit")
+    expect(limit).to_contain_text("proven", timeout=LONG)
+    expect(limit).to_contain_text("A live re-run completed in 1 call")
+    expect(limit.get_by_role("link", name="Backtest")).to_be_visible()
+    value = limit.get_by_label(re.compile("Max tokens per call")).input_value()
+    clicks.on(page, "button", re.compile("Use .* for sim-essay"))
+    expect(page.locator("#messages")).to_contain_text(f"changed from 150 to {value}.")
+    assert clicks.count == 3
+
+
+def test_the_limit_is_used_by_keyboard_alone_and_fits_a_phone(new_page: NewPage):
+    page = new_page(viewport=PHONE)
+    ask(page, "sim-flaky", "Answer at once.")
+    page.goto(ended(page))
+    limit = page.locator("#limit")
+    expect(limit).to_contain_text("With on_rate_limit_error retry and max_retries 3")
+    assert not scrolls_sideways(page)
+    limit.get_by_role("button", name="Prove it live").press("Enter")
+    expect(limit).to_contain_text("A live re-run completed", timeout=LONG)
+    limit.get_by_role("button", name=re.compile("Draft max_retries")).press("Enter")
+    expect(page.locator("#messages")).to_contain_text("Draft v")
+
+
+def test_a_result_that_could_not_be_fetched_is_said_to_be_the_old_one(new_page: NewPage, cut_turn: str):
+    page = new_page(missing=True)
+    page.goto(f"{cut_turn}/replay")
+    failing: list[Route] = []
+    page.route("**/replay?*", lambda route: (failing.append(route), route.fulfill(status=500, body="no")))
+    page.get_by_label("max_tokens", exact=True).fill("70")
+    note = page.locator("#dials .unanswered")
+    expect(note).to_have_text("The server did not answer, so the result shown is not for these values. Try again.")
+    expect(page.locator("#what-if[data-stale]")).to_be_visible()
+    page.unroute("**/replay?*")
+    page.get_by_label("max_tokens", exact=True).fill("80")
+    expect(page.locator("#what-if:not([data-stale])")).to_contain_text("80")
+    expect(note).to_have_count(0)
+    assert failing
+
+
+def test_the_button_that_plays_says_pause_while_it_does(page: Page, cut_turn: str):
+    page.goto(cut_turn)
+    page.get_by_role("button", name="First transition").click()
+    page.get_by_role("button", name="Play", exact=True).click()
+    page.get_by_role("button", name="Pause", exact=True).click()
+    expect(page.get_by_role("button", name="Play", exact=True)).to_be_visible()

@@ -1,0 +1,134 @@
+"""The limit that would have let a turn finish: one value, by the surest thing that tells."""
+
+import pytest
+from django.test import Client
+
+from agentcore.replay import Certainty
+from dashboard.agents.selectors import project_default
+from dashboard.agents.services import connection_create
+from dashboard.backtests.lengths import ENOUGH, estimate_of
+from dashboard.replay.rerunning import turn_rerun
+from dashboard.replay.sweeping import turn_sweep
+from dashboard.suggesting.selectors import LEAST, suggestion_for
+from dashboard.suggesting.suggestion import Basis, Goal
+from dashboard.suggesting.words import because, sentence
+from dashboard.turns.filters import TimelineFilters
+from dashboard.turns.models import Turn
+from tests.dashboard.driving import Play, drive
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def cut(play: Play) -> Turn:
+    """Cut four times at 60 tokens."""
+    return play("sim-essay", max_tokens=60)
+
+
+def lengths(cut: Turn, tokens: list[int]) -> None:
+    """Other turns of the same agent and model, each with one answer of so many tokens."""
+    about = {"project": cut.project, "agent": cut.agent, "agent_name": cut.agent_name, "provider": cut.provider}
+    ended = {"status": "completed", "model_stop_reason": "end_turn", "attempts": 1, "max_tokens": 900}
+    for count in tokens:
+        Turn.objects.create(model=cut.model, output_tokens=count, input_text="Another.", **about, **ended)
+
+
+def test_what_nothing_tells_is_a_value_to_begin_with(cut: Turn):
+    said = suggestion_for(cut)
+    assert said is not None
+    assert (said.limit, said.basis, said.certainty) == ("max_tokens", Basis.NONE, Certainty.UNDECIDABLE)
+    assert said.value > cut.output_tokens
+    assert said.overrides == {"max_tokens": said.value}
+    assert sentence(said) == "How large max_tokens must be for this turn is not known yet."
+
+
+def test_the_answers_of_the_agent_tell_the_number_of_the_page_of_limits(cut: Turn):
+    lengths(cut, [300 + place for place in range(LEAST + 10)])
+    filters = TimelineFilters(agent=(cut.agent_name,), model=(cut.model,))
+    curve = estimate_of(project=cut.project, filters=filters).curve
+    said = suggestion_for(cut)
+    assert said is not None
+    assert (said.value, said.basis, said.certainty) == (
+        curve.quantile(ENOUGH).tokens,
+        Basis.AGENT,
+        Certainty.ESTIMATED,
+    )
+    assert because(said) == (
+        f"95 % of sim-essay’s answers fit in {said.value} tokens ({LEAST + 11} answers, 1 of them cut)."
+    )
+
+
+def test_a_turn_that_was_longer_than_nearly_all_others_is_not_told_their_number(cut: Turn):
+    lengths(cut, [100] * (LEAST + 10))
+    said = suggestion_for(cut)
+    assert said is not None
+    assert (said.basis, said.value > cut.output_tokens) == (Basis.NONE, True)
+
+
+def test_a_live_re_run_that_completed_proves_what_it_needed(cut: Turn):
+    drive(turn_rerun(turn=cut, overrides={"max_tokens": 70}))
+    short = suggestion_for(cut)
+    assert short is not None
+    assert (short.basis, short.value > 280) == (Basis.NONE, True)
+    again = drive(turn_rerun(turn=cut, overrides={"max_tokens": 2_000}))
+    said = suggestion_for(cut)
+    assert said is not None
+    assert (said.basis, said.certainty, said.rerun) == (Basis.RERUN, Certainty.CERTAIN, again.id)
+    assert (said.value, said.calls, said.used) == (again.output_tokens, 1, again.output_tokens)
+
+
+def test_one_call_is_the_same_number_in_the_verdict_the_sweep_and_here(play: Play, simulator_url: str):
+    address = simulator_url.removesuffix("/v1")
+    exact = connection_create(
+        project=project_default(), name="exact", provider="anthropic", base_url=address, prefill=True
+    )
+    for turn in (play("sim-essay", max_tokens=150), play("sim-essay", name="exact", max_tokens=150, connection=exact)):
+        said = suggestion_for(turn)
+        assert said is not None
+        assert (said.limit, said.goal, said.calls) == ("max_tokens", Goal.ONE_CALL, 1)
+        swept = turn_sweep(turn=turn, name="max_tokens", values=range(20, 720, 20), overrides={})
+        assert swept.best is not None
+        assert (swept.best.value, swept.best.calls, swept.best.certainty) == (said.value, 1, said.certainty)
+        assert (f"max_tokens ≥ {said.value}" in turn.verdict) == (said.certainty is Certainty.CERTAIN)
+
+
+def test_characters_that_were_recorded_past_the_limit_make_its_number_certain(play: Play):
+    turn = play("sim-essay", max_tokens=900, overrides={"limits": {"max_total_output_chars": 200}})
+    said = suggestion_for(turn)
+    assert said is not None
+    assert (said.limit, said.basis, said.recorded) == ("max_total_output_chars", Basis.RECORDING, 200)
+    assert said.certainty.rank <= Certainty.CERTAIN.rank
+    completed = turn_sweep(
+        turn=turn, name="max_total_output_chars", values=range(int(said.value) - 1, int(said.value) + 1), overrides={}
+    )
+    assert [point.completed for point in completed.points if point.value != 200] == [False, True]
+
+
+def test_a_rate_limit_says_which_settings_would_have_retried(play: Play):
+    turn = play("sim-flaky")
+    said = suggestion_for(turn)
+    assert said is not None
+    assert (said.limit, said.basis) == ("max_retries", Basis.SETTING)
+    assert said.overrides == {"error_policy": {"on_rate_limit_error": "retry", "max_retries": said.value}}
+    assert because(said) == "The provider asked to try again in 1 s."
+
+
+@pytest.mark.parametrize("model", ["sim-refuse", "sim-odd", "sim-tools"])
+def test_where_no_limit_would_have_helped_none_is_named(play: Play, model: str):
+    assert suggestion_for(play(model)) is None
+
+
+def test_steps_that_ran_out_are_told_by_what_other_turns_took(play: Play):
+    turn = play("sim-tools", tools=["calculator"], overrides={"limits": {"max_steps": 1}})
+    said = suggestion_for(turn)
+    assert said is not None
+    assert (said.limit, said.recorded, said.overrides) == ("max_steps", 1, {"limits": {"max_steps": said.value}})
+
+
+def test_the_api_tells_what_the_page_says(browser: Client, cut: Turn):
+    said = suggestion_for(cut)
+    assert said is not None
+    told = browser.get(f"/api/v1/turns/{cut.id}/verdict").json()["suggestion"]
+    assert (told["limit"], told["value"], told["basis"]) == (said.limit, said.value, said.basis)
+    assert told["words"] == f"{sentence(said)} {because(said)}"
+    assert sentence(said) in browser.get(f"/turns/{cut.id}").content.decode()
