@@ -70,6 +70,7 @@ class Finish:
 Command = CallModel | RunTools | Wait | Hold | Finish
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Observation:
     """One structured fact for operators and metrics (design §3.8)."""

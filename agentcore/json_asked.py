@@ -8,6 +8,7 @@ from typing import Any
 
 Schema = Mapping[str, Any]
 
+_OPENAI = frozenset({"response_format", "guided_json", "json_schema"})
 ANY_OBJECT: Schema = {"type": "object"}  #: what `json_object` promises
 ANY_VALUE: Schema = {}  #: where any JSON may come, or the provider alone knows the schema
 
@@ -24,7 +25,9 @@ def json_asked(dialect: str, extra: Mapping[str, Any]) -> Schema | None:
 
 def _typed(described: Any) -> Schema | None:
     """What `{"type": …}` asks for."""
-    word = described.get("type") if isinstance(described, Mapping) else None
+    if not isinstance(described, Mapping):
+        return None
+    word = described.get("type")
     if word == "json_object":
         return ANY_OBJECT
     return ANY_VALUE if word == "json_schema" else None
@@ -37,6 +40,8 @@ def _at(extra: Mapping[str, Any], group: str, name: str) -> Any:
 
 def _openai(extra: Mapping[str, Any]) -> Schema | None:
     """Also the fields by which vLLM (`guided_json`) and llama.cpp (`json_schema`) are asked."""
+    if _OPENAI.isdisjoint(extra):
+        return None  # nearly every request
     asked = _typed(extra.get("response_format"))
     if asked is None and any(isinstance(extra.get(name), Mapping | str) for name in ("guided_json", "json_schema")):
         return ANY_VALUE

@@ -35,6 +35,7 @@ _BYTES = 4  #: of UTF-8 text, about as many as a token
 _SHOWN = 80  #: characters of evidence
 _AROUND = 40  #: characters on each side of a seam's two readings
 _THINKING = "<think>"
+_HOW = {rule: Joining(rule=max(rule, Rule.TURNS)) for rule in Rule}  #: what is joined to be looked at
 _STOPS = ("stop", "stop_sequences", "stopSequences")  #: what dialects call the caller's own strings
 _STOPS_IN = ("generationConfig", "inferenceConfig", "options")  #: where some of them keep those
 _MAY_STOP = frozenset(_STOPS + _STOPS_IN)
@@ -109,7 +110,7 @@ def _signs(response: ChatResponse, cap: int, before: str, stops: bool, rule: Rul
             words = f"{_used(response)} of {cap} output tokens were used, and the provider says {_word(response)}."
             yield Sign("output_at_cap", words)
         if not stops:
-            yield from _unclosed(response, cap, before, Joining(rule=max(rule, Rule.TURNS)))
+            yield from _unclosed(response, cap, before, _HOW[rule])
     if cap > 0 and _reasoning_ate(response, cap, stops):
         yield Sign("reasoning_ate_budget", _eaten(response, cap), response.reasoning_content[-_SHOWN:])
     if words := _renamed(response, cap):

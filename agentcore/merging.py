@@ -10,12 +10,13 @@ An overlap that the author may have written twice is *ambiguous*, and nothing of
 
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import IntEnum
 from itertools import chain
 
 from agentcore.overlaps import COPIES, is_ambiguous, is_surrounded, prefix_function
 from agentcore.strict import required
+from agentcore.values import quickly_made, replace
 
 TAIL = 400  #: characters in which words that were broken off are looked for
 MIN_OVERLAP = 12  #: characters; a shorter repetition is as likely the author's own
@@ -33,6 +34,7 @@ class Rule(IntEnum):
     GOES_ON = 3  #: the same, and a repetition that goes on around the passage is told too
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Merge:
     """The joined text, and how many characters of the addition were dropped because they stood there already.
@@ -45,6 +47,7 @@ class Merge:
     ambiguous: int = 0  #: characters of the addition that may be a repeat, and were kept
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Joining:
     """What is known of how a continuation was asked for."""

@@ -10,6 +10,7 @@ from typing import Any
 
 #: The settings of a connection (`Setup.extra`) that ask for it, each as its server knows it.
 SETTINGS = ("prefill", "prefix", "continue_final_message")
+_SETTINGS = frozenset(SETTINGS)
 #: The setting that says that the server sends the text that it wrote on from again.
 ECHO = "prefill_echo"
 #: Dialects that have no way to go on with an assistant message.
@@ -23,7 +24,7 @@ _LAST_TO_PREFILL = (4, 5)
 
 def prefills(extra: Mapping[str, Any]) -> bool:
     """Whether this connection's model goes on writing a last assistant message."""
-    return any(extra.get(key) for key in SETTINGS)
+    return not _SETTINGS.isdisjoint(extra) and any(extra.get(key) for key in SETTINGS)
 
 
 def goes_on_exactly(provider: str, model: str, extra: Mapping[str, Any]) -> bool:

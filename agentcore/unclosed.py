@@ -68,6 +68,8 @@ def bracket_at(text: str) -> int | None:
     """Where a bracket of the last paragraph begins that is not closed; kinds may differ, as in [0, 1)."""
     start = text.rfind("\n\n", 0, len(text.rstrip())) + 1
     paragraph = text[start:]
+    if not any(map(paragraph.__contains__, _OPENERS)):
+        return None  # nearly every text, and what follows reads it three times
     for odd in (_EMOTICON, _CODE):
         paragraph = odd.sub(lambda found: "\0" * len(found[0]), paragraph)
     opened: list[int] = []
@@ -83,7 +85,7 @@ def sentence_at(text: str) -> int | None:
     """Where a sentence begins that is not ended, in a text that ends all its others."""
     lines = _without_fences(text).rstrip().split("\n")
     last, item = lines[-1].strip().rstrip(_MARKUP), bool(_MARKER.match(lines[-1].strip()))
-    if not _is_prose(lines[-1]) or _is_ended(last) or not _ENDS.search(text):
+    if _is_ended(last) or not _is_prose(lines[-1]) or not _ENDS.search(text):
         return None
     like = [line for line in lines[:-1] if _is_prose(line) and bool(_MARKER.match(line.strip())) is item]
     above = [line for line in lines[-2:-1] if line.strip()]
@@ -129,7 +131,7 @@ def _is_prose(line: str) -> bool:
     """Long enough to be a sentence, and no heading, table, quotation, source or address."""
     if _NOT_PROSE.match(line):
         return False
-    return len(_MARKER.sub("", line.strip()).split()) >= _WORDS or len(_CJK.findall(line)) >= _SIGNS
+    return len(_MARKER.sub("", line.strip()).split(None, _WORDS)) >= _WORDS or len(_CJK.findall(line)) >= _SIGNS
 
 
 def _is_ended(line: str) -> bool:

@@ -27,15 +27,7 @@ else:
 
     def replace(value, /, **changes):
         """A copy of the value with these fields changed. Raises TypeError for a field it does not have."""
-        cls = value.__class__
-        copy = _copier(cls)(value)
-        try:
-            for name, new in changes.items():
-                setattr(copy, name, new)
-        except AttributeError as error:
-            raise TypeError(f"{cls.__name__} has no field {name!r}") from error
-        copy.__class__ = cls
-        return copy
+        return _copier(value.__class__, tuple(changes))(value, changes)
 
 
 @cache
@@ -45,10 +37,28 @@ def _twin(cls: Any) -> Any:
 
 
 @cache
-def _copier(cls: Any) -> Callable[[Any], Any]:
-    """Makes the twin of a value. Written out slot by slot, as `dataclasses` writes an `__init__`: a loop takes 2 µs."""
-    assignments = [f"copy.{name} = value.{name}" for name in cls.__slots__]
-    return _written("copier(value)", ["copy = twin()", *assignments, "return copy"], twin=_twin(cls))
+def _copier(cls: Any, names: tuple[str, ...]) -> Callable[[Any, Mapping[str, Any]], Any]:
+    """Copies a value of this class with these fields changed. Written out slot by slot, as `dataclasses` writes an
+    `__init__`: a loop takes 2 µs. Programs change few sets of fields, so few copiers are kept."""
+    for name in names:
+        if name not in cls.__slots__:
+            raise TypeError(f"{cls.__name__} has no field {name!r}")
+    sources = {name: f"changes[{name!r}]" if name in names else f"value.{name}" for name in cls.__slots__}
+    lines = ["copy = twin()", *(f"copy.{name} = {source}" for name, source in sources.items())]
+    return _written("copier(value, changes)", [*lines, "copy.__class__ = cls", "return copy"], twin=_twin(cls), cls=cls)
+
+
+def begun(cls: type[Made]) -> Any:
+    """A value of this class that can still be written to, none of its slots filled: its twin. See `frozen`."""
+    made: Any = cls
+    return _twin(made)()
+
+
+def frozen(value: Any, cls: type[Made]) -> Made:
+    """The value that `begun` began, as it has been written, frozen from now on."""
+    value.__class__ = cls
+    made: Made = value
+    return made
 
 
 def quickly_made(cls: type[Made]) -> type[Made]:
@@ -96,4 +106,4 @@ def settle(value: object, **kinds: Callable[[Any], Any]) -> None:
             object.__setattr__(value, name, kind(given))
 
 
-__all__ = ["quickly_made", "replace", "settle"]
+__all__ = ["begun", "frozen", "quickly_made", "replace", "settle"]

@@ -20,6 +20,7 @@ FORBID, ALLOW = ContinuationDecision.FORBID, ContinuationDecision.ALLOW
 REQUEST, STOP = ContinuationDecision.REQUEST, ContinuationDecision.STOP
 
 _answer = ContinuationEvaluation.by
+_EVALUATE_ERROR = State.EVALUATE_ERROR
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +176,7 @@ class ToolCallPresenceCheck:
     def decide(self, state: Snapshot) -> ContinuationDecision:
         if state.calls:
             return REQUEST
-        return ALLOW if state.state is State.EVALUATE_ERROR else STOP
+        return ALLOW if state.state is _EVALUATE_ERROR else STOP
 
     def explain(self, state: Snapshot) -> ContinuationEvaluation:
         decision = self.decide(state)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from agentcore.reasons import StopReason
 from agentcore.strict import WrongInput, asks, shown
-from agentcore.values import quickly_made, replace
+from agentcore.values import begun, frozen, quickly_made, replace
 
 
 class ContinuationDecision(StrEnum):
@@ -19,6 +19,7 @@ class ContinuationDecision(StrEnum):
     STOP = "stop"  #: AllowStop: nothing left to do, as far as this criterion knows
 
 
+_GOES_ON, _STOPS, _COMPLETED = ContinuationDecision.REQUEST, ContinuationDecision.STOP, StopReason.COMPLETED
 _DEFAULT_REASON = {
     ContinuationDecision.FORBID: "{} forbade continuation",
     ContinuationDecision.REQUEST: "{} requested continuation",
@@ -122,14 +123,13 @@ class ContinuationOutcome(_ToldLater):
         cls, should_continue: bool, resolved_by: str, tell: Callable[[], tuple[ContinuationEvaluation, ...]]
     ) -> "ContinuationOutcome":
         """An outcome nobody forbade, whose evaluations are `tell()`, asked for when they are first read."""
-        outcome = cls.__new__(cls)
-        put = object.__setattr__
-        put(outcome, "decision", ContinuationDecision.REQUEST if should_continue else ContinuationDecision.STOP)
-        put(outcome, "should_continue", should_continue)
-        put(outcome, "resolved_by", resolved_by)
-        put(outcome, "stop_reason", StopReason.COMPLETED)
-        put(outcome, "_tell", tell)
-        return outcome
+        outcome = begun(cls)
+        outcome.decision = _GOES_ON if should_continue else _STOPS
+        outcome.should_continue = should_continue
+        outcome.resolved_by = resolved_by
+        outcome.stop_reason = _COMPLETED
+        outcome._tell = tell
+        return frozen(outcome, cls)
 
     def get_evaluation_for(self, name: str) -> ContinuationEvaluation | None:
         """The evaluation of the criterion of this name; None where it was not asked."""

@@ -20,6 +20,9 @@ REQUEST, STOP = ContinuationDecision.REQUEST, ContinuationDecision.STOP
 
 _answer = ContinuationEvaluation.by
 
+_CONTINUE_PENDING, _REPAIR_PENDING = State.CONTINUE_PENDING, State.REPAIR_PENDING
+_EVALUATE_ERROR, _EVALUATE_ENVELOPE = State.EVALUATE_ERROR, State.EVALUATE_ENVELOPE
+
 #: What a cut answer ends as where nobody's limit kept it from going on: `bound`, and the turn's terminal reason.
 MAX_TOKENS, CUT_BELOW_CAP, BROKEN_TOOL_CALL = "max_tokens", "cut_below_cap", "broken_tool_call"
 #: All of these.
@@ -35,16 +38,15 @@ class TruncationCriterion:
     """
 
     def decide(self, state: Snapshot) -> ContinuationDecision:
-        match state.state:
-            case State.CONTINUE_PENDING:
-                return REQUEST if _continuation_bound(state) is None else FORBID
-            case State.EVALUATE_ERROR if total_forbids_retry(state):
-                return FORBID
-            case State.REPAIR_PENDING:
-                spent = state.spent.tool_repairs >= state.limits.max_tool_repair_attempts
-                return FORBID if spent or state.cut_at_cap else REQUEST
-            case _:
-                return FORBID if state.cut_at_cap else ALLOW
+        at = state.state
+        if at is _CONTINUE_PENDING:
+            return REQUEST if _continuation_bound(state) is None else FORBID
+        if at is _REPAIR_PENDING:
+            spent = state.spent.tool_repairs >= state.limits.max_tool_repair_attempts
+            return FORBID if spent or state.cut_at_cap else REQUEST
+        if at is _EVALUATE_ERROR and total_forbids_retry(state):
+            return FORBID
+        return FORBID if state.cut_at_cap else ALLOW
 
     def explain(self, state: Snapshot) -> ContinuationEvaluation:
         match state.state:
@@ -176,7 +178,7 @@ class EnvelopeCriterion:
 
     def decide(self, state: Snapshot) -> ContinuationDecision:
         reading = state.reading
-        if state.state is not State.EVALUATE_ENVELOPE or reading is None:
+        if reading is None or state.state is not _EVALUATE_ENVELOPE:
             return ALLOW
         if reading.fault is None:
             return STOP

@@ -1,5 +1,6 @@
 """What one answer adds: tokens, characters, time, and its text merged into the answer of its iteration."""
 
+from functools import cache
 from typing import Any
 
 from agentcore.machine.classify import response_error
@@ -24,7 +25,7 @@ def count_attempt(
         spent = replace(snapshot.spent, seconds=snapshot.spent.seconds + seconds)
         return replace(snapshot, spent=spent, **also)
     spent, usage = snapshot.spent, response.usage
-    output = usage.output_tokens if usage else _estimated_output(response, _called(snapshot))
+    output = usage.output_tokens if usage else _estimated_output(response, snapshot.current_call)
     spent = replace(
         spent,
         seconds=spent.seconds + seconds,
@@ -35,15 +36,10 @@ def count_attempt(
     return replace(
         snapshot,
         spent=spent,
-        model_stop_reason=response.stop_reason.value,
+        model_stop_reason=response.stop_reason._value_,
         raw_stop_reason=response.raw_stop_reason,
         **also,
     )
-
-
-def _called(snapshot: Snapshot) -> Call:
-    assert snapshot.call is not None, "an attempt has ended, so there was a call"
-    return snapshot.call
 
 
 def _estimated_output(response: ChatResponse, call: Call) -> int:
@@ -61,7 +57,7 @@ def add_text(snapshot: Snapshot, text: str, policy: Policy, *, joined: Merge | N
     """
     if not text:
         return snapshot
-    call, answer = _called(snapshot), snapshot.answer
+    call, answer = snapshot.current_call, snapshot.answer
     merge = joined or Merge(text, 0)
     if joined is None and call.hint is not None:
         merge = join(answer.text, text, joining(snapshot, policy.min_overlap))
@@ -104,6 +100,7 @@ def _said(snapshot: Snapshot) -> int:
     return last.dropped + last.end - last.start if last else 0
 
 
+@cache
 def rule_of(revision: int | None) -> Rule:
     """How the seams of a turn are judged, by its policy's revision."""
     return Rule(max(0, min(revision or 0, max(Rule))))

@@ -11,6 +11,8 @@ from agentcore.reasons import CALL_WORDS, ERROR_WORDS, TIMEOUT_WORDS
 from agentcore.reasons import NormalizedStopReason as Reason
 from agentcore.values import replace
 
+# Python 3.11 takes longer to find a member in its enumeration than to call a function, and every answer asks for these.
+_UNKNOWN, _MAX_TOKENS, _PAUSED = Reason.UNKNOWN, Reason.MAX_TOKENS, Reason.PAUSED
 MAX_ID_CHARS = 256  #: a provider's call id is a key of ours; a longer one gets one of our own
 
 _ENDINGS = {
@@ -37,15 +39,15 @@ def classify(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> Trig
     has_calls = bool(response.tool_calls or response.broken_tool_calls)
     if reason in _CUTS and not has_calls and _warm_up(snapshot):
         return Trigger.END_TURN
-    if snapshot.asked.envelope_schema is not None and not has_calls and reason is not Reason.PAUSED:
+    if snapshot.asked.envelope_schema is not None and not has_calls and reason is not _PAUSED:
         return Trigger.ENVELOPE
     if reason in _ENDINGS:
         return _ENDINGS[reason]
     if broken_issue(snapshot, response, policy) is not None:
         return Trigger.BROKEN_TOOL_CALL
-    if reason is Reason.UNKNOWN and word_of(response):
+    if reason is _UNKNOWN and word_of(response):
         return _unknown_word(response)
-    if reason in _CUTS and not (response.tool_calls and reason is Reason.MAX_TOKENS):
+    if reason in _CUTS and not (response.tool_calls and reason is _MAX_TOKENS):
         return _CUTS[reason]
     return Trigger.TOOL_CALL if response.tool_calls else Trigger.END_TURN
 
@@ -55,7 +57,7 @@ def as_asked(snapshot: Snapshot, response: ChatResponse) -> ChatResponse:
     so is the markup of a call that was cut in the text."""
     if not snapshot.asked.tools and word_of(response) == "malformed_model_output" and not response.tool_calls:
         return replace(response, stop_reason=Reason.UNKNOWN, broken_tool_calls=())
-    if snapshot.revision and snapshot.asked.tools and response.stop_reason is Reason.MAX_TOKENS:
+    if snapshot.revision and snapshot.asked.tools and response.stop_reason is _MAX_TOKENS:
         return _with_written_call(response, snapshot.revision)
     return response
 
@@ -87,7 +89,7 @@ def response_error(response: ChatResponse) -> ProviderError | None:
     """The error an answer carries: an error object, a stream without its end, or a word that means one."""
     if response.error is not None:
         return response.error
-    if response.stop_reason is not Reason.UNKNOWN:
+    if response.stop_reason is not _UNKNOWN:
         return None
     if response.incomplete_stream:
         return ProviderError(ErrorType.MODEL, "incomplete_stream", "The stream ended before the answer did.")
@@ -103,7 +105,7 @@ def broken_issue(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> 
     if response.broken_tool_calls:
         issues = [call.issue for call in response.broken_tool_calls]
         return CallIssue.TRUNCATED if CallIssue.TRUNCATED in issues else CallIssue.MALFORMED
-    if response.stop_reason is not Reason.MAX_TOKENS or not response.tool_calls:
+    if response.stop_reason is not _MAX_TOKENS or not response.tool_calls:
         return None
     if policy.tool_calls_on_truncation is OnTruncation.REPAIR:
         return CallIssue.TRUNCATED

@@ -103,12 +103,14 @@ def failed(snapshot: Snapshot, stop_reason: StopReason, message: str, code: str 
 
 def reason_observed(snapshot: Snapshot, reason: NormalizedStopReason, raw: str | None) -> Observation:
     """Once per attempt, however it ended: why the model stopped, and the provider's own word."""
+    asked = snapshot.asked
     fields = {
-        "provider": snapshot.asked.provider,
-        "model": snapshot.asked.model,
-        "normalized_reason": reason.value,
+        "provider": asked.provider,
+        "model": asked.model,
+        "normalized_reason": reason._value_,
         "raw_reason": raw,
-        **_place(snapshot),
+        "turn_id": asked.turn_id,
+        "iteration": snapshot.iteration,
     }
     return Observation("stop_reason_observed", fields)
 

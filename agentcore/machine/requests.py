@@ -1,9 +1,11 @@
 """The command of a state: what the outside is asked to do now. A snapshot says it all, so a crash can ask again."""
 
+from typing import Any
+
 from agentcore.commands import CallModel, Command, Hold, RunTools, Wait
 from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import CALLS, State
-from agentcore.messages import ChatRequest, Continuation
+from agentcore.messages import ChatRequest, Continuation, ToolCall
 
 
 def command_of(snapshot: Snapshot) -> Command:
@@ -11,9 +13,7 @@ def command_of(snapshot: Snapshot) -> Command:
     if snapshot.state in CALLS:
         return _call_model(snapshot)
     if snapshot.state is State.EXECUTE_TOOLS:
-        answered = {result.call_id for result in (*snapshot.rejected, *snapshot.supplied)}
-        calls = tuple(call for call in snapshot.calls if call.id not in answered)
-        return RunTools(calls, snapshot.seconds_left)
+        return RunTools(calls_to_run(snapshot), snapshot.seconds_left)
     if snapshot.state is State.BACKOFF:
         return Wait(snapshot.wait_seconds)
     if snapshot.state is State.HELD:
@@ -22,23 +22,51 @@ def command_of(snapshot: Snapshot) -> Command:
     return snapshot.end
 
 
-def _call_model(snapshot: Snapshot) -> CallModel:
-    call, asked = snapshot.call, snapshot.asked
-    assert call is not None, "a call state has its call"
+def calls_to_run(snapshot: Snapshot) -> tuple[ToolCall, ...]:
+    """The tool calls under execution that have no result yet."""
+    answered = {result.call_id for result in (*snapshot.rejected, *snapshot.supplied)}
+    return tuple(call for call in snapshot.calls if call.id not in answered)
+
+
+def same_command(one: Snapshot, other: Snapshot) -> bool:
+    """Whether two snapshots ask the same of the outside, whatever time is left for it."""
+    if one.state in CALLS and other.state in CALLS:
+        return _same_call(one, other)
+    if one.state is State.EXECUTE_TOOLS and other.state is State.EXECUTE_TOOLS:
+        return calls_to_run(one) == calls_to_run(other)
+    return command_of(one) == command_of(other)
+
+
+def _same_call(one: Snapshot, other: Snapshot) -> bool:
+    """Most that differ, differ in their cap; and no request is made to be compared, for that takes longest."""
+    if (one.current_call.max_tokens, one.current_call.kind) != (other.current_call.max_tokens, other.current_call.kind):
+        return False
+    if one.spent.attempts != other.spent.attempts or one.stand_in != other.stand_in:
+        return False
+    return _request(one) == _request(other)
+
+
+def _request(snapshot: Snapshot) -> dict[str, Any]:
+    """The fields of the pending call's `ChatRequest`."""
+    call, asked = snapshot.current_call, snapshot.asked
     repairs = call.state is State.REQUEST_TOOL_REPAIR
-    continuation = None if call.hint is None else Continuation(snapshot.answer.text, call.hint, repairs)
     prompt = asked.system_prompt
     if call.corrective:
         prompt = f"{prompt}\n\n{call.corrective}" if prompt else call.corrective
-    request = ChatRequest(
-        model=asked.model,
-        messages=(*snapshot.messages, *call.echo),
-        max_tokens=call.max_tokens,
-        system_prompt=prompt,
-        tools=asked.tools,
-        continuation=continuation,
-        envelope_schema=None if asked.any_json else asked.envelope_schema,
-        extra=asked.extra,
-        resume_token=call.resume_token,
-    )
-    return CallModel(call.kind, snapshot.spent.attempts, request, snapshot.seconds_left, snapshot.stand_in)
+    return {
+        "model": asked.model,
+        "messages": (*snapshot.messages, *call.echo),
+        "max_tokens": call.max_tokens,
+        "system_prompt": prompt,
+        "tools": asked.tools,
+        "continuation": None if call.hint is None else Continuation(snapshot.answer.text, call.hint, repairs),
+        "envelope_schema": None if asked.any_json else asked.envelope_schema,
+        "extra": asked.extra,
+        "resume_token": call.resume_token,
+    }
+
+
+def _call_model(snapshot: Snapshot) -> CallModel:
+    request = ChatRequest(**_request(snapshot))
+    call, spent = snapshot.current_call, snapshot.spent
+    return CallModel(call.kind, spent.attempts, request, snapshot.seconds_left, snapshot.stand_in)

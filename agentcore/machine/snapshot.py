@@ -15,6 +15,8 @@ from agentcore.policy import Limits
 from agentcore.reasons import AttemptKind
 from agentcore.values import quickly_made, replace
 
+_EVALUATE_STOP, _EVALUATE_CONTINUATION = State.EVALUATE_STOP, State.EVALUATE_CONTINUATION
+
 
 @quickly_made
 @dataclass(frozen=True, slots=True)
@@ -159,6 +161,12 @@ class Snapshot:
         return self.setup
 
     @property
+    def current_call(self) -> Call:
+        """The call that is pending, in flight, or just answered, of a turn that has started."""
+        assert self.call is not None, "a turn has a call from its first event on"
+        return self.call
+
+    @property
     def output_text(self) -> str:
         """The merged text of the last iteration that has any."""
         if self.answer.text or not self.earlier:
@@ -225,9 +233,9 @@ class Snapshot:
     @property
     def wants_next_iteration(self) -> bool:
         """Whether going on from here would begin another iteration."""
-        if self.state is State.EVALUATE_CONTINUATION:
+        if self.state is _EVALUATE_CONTINUATION:
             return True
-        return self.state is State.EVALUATE_STOP and bool(self.calls) and not self.asked.client_tools
+        return self.state is _EVALUATE_STOP and bool(self.calls) and not self.asked.client_tools
 
     def error_context(self) -> ErrorContext:
         """The error being judged, as the error policy sees it: as `Policy.resolver` says, or as counted here."""

@@ -47,6 +47,8 @@ def asks_of(snapshot: Snapshot) -> Asks:
 
 def alike(one: Asks, other: Asks) -> bool:
     """Whether two calls ask for the same in the same words, whatever ids and provider's own forms go along."""
+    if one == other:
+        return True
     if one[2:] != other[2:]:
         return False
     return all(_worded(one[part]) == _worded(other[part]) for part in (_MESSAGES, _ECHO))
@@ -213,6 +215,8 @@ def _says_too_little(response: ChatResponse | None, output: int | None) -> bool:
 
 def written_in(response: ChatResponse) -> int:
     """Characters of its tool calls, broken ones included."""
+    if not response.tool_calls and not response.broken_tool_calls:
+        return 0
     return sum(len(call.raw) + len(call.name) for call in (*response.tool_calls, *response.broken_tool_calls))
 
 

@@ -9,7 +9,6 @@ ones are undecidable.
 import math
 from dataclasses import dataclass, field
 
-from agentcore.commands import CallModel, Command, Finish, Hold, RunTools, Wait
 from agentcore.events import (
     Event,
     ModelFailed,
@@ -21,10 +20,9 @@ from agentcore.events import (
     WokeUp,
 )
 from agentcore.machine.advance import advance, settle
-from agentcore.machine.requests import command_of
+from agentcore.machine.requests import calls_to_run, same_command
 from agentcore.machine.snapshot import Snapshot
-from agentcore.machine.states import CALLS, State
-from agentcore.messages import ChatResponse
+from agentcore.machine.states import CALLS, TERMINAL, State
 from agentcore.policy import Policy
 from agentcore.replay.answering import SLACK, Asked
 from agentcore.replay.assuming import HIGH, LOW, NEARLY, Assuming, NeedsEnds
@@ -135,12 +133,11 @@ class _Run:
         if self.snapshot.state is State.IDLE:
             self.certainty = Certainty.UNDECIDABLE
             return self._result()
-        command = command_of(self.snapshot)
-        while not isinstance(command, Finish):
-            answer = self._answer(command) if self.seq < _MAX_STEPS else UNKNOWN
+        while self.snapshot.state not in TERMINAL:
+            answer = self._answer() if self.seq < _MAX_STEPS else UNKNOWN
             if answer.event is not None:
                 provenance = Provenance.RECORDED if answer.certainty is Certainty.RECORDED else Provenance.DERIVED
-                command = self._feed(answer, provenance)
+                self._feed(answer, provenance)
             if not answer.decided:
                 self.certainty = Certainty.UNDECIDABLE
                 break
@@ -167,35 +164,32 @@ class _Run:
 
     def _follow(self) -> bool:
         """Feed what was recorded while the commands agree. Returns whether that ended the turn."""
-        command: Command | None = None
-        recorded: Command | None = None
-        if self.base.state is not State.IDLE:
-            command, recorded = command_of(self.base), command_of(self.recording.base_snapshot)
+        recorded = self.recording.base_snapshot
         for event, after in self.past.after:
-            if command is not None and recorded is not None and self._parts(command, recorded, event):
+            if recorded.state is not State.IDLE and self._parts(recorded, event):
                 return False
-            recorded = command_of(after)
+            recorded = after
             answer = Answer(event, Certainty.RECORDED, given=self.snapshot.spent.attempts)
-            command = self._feed(answer, Provenance.RECORDED)
-            if isinstance(command, Finish):
+            self._feed(answer, Provenance.RECORDED)
+            if self.snapshot.state in TERMINAL:
                 return True
         return False
 
-    def _parts(self, command: Command, recorded: Command, event: Event) -> bool:
-        """Whether this command is not the recorded one, or would not have been answered by the recorded event."""
-        return _timeless(command) != _timeless(recorded) or self._other_deadline(command, recorded, event)
+    def _parts(self, recorded: Snapshot, event: Event) -> bool:
+        """Whether the command is not the recorded one, or would not have been answered by the recorded event."""
+        return not same_command(self.snapshot, recorded) or self._other_deadline(recorded, event)
 
-    def _other_deadline(self, command: Command, recorded: Command, event: Event) -> bool:
+    def _other_deadline(self, recorded: Snapshot, event: Event) -> bool:
         """Whether another time limit would have changed what came: waited less than it took, or longer than was
         waited."""
-        left, was, took = _seconds_left(command), _seconds_left(recorded), event.at - self.snapshot.at
+        left, was, took = _seconds_left(self.snapshot), _seconds_left(recorded), event.at - self.snapshot.at
         if left < was:
             return took > left - NEARLY
         return isinstance(event, ModelFailed) and left != was and took + SLACK >= was
 
     # Once they have parted --------------------------------------------------------------------------------------------
 
-    def _feed(self, answer: Answer, provenance: Provenance) -> Command:
+    def _feed(self, answer: Answer, provenance: Provenance) -> None:
         assert answer.event is not None, "something has come"
         self.seq += 1
         iteration = self.snapshot.iteration
@@ -208,58 +202,53 @@ class _Run:
         self.assuming.step.clear()
         if not self.trace:
             self.snapshot = settle(self.snapshot, answer.event, self.policy)
-            command = command_of(self.snapshot)
         else:
             step = advance(self.snapshot, answer.event, self.policy)
-            self.snapshot, command = step.snapshot, step.command
+            self.snapshot = step.snapshot
             record = Record.of(self.seq, answer.event, step, provenance)
             self.records.append(replace(record, certainty=answer.certainty, assumes=assumes))
-        if isinstance(command, CallModel):
+        if self.snapshot.state in CALLS:
             self.first.setdefault(self.snapshot.iteration, self.snapshot.spent.attempts)
-        return command
 
-    def _answer(self, command: Command) -> Answer:
+    def _answer(self) -> Answer:
+        """What comes back to the command of the state it waits in."""
         self.assuming.step.clear()
-        match command:
-            case CallModel(answer=ChatResponse() as said):
-                return Answer(ModelResponded(self.snapshot.at, said), Certainty.CERTAIN)
-            case CallModel():
-                return self._answer_call(command)
-            case RunTools():
-                return self._answer_tools(command)
-            case Wait(seconds=seconds):
-                return Answer(WokeUp(self.snapshot.at + seconds), Certainty.CERTAIN)
-            case Hold():
-                release = OperatorActed(self.snapshot.at, by="what-if", action=OperatorAction.RELEASE)
-                return Answer(release, Certainty.CERTAIN)
-            case Finish():
-                return UNKNOWN
+        if self.snapshot.state in CALLS:
+            return self._answer_call()
+        if self.snapshot.state is State.EXECUTE_TOOLS:
+            return self._answer_tools()
+        if self.snapshot.state is State.BACKOFF:
+            return Answer(WokeUp(self.snapshot.at + self.snapshot.wait_seconds), Certainty.CERTAIN)
+        assert self.snapshot.state is State.HELD, "no other state waits"
+        return Answer(
+            OperatorActed(self.snapshot.at, by="what-if", action=OperatorAction.RELEASE),
+            Certainty.CERTAIN,
+        )
 
-    def _answer_call(self, command: CallModel) -> Answer:
-        iteration = self.snapshot.iteration
-        nth = self.snapshot.spent.attempts - self.first.setdefault(iteration, self.snapshot.spent.attempts) + 1
-        cap, place = command.request.max_tokens, self.places.get(iteration)
-        left, given = command.seconds_left, self.given
-        return Asked(self.snapshot, nth, cap, left, place, self.past, self.assuming, given).answer()
+    def _answer_call(self) -> Answer:
+        snapshot = self.snapshot
+        if snapshot.stand_in is not None:
+            return Answer(ModelResponded(snapshot.at, snapshot.stand_in), Certainty.CERTAIN)
+        first = self.first.setdefault(snapshot.iteration, snapshot.spent.attempts)
+        nth, place = snapshot.spent.attempts - first + 1, self.places.get(snapshot.iteration)
+        cap, left = snapshot.current_call.max_tokens, snapshot.seconds_left
+        return Asked(snapshot, nth, cap, left, place, self.past, self.assuming, self.given).answer()
 
-    def _answer_tools(self, command: RunTools) -> Answer:
+    def _answer_tools(self) -> Answer:
         """The results of the same occurrences; past the time limit nobody knows what a tool would have done."""
         results: list[ToolResult] = []
-        for call in command.calls:
+        for call in calls_to_run(self.snapshot):
             recorded = result_for(self.past.tools, self.snapshot, call)
             if recorded is None:
                 return UNKNOWN
             results.append(recorded)
-        seconds = self.past.tool_seconds.get(self.snapshot.iteration, 0.0)
-        if command.seconds_left is not None and seconds > command.seconds_left - NEARLY:
+        seconds, left = self.past.tool_seconds.get(self.snapshot.iteration, 0.0), self.snapshot.seconds_left
+        if left is not None and seconds > left - NEARLY:
             return UNKNOWN
         return Answer(ToolsReturned(self.snapshot.at + seconds, tuple(results)), Certainty.CERTAIN)
 
 
-def _seconds_left(command: Command) -> float:
-    left = command.seconds_left if isinstance(command, CallModel | RunTools) else None
+def _seconds_left(snapshot: Snapshot) -> float:
+    """How long the command may take."""
+    left = snapshot.seconds_left if snapshot.state in (*CALLS, State.EXECUTE_TOOLS) else None
     return math.inf if left is None else left
-
-
-def _timeless(command: Command) -> Command:
-    return replace(command, seconds_left=None) if isinstance(command, CallModel | RunTools) else command

@@ -13,7 +13,7 @@ from agentcore.policy import Policy
 from agentcore.providers import get_provider
 from agentcore.reasons import NormalizedStopReason
 from agentcore.replay import Record, Recording, verify, what_if
-from dashboard.bench.measuring import interpreter, rate
+from dashboard.bench.measuring import Rate, interpreter, rate
 
 _WORDS = "The quick brown fox jumps over the lazy dog while the agent waits for its tokens to run dry. "
 _CHUNKS = 400
@@ -22,7 +22,7 @@ _CHUNKS = 400
 def rows() -> Iterator[str]:
     """Each figure as a line, with the bound it is compared to."""
     lookups = rate("dict look-ups", "look-ups/s", _look_up)
-    recording = _recording()
+    recording = _recording(repeats=True)
     yield lookups.line()
     yield rate("transitions", "transitions/s", lambda: _advance(recording)).line(lookups)
     stream = _stream()
@@ -30,19 +30,29 @@ def rows() -> Iterator[str]:
     yield loads.line()
     yield rate("stream decoding (openai)", "bytes/s", lambda: _decode(stream)).line(loads)
     yield rate("verify", "turns/s", lambda: _verify(recording)).line()
-    yield from _what_ifs("what-if", recording, Policy(max_tokens=400))
-    yield from _what_ifs("what-if, limits bind", _recording(prefill=True), Policy(max_tokens=40))
-    yield from _what_ifs("what-if, two ends", recording, Policy(max_tokens=40))
+    yield from _all_what_ifs(recording)
     start = interpreter("interpreter start", "pass")
     yield start.line()
     yield interpreter("import agentcore", "import agentcore").line(start)
 
 
-def _what_ifs(what: str, recording: Recording, policy: Policy) -> Iterator[str]:
-    """With and without a trace, each of a recording never asked before; and once more of one that was."""
-    for name, trace in ((f"{what}, traced", True), (f"{what}, totals only", False)):
-        yield rate(name, "turns/s", partial(_what_if_first, recording, policy, trace=trace)).line()
-    yield rate(f"{what}, totals only, again", "turns/s", partial(_what_if, recording, policy, trace=False)).line()
+def _all_what_ifs(repeating: Recording) -> Iterator[str]:
+    """Where one end of what is assumed suffices, and beside it what two ends cost: three calls, or four."""
+    one, two = Policy(max_tokens=400), Policy(max_tokens=40)
+    freely = list(_what_ifs("what-if", _recording(), one))
+    yield from (rate.line() for rate in freely)
+    bound = list(_what_ifs("what-if, limits bind", _recording(prefill=True), two))
+    yield from (rate.line() for rate in bound)
+    for what, policy, beside in (("what-if, two ends", one, freely), ("what-if, two ends, limits bind", two, bound)):
+        twice = _what_ifs(what, repeating, policy)
+        yield from (rate.line(other) for rate, other in zip(twice, beside, strict=True))
+
+
+def _what_ifs(what: str, recording: Recording, policy: Policy) -> Iterator[Rate]:
+    """With a trace; totals only, of a recording never asked before; and once more of one that was."""
+    yield rate(f"{what}, traced", "turns/s", partial(_what_if_first, recording, policy, trace=True))
+    yield rate(f"{what}, asked first", "turns/s", partial(_what_if_first, recording, policy, trace=False))
+    yield rate(f"{what}, asked again", "turns/s", partial(_what_if, recording, policy, trace=False))
 
 
 def _look_up() -> float:
@@ -53,9 +63,10 @@ def _look_up() -> float:
     return 100.0 * len(State)
 
 
-def _events(*, prefill: bool) -> list[Event]:
+def _events(*, prefill: bool, repeats: bool) -> list[Event]:
     """A turn of three attempts: cut, cut, whole. `prefill`: the connection really continues an assistant message, so
-    that a smaller limit needs no assumption with two ends."""
+    that a smaller limit needs no assumption with two ends. `repeats`: a continuation begins with words that may be a
+    repeat, which makes two ends of a larger limit too."""
     usage = TokenUsage(20, 60)
     cut = ChatResponse(_WORDS * 3, usage=usage, stop_reason=NormalizedStopReason.MAX_TOKENS, raw_stop_reason="length")
     last = ChatResponse(
@@ -67,7 +78,7 @@ def _events(*, prefill: bool) -> list[Event]:
     setup = Setup("turn", "openai", "model", 60, extra={"prefill": True} if prefill else {})
     started = Started(0.0, setup, (Message(Role.USER, "Why do agents stop?"),))
     more = ChatResponse(
-        _WORDS[-40:] + "Then it went on with other words. " * 6,
+        (_WORDS[-40:] if repeats else "") + "Then it went on with other words. " * 6,
         usage=usage,
         stop_reason=NormalizedStopReason.MAX_TOKENS,
         raw_stop_reason="length",
@@ -75,9 +86,9 @@ def _events(*, prefill: bool) -> list[Event]:
     return [started, ModelResponded(1.0, cut), ModelResponded(2.0, more), ModelResponded(3.0, last)]
 
 
-def _recording(*, prefill: bool = False) -> Recording:
+def _recording(*, prefill: bool = False, repeats: bool = False) -> Recording:
     policy, snapshot, records = Policy(), Snapshot(), []
-    for seq, event in enumerate(_events(prefill=prefill), start=1):
+    for seq, event in enumerate(_events(prefill=prefill, repeats=repeats), start=1):
         step = advance(snapshot, event, policy)
         records.append(Record.of(seq, event, step))
         snapshot = step.snapshot

@@ -120,7 +120,7 @@ def _tool_call(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> Ju
     outcome = evaluate(snapshot, policy)
     if snapshot.asked.client_tools and not snapshot.cut_at_cap:
         return _handed_out(snapshot, response, policy, outcome, repaired)
-    if any(e.decision is ContinuationDecision.FORBID for e in outcome.evaluations):
+    if not outcome.should_continue:  # the calls ask for more, so a criterion forbade
         return _forbidden(snapshot, outcome, repaired)
     messages = (*snapshot.messages, *_spoken(snapshot, response, calls))
     rejected: tuple[ToolResult, ...] = classify.rejections(snapshot, policy)

@@ -8,8 +8,11 @@ from django.core.management import call_command
 from django.db import connection
 from pytest_django import DjangoDbBlocker
 
-from agentcore import Certainty, Policy, StopReason, verify, what_if
+from agentcore import Policy, Recording, StopReason, verify, what_if
 from agentcore.replay import Provenance
+from agentcore.replay.assuming import Assuming, NeedsEnds
+from agentcore.replay.past import Past
+from agentcore.replay.what_if import NO_EXPERIENCE, _Run
 from dashboard.bench import core, live, loading, measuring, timeline, writing
 from dashboard.bench import what_if as bench_what_if
 from dashboard.bench.gateway import run as gateway
@@ -26,20 +29,32 @@ def test_the_core_is_measured_beside_its_bounds(monkeypatch: pytest.MonkeyPatch)
     assert "transitions/s" in told
     assert "× slower than split lines and json.loads" in told
     lines = {line.split("  ")[0]: line for line in told.splitlines()}
-    for what in ("what-if", "what-if, limits bind", "what-if, two ends"):
-        assert "turns/s" in lines[f"{what}, traced"]
-        assert "turns/s" in lines[f"{what}, totals only"]
+    for what in ("what-if", "what-if, limits bind", "what-if, two ends", "what-if, two ends, limits bind"):
+        assert all("turns/s" in lines[f"{what}, {asked}"] for asked in ("traced", "asked first", "asked again"))
+    assert "× slower than what-if, asked first" in lines["what-if, two ends, asked first"]
     assert "ms more than interpreter start" in lines["import agentcore"]
 
 
 def test_the_benchmarks_turns_end_as_their_names_say():
-    hinted, exact = core._recording(), core._recording(prefill=True)
-    freely, two = what_if(hinted, Policy(max_tokens=400)), what_if(hinted, Policy(max_tokens=40))
-    bound = what_if(exact, Policy(max_tokens=40))
+    hinted, exact, repeating = core._recording(), core._recording(prefill=True), core._recording(repeats=True)
+    larger, smaller = Policy(max_tokens=400), Policy(max_tokens=40)
+    freely, bound = what_if(hinted, larger), what_if(exact, smaller)
     assert [record.provenance for record in freely.records] == [Provenance.RECORDED, Provenance.DERIVED]
     assert freely.final.end.stop_reason is StopReason.COMPLETED
     assert bound.final.end.stop_reason is StopReason.RETRY_LIMIT
-    assert len(two.endings) == 2 or two.certainty is Certainty.ESTIMATED
+    assert not _takes_two_ends(hinted, larger)
+    assert not _takes_two_ends(exact, smaller)
+    assert _takes_two_ends(repeating, larger)
+    assert _takes_two_ends(repeating, smaller)
+
+
+def _takes_two_ends(recording: Recording, policy: Policy) -> bool:
+    run = _Run(recording, policy, False, Assuming(Past.of(recording), NO_EXPERIENCE))
+    try:
+        run.to_the_end()
+    except NeedsEnds:
+        return True
+    return False
 
 
 @pytest.mark.django_db(transaction=True)
