@@ -194,9 +194,9 @@ class Record(models.Model):
         indexes = [ACTED]
 
     @classmethod
-    def from_db(cls, db: str | None, field_names: Collection[str], values: Collection[Any]) -> Self:
+    def from_db(cls, db: str | None, field_names: Collection[str], values: Collection[Any], **options: Any) -> Self:
         """Whole, however its row holds it; of one that cannot be read, what its columns have."""
-        record = super().from_db(db, field_names, values)
+        record = super().from_db(db, field_names, values, **options)
         content = record.__dict__.get("packed")
         with suppress(ValueError, LookupError):
             told = unpacked_columns(content) if content is not None else {}
