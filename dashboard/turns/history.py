@@ -8,8 +8,6 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db.models.functions import Length
-
 from agentcore import serial
 from agentcore.errors import DecodeError
 from agentcore.machine.advance import Step, advance
@@ -180,8 +178,8 @@ class Came:
 def pieces_of(attempt: models.Attempt) -> list[Came]:
     """The pieces an answer came in, as they were kept."""
     chunks = models.AttemptChunk.objects.filter(turn_id=attempt.turn_id, attempt=attempt.index).order_by("n")
-    rows = chunks.values_list("at", Length("raw"), "text")
-    return [Came(max(0.0, (at - attempt.started_at).total_seconds()), size, text) for at, size, text in rows]
+    rows = chunks.values_list("at", "raw", "text")
+    return [Came(max(0.0, (at - attempt.started_at).total_seconds()), len(raw), text) for at, raw, text in rows]
 
 
 def draft_of(turn: models.Turn) -> str:

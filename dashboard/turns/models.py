@@ -32,7 +32,7 @@ from dashboard.accounts.roles import TURN_PERMISSIONS
 from dashboard.turns.fields import ExactJSONField, ShownTextField
 from dashboard.turns.ids import new_id
 from dashboard.turns.indexes import ACTED, FINDING, MARKED, RAW_DUE, RUNNING_ON, SEARCHING
-from dashboard.turns.packing import unpacked_columns
+from dashboard.turns.packing import RawField, unpacked_columns
 from dashboard.turns.run_sums import RunSums
 from dashboard.turns.shared import BeginningField, RequestField, beginning
 
@@ -249,7 +249,7 @@ class AttemptChunk(models.Model):
     turn_id = models.UUIDField()
     attempt = models.PositiveIntegerField()  #: `Attempt.index`
     n = models.PositiveIntegerField()  #: from 1
-    raw = models.BinaryField()
+    raw = RawField()
     text = ShownTextField(default="", blank=True)
     at = models.DateTimeField()
 

@@ -7,8 +7,11 @@ statements. Rows of older releases have all of it in columns, and nothing compre
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from itertools import chain
 from typing import Any
+
+from django.db import models
 
 from dashboard.turns.nodes import packed, packed_one_by_one, unpacked
 from dashboard.turns.shared import exact_text
@@ -46,3 +49,32 @@ def _short(value: Mapping[str, Any]) -> dict[str, Any]:
 
 def _is_short(value: Any) -> bool:
     return len(value) <= SHORT if isinstance(value, str) else isinstance(value, int | float) or value is None
+
+
+#: How compressed bytes of an answer begin. Others stand as they came, unless they begin so themselves.
+MARK = b"\x9ewhystop\x9e"
+
+
+def packed_raw(raw: bytes) -> bytes:
+    """Bytes of an answer as a column holds them."""
+    small = MARK + packed(raw)
+    return small if len(small) < len(raw) or raw.startswith(MARK) else raw
+
+
+def raw_of(stored: bytes | memoryview) -> bytes:
+    """The bytes again; of some that were changed since, what is stored."""
+    held = bytes(stored)
+    if held.startswith(MARK):
+        with suppress(ValueError):
+            return unpacked(held[len(MARK) :])
+    return held
+
+
+class RawField(models.BinaryField):  # type: ignore[type-arg]
+    """Bytes of an answer, compressed where that is shorter."""
+
+    def get_db_prep_value(self, value: Any, connection: Any, prepared: bool = False) -> Any:
+        return super().get_db_prep_value(value if value is None else packed_raw(bytes(value)), connection, prepared)
+
+    def from_db_value(self, value: bytes | memoryview | None, *_: Any) -> bytes | None:
+        return None if value is None else raw_of(value)

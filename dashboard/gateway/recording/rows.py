@@ -36,6 +36,7 @@ from dashboard.turns.entries import (
 )
 from dashboard.turns.fields import storable_text
 from dashboard.turns.nodes import NewNode
+from dashboard.turns.packing import packed_raw
 from dashboard.turns.request_frames import split
 from dashboard.turns.telling import Telling
 
@@ -233,7 +234,7 @@ def _add_piece(rows: Rows, turn_id: UUID, piece: Piece, kept: Kept) -> None:
     n = kept.pieces[piece.attempt] = kept.pieces.get(piece.attempt, 0) + 1
     text = storable_text("".join(piece.texts))
     rows.add(models.AttemptChunk, {"turn_id": turn_id, "attempt": piece.attempt, "n": n, "text": text, "at": piece.at})
-    rows.raws.append(b"".join(piece.raws))
+    rows.raws.append(packed_raw(b"".join(piece.raws)))
     rows.found_by = rows.found_by or (HAS_PIECE.name, (piece.attempt, n))
 
 

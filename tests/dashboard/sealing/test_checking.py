@@ -104,7 +104,7 @@ CHANGES = {
     "record 1": "UPDATE turns_record SET packed = 'broken' WHERE turn_id = %s AND seq = 1",
     "record 2": f"UPDATE turns_record SET packed = '\\x{FORGED.hex()}' WHERE turn_id = %s AND seq = 2",
     "attempt 1": "UPDATE turns_attempt SET text = 'I never said this.' WHERE turn_id = %s",
-    "provider's bytes of attempt 1": "UPDATE turns_attemptchunk SET raw = raw || 'x' WHERE turn_id = %s",
+    "provider's bytes of attempt 1": "UPDATE turns_attemptchunk SET raw = 'x' || raw WHERE turn_id = %s",
     "turn": "UPDATE turns_turn SET output_text = 'I never said this.' WHERE id = %s",
 }
 
