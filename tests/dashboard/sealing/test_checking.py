@@ -66,7 +66,7 @@ def test_what_the_page_of_a_turn_says_of_its_history_cannot_be_changed_unnoticed
     "change",
     [
         "UPDATE turns_attempt SET request = request || 'x' WHERE turn_id = %s",
-        "UPDATE turns_record SET event = '[1]' WHERE turn_id = %s",
+        "UPDATE turns_record SET event = '[1]', packed = NULL WHERE turn_id = %s",
         "UPDATE turns_turn SET policy = '[1]' WHERE id = %s",
     ],
 )
