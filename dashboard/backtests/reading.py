@@ -22,6 +22,7 @@ from agentcore.replay import Record, Recording
 from dashboard.agents.policies import stored_policy
 from dashboard.turns.fields import MARK, exact_json
 from dashboard.turns.models import Turn
+from dashboard.turns.packing import lines_of
 from dashboard.turns.shared import Said, beginning, messages_of
 
 log = structlog.get_logger(__name__)
@@ -33,7 +34,8 @@ IDLE = Snapshot()
 
 #: By the primary key, whose beginning is the partitions' too.
 RECORDS = """
-SELECT turn_id, seq, event::text, CASE WHEN turn_id = ANY(%(whole)s) THEN transitions::text ELSE '[]' END
+SELECT turn_id, seq, packed, CASE WHEN packed IS NULL THEN event::text END,
+       CASE WHEN packed IS NULL THEN transitions::text END
   FROM turns_record WHERE turn_id = ANY(%(ids)s) AND turn_id BETWEEN %(low)s AND %(high)s ORDER BY turn_id, seq
 """
 
@@ -99,9 +101,10 @@ def recordings(batch: list[Told]) -> Iterator[tuple[Told, Recording | None]]:
     """Each turn with its history; None for one that cannot be read, which is nothing to the turns beside it."""
     values: dict[str, Any] = {"ids": [told.id for told in batch], "low": batch[0].id, "high": batch[-1].id}
     with connection.cursor() as cursor:
-        cursor.execute(RECORDS, {**values, "whole": [told.id for told in batch if _asks_criteria(told)]})
+        cursor.execute(RECORDS, values)
         rows = cursor.fetchall()
-    events = [(turn_id, seq, _json(event), transitions) for turn_id, seq, event, transitions in rows]
+    whole = {told.id for told in batch if _asks_criteria(told)}
+    events = [(turn_id, seq, *_parts(*parts, judged=turn_id in whole)) for turn_id, seq, *parts in rows]
     said = messages_of(event for _, seq, event, _ in events if seq == 1)
     histories = {turn_id: list(rows) for turn_id, rows in groupby(events, key=lambda row: row[0])}
     for told in batch:
@@ -148,9 +151,19 @@ def _base(text: str | None) -> Snapshot:
     return IDLE if text is None else serial.snapshot_from_json(exact_json(text))
 
 
-def _record(said: Said, seq: int, event: Any, transitions: str) -> Record:
-    moves = () if transitions == "[]" else tuple(_json(transitions))
-    return Record(seq, serial.event_from_json(beginning(event, said)), moves)
+def _parts(packed: bytes | None, event: str, transitions: str, *, judged: bool) -> tuple[Any, Any]:
+    """Event and transitions of a record, however its row holds them; no transitions where nobody asks for them."""
+    if packed is None:
+        return _json(event), _json(transitions) if judged else ()
+    try:
+        lines = lines_of(packed)
+        return from_json(lines[0]), from_json(lines[1]) if judged else ()
+    except ValueError:
+        return {}, ()  # whoever reads its turn finds no event
+
+
+def _record(said: Said, seq: int, event: Any, transitions: Any) -> Record:
+    return Record(seq, serial.event_from_json(beginning(event, said)), tuple(transitions))
 
 
 def _json(text: str) -> Any:

@@ -38,7 +38,7 @@ def own_comment_get(comment_id: UUID, *, turn_id: UUID, author: User) -> Comment
 
 def transitions_of(turn: Turn) -> int:
     """How many transitions the turn has had so far."""
-    return sum(len(moves) for moves in Record.objects.filter(turn_id=turn.id).values_list("transitions", flat=True))
+    return sum(len(record.transitions) for record in Record.objects.filter(turn_id=turn.id))
 
 
 def comment_shown(comment: Comment) -> dict[str, Any]:

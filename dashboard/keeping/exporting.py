@@ -7,8 +7,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.db.models import Sum
-from django.db.models.functions import Length
 from django.utils import timezone
 
 from agentcore import VERSION as CORE_VERSION
@@ -40,7 +38,8 @@ def turn_file(turn: Turn) -> Json:
     """Everything of a turn that has ended. Raises `TurnConflict` while it runs, `ValidationError` if too large."""
     if turn.status in UNFINISHED:
         raise TurnConflict(f"This turn is {turn.status}; it can be exported once it has ended.")
-    raw = AttemptChunk.objects.filter(turn_id=turn.id).aggregate(size=Sum(Length("raw")))["size"] or 0
+    raws = AttemptChunk.objects.filter(turn_id=turn.id).values_list("raw", flat=True)
+    raw = sum(map(len, raws.iterator(chunk_size=20)))
     if raw > MAX_RAW:
         raise ValidationError(f"What providers sent is {raw:,} bytes; a turn of more than {MAX_RAW:,} is not exported.")
     told, origin = origin_of(turn), origin_told(turn)

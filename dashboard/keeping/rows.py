@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from typing import Any
 
 from django.core.exceptions import ValidationError
 
@@ -12,6 +13,7 @@ from dashboard.tools.services import documents_add, documents_clean
 from dashboard.turns import models
 from dashboard.turns.entries import judged_in
 from dashboard.turns.history import request_body_of, sha256_of
+from dashboard.turns.packing import packed_columns
 from dashboard.turns.recorder import outcome_row, say
 
 BATCH = 500
@@ -31,7 +33,7 @@ def store_history(turn: models.Turn, file: shapes.TurnFile, judged: Judged) -> N
 
 
 def _records(turn: models.Turn, said: shapes.Turn) -> Iterator[models.Record]:
-    return (models.Record(turn_id=turn.id, **record.model_dump()) for record in said.records)
+    return (models.Record(turn_id=turn.id, **packed_columns(record.model_dump())) for record in said.records)
 
 
 def _outcomes(turn: models.Turn, judged: Judged) -> Iterator[models.Outcome]:
@@ -58,7 +60,8 @@ def _attempts(turn: models.Turn, said: shapes.Turn) -> Iterator[models.Attempt]:
 
 def _check_request(row: models.Attempt, messages: list[str], place: str) -> None:
     """The body that was sent is made again from its parts, and its digest says whether it is the one."""
-    _read(row.request, place)
+    if not isinstance(_read(row.request, place), dict):
+        raise ValidationError({place: "It must be an object."})
     try:
         rebuilt = sha256_of(request_body_of(row, messages))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
@@ -67,9 +70,9 @@ def _check_request(row: models.Attempt, messages: list[str], place: str) -> None
         raise ValidationError({place: "The request is not the one that was sent: its digest is another."})
 
 
-def _read(text: str, place: str) -> None:
+def _read(text: str, place: str) -> Any:
     try:
-        json.loads(text)
+        return json.loads(text)
     except (ValueError, RecursionError) as error:
         raise ValidationError({place: "It is not JSON."}) from error
 

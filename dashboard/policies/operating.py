@@ -32,9 +32,9 @@ def changes_of(turn_ids: Iterable[UUID]) -> Changes:
     # All acts between the first and the last turn, by an index of acts alone: to name ten thousand turns takes longer.
     acted = Record.objects.filter(turn_id__range=(min(asked), max(asked)), event__type="operator_acted")
     return {
-        (turn_id, f"{part}.{name}"): Changed(value, event.get("by", ""))
-        for turn_id, event in acted.order_by("turn_id", "seq").values_list("turn_id", "event")
-        if turn_id in asked and event.get("by") != WATCHER
+        (record.turn_id, f"{part}.{name}"): Changed(value, record.event.get("by", ""))
+        for record in acted.order_by("turn_id", "seq")
+        if record.turn_id in asked and record.event.get("by") != WATCHER
         for part in ("limits", "error_policy")
-        for name, value in (event.get(part) or {}).items()
+        for name, value in (record.event.get(part) or {}).items()
     }

@@ -55,7 +55,7 @@ def compare(prediction: Prediction, child: Turn) -> None:
 
 
 def _events(child: Turn) -> list[dict[str, object]]:
-    return list(Record.objects.filter(turn_id=child.id).order_by("seq").values_list("event", flat=True))
+    return [record.event for record in Record.objects.filter(turn_id=child.id).order_by("seq")]
 
 
 def _why_not(prediction: Prediction, child: Turn, events: list[Event]) -> str:

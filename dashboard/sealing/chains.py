@@ -85,7 +85,7 @@ def parts_of(turns: Sequence[Turn]) -> dict[UUID, list[Part]]:
         found[attempt.turn_id].append(_part(b"a", attempt.index, _values(attempt, ATTEMPT)))
         if raw := raws.get((attempt.turn_id, attempt.index)):
             found[attempt.turn_id].append(Part(RAW, attempt.index, raw))
-    for turn_id, part in _beside(ids):
+    for turn_id, part in _beside(turns):
         found[turn_id].append(part)
     return found
 
@@ -98,10 +98,14 @@ def _raws(ids: Sequence[UUID]) -> dict[tuple[UUID, int], bytes]:
     return {key: made.digest() for key, made in hashes.items()}
 
 
-def _beside(ids: Sequence[UUID]) -> Iterator[tuple[UUID, Part]]:
+def _beside(turns: Sequence[Turn]) -> Iterator[tuple[UUID, Part]]:
     """What else a turn was given, and where it came from."""
-    for request in ClientRequest.objects.filter(turn_id__in=ids):
-        yield request.turn_id, Part(b"c", 0, hashlib.sha256(client_body_of(request)).digest())
+    ids = [turn.id for turn in turns]
+    apart = set(ClientRequest.objects.filter(turn_id__in=ids).values_list("turn_id", flat=True))
+    for turn in turns:
+        body = client_body_of(turn) if turn.shared_id or turn.id in apart else None
+        if body is not None:
+            yield turn.id, Part(b"c", 0, hashlib.sha256(body).digest())
     documents: dict[UUID, list[Any]] = defaultdict(list)
     for turn_id, name, text in (
         TurnDocument.objects.filter(turn_id__in=ids).order_by("turn_id", "n").values_list("turn_id", "name", "text")

@@ -16,6 +16,7 @@ from agentcore.machine.states import State
 from agentcore.replay import Record
 from agentcore.values import quickly_made
 from dashboard.turns.history import sha256_of
+from dashboard.turns.packing import packed_columns
 from dashboard.turns.projection import error_of, failed_by, project
 
 CHECKPOINT_EVERY = 50  #: records
@@ -71,7 +72,7 @@ class Entry:
 
 def record_columns(entry: Entry, record: Record, event: Any) -> Columns:
     """The step itself; `event` is its event as `Telling` tells it."""
-    return {
+    whole = {
         "turn_id": entry.turn_id,
         "seq": record.seq,
         "at": entry.at,
@@ -81,6 +82,7 @@ def record_columns(entry: Entry, record: Record, event: Any) -> Columns:
         "observed": list(record.observed),
         "core_version": VERSION,
     }
+    return packed_columns(whole)
 
 
 def outcomes_columns(entry: Entry, record: Record) -> Iterator[Columns]:

@@ -8,8 +8,6 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db.models.functions import Length
-
 from agentcore import serial
 from agentcore.errors import DecodeError
 from agentcore.machine.advance import Step, advance
@@ -115,8 +113,8 @@ def begun_as(turn: models.Turn) -> dict[str, Any]:
     setup: dict[str, Any] = turn.setup
     if "setup" not in setup or "messages" in setup:
         return setup
-    event = models.Record.objects.filter(turn_id=turn.id, seq=1).values_list("event", flat=True).first() or {}
-    return {**setup, "messages": event.get("messages", [])}
+    first = models.Record.objects.filter(turn_id=turn.id, seq=1).first()
+    return {**setup, "messages": first.event.get("messages", []) if first else []}
 
 
 def messages_of(turn_id: UUID) -> list[str]:
@@ -127,18 +125,24 @@ def messages_of(turn_id: UUID) -> list[str]:
     return list(models.TurnMessage.objects.filter(turn_id=turn_id).order_by("n").values_list("wire", flat=True))
 
 
-def client_body_of(request: models.ClientRequest) -> bytes:
-    """What the client of the gateway sent, byte for byte."""
-    if request.frame_id is None:
-        return bytes(request.body or b"")
-    head = models.Turn.objects.filter(id=request.turn_id).values_list("node_id", flat=True).first()
-    (frame,) = nodes.read(request.frame_id)
-    return joined(frame[nodes.Form.FRAME], nodes.said(nodes.read(head), nodes.Form.CLIENT))
+def client_body_of(turn: models.Turn) -> bytes | None:
+    """What the client of the gateway sent, byte for byte; None of a turn that no client asked for."""
+    frame = next((node[nodes.Form.FRAME] for node in nodes.read(turn.shared_id) if nodes.Form.FRAME in node), None)
+    if frame is None:
+        request = models.ClientRequest.objects.filter(turn_id=turn.id).first()
+        if request is None:
+            return None
+        if request.frame_id is None:
+            return bytes(request.body or b"")
+        frame = nodes.read_one(request.frame_id)[nodes.Form.FRAME]
+    return joined(frame, nodes.said(nodes.read(turn.node_id), nodes.Form.CLIENT))
 
 
 def request_body_of(attempt: models.Attempt, messages: Sequence[str] | None = None) -> str:
     """The exact JSON text of the request as it was sent. `messages`: the turn's, where the caller has them already."""
     body = json.loads(attempt.request)
+    if not isinstance(body, dict):  # what it refers to is gone
+        return str(attempt.request)
     key = next((key for key in MESSAGE_KEYS if isinstance(body.get(key), dict)), None)
     if key is not None:
         stored = messages_of(attempt.turn_id) if messages is None else messages
@@ -174,8 +178,8 @@ class Came:
 def pieces_of(attempt: models.Attempt) -> list[Came]:
     """The pieces an answer came in, as they were kept."""
     chunks = models.AttemptChunk.objects.filter(turn_id=attempt.turn_id, attempt=attempt.index).order_by("n")
-    rows = chunks.values_list("at", Length("raw"), "text")
-    return [Came(max(0.0, (at - attempt.started_at).total_seconds()), size, text) for at, size, text in rows]
+    rows = chunks.values_list("at", "raw", "text")
+    return [Came(max(0.0, (at - attempt.started_at).total_seconds()), len(raw), text) for at, raw, text in rows]
 
 
 def draft_of(turn: models.Turn) -> str:

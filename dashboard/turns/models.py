@@ -7,7 +7,7 @@ Attempt         one call of the model, as it was sent and answered
 AttemptChunk    the answer's raw bytes, as they came; append-only, until their time is over (`Turn.keep_raw_days`)
 Node            a message after those before it, in each form in which it was said; turns share them (`nodes`)
 TurnMessage     the conversation in the provider's form, of turns from before there were nodes
-ClientRequest   what a client of the gateway sent: its messages are nodes, and so is the rest; append-only
+ClientRequest   what a client of the gateway sent, of turns from before that was a node (`nodes.Form.FRAME`)
 Checkpoint      a snapshot every so many records, so that a long history folds quickly
 ToolClaim       a tool that was started, whether or not it came back
 Cohort          what turns that are alike in every facet have in common; kept by the database (migration 0007)
@@ -17,6 +17,9 @@ turn carry its id without a foreign key. The database itself refuses to change h
 deleted only where the transaction has said `SET LOCAL whystop.erasing = 'on'`.
 """
 
+from collections.abc import Collection
+from contextlib import suppress
+from typing import Any, Self
 from uuid import UUID
 
 from django.conf import settings
@@ -29,8 +32,9 @@ from dashboard.accounts.roles import TURN_PERMISSIONS
 from dashboard.turns.fields import ExactJSONField, ShownTextField
 from dashboard.turns.ids import new_id
 from dashboard.turns.indexes import ACTED, FINDING, MARKED, RAW_DUE, RUNNING_ON, SEARCHING
+from dashboard.turns.packing import RawField, unpacked_columns
 from dashboard.turns.run_sums import RunSums
-from dashboard.turns.shared import BeginningField, RequestField
+from dashboard.turns.shared import BeginningField, RequestField, beginning
 
 UNFINISHED = (TurnStatus.QUEUED.value, TurnStatus.RUNNING.value, TurnStatus.HELD.value)
 #: Stands among an attempt's response headers where an operator answered in the model's place: who.
@@ -182,10 +186,22 @@ class Record(models.Model):
     command = ExactJSONField()
     observed = ExactJSONField(default=list)
     core_version = models.TextField()
+    #: the four columns of JSON as they are, compressed (`packing`); they themselves have what statements ask for
+    packed = models.BinaryField(null=True)
 
     class Meta:
         ordering = ["turn_id", "seq"]
         indexes = [ACTED]
+
+    @classmethod
+    def from_db(cls, db: str | None, field_names: Collection[str], values: Collection[Any], **options: Any) -> Self:
+        """Whole, however its row holds it; of one that cannot be read, what its columns have."""
+        record = super().from_db(db, field_names, values, **options)
+        content = record.__dict__.get("packed")
+        with suppress(ValueError, LookupError):
+            told = unpacked_columns(content) if content is not None else {}
+            vars(record).update(told and {**told, "event": beginning(told["event"])})
+        return record
 
 
 class Attempt(models.Model):
@@ -233,7 +249,7 @@ class AttemptChunk(models.Model):
     turn_id = models.UUIDField()
     attempt = models.PositiveIntegerField()  #: `Attempt.index`
     n = models.PositiveIntegerField()  #: from 1
-    raw = models.BinaryField()
+    raw = RawField()
     text = ShownTextField(default="", blank=True)
     at = models.DateTimeField()
 

@@ -68,9 +68,8 @@ class NewNode:
 
     @property
     def packed(self) -> bytes:
-        """Its content as it is stored: compressed where that is shorter."""
-        small: bytes = _compressor().compress(self.content)
-        return _PACKED + small if len(small) < len(self.content) else _PLAIN + self.content
+        """Its content as it is stored."""
+        return packed(self.content)
 
 
 def grown(project_id: UUID, parent: UUID | None, forms: Forms) -> list[NewNode]:
@@ -124,17 +123,32 @@ def said(nodes: Iterable[Mapping[Form, bytes]], form: Form) -> list[bytes]:
     return [node[form] for node in nodes if form in node]
 
 
-def unpacked(packed: bytes | memoryview) -> bytes:
-    """The content of a node. Raises `ValueError` if it is none."""
-    kind, rest = bytes(packed[:1]), bytes(packed[1:])
+def packed(content: bytes) -> bytes:
+    """The content as it is stored: compressed where that is shorter."""
+    small: bytes = _compressor().compress(content)
+    return _PACKED + small if len(small) < len(content) else _PLAIN + content
+
+
+def packed_one_by_one(contents: Iterable[bytes]) -> bytes:
+    """The same of many one after another, each of which is let go before the next is made."""
+    writing = _compressor().compressobj()
+    return b"".join([_PACKED, *(writing.compress(content) for content in contents), writing.flush()])
+
+
+def unpacked(stored: bytes | memoryview) -> bytes:
+    """The content again. Raises `ValueError` if it is none."""
+    kind, rest = bytes(stored[:1]), bytes(stored[1:])
     if kind == _PLAIN:
         return rest
     if kind != _PACKED:
         raise ValueError(f"A node begins with byte {kind!r}.")
     try:
-        content: bytes = zstandard.ZstdDecompressor().decompress(rest)
+        reading = zstandard.ZstdDecompressor().decompressobj()
+        content: bytes = reading.decompress(rest)
     except zstandard.ZstdError as error:
         raise ValueError(f"A node cannot be decompressed: {error}.") from error
+    if not reading.eof:
+        raise ValueError("A node is cut off.")
     return content
 
 

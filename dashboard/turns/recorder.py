@@ -26,6 +26,7 @@ from dashboard.turns.entries import (
 )
 from dashboard.turns.fields import storable_text
 from dashboard.turns.history import messages_of
+from dashboard.turns.packing import packed_raw
 from dashboard.turns.shared import Shared
 from dashboard.turns.telling import Telling
 
@@ -189,7 +190,7 @@ def append_chunk(*, turn_id: UUID, attempt: int, n: int, raw: bytes, text: str, 
         "turn": turn_id,
         "attempt": attempt,
         "n": n,
-        "raw": raw,
+        "raw": packed_raw(raw),
         "text": storable_text(text),
         "at": at,
     }

@@ -5,9 +5,9 @@ that a turn began with, the node of the last one stands there. Nobody else can p
 is an object, or a list of messages, wherever it is read.
 """
 
-import hashlib
 import json
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -29,31 +29,37 @@ class Shared:
     """The values that one turn shares: `head` is the node of the last one, after all others."""
 
     head: UUID | None = None
-    ids: dict[bytes, UUID] = field(default_factory=dict)  #: of their nodes, by digest
+    ids: dict[bytes, UUID] = field(default_factory=dict)  #: of their nodes, by what is in them
 
     @classmethod
     def of(cls, head: UUID | None) -> "Shared":
         """As it is stored."""
-        return cls(head, {_digest(forms[Form.VALUE]): node_id for node_id, forms in read_with_ids(head).items()})
+        values = read_with_ids(head).items()
+        return cls(head, {forms[Form.VALUE]: node for node, forms in values if Form.VALUE in forms})
 
     def told(self, project_id: UUID, value: Json, made: list[NewNode], *, own: str | None = None) -> Any:
         """The value as a row holds it; its node is added to `made`. What is called `own` stays in the row."""
-        large = {name: held for name, held in value.items() if name != own and _is_large(held)}
+        texts = {name: _large_text(held) for name, held in value.items() if name != own}
+        large = [exact_text(name) + b":" + text for name, text in texts.items() if text]
         if not large:
             return value
-        text = exact_text(large)
-        digest = _digest(text)
-        if digest not in self.ids:
-            (node,) = grown(project_id, self.head, {Form.VALUE: [text]})
+        content = b"{%b}" % b",".join(large)
+        node_id = self.ids.get(content)
+        if node_id is None:
+            (node,) = grown(project_id, self.head, {Form.VALUE: [content]})
             made.append(node)
-            self.head = self.ids[digest] = node.id
-        return [str(self.ids[digest]), {name: None if name in large else held for name, held in value.items()}]
+            self.head = self.ids[content] = node_id = node.id
+        return [str(node_id), {name: None if texts.get(name) else held for name, held in value.items()}]
 
 
-def _is_large(value: Any) -> bool:
+def _large_text(value: Any) -> bytes:
+    """The value's JSON; empty where it is small."""
     if isinstance(value, str):
-        return len(value) >= LARGE
-    return isinstance(value, Mapping | list | tuple) and bool(value) and len(exact_text(value)) >= LARGE
+        return exact_text(value) if len(value) >= LARGE else b""
+    if not isinstance(value, Mapping | list | tuple) or not value:
+        return b""
+    text = exact_text(value)
+    return text if len(text) >= LARGE else b""
 
 
 def exact_text(value: Any) -> bytes:
@@ -62,10 +68,6 @@ def exact_text(value: Any) -> bytes:
         return to_json(value)
     except PydanticSerializationError:  # a lone surrogate
         return json.dumps(value, separators=(",", ":")).encode()
-
-
-def _digest(text: bytes) -> bytes:
-    return hashlib.blake2b(text, digest_size=16).digest()
 
 
 def whole(told: Any) -> Any:
@@ -84,11 +86,17 @@ def _content(node_id: UUID) -> bytes:
 
 
 class BeginningField(ExactJSONField):
-    """JSON that may hold the `setup` and the `messages` of a turn's beginning, or references to them."""
+    """JSON that may hold the `setup` and the `messages` of a turn's beginning, or references to them.
+
+    A reference that cannot be followed stays: it is no setup, so whoever checks the turn names it.
+    """
 
     def from_db_value(self, value: Any, expression: Any, connection: Any) -> Any:
         held = super().from_db_value(value, expression, connection)
-        return beginning(held) if isinstance(expression, Col) else held  # a part of it may be anybody's words
+        if isinstance(expression, Col):  # a part of it may be anybody's words
+            with suppress(LookupError, ValueError):
+                return beginning(held)
+        return held
 
 
 def beginning(held: Any, said: "Said | None" = None) -> Any:
@@ -129,9 +137,11 @@ def _began(held: Any) -> bool:
 
 
 class RequestField(models.TextField):  # type: ignore[type-arg]
-    """A request as JSON text, of which the row may hold a reference."""
+    """A request as JSON text, of which the row may hold a reference; the reference, where it cannot be followed."""
 
     def from_db_value(self, value: str | None, *_: Any) -> str | None:
         if value is None or not value.startswith("["):
             return value
-        return json.dumps(whole(json.loads(value)), separators=(",", ":"))
+        with suppress(LookupError, ValueError):
+            return json.dumps(whole(json.loads(value)), separators=(",", ":"))
+        return value

@@ -25,8 +25,9 @@ class Telling:
     said: UUID | None = None  #: the node of the last message
     wires: list[str] = field(default_factory=list)  #: its messages in the provider's form, as JSON texts
     shared: Shared = field(default_factory=Shared)
-    client: Sequence[bytes] = ()  #: the messages of the client's request, until they have nodes
-    of_client: Sequence[UUID] = ()  #: their nodes
+    client: Sequence[bytes] = ()  #: the messages of the client's request, until they have nodes,
+    frame: bytes | None = None  #: and what stands around them (`request_frames`)
+    of_client: Sequence[UUID] = ()  #: the nodes of those messages
     made: list[NewNode] = field(default_factory=list)
 
     def step(self, event: Event, call: Call | None) -> tuple[Any, str]:
@@ -37,6 +38,9 @@ class Telling:
             told["setup"] = self.shared.told(self.project_id, told["setup"], self.made)
         request, new = ("", []) if call is None else self._request(call)
         self._grow(new, [exact_text(message) for message in told["messages"]] if began else ())
+        if self.frame is not None:
+            self.made += (around := grown(self.project_id, self.shared.head, {Form.FRAME: [self.frame]}))
+            self.shared.head, self.frame = around[0].id, None
         if began and told["messages"]:
             told["messages"] = str(self.said)
         return told, request
@@ -62,6 +66,8 @@ class Telling:
 
     def _grow(self, wires: Sequence[str], messages: Sequence[bytes]) -> None:
         """The nodes of what is said next: of the first messages in each form."""
+        if not (wires or messages or self.client):
+            return
         new = wires if self.said is not None or not wires else [*self.wires, *wires]  # may be `TurnMessage`s yet
         forms = {Form.CLIENT: self.client, Form.MESSAGE: messages, Form.WIRE: [wire.encode() for wire in new]}
         if made := grown(self.project_id, self.said, forms):

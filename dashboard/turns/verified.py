@@ -124,8 +124,8 @@ def _beginning_faults(turn: Turn, first: Started) -> Iterator[Fault]:
 
 
 def _setup(turn: Turn) -> Any:
-    first = Record.objects.filter(turn_id=turn.id, seq=1).values_list("event", flat=True).first()
-    return (first or {}).get("setup")
+    first = Record.objects.filter(turn_id=turn.id, seq=1).first()
+    return first.event.get("setup") if first else None
 
 
 def cores(turn: Turn) -> str:

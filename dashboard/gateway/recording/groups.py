@@ -199,14 +199,14 @@ class Writer:
         rows = group.together()
         nodes = self._known.lacking(rows.nodes)
         shared = [*parameters(rows.large), *(rows.json(model) for model in statements.PLAIN)]
+        shared += [rows.json(models.Record), byte_strings(rows.packed)]
         shared += [rows.json(models.AttemptChunk), byte_strings(rows.raws)]
         shared += [to_json([{"id": node.id, "parent_id": node.parent} for node in nodes])]
         shared += [byte_strings([node.packed for node in nodes])]
         process, calls = str(self.process_id).encode(), rows.json(GatewayCall)
         if group.statement == statements.NEW.name:
             open_ids = _ids(turn_id for turn_id in group.parts if turn_id not in group.ended)
-            requests = rows.json(models.ClientRequest)
-            return [*shared, rows.json(models.Turn), requests, open_ids, process, calls]
+            return [*shared, rows.json(models.Turn), open_ids, process, calls]
         owned, ended = _ids(group.parts), _ids(group.ended)
         return [*shared, listed(rows.ended), rows.json(models.Turn), owned, ended, process, calls]
 

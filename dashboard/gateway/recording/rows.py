@@ -35,7 +35,8 @@ from dashboard.turns.entries import (
     turn_columns,
 )
 from dashboard.turns.fields import storable_text
-from dashboard.turns.nodes import Form, NewNode, grown
+from dashboard.turns.nodes import NewNode
+from dashboard.turns.packing import packed_raw
 from dashboard.turns.request_frames import split
 from dashboard.turns.telling import Telling
 
@@ -120,6 +121,7 @@ class Rows:
     """
 
     tables: dict[type[orm.Model], list[bytes]] = field(default_factory=dict)
+    packed: list[bytes] = field(default_factory=list)  #: of the records
     raws: list[bytes] = field(default_factory=list)  #: of the pieces
     nodes: list[NewNode] = field(default_factory=list)  #: parents before children; few are not stored yet
     ended: list[bytes] = field(default_factory=list)  #: of attempts that were stored while they were open
@@ -137,6 +139,7 @@ class Rows:
     def add_all(self, others: "Rows") -> None:
         for model, texts in others.tables.items():
             self.tables.setdefault(model, []).extend(texts)
+        self.packed += others.packed
         self.raws += others.raws
         self.nodes += others.nodes
         self.ended += others.ended
@@ -160,14 +163,17 @@ def add_part(rows: Rows, turn_id: UUID, part: Part, kept: Kept) -> None:
     if part.size > LARGE:
         rows.large = marked(_answers(part))
     if part.new is not None:
-        client = _add_request(rows, part.new)
-        kept.telling = Telling(part.new.project_id, client=client)
+        asked = split(part.new.body)
+        client = asked.messages
+        kept.telling = Telling(part.new.project_id, client=client, frame=asked.frame)
     for entry in part.entries:
         record = Record.of(entry.seq, entry.event, entry.step)
         event, request = kept.telling.step(entry.event, entry.begun)
         if part.new is not None and entry is part.entries[0]:
             turn |= _new_columns(part.new, event["setup"])
-        rows.add(models.Record, record_columns(entry, record, event))
+        columns = record_columns(entry, record, event)
+        rows.packed.append(columns.pop("packed"))
+        rows.add(models.Record, columns)
         for judged in outcomes_columns(entry, record):
             rows.add(models.Outcome, judged)
         _add_call(rows, entry, request, begun)
@@ -199,15 +205,6 @@ def _run(kept: Kept, part: Part, client: Sequence[bytes]) -> Columns:
     return columns
 
 
-def _add_request(rows: Rows, new: NewTurn) -> tuple[bytes, ...]:
-    """The client's request, but for its messages."""
-    asked = split(new.body)
-    (frame,) = grown(new.project_id, None, {Form.FRAME: [asked.frame]})
-    rows.nodes.append(frame)
-    rows.add(models.ClientRequest, {"turn_id": new.id, "frame_id": frame.id})
-    return asked.messages
-
-
 def _answers(part: Part) -> Iterator[str]:
     """The texts of answers in it, which stand in many rows: what was said, thought aloud, and called with."""
     for entry in reversed(part.entries):
@@ -237,7 +234,7 @@ def _add_piece(rows: Rows, turn_id: UUID, piece: Piece, kept: Kept) -> None:
     n = kept.pieces[piece.attempt] = kept.pieces.get(piece.attempt, 0) + 1
     text = storable_text("".join(piece.texts))
     rows.add(models.AttemptChunk, {"turn_id": turn_id, "attempt": piece.attempt, "n": n, "text": text, "at": piece.at})
-    rows.raws.append(b"".join(piece.raws))
+    rows.raws.append(packed_raw(b"".join(piece.raws)))
     rows.found_by = rows.found_by or (HAS_PIECE.name, (piece.attempt, n))
 
 

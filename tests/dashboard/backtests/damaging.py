@@ -17,7 +17,7 @@ def event_unknown(turn: Turn) -> None:
     first = Record.objects.get(turn_id=turn.id, seq=1)
     with transaction.atomic(), erasing(), connection.cursor() as cursor:
         cursor.execute("DELETE FROM turns_record WHERE turn_id = %s AND seq = 1", [turn.id])
-    first.event = FUTURE
+    first.event, first.packed = FUTURE, None
     first.save(force_insert=True)
 
 

@@ -261,6 +261,8 @@ MOVE = ("turn", "records", 1, "transitions", 1)
 MOVED = ".".join(map(str, MOVE))
 ASKED = (*MOVE, "outcome", "evaluations", 0)
 SAID = ".".join(map(str, ASKED))
+NIL, BEGAN = "00000000-0000-0000-0000-000000000000", "turn.records.0.event"
+REFERENCE = f'["{NIL}",{{"messages":null}}]'  #: as rows hold what turns share
 HOSTILE = [
     ("format", ("format",), "zip", ""),
     ("version", ("version",), 2, "version"),
@@ -316,6 +318,10 @@ HOSTILE = [
     ("attempt error", ("turn", "attempts", 0, "error"), {"kind": 1}, "turn.attempts.0.error"),
     ("request", ("turn", "attempts", 0, "request"), '{"messages":[],"x":1}', "turn.attempts.0.request"),
     ("request is no object", ("turn", "attempts", 0, "request"), "[]", "turn.attempts.0.request"),
+    ("request by reference", ("turn", "attempts", 0, "request"), REFERENCE, "turn.attempts.0.request"),
+    ("setup by reference", ("turn", "setup", "setup"), json.loads(REFERENCE), "turn.setup"),
+    ("beginning by reference", ("turn", "records", 0, "event", "setup"), json.loads(REFERENCE), BEGAN),
+    ("messages by reference", ("turn", "records", 0, "event", "messages"), NIL, BEGAN),
     ("request is no JSON", ("turn", "attempts", 0, "request"), "{", "turn.attempts.0.request"),
     ("digest", ("turn", "attempts", 0, "request_sha256"), "0" * 64, "turn.attempts.0.request"),
     ("message", ("turn", "messages", 0), "no JSON", "turn.messages.0"),

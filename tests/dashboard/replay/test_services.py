@@ -11,6 +11,7 @@ from dashboard.replay.rerunning import turn_rerun
 from dashboard.replay.services import turn_verify, turn_what_if
 from dashboard.simulator.texts import ESSAY
 from dashboard.turns.models import Record
+from dashboard.turns.packing import PACKED
 from tests.dashboard.driving import AgentOf, Play, drive
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -90,7 +91,9 @@ def test_a_history_that_was_tampered_with_is_named_at_its_record(play: Play):
 
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("ALTER TABLE turns_record DISABLE TRIGGER ALL")
-        Record.objects.filter(turn_id=turn.id, seq=2).update(transitions=transitions)
+        Record.objects.filter(turn_id=turn.id, seq=2).update(
+            **{name: getattr(record, name) for name in PACKED} | {"transitions": transitions, "packed": None}
+        )
         cursor.execute("ALTER TABLE turns_record ENABLE TRIGGER ALL")
     verification = turn_verify(turn=turn)
     assert not verification.verified

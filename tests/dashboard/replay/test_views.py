@@ -8,6 +8,7 @@ from django.test import Client
 from dashboard.agents.models import Agent
 from dashboard.live.services import turn_start
 from dashboard.turns.models import Record, Turn
+from dashboard.turns.packing import PACKED
 from tests.dashboard.driving import AgentOf, Play, drive
 from tests.dashboard.pages import HTMX, page
 
@@ -251,7 +252,9 @@ def test_a_history_that_was_tampered_with_is_shown_line_by_line_with_a_way_to_it
         cursor.execute("ALTER TABLE turns_record DISABLE TRIGGER ALL")
         record = Record.objects.get(turn_id=cut.id, seq=2)
         told = [{**record.transitions[0], "reason": "nothing to see"}, *record.transitions[1:]]
-        Record.objects.filter(turn_id=cut.id, seq=2).update(transitions=told)
+        Record.objects.filter(turn_id=cut.id, seq=2).update(
+            **{name: getattr(record, name) for name in PACKED} | {"transitions": told, "packed": None}
+        )
         cursor.execute("ALTER TABLE turns_record ENABLE TRIGGER ALL")
     html = browser.post(f"/turns/{cut.id}/replay/verify", headers=HTMX).content.decode()
     assert f'<a href="/turns/{cut.id}?step=2">record 2</a>' in html

@@ -20,6 +20,7 @@ from dashboard.sealing.models import Chain, Seal, Tombstone
 from dashboard.timeline.retention import raw_remove
 from dashboard.timeline.services import turns_erase
 from dashboard.turns.models import Turn
+from dashboard.turns.nodes import packed as packed_node
 from tests.dashboard.driving import Play
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -65,7 +66,7 @@ def test_what_the_page_of_a_turn_says_of_its_history_cannot_be_changed_unnoticed
     "change",
     [
         "UPDATE turns_attempt SET request = request || 'x' WHERE turn_id = %s",
-        "UPDATE turns_record SET event = '[1]' WHERE turn_id = %s",
+        "UPDATE turns_record SET event = '[1]', packed = NULL WHERE turn_id = %s",
         "UPDATE turns_turn SET policy = '[1]' WHERE id = %s",
     ],
 )
@@ -98,10 +99,12 @@ def test_nothing_is_wrong_where_nothing_was_changed(turn: Turn):
     assert (checked.faults, checked.turns, checked.sealed, checked.unchained) == ([], 1, 1, 0)
 
 
+FORGED = packed_node(b'{"type": "from_nowhere"}\n{}\n[]')
 CHANGES = {
-    "record 2": 'UPDATE turns_record SET observed = \'[{"type": "x"}]\' WHERE turn_id = %s AND seq = 2',
+    "record 1": "UPDATE turns_record SET packed = 'broken' WHERE turn_id = %s AND seq = 1",
+    "record 2": f"UPDATE turns_record SET packed = '\\x{FORGED.hex()}' WHERE turn_id = %s AND seq = 2",
     "attempt 1": "UPDATE turns_attempt SET text = 'I never said this.' WHERE turn_id = %s",
-    "provider's bytes of attempt 1": "UPDATE turns_attemptchunk SET raw = raw || 'x' WHERE turn_id = %s",
+    "provider's bytes of attempt 1": "UPDATE turns_attemptchunk SET raw = 'x' || raw WHERE turn_id = %s",
     "turn": "UPDATE turns_turn SET output_text = 'I never said this.' WHERE id = %s",
 }
 
@@ -111,6 +114,12 @@ def test_a_changed_row_is_named(turn: Turn, part: str):
     seal()
     as_superuser(CHANGES[part], turn.id)
     assert faults() == {str(turn.id): f"changed: {part}"}
+
+
+def test_a_changed_message_is_named_by_the_record_that_says_it(turn: Turn):
+    seal()
+    as_superuser("UPDATE turns_node SET packed = 'broken' WHERE id = %s", turn.node_id)
+    assert faults() == {str(turn.id): "changed: record 1"}
 
 
 def test_a_removed_record_is_named(turn: Turn):

@@ -31,7 +31,7 @@ def names() -> list[str]:
 
 
 def results_of(turn: Turn) -> list[dict]:
-    events = Record.objects.filter(turn_id=turn.id).values_list("event", flat=True)
+    events = [record.event for record in Record.objects.filter(turn_id=turn.id)]
     return [result for event in events if event["type"] == "tools_returned" for result in event["results"]]
 
 

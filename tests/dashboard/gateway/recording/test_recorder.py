@@ -27,6 +27,7 @@ from dashboard.turns.history import (
     sha256_of,
 )
 from dashboard.turns.models import Attempt, ClientRequest, Node, Record, Turn, TurnMessage
+from dashboard.turns.nodes import Form, read
 from dashboard.turns.recorder import append_chunk, record_step
 from tests.dashboard.gateway.told_turns import BODY, ODD, TOLD, Story, called, cut, ended, tell, thought
 
@@ -85,9 +86,10 @@ def all_rows() -> dict[str, list[dict[str, object]]]:
     for turn in rows["turns_turn"]:
         turn["node_id"] = messages_of(turn["id"])
         del turn["answered_key"], turn["history_keys"]  # of what a client sends, and may send back
-    events = Record.objects.order_by("turn_id", "seq").values_list("event", flat=True)
-    for record, event in zip(rows["turns_record"], events, strict=True):
-        record["event"] = event
+        turn["shared_id"] = [node for node in read(turn["shared_id"]) if Form.VALUE in node]
+    rows["turns_record"] = [vars(record) | {"_state": None} for record in Record.objects.order_by("turn_id", "seq")]
+    for record in rows["turns_record"]:
+        record["packed"] = record["packed"] is not None
     return rows
 
 
@@ -149,7 +151,7 @@ def test_the_clients_request_is_kept_to_the_byte_and_what_it_was_told_stands_bes
             await tell(recorder, story, new)
 
     asyncio.run(told())
-    assert client_body_of(ClientRequest.objects.get(turn_id=story.id)) == BODY
+    assert client_body_of(story.turn()) == BODY
     call = GatewayCall.objects.get(turn_id=story.id)
     assert (call.status, call.client_finish_reason, call.overhead_us, call.caller) == (200, "stop", 9, "a key")
 
@@ -172,7 +174,7 @@ def test_what_was_erased_since_it_was_stored_is_stored_again(django_user_model):
 
     asyncio.run(told())
     assert messages_of(second.id) == ['{"role":"user","content":"Say it."}']
-    assert client_body_of(ClientRequest.objects.get(turn_id=second.id)) == BODY
+    assert client_body_of(second.turn()) == BODY
 
 
 def test_turns_that_say_the_same_share_their_messages():
@@ -190,8 +192,8 @@ def test_turns_that_say_the_same_share_their_messages():
 def test_a_turn_from_before_there_were_nodes_is_read_as_it_was_stored():
     turn = Turn.objects.create(project=project_default(), agent_name="a", provider="openai", model="m", max_tokens=9)
     TurnMessage.objects.create(turn_id=turn.pk, n=0, wire='{"role":"user"}')
-    request = ClientRequest.objects.create(turn_id=turn.pk, body=BODY)
-    assert (messages_of(turn.pk), client_body_of(request)) == (['{"role":"user"}'], BODY)
+    ClientRequest.objects.create(turn_id=turn.pk, body=BODY)
+    assert (messages_of(turn.pk), client_body_of(turn)) == (['{"role":"user"}'], BODY)
 
 
 def test_many_turns_at_once_are_all_there_each_whole():

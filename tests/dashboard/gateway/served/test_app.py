@@ -4,7 +4,7 @@ import json
 
 from dashboard.gateway.serving.receiving import MOST_BYTES
 from dashboard.turns.history import client_body_of
-from dashboard.turns.models import ClientRequest, Turn
+from dashboard.turns.models import Turn
 
 HELLO = [{"role": "user", "content": "Why do agents stop?"}]
 
@@ -82,5 +82,5 @@ def test_the_clients_own_request_is_kept_as_it_came(gate, agent_at):
     agent_at("sim-script", name="helper")
     body = json.dumps({"model": "helper", "messages": HELLO, "temperature": 0.5}, indent=3).encode()
     answer = gate.post(body)
-    kept = ClientRequest.objects.get(turn_id=answer.headers["x-whystop-turn"])
+    kept = Turn.objects.get(id=answer.headers["x-whystop-turn"])
     assert client_body_of(kept) == body
