@@ -9,8 +9,8 @@ from .client_values import Json, read_as
 
 @dataclass(frozen=True, slots=True)
 class WhyNode:
-    """One step of a derivation. `kind`: terminal, transition, evaluation, clause, input or provider_word; `facts`: its
-    values, `{name, value, unit, estimated}` each; `source`: of a clause, whose word it was."""
+    """One step of a derivation. `kind`: terminal, transition, evaluation, clause, input, provider_word or claim;
+    `facts`: its values, `{name, value, unit, estimated}` each; `source`: of a clause, whose word it was."""
 
     kind: str
     name: str

@@ -4,6 +4,7 @@ case         one move as it is looked at: what was judged, by which numbers
 counted      the numbers of a judgement: what of each limit was used, and what more would have let it go on
 guards       the condition of every move the table allows, in words, and how near it was
 roads        the moves that were not taken
+claim        the number that a verdict names, and what it rests on
 derivation   from the end back to the provider's own word
 tree         the node the derivation is made of, and a tree as lines
 

@@ -14,6 +14,7 @@ from agentcore.replay.folding import Span, fold
 from agentcore.replay.recording import Recording
 from agentcore.resource import no_retry_helps, resource_in
 from agentcore.why.case import Case, case_of
+from agentcore.why.claim import claim_of
 from agentcore.why.evidence import clauses_of, evaluations_of, inputs_of, model_input, unjudged_inputs
 from agentcore.why.tree import Fact, Kind, Node
 
@@ -106,7 +107,8 @@ def _terminal(recording: Recording, spans: tuple[Span, ...], found: _Found, end:
         Fact("terminal_reason", end["terminal_reason"]),
     )
     words = f"{last['to']}, filed as {end['status']}: {end['terminal_reason']}"
-    return Node(Kind.TERMINAL, last["to"], words, facts, (_transition(recording, spans, found, last),))
+    decided = _transition(recording, spans, found, last)
+    return Node(Kind.TERMINAL, last["to"], words, facts, (decided, *claim_of(spans)))
 
 
 def _transition(recording: Recording, spans: tuple[Span, ...], found: _Found, last: Mapping[str, Any]) -> Node:

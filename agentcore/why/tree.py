@@ -16,6 +16,7 @@ class Kind(StrEnum):
     CLAUSE = "clause"  #: the word of the policy it asked about
     INPUT = "input"  #: what it was judged by
     PROVIDER_WORD = "provider_word"  #: what the provider itself said, verbatim
+    CLAIM = "claim"  #: what the verdict says would have been enough, over the data it rests on
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,7 @@ LABELS = {
     Kind.CLAUSE: "under",
     Kind.INPUT: "from",
     Kind.PROVIDER_WORD: "provider",
+    Kind.CLAIM: "claim",
 }
 
 

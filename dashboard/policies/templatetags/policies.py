@@ -66,6 +66,7 @@ KINDS = {
     Kind.CLAUSE: ("under", "wall"),
     Kind.INPUT: ("from", "half"),
     Kind.PROVIDER_WORD: ("the provider", "question"),
+    Kind.CLAIM: ("and", "check"),
 }
 DECISIONS = {"forbid": "octagon", "allow": "check", "request": "play", "stop": "ring"}
 

@@ -28,7 +28,8 @@ from tests.agentcore.playbook import (
 
 #: What may stand right under what.
 UNDER = {
-    Kind.TERMINAL: {Kind.TRANSITION},
+    Kind.TERMINAL: {Kind.TRANSITION, Kind.CLAIM},
+    Kind.CLAIM: {Kind.INPUT},
     Kind.TRANSITION: {Kind.EVALUATION, Kind.INPUT},
     Kind.EVALUATION: {Kind.CLAUSE, Kind.INPUT},
     Kind.CLAUSE: set(),

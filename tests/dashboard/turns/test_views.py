@@ -135,6 +135,8 @@ def test_the_number_that_the_head_names_is_what_the_what_if_shows(browser: Clien
     assert f"With max_tokens {whole.output_tokens}, one call would have been enough." in html
     shown = page(browser, f"/turns/{whole.id}/replay?max_tokens={whole.output_tokens}")
     assert "Completed in 1 call" in " ".join(re.sub("<[^>]+>", "", shown).split())
+    assert f"certain: one call with max_tokens ≥ {whole.output_tokens} would have been enough" in html, "the tree too"
+    assert re.search(r"call 1 used 150 of max_tokens 150, and was cut there <a [^>]+href=\"#t2\"", html)
 
 
 def test_dropped_overlap_and_seams_are_shown(browser: Client, cut: Turn):

@@ -1,0 +1,66 @@
+"""The number of a verdict in its tree: how certain it is, and the calls it rests on."""
+
+import pytest
+
+from agentcore.why import Kind, derive, lines_of
+from tests.agentcore.playbook import Playbook, ended, started, truncated
+
+CUT = (truncated("a", tokens=20), truncated("b", tokens=20), ended("c", tokens=16))
+
+
+def play(*events, **given) -> Playbook:
+    book = Playbook(max_tokens=20, **given) >> started()
+    for event in events:
+        book = book >> event
+    return book
+
+
+def lines(book: Playbook) -> list[str]:
+    found = derive(book.stored())
+    assert found is not None
+    return list(lines_of(found.tree))
+
+
+def test_the_number_stands_in_the_tree_with_all_that_it_rests_on():
+    told = lines(play(*CUT, extra={"prefill": True}))
+    assert told[-7:] == [
+        "└─ claim: certain: one call with max_tokens ≥ 56 would have been enough",
+        "   ├─ from: call 1 used 20 of max_tokens 20, and was cut there",
+        "   ├─ from: call 2 used 20 of max_tokens 20, and was cut there",
+        "   ├─ from: call 3 used 16 of max_tokens 20, and ended by itself",
+        "   ├─ from: 56 completion tokens in all, as reported",
+        "   ├─ from: 2 continuations from the very words before, by prefill",
+        "   └─ from: no call failed, and there was one iteration",
+    ]
+
+
+def test_programs_read_the_same_as_data_with_the_record_and_the_transition_of_each_call():
+    found = derive(play(*CUT, extra={"prefill": True}).recording)
+    assert found is not None
+    claim = found.tree.because[-1]
+    assert (claim.kind, claim.name) == (Kind.CLAIM, "max_tokens")
+    assert (claim.fact("certainty"), claim.fact("max_tokens"), claim.fact("ceiling")) == ("certain", 56, None)
+    calls = [node for node in claim.because if node.name == "call"]
+    assert [(node.fact("attempt"), node.fact("seq"), node.fact("used")) for node in calls] == [
+        (1, 2, 20),
+        (2, 3, 20),
+        (3, 4, 16),
+    ]
+    assert [node.fact("number") for node in calls] == [2, 5, 8]
+    assert found.clause is None, "a claim is no clause of the policy"
+
+
+def test_a_continuation_by_the_providers_token_is_told_as_one():
+    cut = truncated("abc", tokens=20, resume_token="on")
+    assert "1 continuation from the very words before, by the provider's own token" in "\n".join(
+        lines(play(cut, ended("d", tokens=4)))
+    )
+
+
+@pytest.mark.parametrize(
+    "book",
+    [play(*CUT), play(ended("done")), play(*CUT[:2], extra={"prefill": True}, max_continuations=1)],
+    ids=["after a hint", "in one call", "partial"],
+)
+def test_where_the_verdict_names_no_number_the_tree_claims_none(book: Playbook):
+    assert not [line for line in lines(book) if "claim" in line]
