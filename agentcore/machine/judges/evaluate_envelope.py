@@ -8,6 +8,7 @@ from typing import Any
 
 from agentcore.commands import Observation
 from agentcore.criteria.outcome import ContinuationOutcome
+from agentcore.criteria.retries import rounds_used
 from agentcore.envelope import EnvelopeFault, EnvelopeReading, corrective_fragment
 from agentcore.machine import ending
 from agentcore.machine.classify import word_of
@@ -97,12 +98,18 @@ def _again(
 
 def _larger(snapshot: Snapshot, last: Call) -> Call:
     """The original request with a larger budget and nothing else, clamped to the connection's ceiling."""
-    multiplier = snapshot.limits.truncation_budget_multiplier
-    wanted = int(last.max_tokens * multiplier)
-    if snapshot.revision:  # rounded up, and at least one more; the sixth place is where floats begin to err
-        wanted = max(last.max_tokens + 1, math.ceil(round(last.max_tokens * multiplier, 6)))
+    wanted = _wanted(snapshot, last)
     cap = min(wanted, snapshot.asked.ceiling or wanted)
     return Call(AttemptKind.ENVELOPE_RETRY, State.REQUEST_ENVELOPE_RETRY, cap, clamped=cap < wanted)
+
+
+def _wanted(snapshot: Snapshot, last: Call) -> int:
+    """The larger budget, before the ceiling."""
+    multiplier = snapshot.limits.truncation_budget_multiplier
+    if not snapshot.revision:
+        return int(last.max_tokens * multiplier)
+    # Rounded up, and at least one more; the sixth place is where floats begin to err.
+    return max(last.max_tokens + 1, math.ceil(round(last.max_tokens * multiplier, 6)))
 
 
 def _corrected(last: Call, reading: EnvelopeReading) -> Call:
@@ -125,7 +132,7 @@ def _stop(
             finalReason=reading.fault.value,
             finalError=reading.summary,
         ),
-        _event(snapshot, "cap.breached", kind="schema", limit=snapshot.limits.schema_rounds, observed=rounds + 1),
+        _breached(snapshot, reading, outcome),
     )
     why = outcome.forbidding_reason()
     code = _CODES[reading.fault]
@@ -136,6 +143,31 @@ def _stop(
     end = ending.finished(snapshot, TurnStatus.FAILED, stop_reason, terminal, **more)
     trigger = Trigger.EXHAUSTED if ours else Trigger.FORBIDDEN
     return Judgement(trigger, why, end, outcome, observed + exhausted if told else observed)
+
+
+def _breached(snapshot: Snapshot, reading: EnvelopeReading, outcome: ContinuationOutcome) -> Observation:
+    """The limit that was really hit, and what met it. The kind is always `schema`: the specification pairs it with the
+    error code. Where no limit of ours was hit, the retries that were made are all that were allowed."""
+    spent, limits, call = snapshot.spent, snapshot.limits, snapshot.call
+    assert call is not None, "the answer was called for"
+    rounds = spent.envelope_retries
+    limit, observed = {
+        "rounds": (limits.schema_rounds, rounds + 1),
+        "ceiling": (snapshot.asked.ceiling, _wanted(snapshot, call)),
+        "TokenUsageLimit": (limits.max_total_tokens, spent.total_tokens),
+        "ExecutionTimeLimit": (limits.max_seconds, spent.seconds),
+    }.get(_hit(snapshot, reading, outcome), (rounds, rounds + 1))
+    return _event(snapshot, "cap.breached", kind="schema", limit=limit, observed=observed)
+
+
+def _hit(snapshot: Snapshot, reading: EnvelopeReading, outcome: ContinuationOutcome) -> str:
+    """Who forbade the next call; of the envelope's own criterion, whether its rounds or the ceiling did."""
+    if outcome.resolved_by != "EnvelopeCriterion":
+        return outcome.resolved_by
+    if outcome.forbidding_reason() == rounds_used(snapshot.spent.envelope_retries, snapshot.limits.schema_rounds):
+        return "rounds"
+    full = snapshot.model_stop_reason == NormalizedStopReason.CONTEXT_WINDOW_EXCEEDED
+    return "ceiling" if reading.fault is EnvelopeFault.TRUNCATION and not full else ""
 
 
 def _recovery(snapshot: Snapshot, reading: EnvelopeReading) -> tuple[Observation, ...]:

@@ -137,7 +137,26 @@ def test_what_a_limit_ended_is_still_told_by_that_limit():
         "finalReason": "truncation",
         "finalError": "the answer was cut before its end",
     }
-    assert story.observed("cap.breached") == [{"nodeId": "turn", "kind": "schema", "limit": 3, "observed": 1}]
+    assert story.observed("cap.breached") == [{"nodeId": "turn", "kind": "schema", "limit": 10, "observed": 20}]
+
+
+#: What ends the turn, the limit that this is, and what met it.
+BREACHES = {
+    "rounds": (lambda: asked(schema_rounds=1) >> ended("{}") >> ended("{}"), 1, 2),
+    "all tokens": (lambda: asked(max_total_tokens=25) >> ended("{}") >> truncated("{"), 25, 35),
+    "seconds": (lambda: asked(max_seconds=0.5) >> truncated("{"), 0.5, 1.0),
+    "at the ceiling": (lambda: asked(ceiling=100) >> truncated("{"), 100, 200),
+    "clamped": (lambda: asked(ceiling=150) >> truncated("{") >> truncated("{"), 150, 300),
+    "context full": (lambda: asked() >> stopped(R.CONTEXT_WINDOW_EXCEEDED, "length", "{"), 0, 1),
+    "criterion": (lambda: asked(criteria=(Forbids(),)) >> truncated("{"), 0, 1),
+}
+
+
+@pytest.mark.parametrize("way", BREACHES)
+def test_a_breach_tells_the_limit_that_was_really_hit(way):
+    story, limit, observed = BREACHES[way]
+    told = story().observed("cap.breached")
+    assert [(one["kind"], one["limit"], one["observed"]) for one in told] == [("schema", limit, observed)]
 
 
 def test_an_error_that_says_the_answer_was_cut_is_a_truncation_round():
