@@ -71,7 +71,7 @@ def _completed(snapshot: Snapshot, end: Finish) -> Verdict:
 def _in_full(snapshot: Snapshot) -> Verdict:
     spent = snapshot.spent
     if spent.continuations:
-        return Verdict("Completed", f" after {count(spent.continuations, 'continuation')}.", _one_call(snapshot))
+        return Verdict("Completed", f" {_continued(snapshot)}.", _one_call(snapshot))
     if spent.envelope_retries:
         return Verdict("Completed", f" with a valid envelope after {count(spent.envelope_retries + 1, 'call')}.")
     if spent.tool_repairs:
@@ -92,6 +92,17 @@ def _one_call(snapshot: Snapshot) -> str:
     if ceiling is not None and ceiling < tokens:
         return f"One call would have needed {least}, above the connection's ceiling of {number(ceiling)}."
     return f"With {least} it would have taken one call."
+
+
+def _continued(snapshot: Snapshot) -> str:
+    """The continuations of the turn itself, and of a fork those that it began with."""
+    own = snapshot.own.continuations
+    before = snapshot.spent.continuations - own
+    if not before:
+        return f"after {count(own, 'continuation')}"
+    if not own:
+        return f"without a continuation of its own; it inherited {number(before)}"
+    return f"after {count(own, 'continuation')} of its own; it inherited {number(before)}"
 
 
 def _retry_limit(snapshot: Snapshot, _end: Finish) -> Verdict:

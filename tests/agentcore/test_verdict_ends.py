@@ -4,9 +4,10 @@ import pytest
 
 from agentcore.error_policy import ErrorPolicy
 from agentcore.errors import ErrorType
+from agentcore.machine.advance import advance
 from agentcore.policy import Policy
 from agentcore.reasons import NormalizedStopReason
-from agentcore.replay import what_if
+from agentcore.replay import fork, what_if
 from agentcore.values import replace
 from agentcore.verdict import verdict
 from tests.agentcore.playbook import (
@@ -380,3 +381,21 @@ def test_a_cut_that_the_provider_itself_goes_on_from_is_exact_where_it_is_the_on
     once, twice = play(cuts[0], ended("d")), play(*cuts, ended("e"))
     assert verdict(once.snapshot).endswith("With max_tokens ≥ 65 it would have taken one call.")
     assert verdict(twice.snapshot) == "Completed after 2 continuations."
+
+
+@pytest.mark.parametrize(
+    ("seq", "told"),
+    [(2, "after 1 continuation."), (3, "after 1 continuation of its own; it inherited 1.")],
+)
+def test_a_fork_tells_its_own_continuations_and_those_it_inherited(seq: int, told: str):
+    parent = play(*cut(60, 60), ended("c"))
+    snapshot = fork(parent.recording, seq, parent.recording.policy, "fork")
+    snapshot = advance(snapshot, ended("c"), parent.recording.policy).snapshot
+    assert verdict(snapshot) == f"Completed {told}"
+
+
+def test_a_fork_that_began_with_tools_has_no_continuation_of_its_own():
+    parent = play(*cut(60), called(call()), tools_returned(), ended("b"))
+    snapshot = fork(parent.recording, 4, parent.recording.policy, "fork")
+    snapshot = advance(snapshot, ended("b"), parent.recording.policy).snapshot
+    assert verdict(snapshot) == "Completed without a continuation of its own; it inherited 1."
