@@ -50,6 +50,7 @@ def what_if(
     required(recording, Recording, "recording")
     required(policy, Policy, "policy")
     required(experience, Experience, "experience")
+    required(trace, bool, "trace")
     if policy.revision != recording.policy.revision:
         policy = replace(policy, revision=recording.policy.revision)
     run = _Run(recording, policy, trace, Assuming(Past.of(recording), experience))

@@ -129,6 +129,7 @@ TABLE: dict[str, tuple[Callable[[], object], str, str]] = {
     "nothing to ask": (lambda: what_if([], Policy()), "recording", "Recording"),  # type: ignore[arg-type]
     "limits for a policy": (lambda: what_if(TOLD, Limits()), "policy", "Policy"),  # type: ignore[arg-type]
     "no experience": (lambda: what_if(TOLD, Policy(), experience=3), "experience", "Experience"),  # type: ignore[arg-type]
+    "no trace": (lambda: what_if(TOLD, Policy(), trace="no"), "trace", "bool"),  # type: ignore[arg-type]
     "nothing to fold": (lambda: fold(None), "recording", "Recording"),  # type: ignore[arg-type]
     "a text for a record": (lambda: fork(TOLD, "2", Policy(), "t"), "seq", "int"),  # type: ignore[arg-type]
     "nothing to write": (lambda: recording_to_json({}), "recording", "Recording"),  # type: ignore[arg-type]

@@ -9,10 +9,18 @@ from agentcore.errors import ErrorType, ProviderError
 from agentcore.providers.wire.framing import EventReader
 from agentcore.providers.wire.json_text import read_json
 from agentcore.providers.wire.shapes import mapping
+from agentcore.strict import required
 
 #: How much of a provider's message is kept, in characters.
 LONGEST_MESSAGE = 2000
 _TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
+
+
+def judge_call(status: int, headers: Mapping[str, str], body: bytes) -> None:
+    """Raise `WrongInput` where what is given is no answer at all."""
+    required(status, int, "status")
+    required(headers, Mapping, "headers")
+    required(body, bytes, "body")
 
 
 def read_body(body: bytes) -> Mapping[str, Any]:

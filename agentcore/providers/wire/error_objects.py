@@ -6,7 +6,14 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from agentcore.errors import ProviderError
-from agentcore.providers.wire.error_bodies import LONGEST_MESSAGE, not_dialect, read_body, readable, told_retryable
+from agentcore.providers.wire.error_bodies import (
+    LONGEST_MESSAGE,
+    judge_call,
+    not_dialect,
+    read_body,
+    readable,
+    told_retryable,
+)
 from agentcore.providers.wire.error_kinds import STOP_REASON_BY_KIND, kind_of, may_heal, type_of
 from agentcore.providers.wire.retry_after import retry_after
 from agentcore.providers.wire.shapes import mapping, sequence, string, word
@@ -37,6 +44,7 @@ def decode_error(
 
     `find` looks for the error object in the body, in the words of `find_error`.
     """
+    judge_call(status, headers, body)
     lowered = {name.lower(): value for name, value in headers.items()}
     payload = read_body(body)
     error = find(payload)

@@ -22,6 +22,7 @@ from agentcore.providers.wire.framing import (
 from agentcore.providers.wire.json_text import is_cut_json, read_cut_json, read_json, read_json_or_cut
 from agentcore.providers.wire.shapes import mapping, string
 from agentcore.providers.wire.text_events import TextEvents
+from agentcore.strict import required
 
 
 class EventAnswer(Protocol):
@@ -85,6 +86,8 @@ class EventDecoder:
 
     def feed(self, data: bytes) -> list[Delta]:
         """Takes the next bytes; returns what is new to show. DecodeError as soon as they are no answer at all."""
+        if not isinstance(data, bytes | bytearray | memoryview):
+            required(data, bytes, "data")
         if self._failure is not None:
             raise self._failure
         if self._framing is None:

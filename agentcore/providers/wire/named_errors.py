@@ -7,7 +7,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from agentcore.errors import ProviderError
-from agentcore.providers.wire.error_bodies import LONGEST_MESSAGE, not_dialect, read_body, readable, told_retryable
+from agentcore.providers.wire.error_bodies import (
+    LONGEST_MESSAGE,
+    judge_call,
+    not_dialect,
+    read_body,
+    readable,
+    told_retryable,
+)
 from agentcore.providers.wire.error_kinds import STOP_REASON_BY_KIND, kind_of, may_heal, type_of
 from agentcore.providers.wire.retry_after import retry_after
 from agentcore.providers.wire.shapes import count, mapping, string, word
@@ -76,6 +83,7 @@ def find_error(payload: Mapping[str, Any]) -> ErrorObject | None:
 
 def decode_error(status: int, headers: Mapping[str, str], body: bytes) -> ProviderError:
     """What a failed call means; also a 2xx whose body holds an error, or is not one of these dialects at all."""
+    judge_call(status, headers, body)
     lowered = {name.lower(): value for name, value in headers.items()}
     payload = read_body(body)
     error = find_error(payload)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from agentcore.messages import ReasonSighting
 from agentcore.reasons import CALL_WORDS, ERROR_WORDS, MALFORMED_CALL_WORDS, NormalizedStopReason
+from agentcore.strict import required
 from agentcore.values import quickly_made
 
 _CUTS = frozenset(
@@ -39,6 +40,8 @@ _BLANK_PRIORITY = 0
 
 def fold(raw: str) -> str:
     """A provider's word as it is compared; the word itself is kept as it came."""
+    if not isinstance(raw, str):
+        required(raw, str, "raw")
     return raw.strip().casefold()
 
 

@@ -1,8 +1,11 @@
 """What all codecs share, asked of each of them."""
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
-from agentcore.errors import DecodeError
+from agentcore.errors import CoreError, DecodeError
 from agentcore.messages import ChatRequest, Message, Role
 from agentcore.providers import PROVIDERS, Provider
 from agentcore.providers.wire.codec import Codec
@@ -66,3 +69,21 @@ def test_a_vendors_chunks_are_read_in_the_messages_of_bedrock_too(name: str, siz
 def test_a_codec_must_say_where_what_and_how():
     with pytest.raises(TypeError, match="abstract"):
         Codec()  # type: ignore[abstract]
+
+
+@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize(
+    ("wrong", "argument"),
+    [
+        (lambda codec: codec.stream_decoder().feed("x"), "data"),
+        (lambda codec: codec.normalize(3), "raw"),
+        (lambda codec: codec.decode_error("500", {}, b""), "status"),
+        (lambda codec: codec.decode_error(500, [], b""), "headers"),
+        (lambda codec: codec.decode_error(500, {}, "x"), "body"),
+    ],
+)
+def test_what_is_no_input_of_a_codec_is_refused_by_the_arguments_name(
+    codec: Provider, wrong: Callable[[Any], object], argument: str
+):
+    with pytest.raises(CoreError, match=f"^{argument} must be "):
+        wrong(codec)
