@@ -30,6 +30,7 @@ class Verdict:
 
     @property
     def happened(self) -> str:
+        """What happened, without what would have helped."""
         return f"{self.lead}{self.rest}"
 
     def __str__(self) -> str:

@@ -38,7 +38,7 @@ document.addEventListener("htmx:responseError", ({ detail }) => {
   const { status } = detail.xhr;
   if (status !== TOO_LARGE) say(SAID[status] ?? (status < 500 ? REFUSED : FAILED), detail);
 });
-document.addEventListener("htmx:afterSwap", ({ detail }) => detail.target.removeAttribute("data-stale"));
+document.addEventListener("htmx:afterSwap", ({ detail }) => detail.target?.removeAttribute("data-stale"));
 document.addEventListener("htmx:beforeRequest", ({ target }) => {
   target.closest?.("form")?.querySelector(":scope > .unanswered")?.remove();
 });

@@ -80,10 +80,10 @@ def test_a_turn_stops_at_a_breakpoint_a_limit_is_raised_by_hand_and_it_completes
 def test_a_breakpoint_is_set_by_keys_alone_and_an_impossible_one_is_refused_where_it_is_asked_for(page: Page):
     cut(page)
     page.keyboard.press("b")
-    page.get_by_label("once less is left of any budget than").fill("lots")
+    page.get_by_label("when any budget falls below").fill("lots")
     page.keyboard.press("Enter")
     expect(page.locator("#break-dialog [role=alert]")).to_contain_text("a number of percent such as 10, not “lots”")
-    page.get_by_label("once less is left of any budget than").fill("20")
+    page.get_by_label("when any budget falls below").fill("20")
     page.get_by_label("Hold on entering").select_option("abort_partial")
     page.keyboard.press("Enter")
     expect(page.locator("#break-dialog")).to_be_hidden()

@@ -73,7 +73,7 @@ def test_a_limit_is_lowered_found_out_shadowed_and_rolled_back(page: Page):
     expect(page.locator(".trail li").first).to_contain_text("operator activated v1")
     ask(page, AGENT, "Why do agents stop?")
     page.goto(ended(page))
-    expect(page.locator("#policy-of")).to_contain_text("Every number")
+    expect(page.locator("#policy-of")).to_contain_text("Effective limits and their sources")
     expect(page.locator("#policy-of .stopped-by")).to_have_count(0)
     _a_draft_runs_in_the_shadow(page)
 

@@ -141,16 +141,16 @@ def test_states_of_the_diagram_lead_to_their_steps(page: Page, turn: str):
 
 def test_it_plays_and_stops(page: Page, turn: str):
     page.get_by_label("Speed of playing").select_option("instant")
-    page.get_by_role("button", name="Play").click()
-    expect(page.get_by_role("button", name="Play")).to_have_attribute("aria-pressed", "true")
+    page.locator("[data-play]").click()
+    expect(page.locator("[data-play]")).to_have_attribute("aria-pressed", "true")
     at(page, 14)
-    expect(page.get_by_role("button", name="Play")).to_have_attribute("aria-pressed", "false")
+    expect(page.locator("[data-play]")).to_have_attribute("aria-pressed", "false")
     page.get_by_label("Speed of playing").select_option("1×")
     page.locator("h1").click()
     page.keyboard.press("Space")
-    expect(page.get_by_role("button", name="Play")).to_have_attribute("aria-pressed", "true")
+    expect(page.locator("[data-play]")).to_have_attribute("aria-pressed", "true")
     page.keyboard.press("k")
-    expect(page.get_by_role("button", name="Play")).to_have_attribute("aria-pressed", "false")
+    expect(page.locator("[data-play]")).to_have_attribute("aria-pressed", "false")
 
 
 def test_a_question_mark_lists_the_keys_and_escape_gives_the_focus_back(page: Page, turn: str):
@@ -170,7 +170,7 @@ def test_the_address_of_a_transition_can_be_copied(page: Page, turn: str, new_pa
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.keyboard.press("Home")
     page.keyboard.press("j")
-    page.get_by_role("button", name="Copy the address of this transition").click()
+    page.get_by_role("button", name="Copy the link to this transition").click()
     expect(page.locator("#step-status")).to_have_text("Copied")
     copied = page.evaluate("navigator.clipboard.readText()")
     assert copied.endswith(f"{turn}?step=2")

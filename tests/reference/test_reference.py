@@ -32,6 +32,7 @@ def test_every_module_somebody_imports_from_is_in_the_reference():
         "values",
         "wording",
         "overlaps",
+        "remedies",
         "machine",
         "criteria",
         "replay",

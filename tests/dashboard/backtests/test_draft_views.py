@@ -179,8 +179,8 @@ def test_a_form_that_comes_back_to_be_corrected_keeps_what_ran(admin_client: Cli
 @pytest.mark.parametrize(
     ("said", "words"),
     [
-        ({"max_continuations": "-3"}, "Continuations: max_continuations is -3"),
-        ({"max_continuations": "a few"}, "Continuations: max_continuations must be"),
+        ({"max_continuations": "-3"}, "Max continuations: max_continuations is -3"),
+        ({"max_continuations": "a few"}, "Max continuations: max_continuations must be"),
         ({"criteria": "["}, "Criteria of your own: Enter a valid JSON"),
         ({"over-agent": "nobody"}, "this agent is not there any more"),
     ],

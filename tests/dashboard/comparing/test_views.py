@@ -59,7 +59,7 @@ def test_the_others_to_choose_from_are_the_family_and_who_was_asked_the_same(bro
     )
     assert str(unrelated.id) not in html
     assert "The turn it re-runs" in page(browser, f"/compare?left={whole.id}")
-    assert f"left={again.id}&amp;right={cut.id}" in page(browser, f"/compare?right={cut.id}")
+    assert f"left={cut.id}&amp;right={again.id}" in page(browser, f"/compare?right={cut.id}")
 
 
 def test_a_turn_is_named_by_its_id_or_any_address_of_it(browser: Client, cut: Turn, whole: Turn):

@@ -35,7 +35,7 @@ def test_a_running_turn_can_be_held_and_a_held_one_goes_on_or_takes_a_step(brows
 
 def test_a_held_turn_offers_to_release_and_to_step(browser: Client, held: Turn):
     html = page(browser, f"/turns/{held.id}")
-    assert re.search(r"Held:</span>\s+before evaluate stop; an operator decides", html)
+    assert re.search(r"Held:</span>\s+before evaluate stop; waiting for an operator", html)
     assert 'name="action" value="release"' in html
     assert 'name="action" value="step"' in html
     assert 'value="hold"' not in html

@@ -53,7 +53,7 @@ async def _held_while_it_speaks(turn: Turn, browser: Client) -> str:
 def test_a_hold_that_waits_for_the_model_to_end_is_said_at_once(browser: Client, agent_of: AgentOf):
     turn = turn_start(agent=agent_of("sim-slow", max_tokens=4000), input_text="Speak.")
     shown = asyncio.run(_held_while_it_speaks(turn, browser))
-    assert "in <b>request</b>, to be held before <b>the next decision</b>" in shown
+    assert "in <b>request</b>, will hold before <b>the next decision</b>" in shown
 
 
 @pytest.mark.parametrize(

@@ -142,6 +142,6 @@ def test_its_page_says_so_and_has_nothing_to_press(browser: Client):
     story = Story([ended("never")])
     left_open(story)
     html = page(browser, f"/turns/{story.id}")
-    assert "It is answered to a caller of the gateway as it comes" in html
+    assert "This turn streams to a gateway caller." in html
     assert 'data-operate="hold"' not in html
     assert 'data-operate="cancel"' not in html

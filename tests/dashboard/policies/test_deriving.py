@@ -88,7 +88,7 @@ def test_the_page_has_the_tree_beneath_the_verdict_with_a_link_to_the_version(br
     html = page(browser, f"/turns/{cut.id}")
     tree = html[html.index('<details class="why"') : html.index('<p class="facts">')]
     text = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", tree))
-    assert "Ran out max_continuations The model stopped max tokens (“length”)" in text
+    assert "Limit reached max_continuations The model stopped max tokens (“length”)" in text
     assert "max_continuations is 2" in text
     assert re.search(r'href="/policies/versions/[0-9a-f-]+">careful v1</a>', tree)
     assert 'href="#t' in tree
