@@ -109,7 +109,7 @@ class GatewayKey(models.Model):
     parent = models.ForeignKey(
         "accounts.ApiToken", null=True, editable=False, on_delete=models.SET_NULL, related_name="+"
     )
-    by_token = models.BooleanField(default=False, editable=False)
+    by_token = models.BooleanField(default=False, editable=False)  #: whether a token made it; it ends with that token
     expires_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True, editable=False)
     last_used_at = models.DateTimeField(null=True, blank=True, editable=False)  #: to the minute

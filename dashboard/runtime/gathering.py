@@ -57,6 +57,7 @@ class Gathered:
         return self._transport
 
     def _send(self) -> None:
-        if self._pieces:
-            pieces, self._pieces, self._size = self._pieces, [], 0
+        """What waits for a client that has gone is dropped; its transport would raise an error."""
+        pieces, self._pieces, self._size = self._pieces, [], 0
+        if pieces and not self._transport.is_closing():
             self._transport.write(b"".join(pieces))

@@ -20,6 +20,8 @@ NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 ONE_ARGUMENT = 100_000
 #: What curl takes for an address and for nothing else: no option, no file, no other protocol, nothing that is hidden.
 ADDRESS = re.compile(r"(?i:https?)://[^\s\x00-\x20\x7f-\x9f\\@/?#]+(?:[/?#][^\s\x00-\x20\x7f-\x9f\\]*)?")
+#: A segment by which curl leaves a path for the one above it: the address goes elsewhere than it begins.
+UPWARDS = re.compile(r"/(?:\.|%2[eE]){1,2}(?:[/?#]|$)")
 CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 WRITTEN_OUT = re.compile(rf"{CONTROLS.pattern}|!")
 _REGION_IN_HOST = re.compile(r"(?:^|\.)bedrock-runtime(?:-fips)?\.([a-z0-9-]+)\.")
@@ -45,7 +47,7 @@ def curl_command(turn: Turn, attempt: Attempt, body: str) -> str:
 
 def goes_to_its_connection(turn: Turn, attempt: Attempt) -> bool:
     """Whether the address is one of the connection that the turn's agent has now, so that its key may go there."""
-    if turn.agent is None:
+    if turn.agent is None or UPWARDS.search(attempt.request_url):
         return False
     return attempt.request_url.startswith(turn.agent.connection.base_url.rstrip("/") + "/")
 

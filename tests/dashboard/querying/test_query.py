@@ -41,7 +41,12 @@ def test_views_need_no_schema_before_their_names():
 @pytest.mark.parametrize(
     ("sql", "why"),
     [
-        ("DELETE FROM turns_turn", "read-only"),
+        ("DELETE FROM turns_turn", "returns no rows"),
+        ("DELETE FROM turns_turn RETURNING id", "read-only"),
+        ("COPY (SELECT 1) TO STDOUT", "returns no rows"),
+        ("COPY (SELECT 1) TO PROGRAM 'false'", "returns no rows"),  # were it begun, the program would fail
+        ("SELECT pg_read_file('/etc/hostname')", "permission denied"),
+        ("SELECT pg_reload_conf()", "permission denied"),
         ("COMMIT; DELETE FROM turns_turn", "multiple commands"),
         ("SELECT pg_sleep(3)", "statement timeout"),
         ("SELECT nothing", "does not exist"),

@@ -11,7 +11,7 @@ import pytest
 import uvicorn
 from websockets.sync.client import connect
 
-from dashboard.runtime.gathering import MOST_BYTES, Gathering
+from dashboard.runtime.gathering import MOST_BYTES, Gathered, Gathering
 from dashboard.runtime.serving import config_of
 from tests.dashboard.website import until
 
@@ -68,6 +68,21 @@ class Sent(asyncio.Transport):
         """It reads all the time."""
 
 
+class Once:
+    """A transport that takes no more once it has ended, as uvloop's does."""
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+
+    def is_closing(self) -> bool:
+        return self._transport.is_closing()
+
+    def write(self, data: bytes) -> None:
+        if self.is_closing():
+            raise RuntimeError("the handler is closed")
+        self._transport.write(data)
+
+
 async def answered(path: bytes) -> list[bytes]:
     """What goes out for a request, send by send."""
     config = config_of(application)
@@ -109,3 +124,18 @@ def test_websockets_speak_as_before():
     with served() as port, connect(f"ws://127.0.0.1:{port}/") as client:
         client.send("Hello")
         assert client.recv(timeout=20) == "Hello"
+
+
+async def test_what_was_written_to_a_client_that_has_gone_is_dropped():
+    """A stranger who leaves while a refusal is on its way writes no line into the log."""
+    ours, theirs = socket.socketpair()
+    loop, failures = asyncio.get_running_loop(), []
+    loop.set_exception_handler(lambda _, context: failures.append(context))
+    transport, _ = await loop.connect_accepted_socket(asyncio.Protocol, ours)
+    gathered = Gathered(Once(transport), loop)
+    gathered.write(b"HTTP/1.1 408 Request Timeout\r\n\r\n")
+    transport.abort()
+    for _ in range(3):
+        await asyncio.sleep(0)
+    theirs.close()
+    assert failures == []

@@ -150,6 +150,10 @@ def imported(url: str, *, provider: str = "openai", env: str = "OUR_API_KEY", ba
         "http://api.openai.com/v1/chat",
         "https://api.openai.com/v2/chat",
         "https://api.openai.com/v1evil",
+        "https://api.openai.com/v1/../evil/chat",
+        "https://api.openai.com/v1/%2e%2E/evil/chat",
+        "https://api.openai.com/v1/a/.%2e/../../evil",
+        "https://api.openai.com/v1/..?a=b",
         "https://api.openai.com/v1",
     ],
 )
