@@ -7,7 +7,6 @@ from uuid import uuid4
 from playwright.sync_api import Page, expect
 
 from dashboard.simulator import texts
-from tests.browser.conftest import PATIENCE
 from tests.browser.journeys import ask, ended, until, words
 from tests.browser.test_operating import agent, api
 
