@@ -28,6 +28,7 @@ from dashboard.turns.evidence import answer_columns
 from dashboard.turns.history import body_text, sha256_of
 from dashboard.turns.ids import new_id
 from dashboard.turns.models import Attempt, AttemptChunk, Outcome, Record, Turn
+from dashboard.turns.projection import failed_by
 from dashboard.turns.projection import project as columns_of
 from dashboard.turns.recorder import Entry, outcome_rows, record_row
 
@@ -80,6 +81,7 @@ def long_turn_store(*, project: Project, attempts: int = ATTEMPTS, stream_bytes:
     at = written.begun + timedelta(seconds=snapshot.at)
     for name, value in columns_of(snapshot, seq=len(written.records), started_at=written.begun, at=at).items():
         setattr(turn, name, value)
+    turn.error_type = failed_by(transition for record in written.records for transition in record.transitions)
     _saved(written)
     return turn
 
