@@ -81,7 +81,6 @@ def long_turn_store(*, project: Project, attempts: int = ATTEMPTS, stream_bytes:
     at = written.begun + timedelta(seconds=snapshot.at)
     for name, value in columns_of(snapshot, seq=len(written.records), started_at=written.begun, at=at).items():
         setattr(turn, name, value)
-    turn.error_type = failed_by(transition for record in written.records for transition in record.transitions)
     _saved(written)
     return turn
 
@@ -112,6 +111,7 @@ def _write(written: Written, event: Event, step: Step) -> None:
     entry = Entry(written.turn.id, seq, at, written.begun, event, step)
     record = ReplayRecord.of(seq, event, step)
     written.records.append(record_row(entry, record))
+    written.turn.error_type = failed_by(record.transitions) or written.turn.error_type
     written.outcomes += outcome_rows(entry, record)
 
 
