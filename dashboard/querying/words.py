@@ -132,10 +132,10 @@ OF_TABLE: Mapping[str, Mapping[str, str]] = {
         "envelope_retry": "Whether a structured answer was asked for again",
     },
     "turns_record": {
-        "event": "What happened",
-        "transitions": "The moves of the machine that it caused",
-        "command": "What is asked next",
-        "observed": "Structured facts for operators and metrics",
+        "event": "What happened; only its short fields where packed is set",
+        "transitions": "The moves of the machine that it caused; empty where packed is set",
+        "command": "What is asked next; only its short fields where packed is set",
+        "observed": "Structured facts for operators and metrics; empty where packed is set",
     },
     "turns_attempt": {
         "kind": "What it was for",
