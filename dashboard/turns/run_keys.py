@@ -26,6 +26,8 @@ _CANDIDATES = 16  #: latest calls with the same conversation and answer among wh
 
 _ROLES: Mapping[str, str] = {"developer": "system", "function": "tool"}  #: two names of one role
 _TEXTS = ("text", "refusal")  #: fields of a part that hold words
+#: Taken out of words at once: millions of words of a long text would be as many objects in memory.
+_WHITE_SPACE = dict.fromkeys(code for code in range(0x3001) if chr(code).isspace())
 _NO_MEANING = frozenset({"cache_control"})  #: fields of a part that say how it is handled
 
 #: The call whose answer a call goes on from: that of the longest conversation; of several, the latest that nothing goes
@@ -117,15 +119,15 @@ def _read(message: bytes) -> Mapping[str, Any]:
 def _content(content: Any) -> tuple[str, list[Any]]:
     """The words, and the parts that are none, such as images."""
     if isinstance(content, str):
-        return " ".join(content.split()), []
-    words, others = list[str](), list[Any]()
+        return content.translate(_WHITE_SPACE), []
+    words, others = "", list[Any]()
     for part in content if isinstance(content, list) else ():
         text = next((part[name] for name in _TEXTS if isinstance(part.get(name), str)), None) if _is(part) else None
         if text is not None:
-            words += text.split()
+            words += text.translate(_WHITE_SPACE)
         else:
             others.append({name: part[name] for name in part if name not in _NO_MEANING} if _is(part) else part)
-    return " ".join(words), others
+    return words, others
 
 
 def _is(part: Any) -> bool:
@@ -153,7 +155,7 @@ def _arguments(text: str) -> str:
     try:
         value = from_json(text or "{}")
     except ValueError:
-        return " ".join(text.split())
+        return text.translate(_WHITE_SPACE)
     return json.dumps(value, separators=(",", ":"), sort_keys=True)
 
 
