@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Any, Protocol, Self
 
 from agentcore.errors import ErrorType
-from agentcore.strict import required, strict
+from agentcore.strict import WrongInput, required, shown, strict
 from agentcore.values import settle
 
 
@@ -106,11 +106,15 @@ class ErrorPolicy:
 
     def with_tool_error_handling(self, decision: ErrorHandlingDecision) -> Self:
         """This policy, with another answer to tool errors."""
+        if decision not in list(ErrorHandlingDecision):
+            raise WrongInput(f"decision must be one of {', '.join(ErrorHandlingDecision)}, not {shown(decision)}.")
         return replace(self, on_tool_error=decision)
 
     def configured(self, error: ErrorType) -> ErrorHandlingDecision:
         """What the policy says of this type of error, before retries are counted."""
-        decision: ErrorHandlingDecision = getattr(self, f"on_{error}_error")
+        decision: ErrorHandlingDecision | None = getattr(self, f"on_{error}_error", None)
+        if decision is None:
+            raise WrongInput(f"error must be one of {', '.join(ErrorType)}, not {shown(error)}.")
         return decision
 
     def evaluate(self, context: ErrorContext) -> ErrorHandlingDecision:

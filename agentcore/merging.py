@@ -74,6 +74,7 @@ def merge_continuation(existing: str, addition: str, *, min_overlap: int = MIN_O
     required(existing, str, "existing")
     required(addition, str, "addition")
     required(min_overlap, int, "min_overlap")
+    required(trimmed, bool, "trimmed")
     return join(existing, addition, Joining(min_overlap, trimmed))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from agentcore.errors import ProviderError
 from agentcore.reasons import NormalizedStopReason
-from agentcore.strict import strict
+from agentcore.strict import required, strict
 from agentcore.values import quickly_made, settle
 
 
@@ -137,6 +137,7 @@ class TokenUsage:
     def is_at(self, cap: int) -> bool:
         """Whether the output ended at a cap of so many tokens, counted with its reasoning or, where a provider holds
         only the rest to the cap, without. Far more than the cap was not held to it by this count."""
+        required(cap, int, "cap")
         most = cap * BEYOND_CAP + 1
         return cap > 0 and any(
             cap <= used <= most for used in (self.output_tokens, self.output_tokens - self.reasoning_tokens)

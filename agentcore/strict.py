@@ -63,6 +63,12 @@ def required(value: object, cls: type, name: str) -> None:
         raise WrongInput(f"{name} must be {_a(cls.__name__)}, not {shown(value)}.")
 
 
+def optional(value: object, cls: type, name: str) -> None:
+    """Raise `WrongInput` where an argument is neither of this class nor None."""
+    if value is not None and not isinstance(value, cls):
+        raise WrongInput(f"{name} must be {_a(cls.__name__)} or None, not {shown(value)}.")
+
+
 def shown(value: object) -> str:
     """A wrong value in an error: a number or a short text as it is, anything else by its type."""
     if isinstance(value, type):
@@ -213,4 +219,4 @@ def _expected_number(hint: Any, range_: Range, given: Any) -> str:
     return "" if right else f"{noun}{bounds}"
 
 
-__all__ = ["CoreError", "Range", "WrongInput", "asks", "required", "shown", "strict", "unchecked"]
+__all__ = ["CoreError", "Range", "WrongInput", "asks", "optional", "required", "shown", "strict", "unchecked"]

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
 from agentcore.reasons import StopReason
-from agentcore.strict import WrongInput, asks, shown
+from agentcore.strict import WrongInput, asks, required, shown
 from agentcore.values import begun, frozen, quickly_made, replace
 
 
@@ -56,6 +56,9 @@ class ContinuationEvaluation:
     @classmethod
     def from_decision(cls, criterion: str, decision: ContinuationDecision) -> "ContinuationEvaluation":
         """An evaluation of a criterion that gives no reason of its own."""
+        required(criterion, str, "criterion")
+        if decision not in list(_DEFAULT_REASON):
+            raise WrongInput(f"decision must be one of {', '.join(_DEFAULT_REASON)}, not {shown(decision)}.")
         return cls(criterion, decision, _DEFAULT_REASON[decision].format(criterion))
 
     @classmethod
@@ -133,6 +136,7 @@ class ContinuationOutcome(_ToldLater):
 
     def get_evaluation_for(self, name: str) -> ContinuationEvaluation | None:
         """The evaluation of the criterion of this name; None where it was not asked."""
+        required(name, str, "name")
         return next((e for e in self.evaluations if e.criterion == name), None)
 
     def get_forbidding_criterion(self) -> str | None:
@@ -157,6 +161,12 @@ class ContinuationOutcome(_ToldLater):
         }
 
 
+class Judged:
+    """What criteria are asked about: `Snapshot`, and nothing else."""
+
+    __slots__ = ()
+
+
 class Decides(Protocol):
     """The least a criterion can be."""
 
@@ -173,6 +183,11 @@ class Explains(Protocol):
 
 #: What may be asked: something that explains, or at least decides.
 Criterion = Decides | Explains
+
+
+def _judged(state: object) -> None:
+    if not isinstance(state, Judged):
+        raise WrongInput(f"state must be a Snapshot, not {shown(state)}.")
 
 
 def _ask(criterion: Criterion, state: Any) -> ContinuationEvaluation:
@@ -203,23 +218,25 @@ class ContinuationCriteria:
                 raise WrongInput(f"criteria must have decide(state) or explain(state); {shown(criterion)} has neither.")
         self.criteria = criteria
 
-    def can_continue(self, state: Any) -> bool:
+    def can_continue(self, state: Judged) -> bool:
         """`evaluate(state).should_continue`."""
         return self.evaluate(state).should_continue
 
-    def decide(self, state: Any) -> ContinuationDecision:
+    def decide(self, state: Judged) -> ContinuationDecision:
         """`evaluate(state).decision`."""
         return self.evaluate(state).decision
 
-    def evaluate(self, state: Any) -> ContinuationOutcome:
-        """Ask all of them. Without any criterion the agent stops, completed."""
+    def evaluate(self, state: Judged) -> ContinuationOutcome:
+        """Ask all of them about a `Snapshot`. Without any criterion the agent stops, completed."""
+        _judged(state)
         if not self.criteria:
             name = type(self).__name__
             return ContinuationOutcome(ContinuationDecision.STOP, False, name, StopReason.COMPLETED)
         return resolve(self.ask(state))
 
-    def ask(self, state: Any) -> tuple[ContinuationEvaluation, ...]:
+    def ask(self, state: Judged) -> tuple[ContinuationEvaluation, ...]:
         """What each of them says, in their order."""
+        _judged(state)
         return tuple([_ask(criterion, state) for criterion in self.criteria])
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from agentcore.error_policy import ErrorContext, ResolvesErrorContext
 from agentcore.machine.snapshot import Snapshot
+from agentcore.strict import required
 from agentcore.values import replace
 
 UNRESOLVED = "The error-context resolver "  #: how the words begin where one could not tell
@@ -19,6 +20,7 @@ class AgentErrorContextResolver:
 
     def resolve(self, state: Snapshot) -> ErrorContext:
         """The type of the failure and the failures that the snapshot counts."""
+        required(state, Snapshot, "state")
         return state.counted_error_context()
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, fields
 
 from agentcore.commands import Finish
-from agentcore.criteria.outcome import ContinuationOutcome
+from agentcore.criteria.outcome import ContinuationOutcome, Judged
 from agentcore.cuts import below_cap, eaten
 from agentcore.envelope import EnvelopeReading
 from agentcore.error_policy import ErrorContext, ErrorPolicy
@@ -104,7 +104,7 @@ class Failure:
 
 @quickly_made
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(Judged):
     """See the module. `setup` is None only while idle."""
 
     state: State = State.IDLE  #: where the machine stands

@@ -12,7 +12,7 @@ from agentcore.providers.wire import named_errors
 from agentcore.providers.wire.codec import Codec
 from agentcore.providers.wire.event_answers import EventDecoder
 from agentcore.reasons import NormalizedStopReason
-from agentcore.strict import required
+from agentcore.strict import optional, required
 
 _VERSION = "2023-06-01"
 
@@ -24,12 +24,14 @@ class Anthropic(Codec):
 
     name = "anthropic"
 
-    def path(self, request: ChatRequest) -> str:  # noqa: ARG002
+    def path(self, request: ChatRequest) -> str:
         """One address for all models; the base URL ends before `/v1`."""
+        required(request, ChatRequest, "request")
         return "/v1/messages"
 
     def headers(self, api_key: str | None = None) -> dict[str, str]:
         """The API's version, and the key in a header of its own."""
+        optional(api_key, str, "api_key")
         headers = {"Content-Type": "application/json", "anthropic-version": _VERSION}
         return headers | {"x-api-key": api_key} if api_key else headers
 

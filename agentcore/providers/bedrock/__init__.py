@@ -31,6 +31,7 @@ class Bedrock(Codec):
 
     def path(self, request: ChatRequest) -> str:
         """The model's id or ARN is one segment of the path, percent-encoded whole."""
+        required(request, ChatRequest, "request")
         model = _percent_encoded(request.model)
         if not model.strip("."):  # it would lead to another address; encoded once, it is still read as dots
             model = model.replace(".", "%252E")

@@ -22,8 +22,9 @@ class Cohere(Codec):
     name = "cohere"
     can_prefill = False
 
-    def path(self, request: ChatRequest) -> str:  # noqa: ARG002
+    def path(self, request: ChatRequest) -> str:
         """One address for all models."""
+        required(request, ChatRequest, "request")
         return "/v2/chat"
 
     def encode_request(self, request: ChatRequest) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from agentcore.providers.wire.codec import Codec
 from agentcore.providers.wire.event_answers import take_body
 from agentcore.providers.wire.object_answers import ObjectDecoder
 from agentcore.reasons import NormalizedStopReason
-from agentcore.strict import required
+from agentcore.strict import optional, required
 
 _ACCESS_TOKEN = "ya29."  # noqa: S105  how Google's OAuth tokens begin, which Vertex takes
 
@@ -27,10 +27,12 @@ class Gemini(Codec):
 
     def path(self, request: ChatRequest) -> str:
         """The model stands in the path: `models/…` and `tunedModels/…` at AI Studio, `projects/…` at Vertex."""
+        required(request, ChatRequest, "request")
         return gemini_request.path(request)
 
     def headers(self, api_key: str | None = None) -> dict[str, str]:
         """An API key in Google's own header; an OAuth access token as a bearer's."""
+        optional(api_key, str, "api_key")
         if api_key and api_key.startswith(_ACCESS_TOKEN):
             return super().headers(api_key)
         headers = {"Content-Type": "application/json"}

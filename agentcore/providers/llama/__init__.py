@@ -19,8 +19,9 @@ class Llama(Codec):
 
     name = "llama"
 
-    def path(self, request: ChatRequest) -> str:  # noqa: ARG002
+    def path(self, request: ChatRequest) -> str:
         """`/chat/completions`, after a base URL that ends in the version, as in `/v1`."""
+        required(request, ChatRequest, "request")
         return "/chat/completions"
 
     def encode_request(self, request: ChatRequest) -> dict[str, Any]:

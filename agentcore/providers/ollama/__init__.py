@@ -18,8 +18,9 @@ class Ollama(Codec):
 
     name = "ollama"
 
-    def path(self, request: ChatRequest) -> str:  # noqa: ARG002
+    def path(self, request: ChatRequest) -> str:
         """`/api/chat`."""
+        required(request, ChatRequest, "request")
         return "/api/chat"
 
     def encode_request(self, request: ChatRequest) -> dict[str, Any]:

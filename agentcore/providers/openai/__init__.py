@@ -25,8 +25,9 @@ class OpenAI(Codec):
     name = "openai"
     output_floor = 2  # a cap of one token is a 400 on reasoning models
 
-    def path(self, request: ChatRequest) -> str:  # noqa: ARG002
+    def path(self, request: ChatRequest) -> str:
         """`/chat/completions`, after a base URL that ends in the version, as in `/v1`."""
+        required(request, ChatRequest, "request")
         return "/chat/completions"
 
     def encode_request(self, request: ChatRequest) -> dict[str, Any]:

@@ -20,8 +20,9 @@ class OpenAIResponses(Codec):
     output_floor = 16  # a smaller cap is a 400
     can_prefill = False
 
-    def path(self, request: ChatRequest) -> str:  # noqa: ARG002
+    def path(self, request: ChatRequest) -> str:
         """`/responses`, after a base URL that ends in the version, as in `/v1`."""
+        required(request, ChatRequest, "request")
         return "/responses"
 
     def encode_request(self, request: ChatRequest) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from agentcore.messages import ChatRequest, ChatResponse
 from agentcore.providers.wire import error_objects, words
 from agentcore.providers.wire.event_answers import EventAnswer, EventDecoder, take_body
 from agentcore.reasons import NormalizedStopReason
+from agentcore.strict import optional
 
 
 class Codec(ABC):
@@ -36,6 +37,7 @@ class Codec(ABC):
 
     def headers(self, api_key: str | None = None) -> dict[str, str]:
         """The headers of a request: no header for a key where there is none."""
+        optional(api_key, str, "api_key")
         headers = {"Content-Type": "application/json"}
         return headers | {"Authorization": f"Bearer {api_key}"} if api_key else headers
 

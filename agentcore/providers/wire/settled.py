@@ -8,6 +8,7 @@ from agentcore.messages import CallIssue, ChatResponse, TokenUsage, ToolCall
 from agentcore.providers.wire.error_kinds import BROKE_OFF, no_answer
 from agentcore.providers.wire.reason_tracker import ReasonTracker, SettledReason
 from agentcore.reasons import NormalizedStopReason
+from agentcore.strict import optional
 from agentcore.values import replace
 
 _UNKNOWN = NormalizedStopReason.UNKNOWN
@@ -33,6 +34,7 @@ class Evidence:
     """
 
     def __init__(self, provider: str, cap: int | None) -> None:
+        optional(cap, int, "max_tokens")
         self.provider = provider
         self.cap = cap
         self.reasons = ReasonTracker()

@@ -10,12 +10,14 @@ from agentcore import (
     ContinuationDecision,
     ContinuationEvaluation,
     ContinuationOutcome,
+    Snapshot,
     StopReason,
 )
 from agentcore.criteria.outcome import resolve
 from agentcore.values import replace
 
 D = ContinuationDecision
+SNAPSHOT = Snapshot()
 
 
 class Says:
@@ -36,11 +38,11 @@ def test_continue_means_no_forbid_and_a_request_or_an_allow_without_allow_stop(p
     goes_on = not forbid and (request or (allow and not stop))
     for order in permutations(decisions):
         criteria = ContinuationCriteria(*(Says(d, f"Says{d.value}") for d in order))
-        outcome = criteria.evaluate(None)
+        outcome = criteria.evaluate(SNAPSHOT)
         assert outcome.should_continue is goes_on
         assert outcome.decision is (D.REQUEST if goes_on else D.STOP)
-        assert criteria.can_continue(None) is goes_on
-        assert criteria.decide(None) is outcome.decision
+        assert criteria.can_continue(SNAPSHOT) is goes_on
+        assert criteria.decide(SNAPSHOT) is outcome.decision
         if order:
             by = "Saysforbid" if forbid else "Saysrequest" if request else "aggregate"
             assert outcome.resolved_by == by
@@ -49,14 +51,14 @@ def test_continue_means_no_forbid_and_a_request_or_an_allow_without_allow_stop(p
 
 def test_the_first_that_forbids_and_the_first_that_requests_resolve():
     forbids = [Says(D.ALLOW), Says(D.FORBID, "First"), Says(D.REQUEST), Says(D.FORBID, "Second")]
-    outcome = ContinuationCriteria(*forbids).evaluate(None)
+    outcome = ContinuationCriteria(*forbids).evaluate(SNAPSHOT)
     assert (outcome.resolved_by, outcome.get_forbidding_criterion()) == ("First", "First")
     requests = [Says(D.ALLOW), Says(D.REQUEST, "First"), Says(D.REQUEST, "Second")]
-    assert ContinuationCriteria(*requests).evaluate(None).resolved_by == "First"
+    assert ContinuationCriteria(*requests).evaluate(SNAPSHOT).resolved_by == "First"
 
 
 def test_no_criteria_at_all_stop_as_completed():
-    outcome = ContinuationCriteria().evaluate(None)
+    outcome = ContinuationCriteria().evaluate(SNAPSHOT)
     assert (outcome.decision, outcome.should_continue, outcome.stop_reason) == (D.STOP, False, StopReason.COMPLETED)
     assert outcome.resolved_by == "ContinuationCriteria"
 
@@ -69,8 +71,8 @@ def test_none_short_circuits():
             asked.append(state)
             return D.FORBID
 
-    ContinuationCriteria(Counts(), Counts(), Counts()).evaluate("state")
-    assert asked == ["state"] * 3
+    ContinuationCriteria(Counts(), Counts(), Counts()).evaluate(SNAPSHOT)
+    assert asked == [SNAPSHOT] * 3
 
 
 def test_evaluations_told_later_are_asked_for_once_and_equal_those_told_at_once():
@@ -78,12 +80,12 @@ def test_evaluations_told_later_are_asked_for_once_and_equal_those_told_at_once(
 
     def tell():
         asked.append("now")
-        return criteria.ask(None)
+        return criteria.ask(SNAPSHOT)
 
     outcome = ContinuationOutcome.told_later(True, "Says", tell)
     assert outcome.get_forbidding_criterion() is None
     assert asked == []
-    assert outcome == criteria.evaluate(None)
+    assert outcome == criteria.evaluate(SNAPSHOT)
     assert copy.deepcopy(outcome) == outcome
     assert replace(outcome, resolved_by="x").evaluations == outcome.evaluations
     assert asked == ["now"]
@@ -108,7 +110,7 @@ class DecidesNonsense:
 
 @pytest.mark.parametrize("criterion", [Raises(), AnswersNonsense(), DecidesNonsense()])
 def test_a_criterion_that_fails_to_answer_forbids_with_error(criterion):
-    outcome = ContinuationCriteria(Says(D.REQUEST), criterion).evaluate(None)
+    outcome = ContinuationCriteria(Says(D.REQUEST), criterion).evaluate(SNAPSHOT)
     assert not outcome.should_continue
     assert outcome.stop_reason is StopReason.ERROR
     assert outcome.resolved_by == type(criterion).__name__
@@ -116,7 +118,7 @@ def test_a_criterion_that_fails_to_answer_forbids_with_error(criterion):
 
 
 def test_a_decision_given_as_its_word_counts_as_the_decision():
-    assert ContinuationCriteria(Says("forbid")).evaluate(None).get_forbidding_criterion() == "Says"
+    assert ContinuationCriteria(Says("forbid")).evaluate(SNAPSHOT).get_forbidding_criterion() == "Says"
 
 
 @pytest.mark.parametrize(
@@ -138,7 +140,7 @@ def test_the_stop_reason_is_inferred_from_the_name_unless_the_evaluation_says(na
 
 
 def test_going_on_has_no_stop_reason_but_completed():
-    assert ContinuationCriteria(Says(D.REQUEST)).evaluate(None).stop_reason is StopReason.COMPLETED
+    assert ContinuationCriteria(Says(D.REQUEST)).evaluate(SNAPSHOT).stop_reason is StopReason.COMPLETED
 
 
 @pytest.mark.parametrize(
@@ -155,7 +157,7 @@ def test_a_bare_decision_gets_the_specs_sentence(decision, reason):
 
 
 def test_the_dict_has_the_keys_of_the_specs_array():
-    outcome = ContinuationCriteria(Says(D.FORBID)).evaluate(None)
+    outcome = ContinuationCriteria(Says(D.FORBID)).evaluate(SNAPSHOT)
     assert outcome.to_dict() == {
         "decision": "stop",
         "shouldContinue": False,
@@ -168,7 +170,7 @@ def test_the_dict_has_the_keys_of_the_specs_array():
 
 
 def test_an_evaluation_is_found_by_its_name():
-    outcome = ContinuationCriteria(Says(D.ALLOW, "A"), Says(D.STOP, "B")).evaluate(None)
+    outcome = ContinuationCriteria(Says(D.ALLOW, "A"), Says(D.STOP, "B")).evaluate(SNAPSHOT)
     found = outcome.get_evaluation_for("B")
     assert found is not None
     assert found.decision is D.STOP

@@ -4,7 +4,7 @@ from itertools import chain, combinations, permutations
 
 import pytest
 
-from agentcore import ContinuationCriteria, ContinuationDecision, ContinuationEvaluation, StopReason
+from agentcore import ContinuationCriteria, ContinuationDecision, ContinuationEvaluation, Snapshot, StopReason
 from agentcore.criteria.outcome import resolve
 from tests.spec.rules import rule
 
@@ -51,7 +51,7 @@ def said(bits: tuple[int, ...]) -> list[Says]:
 @pytest.mark.parametrize(("bits", "goes_on", "resolved_by"), TRUTH)
 def test_every_combination_of_decisions_adds_up(bits: tuple[int, ...], goes_on: bool, resolved_by: str) -> None:
     for criteria in permutations(said(bits)):
-        outcome = ContinuationCriteria(*criteria).evaluate(None)
+        outcome = ContinuationCriteria(*criteria).evaluate(Snapshot())
         assert (outcome.should_continue, outcome.resolved_by) == (goes_on, resolved_by)
         assert outcome.decision is (D.REQUEST if goes_on else D.STOP)
 
@@ -59,14 +59,14 @@ def test_every_combination_of_decisions_adds_up(bits: tuple[int, ...], goes_on: 
 @rule(CRITERIA, "Sixteen combinations there are: the one without a criterion allows stop, as completed, by itself")
 def test_no_criteria_means_stop_and_completed() -> None:
     assert len({bits for bits, _, _ in TRUTH}) == 2**4 - 1
-    outcome = ContinuationCriteria().evaluate(None)
+    outcome = ContinuationCriteria().evaluate(Snapshot())
     assert (outcome.decision, outcome.should_continue, outcome.evaluations) == (D.STOP, False, ())
     assert (outcome.resolved_by, outcome.stop_reason) == ("ContinuationCriteria", StopReason.COMPLETED)
 
 
 @rule(CRITERIA, "Every criterion is asked, in order, also after one forbade")
 def test_every_criterion_is_asked() -> None:
-    outcome = ContinuationCriteria(Says(D.FORBID), Says(D.ALLOW), Says(D.STOP)).evaluate(None)
+    outcome = ContinuationCriteria(Says(D.FORBID), Says(D.ALLOW), Says(D.STOP)).evaluate(Snapshot())
     assert [e.criterion for e in outcome.evaluations] == ["forbid", "allow", "stop"]
 
 
@@ -105,7 +105,7 @@ def test_the_first_forbid_names_the_stop_reason() -> None:
 @rule(CRITERIA, "Going on, and stopping without a forbid, have the stop reason `completed`")
 @pytest.mark.parametrize("bits", [bits for bits, _, by in TRUTH if by != "forbid"])
 def test_without_a_forbid_the_stop_reason_is_completed(bits: tuple[int, ...]) -> None:
-    assert ContinuationCriteria(*said(bits)).evaluate(None).stop_reason is StopReason.COMPLETED
+    assert ContinuationCriteria(*said(bits)).evaluate(Snapshot()).stop_reason is StopReason.COMPLETED
 
 
 @rule(COMPATIBILITY, "`can_continue` is the outcome's `should_continue`, `decide` its `decision`")
@@ -113,6 +113,6 @@ def test_can_continue_and_decide_are_read_off_the_outcome() -> None:
     every = chain.from_iterable(combinations(BITS, size) for size in range(5))
     for decisions in every:
         criteria = ContinuationCriteria(*(Says(decision) for decision in decisions))
-        outcome = criteria.evaluate(None)
-        assert criteria.can_continue(None) is outcome.should_continue
-        assert criteria.decide(None) is outcome.decision
+        outcome = criteria.evaluate(Snapshot())
+        assert criteria.can_continue(Snapshot()) is outcome.should_continue
+        assert criteria.decide(Snapshot()) is outcome.decision

@@ -10,6 +10,7 @@ from agentcore import (
     ContinuationEvaluation,
     ContinuationOutcome,
     NormalizedStopReason,
+    Snapshot,
     StopReason,
 )
 from agentcore.criteria.outcome import resolve
@@ -98,15 +99,15 @@ def test_a_bare_decision_has_a_reason_of_its_own(decision: D, sentence: str) -> 
 @rule(EVALUATION, "A criterion may explain itself; one that only decides is given the default sentence")
 def test_explaining_is_optional() -> None:
     class Explains:
-        def explain(self, state: object) -> ContinuationEvaluation:
-            return ContinuationEvaluation("Explains", D.ALLOW, f"{state} is fine")
+        def explain(self, state: Snapshot) -> ContinuationEvaluation:
+            return ContinuationEvaluation("Explains", D.ALLOW, f"{state.state} is fine")
 
     class Decides:
-        def decide(self, state: object) -> D:
+        def decide(self, state: Snapshot) -> D:
             return D.REQUEST
 
-    told = ContinuationCriteria(Explains(), Decides()).evaluate("it").evaluations
-    assert [evaluation.reason for evaluation in told] == ["it is fine", "Decides requested continuation"]
+    told = ContinuationCriteria(Explains(), Decides()).evaluate(Snapshot()).evaluations
+    assert [evaluation.reason for evaluation in told] == ["idle is fine", "Decides requested continuation"]
 
 
 def outcome(*pairs: tuple[str, D]) -> ContinuationOutcome:
