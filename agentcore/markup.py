@@ -5,6 +5,10 @@ that was cut.
 """
 
 import re
+from collections.abc import Collection
+from itertools import product
+
+from agentcore.unclosed import json_at
 
 #: How such a call begins, and how it ends; None: nothing ends it but the answer.
 FORMS: tuple[tuple[str, str | None], ...] = (
@@ -34,6 +38,15 @@ _NAME = re.compile(
     r"""<function=([\w.:-]+)|"(?:name|function)"\s*:\s*"([\w.:-]+)"|\[TOOL_CALLS\]\s*([\w.:-]+)"""
     r"""|<invoke name=["']([\w.:-]+)["']|\bto=(?:functions\.)?([\w.:-]+)\s"""
 )
+#: A call written as bare JSON, as Llama's models do: what stands before the tool's name and after it, without blanks.
+_BARE_HEADS = (
+    '{"name":"',
+    '{"function":{"name":"',
+    '{"type":"function","name":"',
+    '{"type":"function","function":{"name":"',
+)
+_BARE_KEYS = ('","parameters"', '","arguments"')
+_BARE_CHARS = 500  #: of a text that are looked at for its beginning
 _LONGEST = max(len(opener) for opener, _ in _ALL)
 _TOLD = 6  #: characters of a form's beginning by which one is known that was cut itself
 
@@ -70,6 +83,30 @@ def _begun(text: str, position: int) -> int | None:
         if " " not in opener and text.endswith(opener[:length])
     ]
     return position + len(text) - max(begun) if begun else None
+
+
+def is_cut_bare_call(text: str, tools: Collection[str]) -> bool:
+    """Whether a text that was cut is a call of one of these tools from its first character on, written as bare JSON.
+
+    An object that goes on in another way, such as a description of the tool, is text; so is one that is whole.
+    """
+    said = _beginning(text)
+    begun = any(
+        said.startswith(head + name + key) or (len(said) > len(head) and (head + name + key).startswith(said))
+        for head, name, key in product(_BARE_HEADS, tools, _BARE_KEYS)
+    )
+    return begun and json_at(text) is not None
+
+
+def may_be_bare_call(text: str, tools: Collection[str]) -> bool:
+    """Whether a text that is still coming in may turn out to be such a call."""
+    said = _beginning(text)
+    whole = (head + name + key for head, name, key in product(_BARE_HEADS, tools, _BARE_KEYS))
+    return any(one.startswith(said) or said.startswith(one) for one in whole)
+
+
+def _beginning(text: str) -> str:
+    return "".join(text.lstrip()[:_BARE_CHARS].split())
 
 
 def name_in(markup: str) -> str:

@@ -58,20 +58,27 @@ def as_asked(snapshot: Snapshot, response: ChatResponse) -> ChatResponse:
     if not snapshot.asked.tools and word_of(response) == "malformed_model_output" and not response.tool_calls:
         return replace(response, stop_reason=Reason.UNKNOWN, broken_tool_calls=())
     if snapshot.revision and snapshot.asked.tools and response.stop_reason is _MAX_TOKENS:
-        return _with_written_call(response, snapshot.revision)
+        return _with_written_call(snapshot, response, snapshot.revision)
     return response
 
 
-def _with_written_call(response: ChatResponse, revision: int) -> ChatResponse:
+def _with_written_call(snapshot: Snapshot, response: ChatResponse, revision: int) -> ChatResponse:
     """A cut answer whose text ends inside the markup of a tool call has that call, cut; its text ends before it."""
     if response.tool_calls or response.broken_tool_calls:
         return response
-    begins = markup.left_open(response.text, later=revision >= 3)
+    bare = revision >= 4 and _is_bare_call(snapshot, response.text)
+    begins = 0 if bare else markup.left_open(response.text, later=revision >= 3)
     if begins is None:
         return response
     written = response.text[begins:]
     call = ToolCall("", markup.name_in(written), raw=written, issue=CallIssue.TRUNCATED, shown_whole=False)
     return replace(response, text=response.text[:begins], broken_tool_calls=(call,), echo=None)
+
+
+def _is_bare_call(snapshot: Snapshot, text: str) -> bool:
+    """Whether the answer is the beginning of a tool call in bare JSON. Where JSON was asked for, it is the answer."""
+    begins = not snapshot.answer.text.strip() and snapshot.asked.envelope_schema is None
+    return begins and markup.is_cut_bare_call(text, [tool.name for tool in snapshot.asked.tools])
 
 
 def _warm_up(snapshot: Snapshot) -> bool:

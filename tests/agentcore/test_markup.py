@@ -2,7 +2,7 @@
 
 import pytest
 
-from agentcore.markup import FORMS, LATER_FORMS, left_open, name_in, settled
+from agentcore.markup import FORMS, LATER_FORMS, is_cut_bare_call, left_open, may_be_bare_call, name_in, settled
 from agentcore.reasons import AttemptKind
 from tests.agentcore.playbook import Playbook, call, call_model, called, ended, started, tools_returned, truncated
 
@@ -74,3 +74,58 @@ def test_without_tools_and_in_histories_from_before_it_is_text_as_any_other():
     for book in (Playbook(tools=()), Playbook(revision=None)):
         story = book >> started() >> truncated(CUT, tokens=60)
         story << call_model(AttemptKind.CONTINUATION, continues=CUT)
+
+
+BARE = (
+    '{"name": "calculator", "parameters": {"expr',
+    ' {"name":"calculator","arguments":"{',
+    '\n{\n  "type": "function",\n  "name": "calculator",\n  "parameters": {',
+    '{"type": "function", "function": {"name": "calculator", "parameters": {"expression": "1 + 1"}',
+    '{"name": "calculator"',
+    '{"name": "calculator", "para',
+    '{"name": "calcul',
+)
+
+
+@pytest.mark.parametrize("cut", BARE)
+def test_a_cut_call_in_bare_json_is_asked_for_again_from_revision_4_on(cut):
+    story = Playbook() >> started() >> truncated(cut, tokens=60)
+    story = story << call_model(AttemptKind.TOOL_REPAIR, continues="")
+    [broken] = story.snapshot.response.broken_tool_calls
+    assert (broken.name, broken.raw) == ("calculator" if '"calculator"' in cut else "", cut)
+    assert (story >> called(call()) >> tools_returned() >> ended("2.")).end.output_text == "2."
+    story = Playbook(revision=3) >> started() >> truncated(cut, tokens=60)
+    story << call_model(AttemptKind.CONTINUATION, continues=cut)
+
+
+@pytest.mark.parametrize("cut", BARE)
+def test_a_call_in_bare_json_is_told_apart_while_it_comes_in(cut):
+    assert all(may_be_bare_call(cut[:length], ["calculator"]) for length in range(len(cut) + 1))
+    assert not any(is_cut_bare_call(cut, other) for other in ((), ["weather"]))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"name": "calculator", "description": "Comp',  # tells of the tool
+        '{"name": "calculators", "parameters": {',
+        '{"name": "Ada", "arguments": {',
+        '{"name": "',
+        '{"',
+        'See {"name": "calculator", "parameters": {',
+        '[{"name": "calculator", "parameters": {',
+        '{"name": "calculator", "parameters": {}}',  # whole
+        '{"name": "calculator", "parameters": {}} does',
+        '{"parameters": {}, "name": "calculator"',
+    ],
+)
+def test_other_json_is_an_answer(text):
+    assert not is_cut_bare_call(text, ["calculator"])
+    (Playbook() >> started() >> truncated(text, tokens=60)) << call_model(AttemptKind.CONTINUATION, continues=text)
+
+
+def test_bare_json_after_text_or_where_json_was_asked_for_is_the_answer():
+    story = Playbook() >> started() >> truncated("The call would be: ", tokens=60) >> truncated(BARE[0], tokens=60)
+    story << call_model(AttemptKind.CONTINUATION, continues="The call would be: " + BARE[0])
+    asked = Playbook(envelope_schema={"type": "object"}, max_tokens=60) >> started() >> truncated(BARE[0], tokens=60)
+    asked << call_model(AttemptKind.ENVELOPE_RETRY, max_tokens=120)

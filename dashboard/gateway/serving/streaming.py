@@ -58,8 +58,8 @@ class Translating:
             return
         existing = None if call.hint is None else snapshot.answer.text
         room = snapshot.limits.max_total_output_chars - snapshot.spent.output_chars
-        tools = bool(snapshot.revision and snapshot.asked.tools) and not self._observes
-        self._seam = Seam(existing, how=joining(snapshot, policy.min_overlap), room=room, tools=tools)
+        tools = snapshot.asked.tools if snapshot.revision and not self._observes else ()
+        self._seam = Seam(existing, how=joining(snapshot, policy.min_overlap), room=room, tools=[t.name for t in tools])
 
     async def came(self, part: bytes, deltas: list[Delta]) -> None:
         """Tell what of it is sure."""

@@ -6,9 +6,9 @@ the call breaks off), and nothing is told. As soon as it stands nowhere, its ove
 the machine alone knows where it cuts, so the last characters before it are left to it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
-from agentcore.markup import settled
+from agentcore.markup import may_be_bare_call, settled
 from agentcore.merging import Joining, Rule, join
 from agentcore.overlaps import may_go_on
 
@@ -20,16 +20,17 @@ _STEP = 8  #: after those, looked for again only once an eighth has been added: 
 class Seam:
     """One attempt's text. `existing`: the answer it goes on from; None: nothing is joined. `room`: up to the cap.
 
-    `how`: what is known of how it was asked for. `tools`: there are tools to call, so what may be the markup of a call
-    is told only once the answer is judged.
+    `how`: what is known of how it was asked for. `tools`: the names of those that may be called; what may be the markup
+    of a call is told only once the answer is judged.
     """
 
-    def __init__(self, existing: str | None, *, how: Joining, room: int, tools: bool = False) -> None:
+    def __init__(self, existing: str | None, *, how: Joining, room: int, tools: Collection[str] = ()) -> None:
         self._existing = existing or ""
         self._how = how
         self._min = 1 if how.echo else max(1, how.min_overlap)
         self._trimmed = how.trimmed
         self._tools, self._withheld = tools, ""
+        self._may_be_bare_call = not self._existing.strip()
         self._room = room - MARGIN
         self._held: list[str] = []
         self._length = 0  #: of what is held
@@ -99,7 +100,8 @@ class Seam:
         """At most what is left of the room, and nothing that may be the markup of a tool call."""
         if self._tools:
             text = self._withheld + text
-            safe = settled(text)
+            self._may_be_bare_call = self._may_be_bare_call and may_be_bare_call(text, self._tools)
+            safe = 0 if self._may_be_bare_call else settled(text)
             text, self._withheld = text[:safe], text[safe:]
         told = text[: max(0, self._room)]
         self._room -= len(text)

@@ -49,11 +49,17 @@ def test_a_provider_that_repeats_nothing_loses_nothing(gate, upstream: Upstream,
 
 
 @pytest.mark.django_db(transaction=True)
-def test_markup_of_a_tool_call_that_was_cut_is_told_to_nobody_as_text(gate, upstream: Upstream, continued):
+@pytest.mark.parametrize(
+    ("cut", "told"),
+    [
+        ('One moment. <tool_call>{"name": "look", "argu', "One moment. Nothing there."),
+        ('{"name": "look", "parameters": {"wh', "Nothing there."),
+    ],
+)
+def test_markup_of_a_tool_call_that_was_cut_is_told_to_nobody_as_text(gate, upstream: Upstream, continued, cut, told):
     look = {"name": "look", "parameters": {"type": "object", "properties": {}}}
-    cut = 'One moment. <tool_call>{"name": "look", "argu'
     upstream.says(said(*(cut[at : at + 4] for at in range(0, len(cut), 4)), reason="length"), said("Nothing there."))
     answer = gate.ask(model="continued", stream=True, tools=[{"type": "function", "function": look}])
-    assert answer.text == "One moment. Nothing there."
+    assert answer.text == told
     turn = Turn.objects.get(id=turn_of(answer).id)
     assert (turn.status, turn.tool_repairs) == ("completed", 1)

@@ -126,7 +126,11 @@ def test_an_exact_continuation_is_told_at_once_and_its_echo_never():
 
 
 def test_what_may_be_the_markup_of_a_tool_call_waits_until_it_is_judged():
-    seam = Seam(None, how=Joining(), room=PLENTY, tools=True)
+    seam = Seam(None, how=Joining(), room=PLENTY, tools=["calc"])
     assert told(seam, ["Let me see. <", "tool_", 'call>{"name": "calc']) == "Let me see. "
-    seam = Seam(None, how=Joining(), room=PLENTY, tools=True)
+    seam = Seam(None, how=Joining(), room=PLENTY, tools=["calc"])
     assert told(seam, ["1 <", " 2, and <b", "> is bold."]) == "1 < 2, and <b> is bold."
+    seam = Seam(None, how=Joining(), room=PLENTY, tools=["calc"])
+    assert told(seam, [' {"na', 'me": "calc", "para', 'meters": {"a": 1']) == ""
+    seam = Seam(None, how=Joining(), room=PLENTY, tools=["calc"])
+    assert told(seam, [' {"na', 'me": "cal', 'endar"', "}"]) == ' {"name": "calendar"}'
