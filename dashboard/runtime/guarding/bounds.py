@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from dashboard.runtime.guarding.proxies import NOBODY, Proxies
 
 HEAD_BYTES = 16 * 1024  #: the request line and all header fields, trailers included
+HEAD_FIELDS = 256  #: of a head: each costs the parser a call, however short it is
 PIPELINED = 64  #: requests of one connection that wait for the answer to one before them
 
 
@@ -20,5 +21,6 @@ class Bounds:
     linger_seconds: float = 2.0  #: that a client still has to read an answer that came before its body was sent
     stalled_seconds: float = 30.0  #: in which a client has to take `stalled_bytes` of an answer that waits for it
     stalled_bytes: int = 8_192
+    dropped_bytes: int = 64_000_000  #: read between two looks, of all clients that send on after their answer
     sweep_seconds: float = 1.0  #: between two looks at those that wait
     proxies: Proxies = NOBODY  #: whose connections are not counted by address

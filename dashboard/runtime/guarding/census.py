@@ -36,6 +36,7 @@ class Census:
         self._waiting: dict[Member, None] = {}  #: the longest first
         self._stalled: dict[Member, None] = {}
         self._sweeping: asyncio.TimerHandle | None = None
+        self._dropped = 0  #: bytes since the last look
 
     def __len__(self) -> int:
         return len(self._members)
@@ -88,6 +89,11 @@ class Census:
         """Its client takes what is sent."""
         self._stalled.pop(member, None)
 
+    def may_drop(self, size: int) -> bool:
+        """Count bytes that were read only to be dropped; False where all clients together have sent enough of them."""
+        self._dropped += size
+        return self._dropped <= self.bounds.dropped_bytes
+
     def _is_full(self, address: str, elsewhere: int) -> bool:
         return 0 < self.bounds.per_address <= self._of[address] + elsewhere
 
@@ -102,7 +108,7 @@ class Census:
 
     def _sweep(self) -> None:
         loop = asyncio.get_running_loop()
-        now = loop.time()
+        now, self._dropped = loop.time(), 0
         for member in [*self._waiting, *self._stalled]:
             member.look(now)
         self._sweeping = loop.call_later(self.bounds.sweep_seconds, self._sweep) if self._members else None

@@ -6,10 +6,10 @@ what is answered  a client that does not read it is dropped; one still sending i
 the connection    is counted in the `Census`, from its first byte to its last, as a websocket too
 """
 
-from typing import Any
+from typing import Any, NoReturn
 
 from dashboard.runtime.gathering import Gathering
-from dashboard.runtime.guarding.bounds import HEAD_BYTES, PIPELINED
+from dashboard.runtime.guarding.bounds import HEAD_BYTES, HEAD_FIELDS, PIPELINED
 from dashboard.runtime.guarding.census import Census, counted_address
 from dashboard.runtime.guarding.closing import Closing
 from dashboard.runtime.guarding.pace import Reader, Sender
@@ -18,6 +18,7 @@ from dashboard.runtime.guarding.refusing import plainly, refusal
 FULL = "This server has as many connections open as it may. Try again in a moment."
 FULL_ADDRESS = "Your address has as many connections open as one may have. Close some, or try again in a moment."
 LONG_HEAD = f"The address and the header fields of a request may have {HEAD_BYTES:,} bytes together. Send fewer."
+MANY_FIELDS = f"A request may have {HEAD_FIELDS} header fields. Send fewer."
 PIPELINED_TOO_MANY = f"At most {PIPELINED} requests of a connection may wait for their answers. Send fewer at once."
 SLOW_HEAD = "The head of the request did not come in time. Send it at once."
 SLOW_BODY = "The body of the request came too slowly. Send it again, over a faster connection."
@@ -39,6 +40,7 @@ class Guarded(Gathering):
         self._silent = True  #: and nothing of one has come
         self._in_head = True  #: the parser expects more of one
         self._head_size = 0  #: of what the parser has told of it
+        self._head_fields = 0
         self._head_fed = 0  #: that the parser was given and may have told nothing of
         self._sender: Sender | None = None  #: of a body that is not here yet
         self._reader = Reader(self._census.bounds)
@@ -64,7 +66,10 @@ class Guarded(Gathering):
     def data_received(self, data: bytes) -> None:
         """Give the parser no more at once than a head may have, so that one without an end is noticed."""
         self._silent = False
-        while data and not self.transport.is_closing():  # what is still sent to an answered request is dropped
+        if self.transport.is_closing():
+            self._drop(len(data))
+            return
+        while data and not self.transport.is_closing():
             room = HEAD_BYTES + 1 if self._sender is None else len(data)
             piece, data = data[:room], data[room:]
             if self._in_head:
@@ -77,7 +82,7 @@ class Guarded(Gathering):
     def on_message_begin(self) -> None:
         super().on_message_begin()
         # The piece that a head begins in may hold the end of a body too: what the parser tells of it is counted.
-        self._in_head, self._head_size, self._head_fed = True, 0, 0
+        self._in_head, self._head_size, self._head_fields, self._head_fed = True, 0, 0, 0
 
     def on_url(self, url: bytes) -> None:
         self._count(len(url))
@@ -85,6 +90,9 @@ class Guarded(Gathering):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         self._count(len(name) + len(value) + 4)  # a colon, a space, and the line's end
+        self._head_fields += 1
+        if self._head_fields > HEAD_FIELDS:
+            self._refuse_head(MANY_FIELDS)
         if self._in_head:  # a field behind a chunked body is none of the request's
             super().on_header(name, value)
 
@@ -194,8 +202,17 @@ class Guarded(Gathering):
     def _count(self, size: int) -> None:
         self._head_size += size
         if self._head_size > HEAD_BYTES:
-            self._refusal = refusal(self._path(), 431, LONG_HEAD).on_the_wire()
-            raise RefusedError
+            self._refuse_head(LONG_HEAD)
+
+    def _refuse_head(self, detail: str) -> NoReturn:
+        self._refusal = refusal(self._path(), 431, detail).on_the_wire()
+        raise RefusedError
+
+    def _drop(self, size: int) -> None:
+        """What is still sent to an answered request. Beyond what all together may send, it stays in the kernel: who
+        only sends waits there, and an answer can be read all the same."""
+        if not self._census.may_drop(size):
+            self.transport.pause_reading()
 
     def _path(self) -> str:
         url: bytes = getattr(self, "url", b"")

@@ -4,14 +4,15 @@ import contextlib
 import gc
 import json
 import time
+from dataclasses import replace
 
 import pytest
 
-from dashboard.runtime.guarding.bounds import HEAD_BYTES, PIPELINED
+from dashboard.runtime.guarding.bounds import HEAD_BYTES, HEAD_FIELDS, PIPELINED
 from dashboard.runtime.guarding.protocol import Guarded
 from tests.dashboard.website import until
 
-from .conftest import LARGE, PATIENCE, Server, rest
+from .conftest import LARGE, PATIENCE, QUICK, Server, rest, served
 
 GET = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n"
 POST = b"POST / HTTP/1.1\r\nhost: x\r\n"
@@ -160,6 +161,23 @@ def test_a_flood_of_header_fields_is_refused_at_its_beginning(patient: Server, f
     said = patient.told(flood)
     assert b"HTTP/1.1 431 " in said
     assert b"RESET" not in said
+
+
+@pytest.mark.parametrize(("more", "status"), [(0, b"200"), (1, b"431")])
+def test_a_head_has_no_more_fields_than_it_may(quick: Server, more: int, status: bytes):
+    said = quick.told(b"GET / HTTP/1.1\r\nconnection: close\r\n" + b"a: b\r\n" * (HEAD_FIELDS - 1 + more) + b"\r\n")
+    assert said[9:12] == status
+
+
+@pytest.mark.parametrize("begun", [b"GET / HTTP/1.1\r\nx-a: ", POST + b"content-length: 12000000000\r\n\r\n"])
+def test_who_sends_on_after_the_answer_is_not_read_as_fast_as_the_network_carries_it(begun: bytes):
+    path = begun.replace(b" / ", b" /deaf ")
+    with served(replace(QUICK, dropped_bytes=1_000_000)) as server, server.dial(path) as client:
+        sent, block = 0, b"x" * 1_000_000
+        with contextlib.suppress(ConnectionError):
+            while sent < 100_000_000:
+                sent += client.send(block)
+    assert sent < 30_000_000  # what the kernel keeps for both
 
 
 def kept_fields() -> int:
