@@ -37,7 +37,7 @@ def shadow_start(*, version: PolicyVersion, by: "User | None" = None, why: str =
 
 def shadow_stop(*, shadow: Shadow, by: "User | None" = None) -> None:
     """End it; its verdicts stay."""
-    if not _ended(shadow, by):
+    if not shadow_end(shadow, by):
         raise ValidationError("This shadow has ended already.")
 
 
@@ -52,11 +52,11 @@ def shadow_promote(*, shadow: Shadow, by: "User | None" = None, why: str = "") -
         "judged": tally.judged,
     }
     activation = version_activate(version=shadow.version, by=by, why=why, evidence=evidence)
-    _ended(shadow, by)
+    shadow_end(shadow, by)
     return activation
 
 
-def _ended(shadow: Shadow, by: "User | None") -> bool:
+def shadow_end(shadow: Shadow, by: "User | None") -> bool:
     """False where it had ended before: who ended it then stays."""
     running = Shadow.objects.filter(pk=shadow.pk, ended_at=None)
     return bool(running.update(ended_at=timezone.now(), ended_by=by))

@@ -18,7 +18,7 @@ from dashboard.timeline.presets import presets
 from dashboard.timeline.saved_views import saved_views
 from dashboard.timeline.uncounted import chosen_facets
 from dashboard.turns.filters import TimelineFilters
-from dashboard.turns.listing import address_of, listing_of
+from dashboard.turns.listing import address_of, listing_of, newest_id
 
 MOST_VALUES = 60  #: of one facet that are listed
 STACKS = {"model_stop_reason": "why the model stopped", "stop_reason": "why the agent stopped"}
@@ -76,6 +76,7 @@ def chart(request: HttpRequest) -> HttpResponse:
     stack = request.GET.get("stack", "")
     stack = stack if stack in STACKS else "model_stop_reason"
     project = project_default()
+    newest = newest_id(project)  # before counting, so that nothing newer is in the counts for sure
     timed = bounded(project=project, filters=filters)
     histogram = selectors.histogram(project=project, filters=timed, stacked_by=stack)
     chosen = bool(filters.since or filters.until)
@@ -86,6 +87,7 @@ def chart(request: HttpRequest) -> HttpResponse:
         "none": NONE[stack],
         "stacks": STACKS,
         "when": when,
+        "newest": newest,
     }
     return render(request, "timeline/_chart.html", context)
 

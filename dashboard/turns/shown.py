@@ -107,7 +107,7 @@ class Shown:
     def doubtful(self) -> int:
         """Characters that may repeat what stands before them, and were kept."""
         pieces = (piece for passage in self.transcript.passages for piece in passage.pieces)
-        return sum(len(piece.text) for piece in pieces if piece.doubtful)
+        return sum(piece.length for piece in pieces if piece.doubtful)
 
     @property
     def tinted(self) -> tuple[tuple[int, str], ...]:

@@ -203,7 +203,7 @@ ENDS = [
     (
         play(called(call()), tools_returned(tool_failed())),
         "partial error forbidden",
-        "Stopped by the error policy: Tool error after 1 consecutive failures (max: 0) (calculator: division by zero).",
+        "Stopped by the error policy: tool error, 1 failure, with max_retries at 0 (calculator: division by zero).",
     ),
     (play(error()), "failed error provider_error", "Failed on the first call: It broke."),
     (

@@ -11,8 +11,11 @@ const every = bar.elements.every;
 const boxes = () => [...document.querySelectorAll("#rows input[name='turn']")];
 const number = (count) => count.toString().replace(/\B(?=(\d{3})+$)/g, "\u202f");
 
+/* How many turns the chart has counted. Those that came since are not meant, so that the dialog names the same number. */
 function matching() {
-  return document.querySelector("#chart .total b")?.textContent;
+  const total = document.querySelector("#chart .total");
+  bar.elements.newest.value = total?.dataset.newest ?? "";
+  return total?.querySelector("b")?.textContent;
 }
 
 function show() {
@@ -26,6 +29,7 @@ function show() {
   head.checked = all.length > 0 && chosen.size === all.length;
   head.indeterminate = chosen.size > 0 && !head.checked;
   if (!chosen.size) every.checked = false;
+  bar.elements.newest.value = "";
   bar.querySelector("[data-chosen]").textContent = every.checked ? (matching() ?? "All") : number(chosen.size);
   tell();
 }

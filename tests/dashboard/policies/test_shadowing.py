@@ -16,6 +16,7 @@ from dashboard.agents.models import PolicyActivation, PolicyVersion, Project
 from dashboard.agents.policies import overridden
 from dashboard.agents.selectors import policy_version_active
 from dashboard.agents.services import policy_create
+from dashboard.agents.versioning import version_activate
 from dashboard.policies import services, shadowing
 from dashboard.policies.models import Shadow, ShadowVerdict
 from dashboard.policies.selectors import tally_of, turns_under
@@ -220,6 +221,16 @@ def test_the_draft_is_promoted_with_its_tally_attached(play: Play, shadow: Shado
     shadow.refresh_from_db()
     assert shadow.ended_at is not None
     assert shadow.ended_by == shadow.created_by, "who promoted it ended it"
+
+
+def test_a_shadow_ends_when_its_version_is_activated_elsewhere_and_offers_no_promotion(shadow: Shadow, anns: Client):
+    promote = f"/policies/shadows/{shadow.pk}/promote"
+    assert promote in page(anns, f"/policies/{shadow.version.policy_id}")
+    version_activate(version=shadow.version, why="by hand")
+    assert promote not in page(anns, f"/policies/{shadow.version.policy_id}")
+    shadowing.sweep()
+    shadow.refresh_from_db()
+    assert shadow.ended_at is not None
 
 
 def test_who_ended_a_shadow_is_kept_and_shown_where_it_is_listed_and_among_the_changes(
