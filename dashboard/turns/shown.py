@@ -68,6 +68,11 @@ class Shown:
         return len(self.moments)
 
     @property
+    def inherited(self) -> int:
+        """Calls of the turn it was forked from; its own row counts none of them."""
+        return self.snapshot.inherited.attempts if self.snapshot.inherited else 0
+
+    @property
     def held_ms(self) -> int:
         """How long operators held it."""
         return round(1000 * sum(part.seconds for part in self.rail.sums if part.kind == HELD))
