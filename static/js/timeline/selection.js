@@ -9,7 +9,7 @@ let shift = false;
 const bar = document.getElementById("bulk");
 const every = bar.elements.every;
 const boxes = () => [...document.querySelectorAll("#rows input[name='turn']")];
-const number = (count) => count.toString().replace(/\B(?=(\d{3})+$)/g, "\u202f");
+const number = (count) => count.toString().replace(/\B(?=(\d{3})+$)/g, ",");
 
 /* How many turns the chart has counted. Those that came since are not meant, so that the dialog names the same number. */
 function matching() {
