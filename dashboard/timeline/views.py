@@ -15,6 +15,7 @@ from dashboard.timeline.bounding import bounded
 from dashboard.timeline.chart import chart_of
 from dashboard.timeline.opening import EVERYTHING, opening_view, view_id_of
 from dashboard.timeline.presets import presets
+from dashboard.timeline.rows import dressed
 from dashboard.timeline.saved_views import saved_views
 from dashboard.timeline.uncounted import chosen_facets
 from dashboard.turns.filters import TimelineFilters
@@ -35,6 +36,7 @@ def timeline(request: HttpRequest) -> HttpResponse:
     if opening is not None and opening.query and not request.GET and not wants_list:
         return redirect(address_of(opening.query))
     listing = listing_of(request.GET)
+    dressed(listing.items, listing.filters.q)
     everything = EVERYTHING if opening else "/"
     context = {"listing": listing, "chips": chips.chips_of(listing.filters), "everything": everything}
     if wants_list:

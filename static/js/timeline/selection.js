@@ -31,6 +31,7 @@ function show() {
   if (!chosen.size) every.checked = false;
   bar.elements.newest.value = "";
   bar.querySelector("[data-chosen]").textContent = every.checked ? (matching() ?? "All") : number(chosen.size);
+  bar.querySelector("[data-compare]").hidden = every.checked || chosen.size !== 2;
   tell();
 }
 
@@ -73,6 +74,11 @@ bar.addEventListener("submit", (event) => {
   if (!backtest) return;
   event.preventDefault(); // ids are none of a backtest's filters
   location.assign(`${backtest}?${document.getElementById("timeline").dataset.query}`);
+});
+/* The older one stands left: ids tell when a turn was made. */
+bar.querySelector("[data-compare]").addEventListener("click", (event) => {
+  const [left, right] = [...chosen].sort();
+  location.assign(`${event.target.dataset.compare}?left=${left}&right=${right}`);
 });
 document.addEventListener("bulk-done", () => bar.reset());
 document.addEventListener("htmx:wsAfterMessage", show);

@@ -126,6 +126,7 @@ SERVED = {
     "turns/<uuid:turn_id>/comments/<uuid:comment_id>/edit/": ACT,
     "turns/<uuid:turn_id>/control/": ACT,
     "turns/<uuid:turn_id>/limit/": READ,
+    "turns/<uuid:turn_id>/limit/cell/": READ,
     "turns/<uuid:turn_id>/limit/find/": ACT,
     "turns/<uuid:turn_id>/limit/use/": ACT,
     "turns/<uuid:turn_id>/operate/": READ,
