@@ -138,7 +138,7 @@ NO_TOKEN_SESSION = (
     "password or with the link that “manage.py sign_in_link” prints."
 )
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
-WATCH = "You may watch, but not start, change or stop anything"
+WATCH = "You have read-only access and cannot start, change or stop anything"
 
 
 def needed(method: str | None, route: str) -> str | None:

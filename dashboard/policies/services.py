@@ -23,9 +23,9 @@ def shadow_start(*, version: PolicyVersion, by: "User | None" = None, why: str =
     """Judge a version beside what counts, from now on."""
     Policy.objects.select_for_update().get(pk=version.policy_id)  # what is asked next stays so until it has begun
     if policy_version_active(policy=version.policy) == version:
-        raise ValidationError(f"{version} counts already; a shadow is for a version that does not.")
+        raise ValidationError(f"{version} is already active; a shadow run is for an inactive version.")
     if Shadow.objects.filter(version=version, ended_at=None).exists():
-        raise ValidationError(f"{version} runs in the shadow already.")
+        raise ValidationError(f"{version} already has a shadow run.")
     return Shadow.objects.create(
         project=version.policy.project,
         version=version,
@@ -38,7 +38,7 @@ def shadow_start(*, version: PolicyVersion, by: "User | None" = None, why: str =
 def shadow_stop(*, shadow: Shadow, by: "User | None" = None) -> None:
     """End it; its verdicts stay."""
     if not shadow_end(shadow, by):
-        raise ValidationError("This shadow has ended already.")
+        raise ValidationError("This shadow run has already ended.")
 
 
 @transaction.atomic

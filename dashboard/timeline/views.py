@@ -25,7 +25,7 @@ MOST_VALUES = 60  #: of one facet that are listed
 STACKS = {"model_stop_reason": "why the model stopped", "stop_reason": "why the agent stopped"}
 
 #: What it means that a turn has no such reason.
-NONE = {"model_stop_reason": "no answer’s end", "stop_reason": "not stopped yet"}
+NONE = {"model_stop_reason": "no stop reason", "stop_reason": "not stopped yet"}
 
 
 @require_safe

@@ -183,16 +183,16 @@ def test_however_many_have_ended_one_sweep_judges_them_all_unless_its_time_is_ov
     monkeypatch.setattr(shadowing, "SKEW", timedelta(0))
     for name in "abcde":
         play("sim-essay", name=name, max_tokens=150, policy=shadow.version.policy)
-    assert "5 wait to be judged" in page(anns, f"/policies/{shadow.version.policy_id}")
+    assert "5 waiting" in page(anns, f"/policies/{shadow.version.policy_id}")
     with monkeypatch.context() as hurried:
         hurried.setattr(shadowing, "SWEEP_SECONDS", 0.0)
         assert shadowing.sweep() == 2
     tally = tally_of(shadow)
     assert (tally.judged, tally.waiting) == (2, 3)
-    assert shadow_in_words({**asdict(tally), "judged": 2}).endswith("; 3 more had not been judged yet)")
+    assert shadow_in_words({**asdict(tally), "judged": 2}).endswith("; 3 more had not been evaluated yet)")
     assert shadowing.sweep() == 3
     assert tally_of(shadow).waiting == 0
-    assert "wait to be judged" not in page(anns, f"/policies/{shadow.version.policy_id}")
+    assert "waiting" not in page(anns, f"/policies/{shadow.version.policy_id}")
 
 
 def test_a_verdict_goes_with_its_turn(play: Play, shadow: Shadow, project: Project, ann: User):
@@ -278,7 +278,7 @@ def test_what_counts_already_and_what_is_shadowed_already_is_refused(tight: Poli
         services.shadow_start(version=tight)
     active = policy_version_active(policy=tight.policy)
     assert active is not None
-    with pytest.raises(ValidationError, match="counts already"):
+    with pytest.raises(ValidationError, match="is already active"):
         services.shadow_start(version=active)
     services.shadow_stop(shadow=shadow)
     with pytest.raises(ValidationError, match="ended already"):
