@@ -117,7 +117,7 @@ def _merged(file: _File, policy: Policy, known: dict[str, PolicyVersion]) -> Ite
             yield f"“{file.name}” has a new draft: version {version.version}."
     if left:
         numbers = listed([str(told.number) for told in left])
-        yield f"“{file.name}”: not imported, because a formerly active version is no draft: version {numbers} of the file."
+        yield f"“{file.name}”: not imported, because it was active before: version {numbers} of the file."
 
 
 def _scheduled(file: _File, known: Mapping[str, PolicyVersion]) -> Iterator[str]:

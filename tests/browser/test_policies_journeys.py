@@ -27,7 +27,7 @@ POST = """([address, body]) => {
 }"""
 REFUSED = [
     403,
-    "You have read-only access and cannot start, change or stop anything like this: it needs the right “add policy”; ask an admin.",
+    "Read-only access: this needs the right “add policy”; ask an admin.",
 ]
 
 
