@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+from agentcore.policy import LIMIT_NAMES
 from dashboard.agents.limit_fields import NUMBER_FIELDS, number_in_words, spec_key_of
 
 LEVEL_WORDS = {
@@ -20,8 +21,8 @@ LABELS = {
     "envelope.recovery": "Local recovery",
     "finish_reasons": "Final stop reasons",
     "criteria": "Custom criteria",
-    "error_policy.max_retries": "Max retries",
-    "max_tokens": "Max tokens per call",
+    "error_policy.max_retries": LIMIT_NAMES["max_retries"],
+    "max_tokens": LIMIT_NAMES["max_tokens"],
 }
 
 

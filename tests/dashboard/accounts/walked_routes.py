@@ -80,6 +80,7 @@ SERVED = {
     "gateway/keys/<uuid:key_id>/revoke": ACT,
     "healthz": READ,
     "import/": "GET HEAD POST",
+    "glossary/": READ,
     "lint/": READ,
     "live/": READ,
     "metrics": READ,
