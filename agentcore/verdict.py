@@ -231,9 +231,23 @@ def _repair(snapshot: Snapshot, _end: Finish) -> Verdict:
 def _forbidden(snapshot: Snapshot, end: Finish) -> Verdict:
     by = snapshot.outcome.resolved_by if snapshot.outcome else "a criterion"
     told = (end.notice or end.error_message).removeprefix(INCOMPLETE)
+    if by == "ErrorPolicyCriterion":
+        return Verdict("Stopped", f" by the error policy: {_plainly(snapshot, told)}")
     if by not in LIMIT_OF:
-        return Verdict("Stopped", f" by {'the error policy' if by == 'ErrorPolicyCriterion' else by}: {told}")
+        return Verdict("Stopped", f" by {by}: {told}")
     return Verdict("Stopped", f" at {LIMIT_OF[by]}: {told}", _would(snapshot, Raise(LIMIT_OF[by])))
+
+
+def _plainly(snapshot: Snapshot, told: str) -> str:
+    """What the error policy said with plain words in place of the specification's sentence."""
+    evaluations = snapshot.outcome.evaluations if snapshot.outcome else ()
+    said = next((each for each in evaluations if each.criterion == "ErrorPolicyCriterion"), None)
+    if said is None or "consecutiveFailures" not in said.context:
+        return told
+    kind, failures = str(said.context["errorType"]).replace("_", " "), said.context["consecutiveFailures"]
+    running = "1 failure" if failures == 1 else f"{number(failures)} failures in a row"
+    limit = number(said.context["maxRetries"])
+    return told.replace(said.reason, f"{kind} error, {running}, with max_retries at {limit}")
 
 
 def _error(snapshot: Snapshot, end: Finish) -> Verdict:

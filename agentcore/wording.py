@@ -1,12 +1,10 @@
 """How numbers stand in sentences."""
 
-THIN = "\u202f"  #: a narrow space that does not break
-
 
 def number(value: float) -> str:
-    """`1214` as `1 214`, with a narrow space that does not break, as pages write it; `12.0` as `12`."""
+    """`1214` as `1,214`, as pages write it; `12.0` as `12`."""
     whole = int(value) if float(value).is_integer() else round(value, 3)
-    return f"{whole:,}".replace(",", THIN)
+    return f"{whole:,}"
 
 
 def count(value: float, what: str) -> str:

@@ -138,7 +138,7 @@ NO_TOKEN_SESSION = (
     "password or with the link that “manage.py sign_in_link” prints."
 )
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
-WATCH = "You may watch, but not start, change or stop anything"
+WATCH = "Read-only access"
 
 
 def needed(method: str | None, route: str) -> str | None:
@@ -171,4 +171,4 @@ def refusal(permission: str) -> str:
     codename = permission.partition(".")[2]
     what = {**dict(TURN_PERMISSIONS), **OF_THE_GATEWAY}.get(codename, f"{codename.replace('_', ' ')}.").rstrip(".")
     who = "an operator" if permission in (*OPERATING, MAKE_KEY) else "an admin"
-    return f"{WATCH} like this: it needs the right “{what}”; ask {who}."
+    return f"{WATCH}: this needs the right “{what}”; ask {who}."

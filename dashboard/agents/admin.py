@@ -153,7 +153,7 @@ class PolicyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         version = selectors.policy_version_latest(policy=policy)
         return version.version if version else None
 
-    @admin.display(description="counts now")
+    @admin.display(description="active")
     def active(self, policy: Policy) -> str:
         version = selectors.policy_version_active(policy=policy)
         return f"v{version.version}" if version else "none: only drafts"
@@ -227,13 +227,13 @@ class PolicyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
 def _counts(activation: PolicyActivation | None) -> str:
     if activation is None:
-        return "is a draft, which counts nowhere yet"
+        return "is a draft (inactive)"
     later = activation.starts_at > timezone.now()
-    return f"counts from {activation.starts_at:%Y-%m-%d %H:%M} UTC on" if later else "counts from now on"
+    return f"becomes active at {activation.starts_at:%Y-%m-%d %H:%M} UTC" if later else "is now active"
 
 
 def _stands(form: PolicyForm) -> str:
-    return "counts already" if form.start and form.start.counts else "stays as it is"
+    return "is already active" if form.start and form.start.counts else "stays as it is"
 
 
 def _evidence(form: PolicyForm) -> str:

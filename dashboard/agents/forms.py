@@ -92,7 +92,7 @@ class AgentForm(forms.ModelForm):  # type: ignore[type-arg]
         widget=forms.CheckboxSelectMultiple,
     )
     approve = forms.MultipleChoiceField(
-        label="tools to approve of",
+        label="tools that need approval",
         required=False,
         widget=forms.CheckboxSelectMultiple,
         help_text="They run only once a person has approved of their calls on the turn's page.",

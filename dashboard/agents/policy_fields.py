@@ -13,7 +13,7 @@ from dashboard.agents.criteria import criteria_clean
 from dashboard.agents.limit_fields import LIMIT_FIELDS, RETENTION_FIELDS, default_in_words, spec_key_of
 
 NONE = "none"  #: what is written where a limit shall have no number
-NOT_SAID = ("", "not said here: an attached policy's word, else the default")
+NOT_SAID = ("", "Inherit (attached policy, else default)")
 
 #: What each recovery does, beside its word.
 RECOVERY_WORDS = {
@@ -26,7 +26,7 @@ RECOVERY_WORDS = {
 def limit_field(name: str) -> forms.Field:
     """A number of a policy to fill in, with its key, unit, range and default; the spec's key where it has one."""
     limit, key = LIMIT_FIELDS.get(name) or RETENTION_FIELDS[name], spec_key_of(name)
-    none = f" Write “{NONE}” for {limit.unset}, whatever is said elsewhere." if limit.unset else ""
+    none = f" Write “{NONE}” for {limit.unset}, whatever other policies set." if limit.unset else ""
     terms = {
         "Unit": limit.unit,
         "Range": limit.span_in_words,
@@ -48,7 +48,7 @@ def handling_field(key: str) -> forms.ChoiceField:
         required=False,
         label=keyed(key.removesuffix("_error").replace("_", " ").capitalize() + " error", key),
         label_suffix="",
-        choices=[("", "as the preset says, else not said here"), *decisions],
+        choices=[("", "As the preset, else inherit"), *decisions],
     )
 
 

@@ -93,8 +93,8 @@ class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]
         initial=[path.value for path in EnvelopeRules().recovery],
         widget=forms.CheckboxSelectMultiple,
         label="Local recovery",
-        help_text="How JSON is looked for in a structured answer that is not JSON as it is. It costs no retry. "
-        "The default, as a new policy has it ticked, is not said here, unless the version it starts from says it.",
+        help_text="How JSON is recovered from a structured answer that is not valid JSON. It costs no retry. "
+        "The default selection is inherited, unless the version that the form starts from sets it.",
     )
     finish_reasons = forms.MultipleChoiceField(
         required=False,
@@ -106,8 +106,8 @@ class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]
     criteria = CriteriaField(
         decoder=StrictDecoder,
         required=False,
-        label="Criteria of your own",
-        help_text="A JSON list, asked beside the built-in criteria: "
+        label="Custom criteria",
+        help_text="A JSON list, evaluated beside the built-in criteria: "
         '[{"path": "ResponseContentCheck", "kwargs": {"message": "Say more.", "min_chars": 200}}]. '
         "A path is the name of a built-in criterion, or module.Class of a module listed in WHYSTOP_CRITERIA; "
         "kwargs are the arguments it is built with.",
@@ -119,12 +119,12 @@ class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]
         max_length=MAX_WHY,
         label="Why",
         widget=forms.Textarea(attrs={"rows": 2}),
-        help_text="Kept with the version and its activation, for who asks later; nobody can change it.",
+        help_text="Kept with the version and its activation. It cannot be edited.",
     )
     counts = forms.ChoiceField(
         choices=COUNTS,
-        label="Counts",
-        help_text="A draft counts nowhere: backtest it, or have it run in the shadow of live turns first.",
+        label="Status",
+        help_text="A draft is inactive: run a backtest or a shadow run before you activate it.",
     )
     starts_at = forms.DateTimeField(
         required=False,
@@ -201,7 +201,7 @@ class PolicyForm(forms.ModelForm):  # type: ignore[type-arg]
 
     def _starts_ahead(self, starts_at: datetime | None) -> None:
         if starts_at is None:
-            self.add_error("starts_at", "Say from when it shall count, or choose another answer above.")
+            self.add_error("starts_at", "Enter when it becomes active, or choose another status above.")
             return
         try:
             start_clean(starts_at, timezone.now())

@@ -11,9 +11,9 @@ from dashboard.agents.selectors import activations_of
 
 #: What is said of a version that does not count now.
 FATES = {
-    "draft": "a draft, which counts nowhere",
-    "planned": "which does not count yet",
-    "past": "which counts no more",
+    "draft": "a draft (inactive)",
+    "planned": "which is not active yet",
+    "past": "which is no longer active",
 }
 
 
@@ -37,14 +37,14 @@ class Start:
         """What the form starts from, and what counts."""
         said = f"The fields start from v{self.version.version}"
         if self.counts:
-            return f"{said}, which counts now."
-        now = f"v{self.active.version} counts now" if self.active else "nothing of this policy counts yet"
+            return f"{said}, which is active."
+        now = f"v{self.active.version} is active" if self.active else "no version of this policy is active"
         return f"{said}, {FATES[self.fate]}; {now}."
 
     @property
     def schedules(self) -> list[str]:
         """What will count whatever is saved now, in sentences."""
-        return [f"v{row.version.version} counts from {row.starts_at:%Y-%m-%d %H:%M} UTC on." for row in self.planned]
+        return [f"v{row.version.version} becomes active at {row.starts_at:%Y-%m-%d %H:%M} UTC." for row in self.planned]
 
 
 def start_of(policy: Policy, *, asked: int | None = None) -> Start | None:

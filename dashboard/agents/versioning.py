@@ -46,7 +46,7 @@ def version_keep(
 
 def _said_start(starts_at: datetime | None) -> datetime:
     if starts_at is None:
-        raise ValidationError({"starts_at": "Say from when it shall count."})
+        raise ValidationError({"starts_at": "Enter when it becomes active."})
     return starts_at
 
 
@@ -81,7 +81,7 @@ def version_activate(
         now = selectors.start_now(policy_id=version.policy_id)
         starts = start_clean(starts_at, now)
         if starts_at is None and selectors.policy_version_active(policy=version.policy, at=now) == version:
-            raise ValidationError(f"{version} counts already.")
+            raise ValidationError(f"{version} is already active.")
         return PolicyActivation.objects.create(
             policy_id=version.policy_id,
             version=version,
@@ -108,7 +108,7 @@ def activation_withdraw(*, activation: PolicyActivation, by: "User | None" = Non
     now = timezone.now()
     waiting = PolicyActivation.objects.filter(pk=activation.pk, withdrawn_at=None, starts_at__gt=now)
     if not waiting.update(withdrawn_at=now, withdrawn_by=by.get_username() if by else ""):
-        raise ValidationError("This activation has started, or was withdrawn before; activate another version instead.")
+        raise ValidationError("This activation has started or was cancelled; activate another version instead.")
 
 
 def policy_attach(

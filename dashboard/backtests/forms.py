@@ -78,7 +78,7 @@ class DraftForm(forms.Form):
             raise ValidationError("Choose one of the policies; this one is not there any more.") from error
         version = policy_version_standing(policy=policy)
         if version is None:
-            raise ValidationError(f"“{policy}” says nothing yet; write its first version under Policies.")
+            raise ValidationError(f"“{policy}” has no version yet; create one under Policies.")
         return {field: getattr(version, field) for field in POLICY_FIELDS}
 
 

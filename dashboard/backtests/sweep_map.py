@@ -33,8 +33,16 @@ def nothing_known(_told: Told) -> Experience:
     return NO_EXPERIENCE
 
 
-#: What became of a turn, in words.
-SORTS = {"partial": "Cut short, or stopped", "undecidable": "Undecidable", "complete": "Complete"}
+#: What became of a turn, in words: by its status, where it is neither complete nor undecidable.
+SORTS = {
+    "partial": "Cut short, or stopped at a limit",
+    "aborted": "Refused, or stopped before an answer",
+    "failed": "Failed",
+    "cancelled": "Cancelled",
+    "interrupted": "Interrupted",
+    "undecidable": "Undecidable",
+    "complete": "Complete",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +53,17 @@ class Ended:
     word: str
     dollars: float | None
     certainty: str = Certainty.UNDECIDABLE.value
+    status: str = ""  #: how it would have ended; empty where that cannot be told
+
+    @property
+    def sort(self) -> str:
+        """One of SORTS."""
+        return self.status if self.word == "partial" else self.word
 
     @property
     def look(self) -> str:
         """The word it is shown by."""
-        return {"complete": "completed", "undecidable": "unknown"}.get(self.word, self.word)
+        return {"complete": "completed", "undecidable": "unknown"}.get(self.sort, self.sort)
 
 
 @dataclass(frozen=True)
@@ -92,7 +106,7 @@ class Cell:
     def sorts(self) -> list[tuple[str, list[Ended]]]:
         """Its turns by what became of them, those that are not whole first; the newest of each first."""
         newest = self.ended[::-1]
-        found = {words: [each for each in newest if each.word == word] for word, words in SORTS.items()}
+        found = {words: [each for each in newest if each.sort == sort] for sort, words in SORTS.items()}
         return [(words, turns) for words, turns in found.items() if turns]
 
     @property
@@ -190,5 +204,6 @@ def _ended(
         return Ended(told, "undecidable", None)
     rate = rate_of(provider=told.provider, model=told.model, address=told.address or "", at=told.started_at)
     price = totals_price(found.final.own, recording.base_snapshot.own, rate)
-    word = "complete" if found.final.end.status is TurnStatus.COMPLETED else "partial"
-    return Ended(told, word, None if price is None else float(price.dollars), found.certainty.value)
+    status = found.final.end.status
+    word = "complete" if status is TurnStatus.COMPLETED else "partial"
+    return Ended(told, word, None if price is None else float(price.dollars), found.certainty.value, status.value)

@@ -52,7 +52,7 @@ class KeyShown:
 
     @property
     def paces(self) -> list[str]:
-        """`60 calls`, `10 000 tokens`: within a minute."""
+        """`60 calls`, `10,000 tokens`: within a minute."""
         told = ((self.key.requests_per_minute, "calls"), (self.key.tokens_per_minute, "tokens"))
         return [f"{number(limit)}{THIN}{unit}" for limit, unit in told if limit is not None]
 

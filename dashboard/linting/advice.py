@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from agentcore.lint import CODES
 
 ADVICE: Mapping[str, str] = {
-    "output_at_cap": "Raise max_tokens, and ask who stands between you and the model: the word it passes on for a cut "
-    "is that of an end, so nothing is continued.",
+    "output_at_cap": "Raise max_tokens, and check any proxy in between: it may report truncation as a normal stop, so "
+    "nothing is continued.",
     "unclosed_json": "Set an envelope schema on the agent: then an answer that is no whole JSON is asked for again. "
     "Where far fewer tokens were used than max_tokens allows, the server has a smaller limit of its own.",
     "unclosed_fence": "Raise max_tokens, or the server’s own limit where far fewer tokens were used.",

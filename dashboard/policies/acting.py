@@ -78,7 +78,7 @@ def activate(request: HttpRequest, version_id: UUID) -> HttpResponse:
     def act() -> str:
         starts_at = _moment(asked) if asked else None
         versioning.version_activate(version=version, by=_by(request), why=_said_why(request), starts_at=starts_at)
-        return f"{version} counts {f'from {starts_at:{MOMENT}} UTC' if starts_at else 'from now on'}."
+        return f"{version} {f'becomes active at {starts_at:{MOMENT}} UTC' if starts_at else 'is now active'}."
 
     _done(request, act, warned=lambda: version_warnings(version))
     return redirect("policies:show", version.policy_id)
@@ -86,7 +86,7 @@ def activate(request: HttpRequest, version_id: UUID) -> HttpResponse:
 
 def _said_why(request: HttpRequest) -> str:
     if not _why(request).strip():
-        raise ValidationError("Say why, in a few words; whoever asks later will find it here.")
+        raise ValidationError("Enter a reason. It is kept in the history.")
     return _why(request)
 
 
@@ -106,7 +106,7 @@ def withdraw(request: HttpRequest, activation_id: UUID) -> HttpResponse:
     """Take back a schedule that has not started."""
     activation = agents.activation_get(activation_id)
     act = partial(versioning.activation_withdraw, activation=activation, by=_by(request))
-    _done(request, act, f"{activation.version} will not start by itself any more.")
+    _done(request, act, f"{activation.version} is no longer scheduled.")
     return redirect("policies:show", activation.policy_id)
 
 
@@ -126,10 +126,10 @@ def attach(request: HttpRequest) -> HttpResponse:
                 raise ValidationError("Name the provider, such as openai.")
             place = {"provider": said["provider"]}
         elif said.get("level") != SITE_PLACE:
-            raise ValidationError("Say where it shall count: a connection’s model, a provider, or the site.")
+            raise ValidationError("Choose what it applies to: a connection’s model, a provider, or the site.")
         versioning.policy_attach(project=project, policy=policy, by=_by(request), why=_why(request), **place)
 
-    words = "It counts there from the next turn on."
+    words = "The policy applies there from the next turn on."
     _done(request, act, words, warned=lambda: place_warnings(policy))
     return redirect("policies:index")
 
@@ -143,7 +143,7 @@ def detach(request: HttpRequest, attachment_id: UUID) -> HttpResponse:
     """Have a policy count there no more."""
     attachment = agents.attachment_get(attachment_id)
     act = partial(versioning.policy_detach, attachment=attachment, by=_by(request), why=_why(request))
-    _done(request, act, f"“{attachment.policy}” does not count for {attachment.place} any more.")
+    _done(request, act, f"“{attachment.policy}” no longer applies to {attachment.place}.")
     return redirect("policies:index")
 
 
@@ -152,7 +152,7 @@ def shadow(request: HttpRequest, version_id: UUID) -> HttpResponse:
     """Judge a draft beside what counts, from now on."""
     version = agents.policy_version_by_id(version_id)
     act = partial(services.shadow_start, version=version, by=_by(request), why=_why(request))
-    _done(request, act, f"{version} is judged beside what counts from now on; no turn notices.")
+    _done(request, act, f"{version} now runs in shadow mode; turns are not affected.")
     return _to_shadow(version.policy_id)
 
 
@@ -161,7 +161,7 @@ def shadow_stop(request: HttpRequest, shadow_id: UUID) -> HttpResponse:
     """End a shadow; what it counted stays."""
     found = selectors.shadow_get(shadow_id)
     act = partial(services.shadow_stop, shadow=found, by=_by(request))
-    _done(request, act, "The shadow has ended; what it counted stays.")
+    _done(request, act, "The shadow run has ended; its results are kept.")
     return _to_shadow(found.version.policy_id)
 
 
@@ -173,7 +173,7 @@ def promote(request: HttpRequest, shadow_id: UUID) -> HttpResponse:
     def act() -> PolicyActivation:
         return services.shadow_promote(shadow=found, by=_by(request), why=_said_why(request))
 
-    words = f"{found.version} counts from now on; the shadow’s tally is kept with it."
+    words = f"{found.version} is now active; the results of the shadow run are kept with it."
     _done(request, act, words, warned=lambda: version_warnings(found.version))
     return redirect("policies:show", found.version.policy_id)
 
@@ -205,5 +205,5 @@ def take_in(request: HttpRequest) -> HttpResponse:
         for sentence in taken_in(given.read(), project=agents.project_default(), by=_by(request)):
             messages.info(request, sentence)
 
-    _done(request, act, "The file was taken in.")
+    _done(request, act, "The file was imported.")
     return redirect("policies:index")

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 MAX_VERSIONS = 500
 MAX_SCHEDULED = 50
-WHY = "Taken in from a file"
+WHY = "Imported from a file"
 POLICY = ("name", "active", "past", "schedule", "versions")
 ABOUT = ("version", "why", "made_at", "by")  #: what a version of the file says of itself
 
@@ -104,7 +104,7 @@ def _merged(file: _File, policy: Policy, known: dict[str, PolicyVersion]) -> Ite
     now = policy_version_active(policy=policy)
     if file.active is not None and (now is None or file.active.key != _key(now)):
         version = known[file.active.key] = file.kept(file.active, counts=True)
-        yield f"“{file.name}” differs; the file’s words are its version {version.version}, which counts now."
+        yield f"“{file.name}” differs; the file’s settings are its version {version.version}, which is now active."
     scheduled = [told for told, _, _ in file.schedule]
     left: list[_Told] = []
     for told in file.versions:
@@ -114,10 +114,10 @@ def _merged(file: _File, policy: Policy, known: dict[str, PolicyVersion]) -> Ite
             left.append(told)
         else:
             version = known[told.key] = file.kept(told)
-            yield f"“{file.name}” has a draft more: version {version.version}."
+            yield f"“{file.name}” has a new draft: version {version.version}."
     if left:
         numbers = listed([str(told.number) for told in left])
-        yield f"“{file.name}”: not taken in, for what only counted once is no draft: version {numbers} of the file."
+        yield f"“{file.name}”: not imported, because it was active before: version {numbers} of the file."
 
 
 def _scheduled(file: _File, known: Mapping[str, PolicyVersion]) -> Iterator[str]:
@@ -126,10 +126,10 @@ def _scheduled(file: _File, known: Mapping[str, PolicyVersion]) -> Iterator[str]
         if version.activations.filter(starts_at=starts_at, withdrawn_at=None).exists():
             continue
         if starts_at <= timezone.now():
-            yield f"{version} was to count from {moment}, which has passed; it was not scheduled."
+            yield f"{version} was scheduled for {moment}, which has passed; it was not scheduled again."
             continue
         version_activate(version=version, by=file.by, why=f"{WHY}. {why}".strip(), starts_at=starts_at)
-        yield f"{version} counts from {moment} on."
+        yield f"{version} becomes active at {moment}."
 
 
 def _read(told: Mapping[str, Any], project: Project, by: "User | None") -> _File:

@@ -23,9 +23,9 @@ def shadow_start(*, version: PolicyVersion, by: "User | None" = None, why: str =
     """Judge a version beside what counts, from now on."""
     Policy.objects.select_for_update().get(pk=version.policy_id)  # what is asked next stays so until it has begun
     if policy_version_active(policy=version.policy) == version:
-        raise ValidationError(f"{version} counts already; a shadow is for a version that does not.")
+        raise ValidationError(f"{version} is already active; a shadow run is for an inactive version.")
     if Shadow.objects.filter(version=version, ended_at=None).exists():
-        raise ValidationError(f"{version} runs in the shadow already.")
+        raise ValidationError(f"{version} already has a shadow run.")
     return Shadow.objects.create(
         project=version.policy.project,
         version=version,
@@ -37,8 +37,8 @@ def shadow_start(*, version: PolicyVersion, by: "User | None" = None, why: str =
 
 def shadow_stop(*, shadow: Shadow, by: "User | None" = None) -> None:
     """End it; its verdicts stay."""
-    if not _ended(shadow, by):
-        raise ValidationError("This shadow has ended already.")
+    if not shadow_end(shadow, by):
+        raise ValidationError("This shadow run has already ended.")
 
 
 @transaction.atomic
@@ -52,11 +52,11 @@ def shadow_promote(*, shadow: Shadow, by: "User | None" = None, why: str = "") -
         "judged": tally.judged,
     }
     activation = version_activate(version=shadow.version, by=by, why=why, evidence=evidence)
-    _ended(shadow, by)
+    shadow_end(shadow, by)
     return activation
 
 
-def _ended(shadow: Shadow, by: "User | None") -> bool:
+def shadow_end(shadow: Shadow, by: "User | None") -> bool:
     """False where it had ended before: who ended it then stays."""
     running = Shadow.objects.filter(pk=shadow.pk, ended_at=None)
     return bool(running.update(ended_at=timezone.now(), ended_by=by))

@@ -51,8 +51,8 @@ class Setting:
 
     @property
     def change(self) -> str:
-        """`lowered from 5 continuations`, `was not said before`."""
-        return "was not said before" if self.before is UNSAID else f"{self.way} from {self.was_words}"
+        """`lowered from 5 continuations`, `added`."""
+        return "added" if self.before is UNSAID else f"{self.way} from {self.was_words}"
 
     @property
     def was(self) -> int | float | None:

@@ -20,10 +20,12 @@ from agentcore.replay import Certainty, Record, Recording
 from dashboard.agents.layering import layer_of, tried, versions_named
 from dashboard.agents.models import PolicyVersion
 from dashboard.agents.resolving import Level
+from dashboard.agents.selectors import policy_version_active
 from dashboard.backtests.judging import KEPT
 from dashboard.backtests.judging import imagined as imagined_under
 from dashboard.policies.models import Shadow, ShadowVerdict
 from dashboard.policies.selectors import APART, turns_under, turns_unjudged
+from dashboard.policies.services import shadow_end
 from dashboard.replay.services import turn_experience
 from dashboard.turns.history import recording_of
 from dashboard.turns.ids import first_id_at
@@ -56,7 +58,7 @@ def _sweep(shadow_id: UUID) -> int:
     with transaction.atomic():
         rows = Shadow.objects.select_for_update(skip_locked=True, of=("self",)).select_related("version__policy")
         shadow = rows.filter(id=shadow_id, ended_at=None).first()
-        if shadow is None:
+        if shadow is None or _activated(shadow):
             return 0
         horizon = first_id_at(timezone.now() - SKEW)
         # First, for what ends in between is then found by its place.
@@ -71,6 +73,15 @@ def _sweep(shadow_id: UUID) -> int:
         shadow.seen_to = max(shadow.seen_to, seen_to)
         shadow.save(update_fields=["seen_to"])
     return judged
+
+
+def _activated(shadow: Shadow) -> bool:
+    """Ends the shadow of a version that has become active, however that came about."""
+    version = shadow.version
+    if policy_version_active(policy=version.policy) != version:
+        return False
+    shadow_end(shadow, None)
+    return True
 
 
 def _keep_places(shadow: Shadow, horizon: UUID) -> None:

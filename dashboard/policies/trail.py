@@ -13,7 +13,7 @@ from dashboard.policies.diff import diff
 from dashboard.policies.selectors import shadows_of
 
 LENGTH = 100  #: entries shown
-NOBODY = "someone outside Whystop’s pages and API"
+NOBODY = "someone outside the pages and the API"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ def _versions(policy: Policy) -> Iterator[Entry]:
         changes = "; ".join(f"{change.label} {change.was} → {change.now}" for change in diff(before, version))
         by = version.created_by.get_username() if version.created_by else ""
         tried = f", with {in_words(version.backtest)}" if version.backtest else ""
-        words = f"made v{version.version}: {changes or 'nothing is said'}{tried}"
+        words = f"created v{version.version}: {changes or 'no overrides'}{tried}"
         yield Entry(version.created_at, by, words, version.why)
         before = version
 
@@ -53,17 +53,17 @@ def _activations(policy: Policy) -> Iterator[Entry]:
             row.created_at, by, (word or f"activated v{row.version.version}") + _evidence(row.evidence), row.why
         )
         if row.withdrawn_at is not None:
-            yield Entry(row.withdrawn_at, row.withdrawn_by, f"withdrew the schedule of v{row.version.version}")
+            yield Entry(row.withdrawn_at, row.withdrawn_by, f"cancelled the schedule of v{row.version.version}")
 
 
 def _shadows(policy: Policy) -> Iterator[Entry]:
     for shadow in shadows_of(policy):
         version = f"v{shadow.version.version}"
         by = shadow.created_by.get_username() if shadow.created_by else ""
-        yield Entry(shadow.started_at, by, f"had {version} judged in the shadow of live turns", shadow.why)
+        yield Entry(shadow.started_at, by, f"started a shadow run of {version}", shadow.why)
         if shadow.ended_at is not None:
             by = shadow.ended_by.get_username() if shadow.ended_by else ""
-            yield Entry(shadow.ended_at, by, f"ended the shadow of {version}")
+            yield Entry(shadow.ended_at, by, f"ended the shadow run of {version}")
 
 
 def _evidence(evidence: dict[str, Any] | None) -> str:
@@ -74,15 +74,15 @@ def shadow_in_words(evidence: Mapping[str, Any]) -> str:
     """What a shadow had counted when its draft was promoted."""
     judged = evidence.get("judged", 0)
     waiting = evidence.get("waiting", 0)
-    late = f"; {waiting:,} more had not been judged yet" if waiting else ""
-    return f"a shadow over {judged:,} turn{'' if judged == 1 else 's'} ({counts_in_words(evidence)}{late})"
+    late = f"; {waiting:,} more had not been evaluated yet" if waiting else ""
+    return f"a shadow run over {judged:,} turn{'' if judged == 1 else 's'} ({counts_in_words(evidence)}{late})"
 
 
 def _attachments(policy: Policy) -> Iterator[Entry]:
     changed: Any = PolicyAttachment._meta.get_field("changes").related_model
     for row in changed.objects.filter(policy=policy).select_related("connection"):
         place = PolicyAttachment(connection=row.connection, model=row.model, provider=row.provider).place
-        word = {"made": "attached it to", "changed": "attached it to", "deleted": "took it off"}[row.pgh_label]
+        word = {"made": "attached it to", "changed": "attached it to", "deleted": "detached it from"}[row.pgh_label]
         yield Entry(row.pgh_created_at, who(row), f"{word} {place}", why(row))
 
 

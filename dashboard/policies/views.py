@@ -17,6 +17,7 @@ from dashboard.agents.selectors import (
     connection_list,
     policy_by_id,
     policy_list,
+    policy_version_active,
     project_default,
     versions_tried,
 )
@@ -141,6 +142,7 @@ def _shadow(shadow: Shadow) -> dict[str, Any]:
     asked = debugger_of(Draft.in_place(shadow.version), [flip.turn_id for flip in flips])
     return {
         "shadow": shadow,
+        "is_active": policy_version_active(policy=shadow.version.policy) == shadow.version,
         "tally": tally,
         "flips": [(flip, asked.get(flip.turn_id, "")) for flip in flips],
         "beyond": beyond_in_words({field: getattr(shadow.version, field) for field in BEYOND}),

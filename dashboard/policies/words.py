@@ -3,25 +3,26 @@
 import json
 from typing import Any
 
+from agentcore.policy import LIMIT_NAMES
 from dashboard.agents.limit_fields import NUMBER_FIELDS, number_in_words, spec_key_of
 
 LEVEL_WORDS = {
-    "watched": "only watched: nothing more was allowed",
+    "watched": "observed only: no limits applied",
     "operator": "an operator, while the turn ran",
-    "turn": "this turn’s own override",
-    "agent": "the agent’s policy",
+    "turn": "turn override",
+    "agent": "agent policy",
     "model": "attached to connection and model",
     "provider": "attached to the provider",
     "site": "attached to the whole site",
-    "default": "the default",
+    "default": "default",
 }
 LABELS = {
-    "tool_calls_on_truncation": "Tool calls of a cut answer",
+    "tool_calls_on_truncation": "Tool calls of a truncated answer",
     "envelope.recovery": "Local recovery",
     "finish_reasons": "Final stop reasons",
-    "criteria": "Criteria of your own",
-    "error_policy.max_retries": "Failures at which a retry stops",
-    "max_tokens": "Tokens of one call",
+    "criteria": "Custom criteria",
+    "error_policy.max_retries": LIMIT_NAMES["max_retries"],
+    "max_tokens": LIMIT_NAMES["max_tokens"],
 }
 
 

@@ -96,6 +96,11 @@ class Side:
         return int(self.row["attempts"])
 
     @property
+    def inherited(self) -> int:
+        """Calls of the turn it was forked from, which its verdict counts too."""
+        return 0 if self.derived else self.shown.inherited
+
+    @property
     def took_ms(self) -> int | None:
         """Without the time that operators held it, as limits count."""
         took = self.row["duration_ms"]

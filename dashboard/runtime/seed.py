@@ -84,7 +84,7 @@ def _seed_openai(project: Project, chosen: str) -> None:
 
 def _policy(project: Project) -> None:
     if not Policy.objects.filter(project=project).exists():
-        services.policy_create(project=project, name="default", why="Made by the first start: it says nothing.")
+        services.policy_create(project=project, name="default", why="Created by the first start, without overrides.")
 
 
 def _connection(

@@ -76,7 +76,7 @@ def revoke(request: HttpRequest, turn_id: UUID, link_id: int) -> HttpResponse:
     except ShareLink.DoesNotExist as error:
         raise Http404("There is no such link.") from error
     if services.link_revoke(link=link, by=cast("User", request.user)):
-        messages.success(request, "The link is revoked; it opens nothing any more.")
+        messages.success(request, "The link was revoked.")
     else:
         messages.error(request, "This link was revoked before.")
     return redirect("sharing:manage", turn_id)

@@ -18,7 +18,7 @@ from dashboard.replay.sweeping import SWEPT, completes_within, run_of
 from dashboard.suggesting.cases import Case, case_of
 from dashboard.suggesting.reruns import Tried, reruns_of
 from dashboard.suggesting.suggestion import Basis, Costs, Goal, Suggestion
-from dashboard.suggesting.usage import usage_of
+from dashboard.suggesting.usage import UsageOf, usage_of
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import UNFINISHED, Turn
@@ -28,15 +28,15 @@ FAR = 16  #: times the value to begin with: how far a recording is searched
 MOST_ATTEMPTS = 50  #: of a turn whose recording is searched while a page waits
 
 
-def suggestion_for(turn: Turn) -> Suggestion | None:
-    """The suggestion for a stored turn, from its history."""
+def suggestion_for(turn: Turn, *, usage: UsageOf = usage_of) -> Suggestion | None:
+    """The suggestion for a stored turn, from its history. `usage`: what turns like it used of a limit."""
     if turn.status in UNFINISHED:
         return None
     spans = fold(recording_of(turn))
-    return suggestion_of(turn, spans[-1].after) if spans else None
+    return suggestion_of(turn, spans[-1].after, usage=usage) if spans else None
 
 
-def suggestion_of(turn: Turn, last: Snapshot) -> Suggestion | None:
+def suggestion_of(turn: Turn, last: Snapshot, *, usage: UsageOf = usage_of) -> Suggestion | None:
     """The limit that would have let a turn finish, or complete in one call. `last`: as the history leaves it.
 
     None where the turn needs none, or no limit would have helped.
@@ -46,16 +46,16 @@ def suggestion_of(turn: Turn, last: Snapshot) -> Suggestion | None:
         return None
     reruns = reruns_of(case)
     case = replace(case, in_vain=max((tried.value for tried in reruns if tried.in_vain), default=0))
-    found = next(_found(case, reruns), None)
+    found = next(_found(case, reruns, usage), None)
     return None if found is None else replace(found, together=case.together, costs=_costs(case, found))
 
 
-def _found(case: Case, reruns: tuple[Tried, ...]) -> Iterator[Suggestion]:
+def _found(case: Case, reruns: tuple[Tried, ...], usage: UsageOf) -> Iterator[Suggestion]:
     if (recorded := _recorded(case)) is not None:
         yield recorded
     if case.goal is Goal.ONE_CALL:
         return
-    usual = _usual(case)
+    usual = _usual(case, usage)
     if (rerun := _rerun(case, reruns, usual)) is not None:
         yield rerun
     if usual is not None:
@@ -91,12 +91,12 @@ def _recorded(case: Case) -> Suggestion | None:
     return None
 
 
-def _usual(case: Case) -> Suggestion | None:
+def _usual(case: Case, usage: UsageOf) -> Suggestion | None:
     """What the answers of the same agent and model need, or of the same model; nothing where this one needs more."""
     model = TimelineFilters(provider=(case.turn.provider,), model=(case.turn.model,))
     agent = replace(model, agent=(case.turn.agent_name,))
     for basis, filters in ((Basis.AGENT, agent), (Basis.MODEL, model)):
-        curve = usage_of(turn=case.turn, limit=case.limit, filters=filters)
+        curve = usage(turn=case.turn, limit=case.limit, filters=filters)
         if curve is None or curve.count - curve.cut < LEAST:
             continue
         value = curve.quantile(ENOUGH).tokens

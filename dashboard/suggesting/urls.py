@@ -7,6 +7,7 @@ app_name = "suggesting"
 
 urlpatterns = [
     *either("turns/<uuid:turn_id>/limit", views.limit, "limit"),
+    *either("turns/<uuid:turn_id>/limit/cell", views.cell, "cell"),
     *either("turns/<uuid:turn_id>/limit/find", views.find, "find"),
     *either("turns/<uuid:turn_id>/limit/use", views.use, "use"),
 ]

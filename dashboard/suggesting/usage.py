@@ -1,7 +1,8 @@
 """How much of a limit the turns of an agent used: true where they completed, at least so much where they did not."""
 
+import time
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from django.db.models import F, OuterRef, Subquery
 from django.db.models.functions import Length as Characters
@@ -14,6 +15,8 @@ from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.models import UNFINISHED, Attempt, Turn
 from dashboard.turns.selectors import turns_matching
 
+LATELY = 5.0
+MOST_REMEMBERED = 200
 _ITERATIONS = Attempt.objects.filter(turn_id=OuterRef("pk")).order_by("-index").values("iteration")[:1]
 #: What a turn used of each limit but `max_tokens`, whose lengths of answers are those of the page of limits.
 USED: Mapping[str, Any] = {
@@ -26,6 +29,26 @@ USED: Mapping[str, Any] = {
     "max_seconds": (F("duration_ms") + 999) / 1000,
     "schema_rounds": F("envelope_retries"),
 }
+
+
+class UsageOf(Protocol):
+    """`usage_of`, or what remembers its answers."""
+
+    def __call__(self, *, turn: Turn, limit: str, filters: TimelineFilters) -> Curve | None: ...
+
+
+_remembered: dict[tuple[object, ...], tuple[float, Curve | None]] = {}
+
+
+def usage_lately(*, turn: Turn, limit: str, filters: TimelineFilters) -> Curve | None:
+    """As `usage_of`, at most `LATELY` seconds old: the rows of a list ask the same one after the other."""
+    key, now = (turn.project_id, limit, filters), time.monotonic()
+    known = _remembered.get(key)
+    if known is None or now - known[0] > LATELY:
+        if len(_remembered) >= MOST_REMEMBERED:
+            _remembered.clear()
+        known = _remembered[key] = (now, usage_of(turn=turn, limit=limit, filters=filters))
+    return known[1]
 
 
 def usage_of(*, turn: Turn, limit: str, filters: TimelineFilters) -> Curve | None:

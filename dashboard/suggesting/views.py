@@ -14,9 +14,11 @@ from agentcore.policy import LIMIT_NAMES
 from agentcore.replay import Certainty
 from dashboard.accounts.models import User
 from dashboard.suggesting.panel import Panel, panel_of
+from dashboard.suggesting.selectors import suggestion_for
 from dashboard.suggesting.services import agent_cap_use, backtest_of_value, limit_find, policy_draft
 from dashboard.suggesting.suggestion import Basis, Suggestion
-from dashboard.suggesting.words import because
+from dashboard.suggesting.usage import usage_lately
+from dashboard.suggesting.words import because, sentence
 from dashboard.turns.models import Turn
 from dashboard.turns.views import turn_or_404
 
@@ -26,6 +28,17 @@ def limit(request: HttpRequest, turn_id: UUID) -> HttpResponse:
     """The panel as it is now; to a browser without scripts the turn's page, which has it."""
     turn = turn_or_404(turn_id)
     return _shown(request, turn, panel_of(turn))
+
+
+@require_safe
+def cell(request: HttpRequest, turn_id: UUID) -> HttpResponse:
+    """The limit in a row of the timeline; to a browser without scripts the turn's page."""
+    turn = turn_or_404(turn_id)
+    if not request.headers.get("HX-Request"):
+        return redirect("turns:detail", turn.id)
+    said = suggestion_for(turn, usage=usage_lately)
+    words = {"sentence": sentence(said), "because": because(said)} if said else {}
+    return render(request, "suggesting/_cell.html", {"turn": turn, "said": said, **words})
 
 
 @require_POST

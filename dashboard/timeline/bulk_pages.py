@@ -62,17 +62,17 @@ def _tag(request: HttpRequest, choice: Choice) -> str:
     add = [tag for tag in request.POST.get("add", "").split(",") if tag.strip()]
     remove = request.POST.getlist("remove")
     if not add and not remove:
-        raise ValidationError("Say which tag to put on, or choose one to take off.")
+        raise ValidationError("Enter a tag to add, or choose one to remove.")
     user = cast("User", request.user)
     changed = turns_tag(project=project_default(), chosen=choice.ids, by=user, add=add, remove=remove)
     same = choice.count - changed
-    return f"{_turns(changed)} changed{f'; {number(same)} had it so already' if same else ''}."
+    return f"{_turns(changed)} changed{f'; {number(same)} were unchanged' if same else ''}."
 
 
 def _erase(request: HttpRequest, choice: Choice) -> str:
     erased = turns_erase(project=project_default(), chosen=choice.ids, by=cast("User", request.user))
     left = choice.count - erased
-    return f"{_turns(erased)} erased{f'; {number(left)} had not ended, or was gone already' if left else ''}."
+    return f"{_turns(erased)} erased{f'; {number(left)} had not ended or were already erased' if left else ''}."
 
 
 def _turns(count: int) -> str:

@@ -11,6 +11,7 @@ from django.template.loader import render_to_string
 from dashboard.agents.strict_json import read_strictly
 from dashboard.live.announcing import TIMELINE_GROUP
 from dashboard.live.scenes import Scene
+from dashboard.timeline.rows import dressed
 from dashboard.turns import listing
 from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.models import Turn
@@ -67,7 +68,8 @@ class TimelineScene(Scene):
 
     def look(self) -> None:
         asked = self.subject
-        rows = {turn.id: turn for turn in listing.page_again(asked.filters, asked.cursor, held_at=asked.held_at)}
+        found = listing.page_again(asked.filters, asked.cursor, held_at=asked.held_at)
+        rows = {turn.id: turn for turn in dressed(found, asked.filters.q)}
         still = asked.newest if asked.cursor else asked.held_at
         is_still = asked.cursor or still is not None
         self.listed = Listed(rows, listing.newer_than(asked.filters, still) if is_still else 0)

@@ -15,16 +15,17 @@ from dashboard.timeline.bounding import bounded
 from dashboard.timeline.chart import chart_of
 from dashboard.timeline.opening import EVERYTHING, opening_view, view_id_of
 from dashboard.timeline.presets import presets
+from dashboard.timeline.rows import dressed
 from dashboard.timeline.saved_views import saved_views
 from dashboard.timeline.uncounted import chosen_facets
 from dashboard.turns.filters import TimelineFilters
-from dashboard.turns.listing import address_of, listing_of
+from dashboard.turns.listing import address_of, listing_of, newest_id
 
 MOST_VALUES = 60  #: of one facet that are listed
 STACKS = {"model_stop_reason": "why the model stopped", "stop_reason": "why the agent stopped"}
 
 #: What it means that a turn has no such reason.
-NONE = {"model_stop_reason": "no answer’s end", "stop_reason": "not stopped yet"}
+NONE = {"model_stop_reason": "no stop reason", "stop_reason": "not stopped yet"}
 
 
 @require_safe
@@ -35,6 +36,7 @@ def timeline(request: HttpRequest) -> HttpResponse:
     if opening is not None and opening.query and not request.GET and not wants_list:
         return redirect(address_of(opening.query))
     listing = listing_of(request.GET)
+    dressed(listing.items, listing.filters.q)
     everything = EVERYTHING if opening else "/"
     context = {"listing": listing, "chips": chips.chips_of(listing.filters), "everything": everything}
     if wants_list:
@@ -76,6 +78,7 @@ def chart(request: HttpRequest) -> HttpResponse:
     stack = request.GET.get("stack", "")
     stack = stack if stack in STACKS else "model_stop_reason"
     project = project_default()
+    newest = newest_id(project)  # before counting, so that nothing newer is in the counts for sure
     timed = bounded(project=project, filters=filters)
     histogram = selectors.histogram(project=project, filters=timed, stacked_by=stack)
     chosen = bool(filters.since or filters.until)
@@ -86,6 +89,7 @@ def chart(request: HttpRequest) -> HttpResponse:
         "none": NONE[stack],
         "stacks": STACKS,
         "when": when,
+        "newest": newest,
     }
     return render(request, "timeline/_chart.html", context)
 

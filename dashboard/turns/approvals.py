@@ -35,7 +35,7 @@ def _tools_fault(given: dict[str, Any], tools: Collection[str]) -> str | None:
         return "The tools that need approval are a list of names."
     unknown = next((name for name in named if name not in tools), None)
     has = f"its tools are {listed(tools)}" if tools else "it has none"
-    return None if unknown is None else f"The agent has no tool “{unknown}” to approve of; {has}."
+    return None if unknown is None else f"The agent has no tool “{unknown}” that could need approval; {has}."
 
 
 def _seconds_fault(given: dict[str, Any]) -> str | None:

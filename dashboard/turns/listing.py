@@ -58,7 +58,6 @@ def listing_of(given: QueryDict) -> Listing:
     filters, errors = TimelineFilters.parse(given)
     found, cursor = _page(project, filters, given.get("cursor", ""))
     query = query_of(filters)
-    newest = Turn.objects.filter(project=project).order_by("-id").values_list("id", flat=True).first()
     return Listing(
         items=found.items,
         filters=filters,
@@ -67,8 +66,13 @@ def listing_of(given: QueryDict) -> Listing:
         cursor=cursor,
         newer=address_of(query, cursor=found.previous) if found.previous else "",
         older=address_of(query, cursor=found.next) if found.next else "",
-        newest=newest,
+        newest=newest_id(project),
     )
+
+
+def newest_id(project: Project) -> UUID | None:
+    """The id of the newest turn there is."""
+    return Turn.objects.filter(project=project).order_by("-id").values_list("id", flat=True).first()
 
 
 def _page(project: Project, filters: TimelineFilters, cursor: str) -> tuple[selectors.Page, str]:

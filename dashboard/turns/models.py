@@ -137,6 +137,8 @@ class Turn(models.Model):
         permissions = TURN_PERMISSIONS
 
     run_sums: RunSums | None = None  #: in a list that is folded into runs, what its run comes to
+    price: object = None  #: in a list, what it cost (`dashboard.prices`); None where that is not known
+    snippet: object = None  #: in a list that was searched, where the words stand (`snippets.Snippet`)
 
     def __str__(self) -> str:
         return f"{self.agent_name} {self.id}"

@@ -96,6 +96,6 @@ def undecided(columns: dict[str, Any]) -> dict[str, Any]:
         "stop_reason": StopReason.ERROR.value,
         "terminal_reason": "interrupted",
         "resource": None,
-        "notice": "The recording ends here; what the model would have said next is not in it.",
-        "verdict": "Undecidable: what would have come next is not in this recording. Re-run to know.",
+        "notice": "The recording ends here. Re-run live to find out how the answer goes on.",
+        "verdict": "Undecidable: the recording ends here. Re-run live to find out.",
     }

@@ -68,6 +68,11 @@ class Shown:
         return len(self.moments)
 
     @property
+    def inherited(self) -> int:
+        """Calls of the turn it was forked from; its own row counts none of them."""
+        return self.snapshot.inherited.attempts if self.snapshot.inherited else 0
+
+    @property
     def held_ms(self) -> int:
         """How long operators held it."""
         return round(1000 * sum(part.seconds for part in self.rail.sums if part.kind == HELD))
@@ -107,7 +112,7 @@ class Shown:
     def doubtful(self) -> int:
         """Characters that may repeat what stands before them, and were kept."""
         pieces = (piece for passage in self.transcript.passages for piece in passage.pieces)
-        return sum(len(piece.text) for piece in pieces if piece.doubtful)
+        return sum(piece.length for piece in pieces if piece.doubtful)
 
     @property
     def tinted(self) -> tuple[tuple[int, str], ...]:

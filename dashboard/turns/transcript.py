@@ -18,7 +18,7 @@ from agentcore.events import (
     ToolResult,
     ToolsReturned,
 )
-from agentcore.machine.snapshot import Answer, Snapshot
+from agentcore.machine.snapshot import Answer, Segment, Snapshot
 from agentcore.machine.states import Trigger
 from agentcore.messages import Message, Role, ToolCall
 from agentcore.reasons import NormalizedStopReason
@@ -43,6 +43,8 @@ class Piece:
     seam: str
     since: int
     doubtful: bool = False
+    length: int = 0  #: characters of `text`; a shared page has other words in their place,
+    dropped_length: int = 0  #: and in that of `dropped`
 
     @property
     def tint(self) -> int:
@@ -107,7 +109,7 @@ class Passage:
     @property
     def dropped(self) -> int:
         """Characters of overlap that were removed."""
-        return sum(len(piece.dropped) for piece in self.pieces)
+        return sum(piece.dropped_length for piece in self.pieces)
 
     @property
     def blocks(self) -> tuple[Block, ...]:
@@ -204,10 +206,15 @@ def _take_pieces(passage: Passage, answer: Answer, known: int, since: int, seam:
         kept = segment.start + segment.ambiguous
         if segment.ambiguous:
             doubtful = answer.text[segment.start : kept]
-            passage.pieces.append(Piece(segment.attempt, segment.kind.value, doubtful, dropped, "", since, True))
+            passage.pieces.append(_piece(segment, doubtful, dropped, "", since, doubtful=True))
             dropped = ""
         text = answer.text[kept : segment.end]
-        passage.pieces.append(Piece(segment.attempt, segment.kind.value, text, dropped, seam, since))
+        passage.pieces.append(_piece(segment, text, dropped, seam, since))
+
+
+def _piece(segment: Segment, text: str, dropped: str, seam: str, since: int, *, doubtful: bool = False) -> Piece:
+    lengths = (len(text), len(dropped))
+    return Piece(segment.attempt, segment.kind.value, text, dropped, seam, since, doubtful, *lengths)
 
 
 def _seam(event: Event, before: Snapshot) -> str:

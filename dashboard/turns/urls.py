@@ -18,6 +18,7 @@ def either(route: str, view: Callable[..., Any], name: str) -> list[URLPattern]:
 
 urlpatterns = [
     path("", timeline, name="timeline"),
+    *either("glossary", views.glossary, "glossary"),
     *either("turns/<uuid:turn_id>", views.detail, "detail"),
     *either("turns/<uuid:turn_id>/transcript", views.transcript, "transcript"),
     *either("turns/<uuid:turn_id>/attempts", views.attempts, "attempts"),

@@ -14,6 +14,7 @@ from dashboard.live.selectors import refused_of
 from dashboard.turns import history, selectors
 from dashboard.turns.attempts_page import attempts_page
 from dashboard.turns.curl import curl_command, goes_to_its_connection
+from dashboard.turns.glossary import CERTAINTIES, LIMITS, TERMS
 from dashboard.turns.models import Attempt, Turn
 from dashboard.turns.shown import turn_shown
 
@@ -61,6 +62,13 @@ def transcript(request: HttpRequest, turn_id: UUID) -> HttpResponse:
     page = turn_shown(turn, step=_number(request.GET.get("step")))
     context = {"page": page, "turn": turn, "window": page.everything}
     return render(request, "turns/_answer.html" if _by_htmx(request) else "turns/transcript.html", context)
+
+
+@require_safe
+def glossary(request: HttpRequest) -> HttpResponse:
+    """Every term of the pages with its explanation."""
+    shown = {"limits": LIMITS.values(), "terms": TERMS.values(), "certainties": CERTAINTIES.values()}
+    return render(request, "turns/glossary.html", shown)
 
 
 @require_safe

@@ -2,14 +2,14 @@
    was typed stays. A place with data-told says where instead. One that is too large has a note of its own.
    Where a form only asks for a result, the old result stays, is marked as old (data-stale), and that is said. */
 const TOO_LARGE = 413;
-const GONE = "The server does not answer, so this may not have been done. Once it is back, look before you try again.";
+const GONE = "The server did not answer, so this may not have been done. Check before you try again.";
 const SAID = {
-  403: "This was refused: you may not do it, or the page is too old. Reload the page, then try again.",
-  404: "This is not there any more; reload the page.",
-  503: "The database is away, so this may not have been done. In a moment, look before you try again.",
+  403: "Permission denied, or the page has expired. Reload the page, then try again.",
+  404: "This item no longer exists. Reload the page.",
+  503: "The database is not available, so this may not have been done. Wait a moment and check before you try again.",
 };
 const REFUSED = "This was refused, and nothing was done. Reload the page, then try again.";
-const FAILED = "The server failed to do this, and its log says why. Reload the page before you try again.";
+const FAILED = "The server failed; its log has the cause. Reload the page before you try again.";
 
 function noted(text) {
   const note = document.createElement("p");

@@ -7,7 +7,7 @@ const note = document.createElement("p");
 let soon;
 
 note.className = "note warning unheard";
-note.textContent = "The server is not heard from, so what is shown here may be old. It is asked again until it answers.";
+note.textContent = "Connection lost. Retrying…";
 
 /* What the page has replaced meanwhile waits for nothing. */
 function waits() {

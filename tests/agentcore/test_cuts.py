@@ -81,9 +81,9 @@ def test_a_cut_below_the_cap_of_a_watched_call_blames_no_limit_of_ours():
     book = play(responded(cut(output=482)), **{**WATCHED, "max_tokens": 4000})
     assert (book.end.status, book.end.stop_reason) == (TurnStatus.PARTIAL, StopReason.FINISH_REASON)
     assert (book.end.terminal_reason, resource_of(book.snapshot)) == ("cut_below_cap", None)
-    assert verdict(book.snapshot) == f"Cut off at 482 of 4\u202f000 tokens, below max_tokens. {FULL}"
+    assert verdict(book.snapshot) == f"Cut off at 482 of 4,000 tokens, below max_tokens. {FULL}"
     assert "max_continuations" not in words_of(book)
-    assert "the model stopped: max_tokens, at 482 of 4\u202f000 tokens: below the cap" in words_of(book)
+    assert "the model stopped: max_tokens, at 482 of 4,000 tokens: below the cap" in words_of(book)
     assert lint(book.snapshot.response, 4000) == ()
 
 
@@ -91,10 +91,10 @@ def test_a_limit_of_continuations_that_forbade_one_is_named_and_nothing_is_said_
     book = play(responded(cut(output=482)), max_tokens=4000, max_continuations=0)
     assert (book.end.terminal_reason, resource_of(book.snapshot)) == ("retry_limit", "max_continuations")
     assert verdict(book.snapshot) == (
-        "Cut off once, at 482 of 4\u202f000 tokens, below max_tokens, then stopped at max_continuations, 0 of 0, with "
-        f"482 of 16\u202f000 completion tokens used. {FULL}"
+        "Cut off once, at 482 of 4,000 tokens, below max_tokens, then stopped at max_continuations, 0 of 0, with "
+        f"482 of 16,000 completion tokens used. {FULL}"
     )
-    assert "the model stopped: max_tokens, at 482 of 4\u202f000 tokens: below the cap" in words_of(book)
+    assert "the model stopped: max_tokens, at 482 of 4,000 tokens: below the cap" in words_of(book)
 
 
 def test_the_normalized_reason_stays_what_the_word_says():
@@ -106,9 +106,7 @@ def test_below_the_cap_is_gone_on_with_while_continuations_are_left_for_a_server
     book = play(*(responded(cut(f"part {n}. ", output=482)) for n in range(4)), max_tokens=4000)
     assert (book.end.terminal_reason, resource_of(book.snapshot)) == ("retry_limit", "max_continuations")
     told = verdict(book.snapshot)
-    assert told.startswith(
-        "Cut off 4 times, the last time at 482 of 4\u202f000 tokens, below max_tokens, then stopped at "
-    )
+    assert told.startswith("Cut off 4 times, the last time at 482 of 4,000 tokens, below max_tokens, then stopped at ")
     assert "With 4 continuations it would have gone on" in told
 
 
@@ -125,9 +123,7 @@ def test_where_going_on_brought_nothing_no_number_is_said_to_have_helped():
     again = "A long enough text that is said twice over."
     book = play(*(responded(cut(again, output=482)) for _ in "ab"), max_tokens=4000, max_continuations=1)
     told = verdict(book.snapshot)
-    assert told.startswith(
-        "Cut off 2 times, the last time at 482 of 4\u202f000 tokens, below max_tokens, then stopped at "
-    )
+    assert told.startswith("Cut off 2 times, the last time at 482 of 4,000 tokens, below max_tokens, then stopped at ")
     assert told.endswith(FULL)
 
 

@@ -63,7 +63,7 @@ ENDS = [
     (
         play(*cut(1600), ended("c", tokens=414), max_tokens=1600, extra=PREFILL),
         "completed completed completed",
-        "Completed after 1 continuation. With max_tokens ≥ 2\u202f014 it would have taken one call.",
+        "Completed after 1 continuation. With max_tokens ≥ 2,014 it would have taken one call.",
     ),
     (
         play(truncated("a", tokens=None), ended("b", tokens=20), extra=PREFILL),
@@ -111,7 +111,7 @@ ENDS = [
     (
         play(*cut(400, 400, 400, 14), max_tokens=400),
         "partial retry_limit retry_limit",
-        "Cut off by max_tokens 4 times, then stopped at max_continuations, 3 of 3, with 1\u202f214 of 1\u202f600 "
+        "Cut off by max_tokens 4 times, then stopped at max_continuations, 3 of 3, with 1,214 of 1,600 "
         f"completion tokens used. With 4 continuations {ON}",
     ),
     (
@@ -203,7 +203,7 @@ ENDS = [
     (
         play(called(call()), tools_returned(tool_failed())),
         "partial error forbidden",
-        "Stopped by the error policy: Tool error after 1 consecutive failures (max: 0) (calculator: division by zero).",
+        "Stopped by the error policy: tool error, 1 failure, with max_retries at 0 (calculator: division by zero).",
     ),
     (play(error()), "failed error provider_error", "Failed on the first call: It broke."),
     (

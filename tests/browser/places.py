@@ -24,6 +24,7 @@ PAGES: Mapping[str, str] = {
     "links to share": "{turn}/share",
     "a choice to compare with": "/compare?left={id}",
     "two turns compared": "/compare?left={id}&right={other}",
+    "the glossary": "/glossary",
     "the lint report": "/lint",
     "backtests": "/backtests",
     "a new backtest": "/backtests/new",

@@ -30,7 +30,7 @@ def elsewhere(chrome: Browser, started_once: Callable[[Path], None]) -> Iterator
         context = chrome.new_context(base_url=base, storage_state=cookies_of(chrome, link))
         page = context.new_page()
         page.goto("/")
-        expect(page.locator(".empty")).to_contain_text("No turn has been recorded yet")
+        expect(page.locator(".empty")).to_contain_text("No turns recorded yet")
         yield page
         context.close()
 
@@ -89,7 +89,7 @@ def compare(page: Page, turn: str) -> str:
 def share(page: Page, turn: str, chrome: Browser) -> None:
     page.goto(turn)
     page.get_by_role("link", name="Share").click()
-    page.get_by_label("Leave out prompt and answer").uncheck()
+    page.get_by_label("Redact prompt and answer").uncheck()
     page.get_by_role("button", name="Make a link").click()
     stranger = chrome.new_context(viewport=DESK).new_page()
     stranger.goto(page.get_by_label("Address of the link").input_value())

@@ -24,7 +24,7 @@ def test_a_link_shows_the_turn_to_a_stranger_until_it_is_revoked(
 ):
     page.goto(cut_turn)
     page.get_by_role("link", name="Share").click()
-    page.get_by_label("Leave out prompt and answer").uncheck()
+    page.get_by_label("Redact prompt and answer").uncheck()
     page.get_by_role("button", name="Make a link").click()
     address = page.get_by_label("Address of the link").input_value()
     stranger = chrome.new_context(viewport=DESK).new_page()
@@ -42,7 +42,7 @@ def test_a_link_shows_the_turn_to_a_stranger_until_it_is_revoked(
     gone = stranger.goto(address)
     assert gone is not None
     assert gone.status == 404
-    expect(stranger.locator("main")).to_contain_text("This link opens nothing")
+    expect(stranger.locator("main")).to_contain_text("This link is not valid")
     stranger.context.close()
 
 

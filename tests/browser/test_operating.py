@@ -110,7 +110,7 @@ def test_a_turn_runs_to_a_state_and_an_operator_answers_for_the_model(page: Page
     cut(page)
     drawer(page)
     page.get_by_label("Max continuations", exact=True).fill("1")
-    page.get_by_text("Answer for the model").click()
+    page.get_by_text("Inject a response").click()
     page.get_by_label("Text", exact=True).fill("And that is the end.")
     page.get_by_role("button", name="Change and release").click()
     page.goto(ended(page))

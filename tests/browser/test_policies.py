@@ -60,7 +60,7 @@ def test_a_limit_is_lowered_found_out_shadowed_and_rolled_back(page: Page):
     expect(line).to_contain_text("1 answer cut short")
     expect(line).to_contain_text("saved without a backtest")
     line.get_by_role("link", name=f"{POLICY} v2").click()
-    expect(page.locator("#v2")).to_contain_text("counts since")
+    expect(page.locator("#v2")).to_contain_text("active since")
 
     page.get_by_role("link", name="Compare with v1").click()
     expect(page.locator(".compared-versions")).to_contain_text("lowered")
@@ -69,7 +69,7 @@ def test_a_limit_is_lowered_found_out_shadowed_and_rolled_back(page: Page):
     page.locator("#v1 summary").click()
     page.locator("#v1").get_by_label("Why").fill("Answers were cut.")
     page.get_by_role("button", name="Roll back to v1").click()
-    expect(page.locator("#messages")).to_contain_text("trial v1 counts from now on.")
+    expect(page.locator("#messages")).to_contain_text("trial v1 is now active.")
     expect(page.locator(".trail li").first).to_contain_text("operator activated v1")
     ask(page, AGENT, "Why do agents stop?")
     page.goto(ended(page))
@@ -83,7 +83,7 @@ def _a_draft_runs_in_the_shadow(page: Page) -> None:
     page.get_by_role("link", name="Change", exact=True).click()
     said(page, "None at all?", 0, counts="draft")
     opened(page)
-    expect(page.locator("#v3")).to_contain_text("draft: it counts nowhere")
+    expect(page.locator("#v3")).to_contain_text("Draft (inactive)")
     page.get_by_role("button", name="Shadow v3").click()
     ask(page, AGENT, "Why do agents stop?")
     turn = ended(page)
@@ -91,7 +91,7 @@ def _a_draft_runs_in_the_shadow(page: Page) -> None:
     shadow = page.locator("#shadow")
     expect(shadow).to_contain_text("would have stopped sooner 1", timeout=LONG)
     expect(shadow.get_by_role("link", name="Why do agents stop?")).to_have_attribute("href", turn)
-    shadow.get_by_role("button", name="End the shadow").click()
+    shadow.get_by_role("button", name="End shadow run").click()
     expect(page.locator("#messages")).to_contain_text("The shadow has ended")
 
 

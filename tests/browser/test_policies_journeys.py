@@ -27,7 +27,7 @@ POST = """([address, body]) => {
 }"""
 REFUSED = [
     403,
-    "You may watch, but not start, change or stop anything like this: it needs the right “add policy”; ask an admin.",
+    "Read-only access: this needs the right “add policy”; ask an admin.",
 ]
 
 
@@ -91,11 +91,11 @@ def roll_back(page: Page) -> None:
     opened(page)
     version = page.locator("#v1")
     version.locator("summary").click()
-    expect(version).to_contain_text("No backtest is attached: nobody has tried what it would have changed.")
+    expect(version).to_contain_text("No backtest is attached: its effect is untested.")
     version.get_by_label("Why").fill("As it was.")
     version.get_by_role("button", name="Roll back to v1").click()
-    expect(page.locator("#messages")).to_contain_text(f"{POLICY} v1 counts from now on.")
-    expect(page.locator("#v1")).to_contain_text("counts since")
+    expect(page.locator("#messages")).to_contain_text(f"{POLICY} v1 is now active.")
+    expect(page.locator("#v1")).to_contain_text("active since")
     expect(page.locator(".trail li").first).to_contain_text("operator activated v1 As it was.")
 
 
@@ -111,8 +111,8 @@ def see_the_shadow_tally_and_promote_with_it(page: Page) -> None:
     expect(tally).to_contain_text("decided otherwise from record 3 on: 1 attempt fewer")
     expect(tally.get_by_role("link", name="Why do agents stop?")).to_have_attribute("href", turn)
     expect(tally.get_by_role("link", name="what if")).to_have_attribute("href", f"{turn}/replay?max_continuations=1")
-    page.get_by_label("Why it shall count").fill("As tried.")
-    page.get_by_role("button", name="Promote with this tally").click()
+    page.get_by_label("Reason for the promotion").fill("As tried.")
+    page.get_by_role("button", name="Activate with these results").click()
     expect(page.locator("#v2")).to_contain_text("Promoted after a shadow over 1 turn (1 would have stopped sooner")
 
 

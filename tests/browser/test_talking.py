@@ -191,7 +191,7 @@ def test_a_budget_drains_is_refused_when_used_up_and_is_raised_on_the_page(page:
     page.get_by_text("Change the budget").click()
     page.get_by_label("Token budget").fill("90000")
     page.get_by_role("button", name="Set", exact=True).click()
-    expect(page.locator("#heading")).to_contain_text("90 000")
+    expect(page.locator("#heading")).to_contain_text("90,000")
     go_on(page, "sim-essay", "More!")
     expect(page.locator("#turn-head")).to_contain_text("More!")
     ended(page)

@@ -147,6 +147,13 @@ def test_many_turns_are_tagged_at_once_and_found_by_the_tag(page: Page, yesterda
     boxes.nth(1).check()
     boxes.nth(4).click(modifiers=["Shift"])
     expect(page.locator("[data-chosen]")).to_have_text("4")
+    boxes.nth(1).uncheck()
+    boxes.nth(4).uncheck()
+    page.locator("#rows .c-prompt a").nth(1).focus()
+    page.keyboard.press("x")
+    for key in ("j", "j", "j", "Shift+x"):
+        page.keyboard.press(key)
+    expect(page.locator("[data-chosen]")).to_have_text("4")
     page.get_by_role("button", name="Tag…").click()
     page.get_by_label("Put on").fill("look later")
     page.get_by_role("button", name="Tag 4 turns").click()
@@ -176,7 +183,7 @@ def test_the_list_is_held_still_and_let_go(page: Page, new_page: NewPage):
     page.goto("/?agent=sim-essay")
     connected(page)
     page.get_by_role("button", name="Pause").click()
-    expect(page.get_by_role("button", name="Pause")).to_have_attribute("aria-pressed", "true")
+    expect(page.get_by_role("button", name="Resume")).to_be_visible()
     other = new_page()
     ask(other, "sim-essay", "While you wait.", max_tokens=60)
     expect(page.locator("#new-turns")).to_have_text("1 new turn", timeout=LONG)
@@ -184,7 +191,7 @@ def test_the_list_is_held_still_and_let_go(page: Page, new_page: NewPage):
     page.get_by_role("link", name="1 new turn").click()
     expect(page.locator("#rows tr").first).to_contain_text("While you wait.")
     expect(page.locator("#new-turns")).to_be_empty()
-    expect(page.get_by_role("button", name="Pause")).to_have_attribute("aria-pressed", "false")
+    expect(page.get_by_role("button", name="Pause")).to_be_visible()
     ended(other)
 
 
@@ -225,10 +232,32 @@ def test_columns_are_chosen_once_and_kept(page: Page, yesterday: None):
     expect(page.locator("#rows .c-cap").first).to_be_hidden()
     page.get_by_text("Columns", exact=True).click()
     page.get_by_label("max_tokens", exact=True).first.check()
-    page.get_by_label("Continuations").uncheck()
+    page.get_by_label("Took").first.uncheck()
     page.reload()
     expect(page.locator("#rows .c-cap").first).to_be_visible()
-    expect(page.locator("#rows .c-more").first).to_be_hidden()
+    expect(page.locator("#rows .c-took").first).to_be_hidden()
+
+
+def test_however_many_columns_are_shown_the_prompt_can_be_read(page: Page, yesterday: None):
+    page.goto("/?agent=made")
+    page.get_by_text("Columns", exact=True).click()
+    for box in page.locator("[data-columns] input").all():
+        box.check()
+    box = page.locator("#rows .c-prompt a").first.bounding_box()
+    assert box
+    assert box["width"] > 200
+    assert not scrolls_sideways(page)
+
+
+def test_two_selected_turns_are_compared_the_older_one_first(page: Page, yesterday: None):
+    page.goto("/?agent=made")
+    boxes = page.locator("#rows .c-pick input")
+    newer, older = (boxes.nth(n).get_attribute("value") for n in (0, 3))
+    boxes.nth(0).check()
+    expect(page.get_by_role("button", name="Compare")).to_be_hidden()
+    boxes.nth(3).check()
+    page.get_by_role("button", name="Compare").click()
+    expect(page).to_have_url(re.compile(rf"/compare/?\?left={older}&right={newer}$"))
 
 
 def test_on_a_phone_the_filters_fold_away_and_nothing_scrolls_sideways(new_page: NewPage, yesterday: None):
@@ -261,12 +290,12 @@ def test_who_watches_takes_chosen_turns_away_and_is_offered_nothing_that_acts(
     page.locator("#id_password").fill("only-to-watch-them")
     page.get_by_role("button", name="Sign in").last.click()
     page.locator("#rows input").first.check()
-    bar = page.get_by_role("form", name="Chosen turns")
-    expect(bar.get_by_role("button")).to_have_text(["Export", "Let go"])
+    bar = page.get_by_role("form", name="Selected turns")
+    expect(bar.get_by_role("button")).to_have_text(["Export", "Compare", "Clear selection"])
     with page.expect_download() as taken:
         bar.get_by_role("button", name="Export").click()
     assert taken.value.suggested_filename == "turns.zip"
-    bar.get_by_role("button", name="Let go").click()
+    bar.get_by_role("button", name="Clear selection").click()
     expect(bar).to_be_hidden()
     page.goto(cut_turn)
     page.keyboard.press("b")

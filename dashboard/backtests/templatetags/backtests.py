@@ -21,7 +21,7 @@ register = template.Library()
 
 @register.filter
 def plus(value: float) -> str:
-    """`+ 1 214`, `− 3`, `0`."""
+    """`+ 1,214`, `− 3`, `0`."""
     return _signed(value, number(abs(value)))
 
 

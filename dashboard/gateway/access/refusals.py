@@ -53,7 +53,7 @@ MAY_NOT = Refusal(
     403,
     "invalid_request_error",
     "permission_denied",
-    "This token's user may watch, but not start turns. Ask an operator, or an admin for the role.",
+    "This token's user has read-only access and cannot start turns. Ask an administrator for the operator role.",
 )
 
 

@@ -1,4 +1,7 @@
-"""`{% limit_of_turn turn snapshot %}`: the limit that would have let a turn finish, in the head of its page."""
+"""`{% limit_of_turn turn snapshot %}`: the limit that would have let a turn finish, in the head of its page.
+
+`{{ turn|may_need_a_limit }}`: whether a list should ask which limit that is.
+"""
 
 from typing import Any
 
@@ -6,11 +9,21 @@ from django import template
 from django.template.context import Context
 
 from agentcore.machine.snapshot import Snapshot
+from agentcore.reasons import NormalizedStopReason, TurnStatus
 from agentcore.verdict import verdict_of
 from dashboard.suggesting.panel import panel_of
 from dashboard.turns.models import UNFINISHED, Turn
 
 register = template.Library()
+
+
+@register.filter
+def may_need_a_limit(turn: Turn) -> bool:
+    """By its row alone: it was continued, or ended before it was complete, and no refusal ended it."""
+    if turn.status == TurnStatus.COMPLETED:
+        return turn.continuations > 0
+    ended_short = turn.status in (TurnStatus.PARTIAL, TurnStatus.FAILED, TurnStatus.ABORTED)
+    return ended_short and turn.terminal_reason != NormalizedStopReason.SAFETY_BLOCKED
 
 
 @register.inclusion_tag("suggesting/_limit.html", takes_context=True)

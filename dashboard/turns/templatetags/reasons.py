@@ -31,6 +31,7 @@ LOOKS: dict[str, Look] = {
     "cancelled": Look("wait", "cross", "cancelled"),
     "paused": Look("tool", "bars", "paused by the provider"),
     "unknown": UNKNOWN,
+    "doubtful": Look("cut", "question", "end not certain"),
     # why the agent stopped
     "completed": Look("end", "check", "completed"),
     "steps_limit": Look("limit", "wall", "steps limit"),

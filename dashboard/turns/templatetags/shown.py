@@ -14,7 +14,7 @@ from dashboard.turns.transcript import TINTS
 register = template.Library()
 
 WORDLESS = "A turn without words"  #: an image alone, say, or an empty message
-THIN = "\u202f"  #: a narrow space that does not break: 1 214
+THIN = "\u202f"  #: a narrow space that does not break, between a number and its unit
 UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 MARKUP = {ord(character): f"\\u{ord(character):04x}" for character in "<>&"}
 MARKS = {(True, False): "future", (False, True): "past", (False, False): "now"}
@@ -34,11 +34,11 @@ def quoted(text: str, length: int) -> str:
 
 @register.filter
 def number(value: float | str | None) -> str:
-    """`1214` as `1 214`; a dash for nothing (a template's missing value is an empty text)."""
+    """`1214` as `1,214`; a dash for nothing (a template's missing value is an empty text)."""
     if value is None or isinstance(value, str):
         return "–"
     whole = int(value) if float(value).is_integer() else value
-    return f"{whole:,}".replace(",", THIN)
+    return f"{whole:,}"
 
 
 @register.filter

@@ -1,6 +1,6 @@
 /* Which columns the list has: kept in this browser, said to the style sheet by <html data-columns>. Blocks rendering, so
    that no column comes and goes. */
-const KEY = "whystop-columns";
+const KEY = "whystop-columns-2"; // 2: since how a turn ended is one column
 const root = document.documentElement;
 
 function stored() {

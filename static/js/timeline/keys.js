@@ -24,12 +24,18 @@ function go(by) {
   link(row)?.focus();
 }
 
+/* As a click would, with shift where the key was pressed with it: a stretch of rows. */
+function pick({ shiftKey }) {
+  const box = place && document.getElementById(place)?.querySelector(".c-pick input");
+  if (box) box.dispatchEvent(new MouseEvent("click", { bubbles: true, cancelable: true, shiftKey }));
+}
+
 const PRESSED = {
   "/": () => document.getElementById("filter_q").select(),
   j: () => go(1),
   k: () => go(-1),
-  x: () => (place ? document.getElementById(place) : null)?.querySelector(".c-pick input").click(),
-  p: toggle,
+  x: pick,
+  p: () => toggle(),
   "?": () => keys.showModal(),
 };
 PRESSED.X = PRESSED.x;
@@ -38,7 +44,7 @@ document.addEventListener("keydown", (event) => {
   const typing = event.target.closest("input:not([type='checkbox'], [type='radio']), textarea, select, dialog, .brush");
   if (typing || event.ctrlKey || event.metaKey || event.altKey || !on.checked || !(event.key in PRESSED)) return;
   event.preventDefault();
-  PRESSED[event.key]();
+  PRESSED[event.key](event);
 });
 document.addEventListener("focusin", (event) => {
   place = event.target.closest("#rows tr")?.id ?? "";

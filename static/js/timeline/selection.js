@@ -9,10 +9,13 @@ let shift = false;
 const bar = document.getElementById("bulk");
 const every = bar.elements.every;
 const boxes = () => [...document.querySelectorAll("#rows input[name='turn']")];
-const number = (count) => count.toString().replace(/\B(?=(\d{3})+$)/g, "\u202f");
+const number = (count) => count.toString().replace(/\B(?=(\d{3})+$)/g, ",");
 
+/* How many turns the chart has counted. Those that came since are not meant, so that the dialog names the same number. */
 function matching() {
-  return document.querySelector("#chart .total b")?.textContent;
+  const total = document.querySelector("#chart .total");
+  bar.elements.newest.value = total?.dataset.newest ?? "";
+  return total?.querySelector("b")?.textContent;
 }
 
 function show() {
@@ -26,7 +29,9 @@ function show() {
   head.checked = all.length > 0 && chosen.size === all.length;
   head.indeterminate = chosen.size > 0 && !head.checked;
   if (!chosen.size) every.checked = false;
+  bar.elements.newest.value = "";
   bar.querySelector("[data-chosen]").textContent = every.checked ? (matching() ?? "All") : number(chosen.size);
+  bar.querySelector("[data-compare]").hidden = every.checked || chosen.size !== 2;
   tell();
 }
 
@@ -69,6 +74,11 @@ bar.addEventListener("submit", (event) => {
   if (!backtest) return;
   event.preventDefault(); // ids are none of a backtest's filters
   location.assign(`${backtest}?${document.getElementById("timeline").dataset.query}`);
+});
+/* The older one stands left: ids tell when a turn was made. */
+bar.querySelector("[data-compare]").addEventListener("click", (event) => {
+  const [left, right] = [...chosen].sort();
+  location.assign(`${event.target.dataset.compare}?left=${left}&right=${right}`);
 });
 document.addEventListener("bulk-done", () => bar.reset());
 document.addEventListener("htmx:wsAfterMessage", show);

@@ -11,8 +11,12 @@ export function tell() {
   if (!document.querySelector("#timeline[data-first]")) return;
   const wanted = byHand || away || chosen() ? "pause" : "resume";
   const button = document.querySelector("[data-tail]");
-  button?.setAttribute("aria-pressed", byHand);
-  button?.classList.toggle("held", wanted === "pause");
+  if (button) {
+    button.classList.toggle("held", wanted === "pause");
+    button.classList.toggle("paused", byHand);
+    button.lastChild.data = byHand ? "Resume" : "Pause";
+    button.title = byHand ? "Let new turns come in (p)" : "Hold the list still (p)";
+  }
   if (!socket || wanted === said) return;
   said = wanted;
   socket.send(JSON.stringify({ tail: wanted }));

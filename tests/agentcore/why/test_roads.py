@@ -124,7 +124,7 @@ def test_the_nearest_miss_of_a_limit_is_a_number():
     near = {road.trigger: road.miss for road in going_on if road.near}
     assert near[Trigger.RETRY_LIMIT] == "0 of 3 continuations used"
     assert near[Trigger.BUDGET_EXHAUSTED] == "10 of 240 completion tokens used"
-    assert near[Trigger.OUTPUT_CAP] == "1 of 120\u202f000 characters used"
+    assert near[Trigger.OUTPUT_CAP] == "1 of 120,000 characters used"
 
 
 def test_where_several_limits_bind_all_are_named():

@@ -162,7 +162,7 @@ def test_an_unknown_address_of_the_gateway_is_an_openai_error(stranger: Client, 
 def test_an_unknown_page_is_a_page_for_one_who_is_signed_in(browser: Client):
     response = browser.get("/never-heard-of")
     assert response.status_code == 404
-    assert b"Nothing is here" in response.content
+    assert b"Page not found" in response.content
 
 
 def test_a_turn_that_is_not_there_leads_back_and_says_of_no_page_that_it_is_this_one(browser: Client):

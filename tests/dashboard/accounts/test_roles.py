@@ -105,7 +105,7 @@ def test_who_watches_is_refused_in_words_wherever_something_changes(client_of: C
             assert response.status_code != 403, route
             continue
         assert response.status_code == 403, route
-        assert "You may watch, but not start, change or stop anything" in response.content.decode(), route
+        assert "Read-only access" in response.content.decode(), route
         kind = "application/problem+json" if is_machine(address(route)) else "text/html"
         assert response["Content-Type"].startswith(kind), route
 
@@ -158,7 +158,7 @@ def test_a_rerun_by_the_api_needs_the_right_that_the_other_replays_do_not(client
 def test_pages_show_who_watches_no_composer_and_say_it_once(client_of: ClientOf):
     for role, watching in ((Role.WATCHER, True), (Role.OPERATOR, False)):
         html = client_of(role).get("/").content.decode()
-        assert html.count("You may watch; ask an operator to act.") == watching
+        assert html.count("Read-only access") == watching
         assert ('class="watching ' in html) == watching
 
 

@@ -63,18 +63,18 @@ def active(policy: Policy) -> int:
 
 def test_a_draft_that_is_saved_as_it_is_begins_to_count(admin_client: Client, wide: Policy, draft: PolicyVersion):
     html, sent = opened(admin_client, wide)
-    assert "The fields start from v2, a draft, which counts nowhere; v1 counts now." in html
+    assert "The fields start from v2, a draft (inactive); v1 counts now." in html
     assert (sent["max_continuations"], sent["counts"]) == (5, "draft")
     assert saved(admin_client, wide, sent) == ["Nothing has changed: version 2 of “wide” stays as it is."]
     assert active(wide) == 1
     told = saved(admin_client, wide, {**sent, "counts": "now"})
-    assert told == ["Version 2 of “wide” counts from now on."]
+    assert told == ["Version 2 of “wide” is now active."]
     made = PolicyActivation.objects.get(version=draft)
     assert (active(wide), made.why, made.created_by.is_superuser) == (2, "As tried.", True)
     assert PolicyVersion.objects.count() == 2
     html, sent = opened(admin_client, wide)
     assert "The fields start from v2, which counts now." in html
-    assert saved(admin_client, wide, sent) == ["Nothing has changed: version 2 of “wide” counts already."]
+    assert saved(admin_client, wide, sent) == ["Nothing has changed: version 2 of “wide” is already active."]
 
 
 def test_a_draft_that_is_saved_as_it_is_is_scheduled(admin_client: Client, wide: Policy, draft: PolicyVersion):
@@ -87,7 +87,7 @@ def test_a_draft_that_is_saved_as_it_is_is_scheduled(admin_client: Client, wide:
     assert sent["start"] == "1"
     assert f"v2 counts from {moment:%Y-%m-%d %H:%M} UTC on." in html
     asked, _ = opened(admin_client, wide, "?start=2")
-    assert "The fields start from v2, which does not count yet; v1 counts now." in asked
+    assert "The fields start from v2, which is not active yet; v1 counts now." in asked
 
 
 @pytest.mark.parametrize("change", [{}, {"max_seconds": "9"}], ids=["unchanged", "changed"])
@@ -141,7 +141,7 @@ def test_a_draft_that_was_tried_counts_as_a_version_that_carries_it(
     _, sent = opened(admin_client, wide)
     (told,) = saved(admin_client, wide, {**sent, "counts": "now", "backtest": str(backtest.pk)})
     assert told.startswith("This is version 3 of “wide”, with a backtest over 0 turns: it found none")
-    assert told.endswith(". It counts from now on.")
+    assert told.endswith(". It is now active.")
     assert (active(wide), PolicyVersion.objects.get(version=3).backtest) == (3, backtest)
 
 
@@ -151,7 +151,7 @@ def test_a_backtest_that_does_not_speak_for_a_draft_is_said_to_be_left_out(
     other = backtest_create(project=wide.project, policy={"limits": {"max_continuations": 4}}, filter={})
     _, sent = opened(admin_client, wide)
     assert saved(admin_client, wide, {**sent, "counts": "now", "backtest": str(other.pk)}) == [
-        "Version 2 of “wide” counts from now on. The backtest that ran is not kept with it: it tried other words."
+        "Version 2 of “wide” is now active. The backtest that ran is not kept with it: it tried other words."
     ]
 
 
@@ -167,7 +167,7 @@ def test_what_was_rolled_back_is_not_filled_in_again(admin_client: Client, wide:
     assert third is not None
     assert third.limits == {"max_continuations": 1, "max_steps": 7}
     asked, sent = opened(admin_client, wide, "?start=2")
-    assert "The fields start from v2, which counts no more; v3 counts now." in asked
+    assert "The fields start from v2, which is no longer active; v3 counts now." in asked
     assert (sent["max_continuations"], sent["counts"]) == (5, "draft")
 
 
@@ -190,7 +190,7 @@ def test_a_form_starts_where_it_did_though_another_version_came_in_between(
     _, sent = opened(admin_client, wide)
     policy_create(project=wide.project, name="wide", limits={"max_continuations": 7})
     assert saved(admin_client, wide, {**sent, "counts": "now", "counted": "3"}) == [
-        "Version 2 of “wide” counts from now on."
+        "Version 2 of “wide” is now active."
     ]
 
 
@@ -201,7 +201,7 @@ def test_of_a_policy_of_drafts_the_newest_is_filled_in(project):
         ).policy
     start = start_of(policy)
     assert start is not None
-    assert start.words == "The fields start from v2, a draft, which counts nowhere; nothing of this policy counts yet."
+    assert start.words == "The fields start from v2, a draft (inactive); nothing of this policy counts yet."
     assert start.offered == ()
     assert start_of(Policy.objects.create(project=project, name="empty")) is None
 

@@ -1,4 +1,4 @@
-"""Which version counts since when, where a policy counts, and that nobody can rewrite who said so."""
+"""Which version active since when, where a policy counts, and that nobody can rewrite who said so."""
 
 from datetime import timedelta
 
@@ -48,7 +48,7 @@ def test_a_draft_counts_once_it_is_activated_and_an_earlier_version_by_rolling_b
 
 
 def test_what_counts_already_is_not_activated_again(two):
-    with pytest.raises(ValidationError, match="wide v1 counts already"):
+    with pytest.raises(ValidationError, match="wide v1 is already active"):
         versioning.version_activate(version=two[0])
 
 

@@ -57,7 +57,7 @@ def test_who_has_no_role_reads_and_writes_nothing():
     response = post_policy(client, **{"X-CSRFToken": csrf_token(client)})
     assert response.status_code == 403
     said(response)
-    assert response.json()["detail"].startswith("You may watch, but not start, change or stop anything")
+    assert response.json()["detail"].startswith("Read-only access")
 
 
 def test_who_may_make_a_policy_may_not_change_one_that_is_there():

@@ -71,7 +71,7 @@ def test_what_if_says_honestly_where_the_recording_ends(api: Program, play: Play
 @pytest.mark.parametrize("overrides", [{"model": "another"}, {"system_prompt": "Be brief."}])
 def test_what_other_words_would_bring_is_not_laid_to_a_budget(api: Program, turn: Turn, overrides: dict[str, str]):
     _, imagined = replay(api, turn, {"mode": "what_if", "overrides": overrides})
-    assert imagined["verdict"] == "Undecidable: what would have come next is not in this recording. Re-run to know."
+    assert imagined["verdict"] == "Undecidable: the recording ends here. Re-run live to find out."
 
 
 def test_what_if_without_overrides_is_the_recording(api: Program, turn: Turn):

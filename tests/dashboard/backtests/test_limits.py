@@ -222,3 +222,11 @@ def test_a_turn_that_cannot_be_read_is_undecided_in_every_cell(browser: Client, 
     html = page(browser, "/backtests/limits/map")
     cell = re.search(r'href="(/backtests/limits/map[?][^"]*continuations=8[^"]*)"', html)
     assert "Undecidable" in page(browser, cell[1].replace("&amp;", "&"))
+
+
+def test_a_refused_turn_is_listed_as_refused_and_not_among_those_that_were_cut_short(play: Play):
+    play("sim-refuse")
+    cell = cell_of(sample_of(project=project_default(), filters=TimelineFilters()), 3, 60)
+    assert [(words, [each.look for each in turns]) for words, turns in cell.sorts] == [
+        ("Refused, or stopped before an answer", ["aborted"])
+    ]

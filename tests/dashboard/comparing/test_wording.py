@@ -1,4 +1,4 @@
-"""What differs in two texts, word by word."""
+"""Differences in two texts, word by word."""
 
 from itertools import accumulate
 

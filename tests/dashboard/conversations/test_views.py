@@ -16,7 +16,7 @@ NOWHERE = "01890000-0000-7000-8000-000000000000"
 
 
 def test_without_agents_the_page_says_how_to_make_one(browser: Client):
-    assert "There is no agent yet" in page(browser, "/live/")
+    assert "No agents yet" in page(browser, "/live/")
 
 
 def test_the_agents_can_be_chosen(browser: Client, agent_of: AgentOf):
@@ -100,7 +100,7 @@ def test_an_address_that_names_nothing_shows_a_new_conversation(
 ):
     agent_of("sim-essay")
     html = page(browser, f"/agents/sim-essay/live?{name}={wanted}")
-    assert "Nothing has been said yet" in html
+    assert "No messages yet" in html
     assert "<h1>Talk to sim-essay</h1>" in html
 
 
@@ -109,7 +109,7 @@ def test_the_conversation_of_another_agent_is_not_shown_here(
 ):
     say("One?")
     agent_of("sim-refuse")
-    assert "Nothing has been said yet" in page(browser, f"/agents/sim-refuse/live?conversation={conversation.id}")
+    assert "No messages yet" in page(browser, f"/agents/sim-refuse/live?conversation={conversation.id}")
     given = {"input": "Two?", "conversation": str(conversation.id)}
     refused = browser.post("/agents/sim-refuse/live", given)
     assert refused.status_code == 422

@@ -103,7 +103,7 @@ def test_a_turn_that_came_through_the_gateway_says_so_on_its_page(browser: Clien
     turn, other = turn_of(), turn_of()
     stored(turn, caller="notebook", finish_source="chunk", continued=True, stream=True, n=2, overhead_us=1_800)
     html = browser.get(f"/turns/{turn.id}").content.decode()
-    for words in ("Through the gateway", "notebook", "seen in chunk", "made of several answers", "1.8\u202fms"):
+    for words in ("Through the gateway", "notebook", "seen in chunk", "continued", "1.8\u202fms"):
         assert words in html
     assert "Through the gateway" not in browser.get(f"/turns/{other.id}").content.decode()
 

@@ -86,9 +86,9 @@ def test_a_page_shows_what_was_spent_and_what_is_left(makers_browser: Client, ke
     KeySpending.objects.create(key=key, day=today, calls=1, tokens=900, dollars=Decimal("1.5"))
     KeySpending.objects.create(key=key, day=today - timedelta(days=40), calls=1, tokens=7_000, dollars=Decimal(90))
     shown = text_of(makers_browser.get("/gateway/keys"))
-    assert "Spent today, nearly all 900 / 1 000 tokens" in shown
+    assert "Spent today, nearly all 900 / 1,000 tokens" in shown
     assert "Spent this month $1.50 / $10.00" in shown
-    assert "in total 7 900 tokens, $91.50" in shown
+    assert "in total 7,900 tokens, $91.50" in shown
     assert "60 calls a minute" in shown
 
 
@@ -98,7 +98,7 @@ def test_tokens_without_a_price_are_not_said_to_cost_nothing(makers_browser: Cli
     KeySpending.objects.create(key=key, day=timezone.now().date(), calls=3, tokens=1_810, dollars=Decimal(0))
     shown = text_of(makers_browser.get("/gateway/keys"))
     assert "Spent today price not known / $5.00" in shown
-    assert "in total 1 810 tokens, price not known" in shown
+    assert "in total 1,810 tokens, price not known" in shown
     assert "$0.00" not in shown
     assert "of the calls whose price is known" in shown
 

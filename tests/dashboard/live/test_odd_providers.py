@@ -128,7 +128,7 @@ def odd(odd_url: str) -> Connection:
         ("neither", "partial", "provider_error", "half", "broke off"),
         ("error in the stream", "partial", "provider_error", "half", "overloaded. What had arrived is kept."),
         ("split characters", "completed", "completed", "naïve 😀 é", ""),
-        ("two megabytes", "partial", "output_cap", "x" * 120_000, "cut at 120\u202f000 characters"),
+        ("two megabytes", "partial", "output_cap", "x" * 120_000, "cut at 120,000 characters"),
         ("unstorable characters", "completed", "completed", "a\ufffdb", ""),
         ("malformed call", "partial", "tool_repair_failed", "", "was malformed and did not run"),
         ("refusal", "aborted", "safety_blocked", "", "Blocked by the provider."),

@@ -47,7 +47,7 @@ def test_a_version_is_rolled_back_to_with_who_and_why(anns: Client, two):
     assert "Say why" in acted(anns, "activate", first.pk)
     assert selectors.policy_version_active(policy=policy) == second
     told = acted(anns, "activate", first.pk, why="Answers were cut.")
-    assert "wide v1 counts from now on." in told
+    assert "wide v1 is now active." in told
     assert "<b>ann</b> activated v1" in told
     assert "<q>Answers were cut.</q>" in told
     assert selectors.policy_version_active(policy=policy) == first
@@ -58,9 +58,9 @@ def test_a_schedule_is_shown_and_withdrawn(anns: Client, two):
     soon = f"{timezone.now() + timedelta(hours=2):%Y-%m-%dT%H:%M}"
     assert f"counts from {soon} UTC" in acted(anns, "activate", first.pk, why="tonight", starts_at=soon)
     html = page(anns, f"/policies/{first.policy_id}")
-    assert "Withdraw the schedule" in html
+    assert "Cancel schedule" in html
     planned = PolicyActivation.objects.get(why="tonight")
-    assert "withdrew the schedule of v1" in acted(anns, "withdraw", planned.pk)
+    assert "cancelled the schedule of v1" in acted(anns, "withdraw", planned.pk)
     assert "not a moment such as" in acted(anns, "activate", first.pk, why="x", starts_at="soon")
 
 
@@ -82,7 +82,7 @@ def test_any_two_versions_are_compared(browser: Client, two):
     assert "5 continuations</span> → <b>1 continuation</b>" in html
     assert '<span class="way added">added</span> Max steps' in html
     assert '<span class="way raised">' in page(browser, f"/policies/{first.policy_id}/diff?a=2&b=1")
-    assert "They say the same." in page(browser, f"/policies/{first.policy_id}/diff?a=1&b=1")
+    assert "The versions are equal." in page(browser, f"/policies/{first.policy_id}/diff?a=1&b=1")
     assert "v1 and v2" in page(browser, f"/policies/{first.policy_id}/diff?a=99&b=x")
 
 
@@ -333,7 +333,7 @@ def test_changes_to_agents_are_told_on_their_page(browser: Client, project: Proj
 
 
 def test_what_no_text_may_hold_breaks_nothing(anns: Client, two):
-    assert "counts from now on" in acted(anns, "activate", two[0].pk, why="a\x00b")
+    assert "is now active" in acted(anns, "activate", two[0].pk, why="a\x00b")
     assert "not there any more" not in acted(anns, "attach", policy="wide", level="site", why="\x00")
     there = {"policy": "wide", "level": "model", "connection": "near\x00", "model": "\x00"}
     assert anns.post(reverse("policies:attach"), there).status_code == 404

@@ -101,5 +101,5 @@ def test_who_made_what_is_there_from_the_start_and_what_came_from_elsewhere(
     Agent.objects.filter(name="sim-odd").update(max_tokens=7)
     html = page(browser, "/policies/changes")
     assert "<b>ann</b> changed the agent sim-essay: max_tokens 150 → 7" in html
-    assert "<b>someone outside Whystop’s pages and API</b> changed the agent sim-odd" in html
-    assert "someone unknown" not in html
+    assert "<b>someone outside the pages and the API</b> changed the agent sim-odd" in html
+    assert "the system" not in html

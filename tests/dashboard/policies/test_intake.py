@@ -63,7 +63,7 @@ def test_a_file_says_what_counts_what_counted_and_what_will(project: Project, li
 
 def test_a_draft_more_is_a_draft_more_here_and_once(project: Project, lived: Policy, ann: User):
     told = more(the_file(project), 11, 9)
-    assert taken(told, ann) == ["“wide” has a draft more: version 5."]
+    assert taken(told, ann) == ["“wide” has a new draft: version 5."]
     assert taken(told, ann) == ALL_HERE
     made, active = latest(lived), policy_version_active(policy=lived)
     assert (made.limits, made.created_by, made.why) == ({"max_continuations": 9}, ann, "Taken in from a file. mine")
@@ -81,7 +81,7 @@ def test_a_file_that_does_not_say_what_is_past_means_what_is_before_the_active(p
     told = more(more(the_file(project, active=8), 7, 70), 9, 90)
     told = {name: value for name, value in more(told, 8, 1).items() if name != "past"}
     assert taken(told) == [
-        "“wide” has a draft more: version 5.",
+        "“wide” has a new draft: version 5.",
         "“wide”: not taken in, for what only counted once is no draft: version 7 of the file.",
     ]
     assert latest(lived).limits == {"max_continuations": 90}
@@ -125,7 +125,7 @@ def test_a_policy_that_has_no_version_yet_takes_what_there_is(project: Project):
     Policy.objects.create(project=project, name="wide")
     told = {"name": "wide", "past": [1], "versions": [{"version": 1}]}
     assert taken(told) == ["“wide”: not taken in, for what only counted once is no draft: version 1 of the file."]
-    assert taken({**told, "past": []}) == ["“wide” has a draft more: version 1."]
+    assert taken({**told, "past": []}) == ["“wide” has a new draft: version 1."]
 
 
 def test_a_past_version_that_no_longer_loads_holds_up_nothing(project: Project, lived: Policy):

@@ -16,6 +16,7 @@ from dashboard.agents.models import PolicyActivation, PolicyVersion, Project
 from dashboard.agents.policies import overridden
 from dashboard.agents.selectors import policy_version_active
 from dashboard.agents.services import policy_create
+from dashboard.agents.versioning import version_activate
 from dashboard.policies import services, shadowing
 from dashboard.policies.models import Shadow, ShadowVerdict
 from dashboard.policies.selectors import tally_of, turns_under
@@ -182,16 +183,16 @@ def test_however_many_have_ended_one_sweep_judges_them_all_unless_its_time_is_ov
     monkeypatch.setattr(shadowing, "SKEW", timedelta(0))
     for name in "abcde":
         play("sim-essay", name=name, max_tokens=150, policy=shadow.version.policy)
-    assert "5 wait to be judged" in page(anns, f"/policies/{shadow.version.policy_id}")
+    assert "5 waiting" in page(anns, f"/policies/{shadow.version.policy_id}")
     with monkeypatch.context() as hurried:
         hurried.setattr(shadowing, "SWEEP_SECONDS", 0.0)
         assert shadowing.sweep() == 2
     tally = tally_of(shadow)
     assert (tally.judged, tally.waiting) == (2, 3)
-    assert shadow_in_words({**asdict(tally), "judged": 2}).endswith("; 3 more had not been judged yet)")
+    assert shadow_in_words({**asdict(tally), "judged": 2}).endswith("; 3 more had not been evaluated yet)")
     assert shadowing.sweep() == 3
     assert tally_of(shadow).waiting == 0
-    assert "wait to be judged" not in page(anns, f"/policies/{shadow.version.policy_id}")
+    assert "waiting" not in page(anns, f"/policies/{shadow.version.policy_id}")
 
 
 def test_a_verdict_goes_with_its_turn(play: Play, shadow: Shadow, project: Project, ann: User):
@@ -220,6 +221,16 @@ def test_the_draft_is_promoted_with_its_tally_attached(play: Play, shadow: Shado
     shadow.refresh_from_db()
     assert shadow.ended_at is not None
     assert shadow.ended_by == shadow.created_by, "who promoted it ended it"
+
+
+def test_a_shadow_ends_when_its_version_is_activated_elsewhere_and_offers_no_promotion(shadow: Shadow, anns: Client):
+    promote = f"/policies/shadows/{shadow.pk}/promote"
+    assert promote in page(anns, f"/policies/{shadow.version.policy_id}")
+    version_activate(version=shadow.version, why="by hand")
+    assert promote not in page(anns, f"/policies/{shadow.version.policy_id}")
+    shadowing.sweep()
+    shadow.refresh_from_db()
+    assert shadow.ended_at is not None
 
 
 def test_who_ended_a_shadow_is_kept_and_shown_where_it_is_listed_and_among_the_changes(
@@ -267,7 +278,7 @@ def test_what_counts_already_and_what_is_shadowed_already_is_refused(tight: Poli
         services.shadow_start(version=tight)
     active = policy_version_active(policy=tight.policy)
     assert active is not None
-    with pytest.raises(ValidationError, match="counts already"):
+    with pytest.raises(ValidationError, match="is already active"):
         services.shadow_start(version=active)
     services.shadow_stop(shadow=shadow)
     with pytest.raises(ValidationError, match="ended already"):

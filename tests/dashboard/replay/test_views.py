@@ -7,6 +7,7 @@ from django.test import Client
 
 from dashboard.agents.models import Agent
 from dashboard.live.services import turn_start
+from dashboard.replay.rerunning import turn_rerun
 from dashboard.turns.models import Record, Turn
 from dashboard.turns.packing import PACKED
 from tests.dashboard.driving import AgentOf, Play, drive
@@ -262,3 +263,13 @@ def test_a_history_that_was_tampered_with_is_shown_line_by_line_with_a_way_to_it
     assert html.count("<del>") == 1
     assert "responded because “nothing to see” in the recording, because “the model answered” here" in html
     assert "identical lines" in html
+
+
+def test_the_calls_of_a_fork_are_told_apart_from_those_it_inherited(browser: Client, play: Play):
+    parent = play("sim-tools", tools=["calculator"])
+    child = drive(turn_rerun(turn=parent, overrides={}, from_record=3))
+    html = page(browser, f"/turns/{child.id}")
+    assert "in 2 calls" in html
+    assert "<b>1</b> attempt + 1 inherited" in html
+    assert "<b>1</b> attempt of its own" in page(browser, f"/turns/{parent.id}/replay")
+    assert "<dd>1 + 1 inherited</dd>" in page(browser, f"/turns/{parent.id}/replay?rerun={child.id}")

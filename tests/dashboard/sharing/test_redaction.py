@@ -18,6 +18,7 @@ from dashboard.live.services import turn_start
 from dashboard.replay.rerunning import turn_rerun
 from dashboard.sharing.redaction import CONTEXTS, KEPT, SENTENCES, Redaction
 from dashboard.sharing.services import link_create
+from dashboard.turns.history import recording_of
 from dashboard.turns.island import island
 from dashboard.turns.models import Turn
 from dashboard.turns.selectors import attempts_of
@@ -109,6 +110,15 @@ def test_numbers_reasons_and_transitions_stay():
     assert "[7 characters redacted]" in str(after.transcript)
     assert "6 * 7" not in str(after)
     assert "42" not in str(after.transcript)
+
+
+def test_the_overlap_that_was_dropped_is_counted_as_it_was_and_not_as_its_placeholder(agent_of: AgentOf):
+    turn = drive(turn_start(agent=agent_of("sim-endless"), input_text="on and on", overrides={"max_tokens": 60}))
+    recording = recording_of(turn)
+    before = shown_of(recording)
+    after = Redaction.of(recording, turn).value(before)
+    assert before.dropped > 0
+    assert after.dropped == before.dropped
 
 
 def test_of_what_the_error_policy_knew_words_and_numbers_of_ours_stay_and_a_made_up_tool_goes():

@@ -46,6 +46,14 @@ def test_the_chart_is_coloured_by_the_agents_reason_on_request(browser: Client, 
     assert "1 max_tokens" in page(browser, "/timeline/chart?stack=project_id")
 
 
+def test_all_that_match_are_those_the_chart_counted_and_none_that_came_since(browser: Client, cut: Turn):
+    newest = re.search(r'data-newest="([^"]+)"', page(browser, "/timeline/chart"))
+    assert newest
+    make_turn(status="partial")
+    asked = {"every": "1", "query": "status=partial", "newest": newest[1]}
+    assert "Erase 1 turn for good?" in browser.post("/timeline/erase", asked).content.decode()
+
+
 def test_a_chosen_time_is_said_and_can_be_left(browser: Client, cut: Turn):
     html = page(browser, "/timeline/chart?since=2026-01-01&until=2026-01-02")
     assert "1 Jan 2026 00:00 – 2 Jan 2026 00:00 UTC" in html

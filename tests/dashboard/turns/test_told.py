@@ -61,7 +61,7 @@ def test_roads_not_taken_say_how_near_each_limit_was_and_the_rest_of_the_table_s
     assert [(road.trigger, road.target, road.miss) for road in going_on.roads] == [
         ("retry_limit", "abort partial", "0 of 3 continuations used"),
         ("budget_exhausted", "abort partial", "60 of 240 completion tokens used"),
-        ("output_cap", "abort partial", "25 of 120\u202f000 characters used"),
+        ("output_cap", "abort partial", "25 of 120,000 characters used"),
     ]
     assert [road.trigger for road in going_on.others] == ["repetition", "forbidden", "breakpoint"]
     assert {(road.stood, road.shape) for road in going_on.roads} == {("not met", "ring")}

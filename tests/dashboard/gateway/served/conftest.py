@@ -112,7 +112,7 @@ def continued(watched: Agent, agent_at: AgentAt) -> Agent:
 
 @pytest.fixture
 def policy_named(transactional_db: None) -> Callable[..., Policy]:
-    """A policy that counts from now on."""
+    """A policy that is now active."""
 
     def make(name: str = "ours", **said: Any) -> Policy:
         return policy_create(project=selectors.project_default(), name=name, **said).policy

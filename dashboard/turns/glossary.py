@@ -1,0 +1,95 @@
+"""The terms of the pages, each with one explanation. The glossary shows all; a page explains one on hover and focus.
+
+A limit has one name for people, one key and one meaning; they come from `agents.limit_fields`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from agentcore.policy import LIMIT_NAMES, SPEC_KEYS
+from dashboard.agents.limit_fields import LIMIT_FIELDS, RETENTION_FIELDS, default_in_words
+from dashboard.turns.certainty import MEANINGS
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """`key` names it in addresses and, of a limit, in code; `spec`: the specification's own key for it."""
+
+    key: str
+    name: str
+    meaning: str
+    code: bool = False
+    unit: str = ""
+    default: str = ""
+    spec: str = ""
+
+
+#: By key: name and meaning.
+_WORDS: Mapping[str, tuple[str, str]] = {
+    "turn": (
+        "Turn",
+        "One request to an agent with all its model calls, tool calls and decisions.",
+    ),
+    "run": ("Run", "Several turns of one task, each with the conversation of the one before it."),
+    "attempt": ("Attempt", "One call of the model within a turn."),
+    "continuation": ("Continuation", "A further call that lets a truncated answer go on where it was cut."),
+    "repair": ("Tool-call repair", "A further call that asks again for a tool call that was truncated or malformed."),
+    "envelope": ("Envelope", "The JSON form that an agent’s answer must have. An invalid one is asked for again."),
+    "iteration": ("Iteration", "One round of think, act and observe: a model answer and the tools that it calls."),
+    "model_stop": ("Model stop reason", "Why the model ended an answer, in one vocabulary for all providers."),
+    "provider_stop": ("Provider’s stop reason", "The same in the provider’s own word, unchanged."),
+    "agent_stop": ("Agent stop reason", "Why the agent ended the turn: completed, or what stopped it before that."),
+    "status": ("Status", "What a turn came to: completed, partial, failed, aborted, cancelled or interrupted."),
+    "partial": ("Partial", "A turn that ended with an incomplete answer, which is kept with a notice."),
+    "sufficient_limit": ("Sufficient limit", "The value of a limit under which the turn would have finished."),
+    "transition": ("Transition", "One move of the state machine from a state to another, with its reason."),
+    "criterion": ("Criterion", "A rule that says after each answer whether the turn may, must or must not go on."),
+    "guard": ("Guard", "A built-in stop against endless turns, such as two answers that add nothing new."),
+    "policy": ("Policy", "A named set of limits and rules. Its versions never change; one of them is active."),
+    "draft": ("Draft", "A version of a policy that is not active."),
+    "shadow": (
+        "Shadow run",
+        "A draft evaluated on each turn of its policy after its end, without affecting it.",
+    ),
+    "backtest": ("Backtest", "A draft evaluated on stored turns: how each would have ended under it."),
+    "what_if": ("What-if", "A stored turn evaluated under other limits from its recording, without a provider."),
+    "replay": ("Replay", "The recorded events evaluated again; verified where the result is the recorded one."),
+    "held": (
+        "Held",
+        "A turn that waits for an operator, at a breakpoint or for the approval of a tool call.",
+    ),
+    "overlap": (
+        "Overlap",
+        "Text of a continuation that repeats the end of the answer so far; it is dropped.",
+    ),
+    "sign": (
+        "Sign of truncation",
+        "Evidence in token counts or text that an answer was cut, whatever its stop reason.",
+    ),
+    "overhead": ("Overhead", "The time of a gateway call that the gateway itself took."),
+}
+_SPEC = {ours: key for key, ours in SPEC_KEYS.items()}
+#: Names of limits that are no field of a policy.
+_OTHER_LIMITS: Mapping[str, str] = {
+    "max_tokens": "The most output tokens that one model call may use.",
+    "max_retries": "The number of consecutive failures at which a retry stops.",
+    "max_output_tokens": "The most output tokens that a model of the connection can give in one call.",
+}
+
+TERMS: Mapping[str, Term] = {key: Term(key, name, meaning) for key, (name, meaning) in _WORDS.items()}
+LIMITS: Mapping[str, Term] = {
+    **{
+        key: Term(key, field.label, field.meaning, True, field.unit, default_in_words(key), _SPEC.get(key, ""))
+        for key, field in {**LIMIT_FIELDS, **RETENTION_FIELDS}.items()
+    },
+    **{key: Term(key, LIMIT_NAMES[key], meaning, True) for key, meaning in _OTHER_LIMITS.items()},
+}
+CERTAINTIES: Mapping[str, Term] = {
+    str(word): Term(str(word), str(word).capitalize(), meaning) for word, meaning in MEANINGS.items()
+}
+ALL: Mapping[str, Term] = {**TERMS, **LIMITS, **CERTAINTIES}
+
+
+def term_of(key: str) -> Term | None:
+    """The term of a key; a field of a policy (`limits.max_steps`) is its limit. None: no such term."""
+    return ALL.get(key.rpartition(".")[2])

@@ -1,0 +1,52 @@
+"""Where the words of a search stand in a turn: a short piece of its prompt or answer with the words marked."""
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+from dashboard.turns.models import Turn
+from dashboard.turns.terms import words_query
+
+AROUND = 50  #: characters before the first word where it stands late, and twice as many after it
+
+
+@dataclass(frozen=True, slots=True)
+class Snippet:
+    """`where` is `answer` or `prompt`; of `pieces`, every second one is a word that was found."""
+
+    where: str
+    pieces: tuple[str, ...]
+
+    @property
+    def marked(self) -> tuple[tuple[str, bool], ...]:
+        """The pieces, each with whether it was found."""
+        return tuple((piece, bool(n % 2)) for n, piece in enumerate(self.pieces) if piece)
+
+
+def snippet_of(turn: Turn, asked: str) -> Snippet | None:
+    """The first place where one of the words stands, in the answer rather than in the prompt; None where none does."""
+    pattern = _pattern(asked)
+    if pattern is None:
+        return None
+    for where, text in (("answer", turn.output_text), ("prompt", turn.input_text)):
+        if found := pattern.search(text):
+            return Snippet(where, tuple(pattern.split(_around(text, found.start()))))
+    return None
+
+
+def _around(text: str, place: int) -> str:
+    start = max(0, place - AROUND) if place > 2 * AROUND else 0
+    stop = max(place, start + AROUND) + 2 * AROUND
+    cut = text[start:stop].replace("\n", " ")
+    return f"{'…' if start else ''}{cut}{'…' if stop < len(text) else ''}"
+
+
+@lru_cache(64)
+def _pattern(asked: str) -> re.Pattern[str] | None:
+    """The words that are looked for, each whole; those that must not be there are left out."""
+    words = [word for part in re.findall(r'-?"[^"]*"|\S+', words_query(asked)) if part[0] != "-" for word in _of(part)]
+    return re.compile(rf"\b({'|'.join(map(re.escape, words))})\b", re.IGNORECASE) if words else None
+
+
+def _of(part: str) -> list[str]:
+    return [word for word in part.strip('"').split() if word != "or"]
