@@ -4,10 +4,17 @@ from agentcore.machine.snapshot import Snapshot
 from agentcore.prefill import ECHO, TRIMMING, goes_on_exactly
 from agentcore.reasons import AttemptKind, NormalizedStopReason
 
+#: Tokens that the end of an answer may take of the cap: some servers count its mark, and do not report it.
+END_MARK = 1
 _NATURAL = (NormalizedStopReason.END_TURN, NormalizedStopReason.TOOL_CALL)
 
 
-def one_call_is_certain(snapshot: Snapshot) -> bool:
+def enough_for_one_call(snapshot: Snapshot) -> int | None:
+    """The `max_tokens` from which on one call is certain to have said the same; None where no number is."""
+    return snapshot.spent.output_tokens + END_MARK if _one_call_is_certain(snapshot) else None
+
+
+def _one_call_is_certain(snapshot: Snapshot) -> bool:
     """Whether one call of as many tokens as all calls spent would have said the same (design §3.9, `certain`).
 
     After a hint a model may say other things than in one go; a failed call, a repair and another iteration spend tokens

@@ -10,7 +10,7 @@ from agentcore.commands import Finish
 from agentcore.cuts import used_of
 from agentcore.machine.ending import INCOMPLETE
 from agentcore.machine.snapshot import Snapshot
-from agentcore.one_call import continued_at_the_cap, one_call_is_certain
+from agentcore.one_call import continued_at_the_cap, enough_for_one_call
 from agentcore.reasons import AttemptKind, NormalizedStopReason, StopReason, TurnStatus
 from agentcore.remedies import Raise, completion_spent, remedy_of
 from agentcore.resource import LIMIT_OF, no_retry_helps, resource_of
@@ -86,11 +86,13 @@ def _in_full(snapshot: Snapshot) -> Verdict:
 
 def _one_call(snapshot: Snapshot) -> str:
     """From which cap on one call would have been enough; empty where that is not certain."""
-    if not one_call_is_certain(snapshot):
+    tokens, ceiling = enough_for_one_call(snapshot), snapshot.asked.ceiling
+    if tokens is None:
         return ""
-    tokens, ceiling = snapshot.spent.output_tokens, snapshot.asked.ceiling
     least = f"max_tokens ≥ {number(tokens)}"
     if ceiling is not None and ceiling < tokens:
+        if ceiling >= snapshot.spent.output_tokens:
+            return ""  # it may have been enough
         return f"One call would have needed {least}, above the connection's ceiling of {number(ceiling)}."
     return f"With {least} it would have taken one call."
 

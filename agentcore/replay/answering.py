@@ -123,18 +123,25 @@ class Asked(TapeReading):
 
     def _fits(self, heard: Heard, same: Heard | None) -> bool:
         """Whether an answer that ended by itself ends within this cap."""
-        if heard is not same and self.past.reasoning:
-            return spoken_tokens(heard, self.past.rate)[1] + self._reasoning(heard, same) <= self.cap
-        if heard.tokens is None and self.cap >= heard.cap:
+        if heard.tokens is None and self.cap >= heard.cap and not (heard is not same and self.past.reasoning):
             return True
+        tokens = self._needed(heard, same)
+        if tokens <= self.cap < heard.cap:
+            self._note_the_end(tokens)
+        return tokens <= self.cap
+
+    def _needed(self, heard: Heard, same: Heard | None) -> float:
+        """The tokens that it takes of a cap."""
+        if heard is not same and self.past.reasoning:
+            return spoken_tokens(heard, self.past.rate)[1] + self._reasoning(heard, same)
         least, most = self._counted(heard)
         if least <= self.cap < most and heard.doubtful and heard.tokens is not None:
-            return least + self.assuming.counted(most - least) <= self.cap
+            return least + self.assuming.counted(most - least)
         if least <= self.cap < most:
-            return self.assuming.at(Assumed.USAGE, least, most, "not reported") <= self.cap
+            return self.assuming.at(Assumed.USAGE, least, most, "not reported")
         if heard.tokens is None and most <= self.cap:
             self.assuming.note(Assumed.USAGE, least, most, "not reported")
-        return most <= self.cap
+        return most
 
     def _again(self, heard: Heard, certainty: Certainty) -> Answer:
         """What came back then, now; its place on the tape is after it."""

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from agentcore.events import Event, ModelResponded
 from agentcore.machine.classify import response_error
 from agentcore.machine.snapshot import Snapshot
+from agentcore.one_call import END_MARK
 from agentcore.replay.assuming import Assuming
 from agentcore.replay.certainty import Assumed, Certainty
 from agentcore.replay.heard import Asks, Heard, alike
@@ -54,6 +55,11 @@ class PendingCall:
         least, most = spoken_tokens(heard, self.past.rate)
         thought = 0 if heard.uncounted else heard.reasoning
         return least + (0 if heard.doubtful else thought / 2), most + thought * 2.0
+
+    def _note_the_end(self, tokens: float) -> None:
+        """An answer that takes just its cap: some servers count its end as well, and do not report it."""
+        if tokens + END_MARK > self.cap:
+            self.assuming.note(Assumed.USAGE, 0.0, 0.0, "the end of an answer takes no token that is not reported")
 
     def _candidates(self, same: Heard | None, asks: Asks) -> list[Heard]:
         """The recorded answers to this very request, the one of the same occurrence first.

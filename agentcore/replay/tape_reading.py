@@ -190,6 +190,8 @@ class TapeReading(PendingCall):
         usage = self._usage(tape, reading, reading.idle + need)
         response = replace(tape.last, text=text, usage=usage, echo=None, reasoning_content="")
         place = reading.place + sum(part.advance for part in reading.parts)
+        if reading.whole is not None and self.cap >= reading.whole:
+            self._note_the_end(reading.whole)
         sure = reading.whole is not None and self.cap >= reading.whole and not self.assuming.step
         certainty = Certainty.CERTAIN if sure else self._estimated()
         return self._said(response, reading.idle + need, certainty, place)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from agentcore.events import ModelResponded
 from agentcore.machine.snapshot import Spent
-from agentcore.one_call import one_call_is_certain, writes_on
+from agentcore.one_call import END_MARK, enough_for_one_call, writes_on
 from agentcore.replay.certainty import Certainty
 from agentcore.replay.folding import Span
 from agentcore.why.tree import Fact, Kind, Node
@@ -18,9 +18,9 @@ def claim_of(spans: tuple[Span, ...]) -> tuple[Node, ...]:
     last = spans[-1]
     known = last.after
     completed = known.end is not None and known.end.terminal_reason == "completed"
-    if not (last.known and completed and known.spent.continuations and one_call_is_certain(known)):
+    least = enough_for_one_call(known) if last.known and completed and known.spent.continuations else None
+    if least is None:
         return ()
-    least = known.spent.output_tokens
     facts = (
         Fact("certainty", Certainty.CERTAIN.value),
         Fact("max_tokens", least, _TOKENS),
@@ -40,6 +40,8 @@ def _grounds(spans: tuple[Span, ...]) -> Iterator[Node]:
     spent = known.spent
     facts = (Fact("output_tokens", spent.output_tokens, _TOKENS), Fact("estimated", spent.estimated))
     yield Node(Kind.INPUT, "usage", f"{number(spent.output_tokens)} completion tokens in all, as reported", facts)
+    words = f"{count(END_MARK, 'token')} for the end of the answer, which some servers count and do not report"
+    yield Node(Kind.INPUT, "end", words, (Fact("tokens", END_MARK, _TOKENS),))
     how = "prefill" if writes_on(known) else "the provider's own token"
     words = f"{count(spent.continuations, 'continuation')} from the very words before, by {how}"
     yield Node(Kind.INPUT, "exact", words, (Fact("continuations", spent.continuations), Fact("by", how)))

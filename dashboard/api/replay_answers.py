@@ -27,9 +27,10 @@ Certainty = Literal["recorded", "certain", "estimated", "undecidable"]
 
 class Assumption(BaseModel):
     """A range that an estimate takes for granted. `repeats`: tokens a continuation repeats at the seam. `reasoning`:
-    reasoning tokens of a call that was never made. `position`: characters of the text that a cut call reaches. `usage`:
-    output tokens of a call without reported usage. `wording`: tokens that text said after a hint takes in one go.
-    `failures`: failed calls. `input_tokens`, `seconds`: of a call that was never made."""
+    reasoning tokens of a call that was never made. `position`: characters of the text that a cut call reaches.
+    `usage`: output tokens of a call without reported usage; also that the end of an answer takes none of its
+    own. `wording`: tokens that text said after a hint takes in one go. `failures`: failed calls.
+    `input_tokens`, `seconds`: of a call that was never made."""
 
     name: Literal["repeats", "reasoning", "position", "usage", "wording", "failures", "input_tokens", "seconds"]
     low: float
@@ -45,7 +46,9 @@ class Step(BaseModel):
     command: Object
     observed: Objects
     provenance: Literal["recorded", "derived", "live"]
-    certainty: Certainty
+    certainty: Certainty = Field(
+        description="Of what came, the event. How sure the answer to the command is stands at the next step."
+    )
     assumes: list[Assumption] = Field(description="What this step takes for granted; empty unless it is estimated.")
 
 

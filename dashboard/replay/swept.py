@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from agentcore.one_call import END_MARK
 from agentcore.policy import LIMIT_NAMES
 from agentcore.replay import Certainty
 from dashboard.agents.limit_fields import LIMIT_FIELDS
@@ -52,11 +53,23 @@ RECOMMENDED = 4  #: values that are recommended at most
 def recommended(points: Iterable[Point]) -> tuple[Point, ...]:
     """For each number of calls the smallest value from which the turn completes in so many, the fewest calls first.
 
-    Where completing comes and goes, it is the beginning of the last stretch of values that were tried.
+    Where completing comes and goes, it is the beginning of the last stretch of values that were tried. One that is
+    certain for a single token more, which the end of an answer may take, is that token larger.
     """
     tried = sorted(points, key=lambda point: point.value)
-    starts = (tried[stretch_of(tried, calls)] for calls in calls_of(tried))
+    known = {point.value: point for point in tried}
+    starts = (surer(tried[stretch_of(tried, calls)], known.get) for calls in calls_of(tried))
     return tuple({point.value: point for point in starts}.values())
+
+
+def surer(point: Point, at: Callable[[int], Point | None]) -> Point:
+    """The point, or that of one token more where it is certain there to complete in as many calls. `at`: the point of a
+    value; None where it was not tried."""
+    if point.certainty is not Certainty.ESTIMATED:
+        return point
+    more = at(point.value + END_MARK)
+    certain = more is not None and more.certainty.rank <= Certainty.CERTAIN.rank
+    return more if more is not None and certain and more.completed and more.calls == point.calls else point
 
 
 def calls_of(points: Iterable[Point]) -> list[int]:

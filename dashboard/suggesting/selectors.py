@@ -7,7 +7,7 @@ from django.core.exceptions import ValidationError
 
 from agentcore.machine.snapshot import Snapshot
 from agentcore.messages import TokenUsage
-from agentcore.one_call import one_call_is_certain
+from agentcore.one_call import enough_for_one_call
 from agentcore.reasons import TurnStatus
 from agentcore.replay import Certainty, fold
 from agentcore.values import replace
@@ -15,6 +15,7 @@ from dashboard.backtests.lengths import ENOUGH
 from dashboard.prices.rates import priced
 from dashboard.prices.selectors import turn_rate
 from dashboard.replay.sweeping import SWEPT, completes_within, run_of
+from dashboard.replay.swept import surer
 from dashboard.suggesting.cases import Case, case_of
 from dashboard.suggesting.reruns import Tried, reruns_of
 from dashboard.suggesting.suggestion import Basis, Costs, Goal, Suggestion
@@ -70,12 +71,11 @@ def _found(case: Case, reruns: tuple[Tried, ...], usage: UsageOf) -> Iterator[Su
 def _recorded(case: Case) -> Suggestion | None:
     """What the recording itself tells: the smallest value under which it completes, in one call where that is asked."""
     one_call = case.goal is Goal.ONE_CALL
-    if one_call and one_call_is_certain(case.last):
-        tokens = case.last.spent.output_tokens
+    if one_call and (tokens := enough_for_one_call(case.last)) is not None:
         if case.ceiling is not None and case.ceiling < tokens:
             return None
         certain = (tokens, case.recorded, Certainty.CERTAIN, Basis.RECORDING, case.goal)
-        return Suggestion("max_tokens", *certain, calls=1, used=tokens)
+        return Suggestion("max_tokens", *certain, calls=1, used=case.last.spent.output_tokens)
     if case.limit not in SWEPT or case.turn.attempts > MOST_ATTEMPTS or not isinstance(case.recorded, int):
         return None
     with suppress(ValidationError):  # a recording that cannot be judged any more tells nothing
@@ -85,8 +85,8 @@ def _recorded(case: Case) -> Suggestion | None:
         if not holds(run.at(most)):
             return None
         value = run.between(case.recorded, most, holds)
-        point = run.at(value)
-        told = (value, case.recorded, point.certainty, Basis.RECORDING, case.goal)
+        point = surer(run.at(value), run.at)
+        told = (point.value, case.recorded, point.certainty, Basis.RECORDING, case.goal)
         return Suggestion(case.limit, *told, calls=point.calls, used=point.tokens)
     return None
 

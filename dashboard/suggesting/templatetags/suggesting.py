@@ -1,7 +1,6 @@
-"""`{% limit_of_turn turn snapshot %}`: the limit that would have let a turn finish, in the head of its page.
-
-`{{ turn|may_need_a_limit }}`: whether a list should ask which limit that is.
-"""
+"""`{% limit_of_turn turn snapshot %}`: the limit that would have let a turn finish, in the head of its page;
+`{% suggested turn snapshot as said %}` and `{{ said|suggestion_words }}`: the same as a sentence on other pages;
+`{{ turn|may_need_a_limit }}`: whether a list should ask which limit that is."""
 
 from typing import Any
 
@@ -12,6 +11,9 @@ from agentcore.machine.snapshot import Snapshot
 from agentcore.reasons import NormalizedStopReason, TurnStatus
 from agentcore.verdict import verdict_of
 from dashboard.suggesting.panel import panel_of
+from dashboard.suggesting.selectors import suggestion_of
+from dashboard.suggesting.suggestion import Suggestion
+from dashboard.suggesting.words import because, sentence
 from dashboard.turns.models import UNFINISHED, Turn
 
 register = template.Library()
@@ -36,3 +38,15 @@ def limit_of_turn(context: Context, turn: Turn, last: Snapshot) -> dict[str, Any
     rights = {"perms": context["perms"], "csrf_token": context["csrf_token"]}
     told = verdict_of(last)
     return {"turn": turn, "panel": panel_of(turn, last), "helps": told.helps if told else "", **rights}
+
+
+@register.simple_tag
+def suggested(turn: Turn, last: Snapshot) -> Suggestion | None:
+    """The suggestion alone, for pages that have no room to act on it; None where there is none."""
+    return None if turn.status in UNFINISHED else suggestion_of(turn, last)
+
+
+@register.filter
+def suggestion_words(said: Suggestion) -> str:
+    """What would have let the turn finish, and what that rests on."""
+    return f"{sentence(said)} {because(said)}"

@@ -126,7 +126,7 @@ CLASSES: dict[str, Draw] = {
     },
     "no usage": lambda chance: {"usage": "none"},
     "zero or partial usage": lambda chance: {"usage": chance.choice(["zero", "odd"])},
-    "usage off by the end mark": lambda chance: {"usage": "off by one", "end_mark": chance.choice([1, 2])},
+    "usage off by the end mark": lambda chance: {"usage": "off by one", "end_mark": 1},
     "slow": lambda chance: {"pace": 0.03, "slow": chance.choice([(0.1, 0.1), (0.1, 1.0)]), "in time": True},
     "context window": lambda chance: {"window": chance.choice([200, 300, 500, 900])},
     "other ends": lambda chance: {"end": chance.choice(sorted(set(ENDS) - {"stop"}))},

@@ -140,17 +140,6 @@ def came_true(imagined: WhatIf, truth: Playbook) -> bool:
     return ending_of(found) == ending_of(true) and (same_text or not claims_text)
 
 
-def ends_beyond_its_count(one: Case) -> bool:
-    """Whether the cap that is asked about is just what an answer took as its model reports it, of one that reports
-    less than it takes: a recording does not show that (docs/certainty.md)."""
-    answers = [r.event.response for r in one.recording.records if isinstance(r.event, ModelResponded)]
-    spent = [answer.usage.output_tokens for answer in answers if answer.usage is not None]
-    beyond = (one.policy.max_tokens or 0) - one.model.end_mark
-    return one.model.usage == "off by one" and any(
-        beyond < tokens <= (one.policy.max_tokens or 0) for tokens in (*spent, sum(spent))
-    )
-
-
 def struck(event: Event) -> bool:
     """Whether a call failed, by no time limit of ours."""
     if isinstance(event, ModelResponded):
