@@ -26,6 +26,7 @@ from dashboard.sealing.tombstones import turns_erased
 from dashboard.timeline.erasing import erasing
 from dashboard.timeline.services import HISTORY
 from dashboard.timeline.sweeping import loosen
+from dashboard.turns.fields import storable_text
 from dashboard.turns.models import Turn
 
 BY = "the ingest: more of the trace has come"
@@ -73,10 +74,10 @@ def _row(project_id: UUID, trace: UUID, made: Made, at: datetime) -> Ingested:
         trace=trace,
         spans=[span for step in turn.steps for span in step.call.spans],
         instrumentations=list(dict.fromkeys(scope for step in turn.steps for scope in step.call.scopes)),
-        service=first.span.service,
-        provider=first.provider,
-        loop=loop.name if loop else "",
-        loop_reason=loop.word if loop else None,
+        service=storable_text(first.span.service),
+        provider=storable_text(first.provider),
+        loop=storable_text(loop.name) if loop else "",
+        loop_reason=storable_text(loop.word) if loop and loop.word else None,
         policy=policy_told(turn, made.history.policy),
         notes=[asdict(note) for note in made.notes],
         ingested_at=at,

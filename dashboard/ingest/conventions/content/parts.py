@@ -7,6 +7,7 @@ from typing import Any
 from agentcore.messages import Message, Role
 from dashboard.ingest.conventions.content.shapes import (
     asked_call,
+    mapping,
     mappings,
     role_of,
     system_apart,
@@ -103,7 +104,7 @@ def _parts(entry: Mapping[str, Any]) -> _Parts:
     for part in mappings(listed):
         _take(parts, part)
     for call in mappings(read_json(entry.get("tool_calls"))):
-        about = call.get("function") if isinstance(call.get("function"), dict) else call
+        about = mapping(call.get("function")) or call
         parts.calls.append(asked_call(call.get("id"), about.get("name"), about.get("arguments")))
     return parts
 

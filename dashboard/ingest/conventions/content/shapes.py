@@ -65,7 +65,7 @@ def tools_of(value: Any) -> tuple[ToolSpec, ...]:
 def _tool(entry: Mapping[str, Any]) -> ToolSpec:
     about = mapping(entry.get("function")) or entry
     names = ("parameters", "input_schema", "inputSchema", "parameters_json_schema")
-    schema = next((about[name] for name in names if isinstance(about.get(name), dict)), {})
+    schema: Mapping[str, Any] = next((about[name] for name in names if isinstance(about.get(name), dict)), {})
     return ToolSpec(words(about.get("name")), words(about.get("description")), schema)
 
 
