@@ -16,6 +16,8 @@ from django.db import DataError
 from dashboard.gateway.access import keys
 from dashboard.gateway.access.callers import Caller
 from dashboard.gateway.access.refusals import Refusal
+from dashboard.gateway.serving.outgoing import Send
+from dashboard.gateway.serving.receiving import Receive
 from dashboard.gateway.validation import TRACES
 from dashboard.ingest.services import Outcome, ingest
 from dashboard.ingest.wire import answers, json_body, protobuf
@@ -41,9 +43,6 @@ _READERS: Mapping[tuple[str, str], Callable[[bytes], Taken]] = {
 _SIGNALS = {"/v1/traces": "traces", "/v1/logs": "logs"}
 
 Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 

@@ -41,7 +41,7 @@ def ingest(*, project_id: UUID, taken: Taken, by: int | None) -> Outcome:
 
     `taken.refused` is added to where a trace has too many spans. Whatever is raised, nothing is stored.
     """
-    traces = {UUID(one.trace) for one in (*taken.spans, *taken.logs)}
+    traces = {UUID(span.trace) for span in taken.spans} | {UUID(record.trace) for record in taken.logs}
     if not traces:
         return Outcome(refused=taken.refused)
     pieces.lock(traces)
