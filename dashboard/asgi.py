@@ -1,5 +1,5 @@
-"""The ASGI application: first who asks is settled, then a guard stands before all of it; over http the gateway, static
-files, then Django; over websockets the Channels consumers."""
+"""The ASGI application: first who asks is settled, then a guard stands before all of it; over http the ingest, the
+gateway, static files, then Django; over websockets the Channels consumers."""
 
 import os
 
@@ -13,6 +13,7 @@ _django = get_asgi_application()
 # Only now are the apps loaded that these import.
 from dashboard.accounts.websocket import AccessStack  # noqa: E402
 from dashboard.gateway.app import Gateway  # noqa: E402
+from dashboard.ingest.app import Ingest  # noqa: E402
 from dashboard.runtime.guarding.arriving import Arriving  # noqa: E402
 from dashboard.runtime.guarding.guard import Guard  # noqa: E402
 from dashboard.runtime.guarding.guesses import MOST, Counting, Guesses  # noqa: E402
@@ -22,7 +23,8 @@ from dashboard.runtime.sockets import router  # noqa: E402
 from dashboard.runtime.statement_time import timed  # noqa: E402
 from dashboard.runtime.static_files import with_static_files  # noqa: E402
 
-_http = Health(Gateway(with_static_files(_django), passes_unstored=settings.GATEWAY_PASSES_UNSTORED))
+_gateway = Gateway(with_static_files(_django), passes_unstored=settings.GATEWAY_PASSES_UNSTORED)
+_http = Health(Ingest(_gateway))
 _timed = timed(ProtocolTypeRouter({"http": _http, "websocket": AccessStack(router())}), "page")
 # Wrong tokens are counted in each process; its share of the limit is such that all together keep it.
 guarded = Counting(Guard(_timed), Guesses(most=MOST // (PLACE.processes if PLACE else 1)))

@@ -52,6 +52,7 @@ INSTALLED_APPS = [
     "dashboard.backtests",
     "dashboard.linting",
     "dashboard.keeping",
+    "dashboard.ingest",
     "dashboard.commenting",
     "dashboard.comparing",
     "dashboard.sharing",

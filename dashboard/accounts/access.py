@@ -35,6 +35,7 @@ BELOW = (
     ("/metrics/", Door.PROBLEM),
     ("/.well-known/", Door.PROBLEM),
     ("/v1/traces/", Door.PROBLEM),
+    ("/v1/logs/", Door.PROBLEM),
     ("/v1/", Door.GATEWAY),
 )
 

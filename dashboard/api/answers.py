@@ -133,6 +133,29 @@ class Origin(BaseModel):
     doubt: str = Field(description="Why it was imported as a turn that does not verify; empty where it does.")
 
 
+class IngestNote(BaseModel):
+    """What is not known of an ingested turn, or differs from what its provider said."""
+
+    code: str = Field(description="Such as `reason_unknown`, `cut_call_lost`, `told_twice`.")
+    words: str
+    attempt: int = Field(description="Of which attempt; 0: of the whole turn.")
+
+
+class Ingested(BaseModel):
+    """Of a turn that was made of a trace: which instrumentations told of it, and what they do not tell."""
+
+    ingested_at: datetime
+    instrumentations: list[str]
+    service: str = Field(description="The program's name, as its exporter gives it.")
+    provider: str = Field(description="As the trace names it; the turn's own `provider` is the dialect.")
+    trace_id: str
+    span_ids: list[str]
+    loop: str = Field(description="The agent or chain around its calls; empty: none.")
+    loop_reason: str | None = Field(description="The stop reason of that as a whole, where it has one.")
+    consistent_with: str = Field(description="The policy that its attempts imply.")
+    notes: list[IngestNote]
+
+
 class Turn(BaseModel):
     """One user input until the final answer."""
 
@@ -170,6 +193,7 @@ class Turn(BaseModel):
     lint: list[str]
     verdict: str = Field(description="Why it stopped, in a sentence; never empty once it has ended.")
     origin: Origin | None = Field(description="Where an imported turn came from; null: it was recorded here.")
+    ingested: Ingested | None = Field(description="Where an ingested turn came from; null: it came of no trace.")
 
 
 class NotDone(BaseModel):

@@ -43,7 +43,7 @@ class NewKey(Body):
     name: Text = Field(description="What uses it.", examples=["notebook"])
     scope: list[Text] | None = Field(
         default=None,
-        description="What it may call: agents' names, `connection/model`, `connection/*`; left out: everything.",
+        description="Agents' names, `connection/model`, `connection/*`, `otlp` for traces; left out: everything.",
         max_length=200,
         examples=[["near/*"]],
     )

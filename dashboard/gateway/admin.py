@@ -25,7 +25,7 @@ class ScopeForm(forms.ModelForm):  # type: ignore[type-arg]
         required=False,
         max_length=30_000,
         widget=forms.Textarea(attrs={"rows": 4}),
-        help_text="One to a line: an agent, connection/model, or connection/*. Empty: everything.",
+        help_text="One to a line: an agent, connection/model, connection/*, or otlp for traces. Empty: everything.",
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

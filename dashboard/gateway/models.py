@@ -75,7 +75,7 @@ class GatewayKey(models.Model):
     name = models.CharField(max_length=80, help_text="What uses it.")
     digest = models.CharField(max_length=64, unique=True, editable=False)
     prefix = models.CharField(max_length=12, editable=False)  #: the first characters, to tell keys apart
-    #: What it may call, as callers write it: `agent`, `connection/model`, `connection/*`. Empty: everything.
+    #: What it may call, as callers write it: `agent`, `connection/model`, `connection/*`, `otlp`. Empty: everything.
     scope = ArrayField(models.CharField(max_length=265), default=list, blank=True)
     mode = models.CharField(
         max_length=16,

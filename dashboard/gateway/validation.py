@@ -7,6 +7,7 @@ from django.core.exceptions import ValidationError
 from dashboard.agents.validation import model_valid
 
 MOST_ENTRIES = 100
+TRACES = "otlp"  #: what a key's scope names where it may send traces (`dashboard.ingest`)
 MOST_CHARACTERS = 265  #: of a connection's name, a slash and a model's
 
 
@@ -35,10 +36,9 @@ def _fault(entry: str, agents: Collection[str], connections: Collection[str]) ->
     if len(entry) > MOST_CHARACTERS:
         return f"“{entry[:40]}…” is too long for the name of anything."
     if not slash:
-        known = entry in agents
-        return (
-            None if known else f"There is no agent “{entry}”. Write an agent's name, connection/model or connection/*."
-        )
+        known = entry in agents or entry == TRACES
+        named = f"an agent's name, connection/model, connection/* or {TRACES}"
+        return None if known else f"There is no agent “{entry}”. Write {named}."
     if connection not in connections:
         return f"There is no connection “{connection}”; make it first, or choose another."
     return None if model else f"“{entry}” names no model: write {connection}/* for all of them."

@@ -9,6 +9,7 @@ from procrastinate import App
 from procrastinate.contrib.django import app as django_app
 
 from dashboard.backtests.tasks import backtests_requeue
+from dashboard.ingest import pieces
 from dashboard.live.enduring import EnduringWorker
 from dashboard.live.engine import engine
 from dashboard.live.jobs import jobs_done_by, jobs_take_back
@@ -67,6 +68,7 @@ async def run(stop: asyncio.Event, queues: tuple[str, ...] = QUEUES) -> None:
             asyncio.create_task(_regularly(comparing.SWEEP_SECONDS, lambda: in_database(comparing.sweep))),
             asyncio.create_task(_regularly(retention.SWEEP_SECONDS, lambda: in_database(retention.raw_sweep))),
             asyncio.create_task(_regularly(sweeping.SWEEP_SECONDS, lambda: in_database(sweeping.nodes_sweep))),
+            asyncio.create_task(_regularly(pieces.SWEEP_SECONDS, lambda: in_database(pieces.sweep))),
             asyncio.create_task(_regularly(sealing.SWEEP_SECONDS, lambda: in_database(sealing.sweep))),
             asyncio.create_task(
                 _regularly(linking.SOON_SECONDS, lambda: in_database(linking.sweep, linking.SOON_REACH))

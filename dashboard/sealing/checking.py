@@ -157,8 +157,9 @@ def differing(then: list[Part], now: list[Part], *, bytes_removed: bool = False)
 def _other_faults(turn: Turn, sealed: Sealed, replay: bool) -> Iterator[str]:
     number = sealed.numbers.get(turn.id, max(sealed.complete, default=0) + 1)
     earlier = [at for n, at in sealed.complete.items() if n < number]
-    origin = getattr(turn, "origin", None)
+    origin, ingested = getattr(turn, "origin", None), getattr(turn, "ingested", None)
     came = origin.imported_at if origin is not None else turn.finished_at
+    came = ingested.ingested_at if ingested is not None else came
     if earlier and came is not None and came + LATE < max(earlier):
         yield f"It was added out of order: it ended before seal {number - 1} was made, which does not hold it."
     for attempt in Attempt.objects.filter(turn_id=turn.id):

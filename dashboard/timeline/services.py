@@ -16,6 +16,7 @@ from dashboard.accounts.models import User
 from dashboard.agents.models import Project
 from dashboard.conversations import line
 from dashboard.gateway.models import GatewayCall
+from dashboard.ingest import pieces
 from dashboard.live.models import Signal
 from dashboard.sealing.tombstones import turns_erased
 from dashboard.timeline.erasing import erasing
@@ -126,6 +127,7 @@ def _erase(project: Project, ids: Sequence[UUID], by: str) -> list[UUID]:
     erased = [turn_id for turn_id, _ in found]
     with erasing():
         loosen(erased)
+        pieces.forget(erased)
         for model in HISTORY:
             model.objects.filter(turn_id__in=erased).delete()
         Turn.objects.filter(id__in=erased).delete()

@@ -9,6 +9,7 @@ from typing import Any
 from agentcore import serial
 from agentcore.replay import Record as ReplayedRecord
 from agentcore.replay import Verification, WhatIf
+from dashboard.ingest.selectors import ingested_told
 from dashboard.keeping.selectors import origin_told
 from dashboard.turns.certainty import assumption_shown
 from dashboard.turns.models import Attempt, Outcome, Record, Turn
@@ -46,6 +47,7 @@ TURN_KEYS = (
     "lint",
     "verdict",
     "origin",
+    "ingested",
 )
 ATTEMPT_KEYS = (
     "index",
@@ -84,7 +86,8 @@ MAX_SHOWN_RESPONSE = 1_000_000  #: bytes of one answer
 def turn_shown(turn: Turn) -> Shown:
     """`policy_version` is the number of the policy's version; null where the agent has no policy."""
     version = turn.policy_version.version if turn.policy_version else None
-    apart = {"agent": turn.agent_name, "policy_version": version, "origin": origin_told(turn), "run_id": turn.run}
+    came = {"origin": origin_told(turn), "ingested": ingested_told(turn)}
+    apart = {"agent": turn.agent_name, "policy_version": version, "run_id": turn.run, **came}
     return {key: apart[key] if key in apart else getattr(turn, key) for key in TURN_KEYS}
 
 

@@ -116,7 +116,9 @@ def newer_count(*, project: Project, filters: TimelineFilters, newer_than: UUID,
 
 def _turns(ids: list[UUID]) -> list[Turn]:
     """The turns in this order; one that was erased just now is missing."""
-    turns = Turn.objects.select_related("policy_version", "origin__imported_by").defer(*UNLISTED).in_bulk(ids)
+    turns = (
+        Turn.objects.select_related("policy_version", "origin__imported_by", "ingested").defer(*UNLISTED).in_bulk(ids)
+    )
     return [turns[turn_id] for turn_id in ids if turn_id in turns]
 
 
@@ -170,7 +172,9 @@ def turns_matching(*, project: Project, filters: TimelineFilters) -> QuerySet[Tu
 
 def turn_get(turn_id: UUID) -> Turn:
     """The turn with its policy's version and its agent's connection."""
-    return Turn.objects.select_related("policy_version", "agent__connection", "origin__imported_by").get(pk=turn_id)
+    return Turn.objects.select_related("policy_version", "agent__connection", "origin__imported_by", "ingested").get(
+        pk=turn_id
+    )
 
 
 def is_gone_on_from(turn_id: UUID) -> bool:

@@ -165,7 +165,8 @@ def add_part(rows: Rows, turn_id: UUID, part: Part, kept: Kept) -> None:
     if part.new is not None:
         asked = split(part.new.body)
         client = asked.messages
-        kept.telling = Telling(part.new.project_id, client=client, frame=asked.frame)
+        frame = asked.frame if part.new.body else None  # a turn that was ingested is no client's request
+        kept.telling = Telling(part.new.project_id, client=client, frame=frame)
     for entry in part.entries:
         record = Record.of(entry.seq, entry.event, entry.step)
         event, request = kept.telling.step(entry.event, entry.begun)

@@ -6,6 +6,7 @@ from django.conf import settings
 
 from dashboard.api.reading import MAX_BODY
 from dashboard.gateway.serving.receiving import MOST_BYTES as MOST_GATEWAY
+from dashboard.ingest.wire.packing import MOST_PACKED as MOST_EXPORT
 from dashboard.keeping.reading import MAX_BYTES as MOST_FILE
 
 SMALL = 32_768  #: bytes that anybody may send anywhere; an address that is not below takes no more
@@ -24,7 +25,9 @@ class Size:
 _NO_MORE = Size(SMALL, "a request to this address", asks=False)
 #: By prefix, as `dashboard.accounts.access.BELOW`: the path without its last slash and all below it. The first counts.
 _BELOW = (
-    ("/v1/traces/", _NO_MORE),
+    # As the gateway, the ingest knows its caller before it reads anything.
+    ("/v1/traces/", Size(MOST_EXPORT, "an export of spans", asks=False)),
+    ("/v1/logs/", Size(MOST_EXPORT, "an export of log records", asks=False)),
     (
         "/v1/",
         Size(MOST_GATEWAY, "a request to the gateway", asks=False),

@@ -50,6 +50,7 @@ TURN = [
     "lint",
     "verdict",
     "origin",
+    "ingested",
 ]
 ATTEMPT = [
     "index",

@@ -14,6 +14,7 @@ from dashboard.bench import backtest, core, live, loading, timeline, turn, what_
 from dashboard.bench.abuse.run import ATTACKS, abuse
 from dashboard.bench.chaos.run import chaos
 from dashboard.bench.gateway import run as gateway
+from dashboard.bench.ingest import run as ingest
 from dashboard.bench.storage import run as storage
 from dashboard.runtime.errors import StartError
 from dashboard.runtime.preparing import prepare
@@ -30,6 +31,10 @@ SUITES: Mapping[str, tuple[Callable[..., Iterator[str]], str]] = {
         gateway.rows,
         "calls through the gateway, whole and streamed, beside a direct call and beside a bare proxy",
     ),
+    "ingest": (
+        ingest.lines,
+        "spans over OTLP/HTTP until their turns are in the API, beside bare COPY of the same rows",
+    ),
     "live": (live.rows, "messages to 100 and 500 viewers of a page, beside a bare broadcast and Channels"),
     "storage": (storage.lines, "bytes of database for a byte of content, and rows for a turn"),
     "timeline": (timeline.lines, "pages, facets and histograms of the turns that are here, beside the bare SQL"),
@@ -38,7 +43,7 @@ LOAD = "load"
 BACKTEST = "backtest"
 CHAOS = "chaos"
 ABUSE = "abuse"
-WITHOUT_DATABASE = ("core", "live", "gateway", "storage")  #: or with one of their own
+WITHOUT_DATABASE = ("core", "live", "gateway", "ingest", "storage")  #: or with one of their own
 WHAT = {name: what for name, (_, what) in SUITES.items()} | {
     BACKTEST: "a draft over stored turns on every core, beside the what-if in memory, and the memory it takes",
     LOAD: "fill this database with made turns, for trying out",

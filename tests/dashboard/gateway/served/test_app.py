@@ -39,7 +39,7 @@ def test_another_address_of_the_api_is_said_not_to_be_here(gate, agent_at):
 
 def test_everything_else_goes_on_to_django(gate):
     assert gate.get("/healthz").status == 200
-    assert gate.get("/v1/traces").status == 404
+    assert gate.get("/v1/traces/elsewhere").status == 404
 
 
 def test_what_is_no_json_object_is_said_so(gate):

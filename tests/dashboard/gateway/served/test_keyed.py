@@ -111,5 +111,5 @@ def test_a_revoked_key_is_a_strangers(keyed, agent_at):
 
 def test_a_key_opens_no_address_of_djangos(keyed):
     client, _ = keyed()
-    for path in ("/api/v1/turns", "/metrics", "/v1/traces"):
+    for path in ("/api/v1/turns", "/metrics"):
         assert client.get(path).status == 401

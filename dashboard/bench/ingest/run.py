@@ -1,0 +1,92 @@
+"""The suite: spans a second from the first byte that an exporter sends until their turns are in the API, beside bare
+COPY of the rows that came of them. The answer to an export comes after its turns are committed."""
+
+import http.client
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+from django.db import connection, transaction
+
+from dashboard.accounts.models import User
+from dashboard.accounts.services import OPERATOR, one_time_code_create
+from dashboard.agents.selectors import project_default
+from dashboard.bench.chaos.scratch import scratch
+from dashboard.bench.gateway.part import Part, part
+from dashboard.bench.gateway.run import environment_of
+from dashboard.bench.ingest.copying import TABLES, copied
+from dashboard.bench.ingest.spans import exports
+from dashboard.gateway.services import key_create
+from dashboard.timeline.erasing import erasing
+from dashboard.turns.models import Turn
+
+SPANS = 20_000  #: of each kind
+KINDS = {"call": "single calls, two spans a turn", "agent": "agents, five spans a turn of two calls"}
+
+
+def lines(spans: int = SPANS) -> Iterator[str]:
+    """A paragraph for each kind of traces."""
+    with scratch({}) as store, ExitStack() as parts:
+        one_time_code_create()
+        by = User.objects.get(username=OPERATOR)
+        _, secret = key_create(project=project_default(), by=by, name="bench", scope=["otlp"])
+        served = parts.enter_context(part("served", environment=environment_of(store)))
+        for kind, what in KINDS.items():
+            yield from _measured(kind, what, spans, served, secret)
+
+
+def _measured(kind: str, what: str, spans: int, served: Part, secret: str) -> Iterator[str]:
+    bodies = list(exports(kind, spans, seed=1))
+    warm, *rest = bodies
+    _send(served.port, secret, [warm])
+    memory, busy = _resident(served), served.busy()
+    seconds, sent = _send(served.port, secret, rest)
+    busy = served.busy() - busy
+    turns, grew = Turn.objects.count(), _resident(served) - memory
+    by_copy, size = copied()
+    share = sent / (sent + warm[1])  # the rows of the first export are among those that are copied
+    copying = sent / (by_copy * share)
+    yield f"{what}: {sent:,} spans in {len(rest)} exports; {turns:,} turns, {size:,} bytes of rows"
+    each = f"{sent / busy:,.0f} per second of the server's processor"
+    yield f"  {sent / seconds:>9,.0f} spans/s until they are in the API; {each}"
+    yield f"  {copying:>9,.0f} spans/s by bare COPY of the same rows: {copying * seconds / sent:.1f} × as fast"
+    yield f"  {grew / 2**20:>9,.1f} MiB more memory at the end than after the first export"
+    _emptied()
+
+
+def _send(port: int, secret: str, bodies: list[tuple[bytes, int]]) -> tuple[float, int]:
+    """One after another, as one exporter does; seconds, and how many spans."""
+    client, sent = http.client.HTTPConnection("127.0.0.1", port, timeout=600), 0
+    headers = {
+        "authorization": f"Bearer {secret}",
+        "content-type": "application/x-protobuf",
+        "content-encoding": "gzip",
+    }
+    began = time.perf_counter()
+    for body, spans in bodies:
+        client.request("POST", "/v1/traces", body, headers)
+        answer = client.getresponse()
+        told = answer.read()
+        if answer.status != 200 or told:
+            raise RuntimeError(f"An export was answered {answer.status}: {told[:200]!r}")
+        sent += spans
+    seconds = time.perf_counter() - began
+    client.close()
+    return seconds, sent
+
+
+def _resident(served: Part) -> int:
+    """Bytes of memory that the serving process holds; 0 where the system does not tell."""
+    try:
+        told = Path(f"/proc/{served.process.pid}/status").read_text(encoding="ascii")
+    except OSError:
+        return 0
+    line = next((line for line in told.splitlines() if line.startswith("VmRSS:")), "VmRSS: 0 kB")
+    return int(line.split()[1]) * 1024
+
+
+def _emptied() -> None:
+    with transaction.atomic(), connection.cursor() as cursor, erasing():
+        for table in reversed(TABLES):
+            cursor.execute(f"DELETE FROM {table}")  # noqa: S608 - made of constants

@@ -1,0 +1,207 @@
+"""OTLP/HTTP's addresses, as an ASGI application in front of the others: `POST /v1/traces` and `POST /v1/logs`.
+
+Strangers are answered before anything is read of what they send. A request that was answered with 200 is stored: its
+turns are there when the exporter reads the answer. One that failed may be sent again; what came twice is kept once.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from dataclasses import dataclass, field
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import structlog
+from django.db import DataError
+
+from dashboard.gateway.access import keys
+from dashboard.gateway.access.callers import Caller
+from dashboard.gateway.access.refusals import Refusal
+from dashboard.gateway.serving.outgoing import Send
+from dashboard.gateway.serving.receiving import Receive
+from dashboard.gateway.validation import TRACES
+from dashboard.ingest.services import Outcome, ingest
+from dashboard.ingest.wire import answers, json_body, protobuf
+from dashboard.ingest.wire.answers import JSON, PROTOBUF
+from dashboard.ingest.wire.bodies import BodyError, Taken
+from dashboard.ingest.wire.packing import MOST_PACKED, PackedError, TooLargeError, unpacked
+from dashboard.live.announcing import announce_group
+from dashboard.live.offload import AWAY, in_database
+from dashboard.metrics.ingests import count_spans
+
+log = structlog.get_logger(__name__)
+
+MOST_SECONDS = 60.0  #: that a body may take to come
+AT_ONCE = 2  #: requests that are worked on at once
+MOST_WAITING = 32  #: that wait for their turn; more are told to come again
+RETRY_SECONDS = 2
+_READERS: Mapping[tuple[str, str], Callable[[bytes], Taken]] = {
+    ("traces", PROTOBUF): protobuf.spans_of,
+    ("traces", JSON): json_body.spans_of,
+    ("logs", PROTOBUF): protobuf.logs_of,
+    ("logs", JSON): json_body.logs_of,
+}
+_SIGNALS = {"/v1/traces": "traces", "/v1/logs": "logs"}
+
+Scope = MutableMapping[str, Any]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """`again`: after how many seconds the exporter may send the same again; None: it would be answered the same."""
+
+    status: int
+    body: bytes
+    again: int | None = None
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+
+
+class Told(Exception):
+    """Why a request is not taken, as the exporter is told."""
+
+    def __init__(self, status: int, message: str, again: int | None = None, allow: bytes = b"") -> None:
+        super().__init__(message)
+        self.status, self.message, self.again, self.allow = status, message, again, allow
+
+
+@dataclass(slots=True)
+class _Line:
+    """Of one event loop: who is worked on, and how many wait."""
+
+    room: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
+    waiting: int = 0
+
+
+_lines: WeakKeyDictionary[asyncio.AbstractEventLoop, _Line] = WeakKeyDictionary()
+
+
+class Ingest:
+    """`application` with OTLP's addresses in front of it."""
+
+    def __init__(self, application: Application) -> None:
+        self._application = application
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        signal = _SIGNALS.get(scope["path"].rstrip("/")) if scope["type"] == "http" else None
+        if signal is None:
+            await self._application(scope, receive, send)
+            return
+        headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
+        form = _form(headers)
+        try:
+            answer = await _answer(scope, signal, form, headers, receive)
+        except Told as told:
+            allow = ((b"allow", told.allow),) if told.allow else ()
+            answer = Answer(told.status, answers.failure(form or JSON, told.message), told.again, allow)
+        except _GoneError:
+            return
+        await _send(answer, form or JSON, send)
+
+
+class _GoneError(Exception):
+    """The exporter has hung up before its body was whole."""
+
+
+async def _answer(
+    scope: Scope, signal: str, form: str | None, headers: Mapping[bytes, str], receive: Receive
+) -> Answer:
+    caller = await _caller(scope)
+    if scope["method"] != "POST":
+        raise Told(405, "Send spans by POST.", allow=b"POST")
+    if form is None:
+        raise Told(415, f"Send {PROTOBUF} or {JSON}: this address takes OTLP in these forms.")
+    line = _lines.setdefault(asyncio.get_running_loop(), _Line())
+    if line.waiting >= MOST_WAITING:
+        raise Told(503, "Too many requests wait already; send this again later.", RETRY_SECONDS)
+    line.waiting += 1
+    try:
+        body = await _body(headers, receive)
+        async with line.room:
+            taken, outcome = await _taken(_READERS[signal, form], body, headers, caller)
+    finally:
+        line.waiting -= 1
+    if outcome.written:
+        announce_group({}, last=outcome.written[-1])
+    refused = sum(taken.refused.values())
+    count_spans(kept=taken.count - outcome.let_go, let_go=outcome.let_go, refused=refused)
+    return Answer(200, answers.success(signal, form, refused=refused, message=taken.message))
+
+
+async def _caller(scope: Scope) -> Caller:
+    """Who sends. A key that is limited to agents and models takes traces only where its scope names them too."""
+    caller = await keys.caller_of(scope["headers"])
+    if isinstance(caller, Refusal):
+        again = None if caller.retry_after is None else RETRY_SECONDS
+        raise Told(caller.status, caller.message, again)
+    if caller.scope and TRACES not in caller.scope:
+        raise Told(403, f"The key “{caller.name}” may not send traces: its scope does not name “{TRACES}”.")
+    return caller
+
+
+async def _taken(
+    read: Callable[[bytes], Taken], body: bytes, headers: Mapping[bytes, str], caller: Caller
+) -> tuple[Taken, Outcome]:
+    coding = headers.get(b"content-encoding", "").strip().casefold()
+
+    def work() -> tuple[Taken, Outcome]:
+        taken = read(unpacked(body, coding))
+        return taken, ingest(project_id=caller.project, taken=taken, by=caller.user_id)
+
+    try:
+        return await in_database(work)
+    except KeyError as error:
+        raise Told(415, f"The body's encoding “{coding[:40]}” is not known here: send gzip, or none.") from error
+    except TooLargeError as error:
+        raise Told(413, str(error)) from error
+    except (PackedError, BodyError) as error:
+        raise Told(400, str(error)) from error
+    except DataError as error:
+        log.exception("ingest_refused_by_database")
+        raise Told(400, "A value in it is not one that the database takes; nothing was stored.") from error
+    except AWAY as error:
+        raise Told(503, "The database is not available; send this again.", RETRY_SECONDS) from error
+
+
+async def _body(headers: Mapping[bytes, str], receive: Receive) -> bytes:
+    told = headers.get(b"content-length", "")
+    if told.isdecimal() and int(told[:12]) > MOST_PACKED:
+        raise _too_large()
+    pieces, size = [], 0
+    try:
+        async with asyncio.timeout(MOST_SECONDS):
+            while True:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise _GoneError
+                size += len(message.get("body", b""))
+                if size > MOST_PACKED:
+                    raise _too_large()
+                pieces.append(message.get("body", b""))
+                if not message.get("more_body"):
+                    return b"".join(pieces)
+    except TimeoutError as error:
+        raise Told(408, f"The body did not come within {MOST_SECONDS:.0f} s.", RETRY_SECONDS) from error
+
+
+def _too_large() -> Told:
+    return Told(413, f"The body is larger than {MOST_PACKED // 2**20} MiB. Send fewer spans at once.")
+
+
+def _form(headers: Mapping[bytes, str]) -> str | None:
+    """The body's form, which is the answer's too."""
+    told = headers.get(b"content-type", "").partition(";")[0].strip().casefold()
+    return told if told in {PROTOBUF, JSON} else None
+
+
+async def _send(answer: Answer, form: str, send: Send) -> None:
+    headers = [
+        (b"content-type", form.encode()),
+        (b"content-length", b"%d" % len(answer.body)),
+        *answer.headers,
+    ]
+    if answer.again is not None:
+        headers.append((b"retry-after", b"%d" % answer.again))
+    if answer.status == 401:
+        headers.append((b"www-authenticate", b'Bearer realm="whystop"'))
+    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+    await send({"type": "http.response.body", "body": answer.body})

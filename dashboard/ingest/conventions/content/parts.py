@@ -1,0 +1,126 @@
+"""OpenTelemetry GenAI: messages of parts. They stand as values, as JSON texts, or in a log event."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from agentcore.messages import Message, Role
+from dashboard.ingest.conventions.content.shapes import (
+    asked_call,
+    mapping,
+    mappings,
+    role_of,
+    system_apart,
+    tools_of,
+    whole_calls,
+    words,
+)
+from dashboard.ingest.conventions.facts import read_json
+from dashboard.ingest.conventions.seen import AskedCall, Content, Word
+from dashboard.ingest.conventions.spans import Attributes
+
+INPUT = ("gen_ai.input.messages", "gen_ai.prompt")
+OUTPUT = ("gen_ai.output.messages",)
+SYSTEM = "gen_ai.system_instructions"
+TOOLS = ("gen_ai.tool.definitions", "gen_ai.request.tools")
+_THOUGHTS = frozenset({"reasoning", "thinking"})
+_RESULTS = ("response", "result", "content")
+
+
+@dataclass(slots=True)
+class _Parts:
+    """What the parts of one message hold, by what they are."""
+
+    texts: list[str] = field(default_factory=list)
+    thoughts: list[str] = field(default_factory=list)
+    refusals: list[str] = field(default_factory=list)
+    calls: list[AskedCall] = field(default_factory=list)
+    results: list[tuple[str, str]] = field(default_factory=list)
+
+
+def read(attributes: Attributes) -> Content:
+    """What these attributes tell of the messages."""
+    told = _input(attributes)
+    system, messages = system_apart(told) if told is not None else ("", None)
+    instructions = read_json(attributes.get(SYSTEM))
+    if instructions is None and isinstance(attributes.get(SYSTEM), str):
+        instructions = attributes[SYSTEM]
+    system = system or _system(instructions)
+    tools = next((found for name in TOOLS if (found := tools_of(attributes.get(name)))), ())
+    content = Content(system=system or None, input=messages, tools=tools)
+    output = next((read_json(attributes[name]) for name in OUTPUT if name in attributes), None)
+    return _answered(content, output) if isinstance(output, list) else content
+
+
+def _input(attributes: Attributes) -> list[Message] | None:
+    told = next((read_json(attributes[name]) for name in INPUT if name in attributes), None)
+    return list(messages_of(told)) if isinstance(told, list) else None
+
+
+def _system(told: Any) -> str:
+    if isinstance(told, str):
+        return told
+    return "\n\n".join(words(part.get("content") or part.get("text")) for part in mappings(told))
+
+
+def messages_of(told: Any) -> Iterator[Message]:
+    """The messages of a list; each tool's result is one of its own."""
+    for entry in mappings(told):
+        parts = _parts(entry)
+        for call_id, result in parts.results:
+            yield Message(Role.TOOL, result, tool_call_id=call_id)
+        text = "".join(parts.texts)
+        if text or parts.calls or not parts.results:
+            role = role_of(entry.get("role"))
+            if role is Role.TOOL:
+                yield Message(role, text, tool_call_id=words(entry.get("tool_call_id") or entry.get("id")))
+            else:
+                yield Message(role, text, whole_calls(parts.calls))
+
+
+def _answered(content: Content, output: list[Any]) -> Content:
+    """With the first answer; a list without any is an answer that holds nothing."""
+    entry = next(mappings(output), {})
+    parts = _parts(entry)
+    reason = entry.get("finish_reason")
+    found = (Word("gen_ai.output.messages", reason),) if isinstance(reason, str) and reason else ()
+    return Content(
+        system=content.system,
+        input=content.input,
+        tools=content.tools,
+        text="".join(parts.texts),
+        calls=tuple(parts.calls),
+        reasoning="".join(parts.thoughts),
+        refusal="".join(parts.refusals) or None,
+        words=found,
+    )
+
+
+def _parts(entry: Mapping[str, Any]) -> _Parts:
+    parts = _Parts()
+    listed = entry.get("parts", entry.get("content"))
+    if isinstance(listed, str):
+        parts.texts.append(listed)
+    for part in mappings(listed):
+        _take(parts, part)
+    for call in mappings(read_json(entry.get("tool_calls"))):
+        about = mapping(call.get("function")) or call
+        parts.calls.append(asked_call(call.get("id"), about.get("name"), about.get("arguments")))
+    return parts
+
+
+def _take(parts: _Parts, part: Mapping[str, Any]) -> None:
+    kind = part.get("type")
+    said = part.get("content", part.get("text", part.get("thinking")))
+    if kind in {"tool_call", "tool_use"}:
+        arguments = part.get("arguments", part.get("input"))
+        parts.calls.append(asked_call(part.get("id"), part.get("name"), arguments))
+    elif kind in {"tool_call_response", "tool_result"}:
+        result = next((part[name] for name in _RESULTS if part.get(name) is not None), None)
+        parts.results.append((words(part.get("id") or part.get("tool_use_id")), words(result)))
+    elif kind == "refusal":
+        parts.refusals.append(words(part.get("refusal") or said))
+    elif kind in _THOUGHTS:
+        parts.thoughts.append(words(said))
+    elif kind in {"text", None}:
+        parts.texts.append(words(said))

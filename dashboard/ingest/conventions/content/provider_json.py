@@ -1,0 +1,81 @@
+"""An answer of a provider that stands whole in an attribute, read by its own codec; and LangChain's form of one."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from agentcore.errors import CoreError
+from agentcore.messages import ChatResponse
+from agentcore.providers import get_provider
+from dashboard.ingest.conventions.content.shapes import asked_call, mapping, mappings, words
+from dashboard.ingest.conventions.facts import read_json
+from dashboard.ingest.conventions.seen import AskedCall, Content, Word
+from dashboard.ingest.conventions.spans import Attributes
+
+NAMES = ("output.value", "response_data")
+#: By the value of `object` or `type`, which each of these answers has.
+_DIALECTS = {"response": "openai_responses", "chat.completion": "openai", "message": "anthropic"}
+
+
+def read(attributes: Attributes) -> Content:
+    """The answer, where there is one that can be read."""
+    for name in NAMES:
+        told = mapping(read_json(attributes.get(name)))
+        if not told:
+            continue
+        dialect = _DIALECTS.get(str(told.get("object") or told.get("type")))
+        content = _decoded(dialect, told, name) if dialect else _otherwise(told, name)
+        if content.answered or content.words:
+            return content
+    return Content()
+
+
+def _decoded(dialect: str, told: Mapping[str, Any], source: str) -> Content:
+    try:
+        answer: ChatResponse = get_provider(dialect).decode_response(dict(told))
+    except CoreError:
+        return Content()
+    raw = answer.raw_stop_reason
+    asked = (*answer.tool_calls, *answer.broken_tool_calls)
+    return Content(
+        text=answer.text,
+        calls=tuple(AskedCall(call.id, call.name, call.raw) for call in asked),
+        reasoning=answer.reasoning_content,
+        refusal=answer.refusal,
+        words=() if raw is None else (Word(source, raw),),
+        response_id=answer.response_id or "",
+    )
+
+
+def _otherwise(told: Mapping[str, Any], source: str) -> Content:
+    """Pieces of a stream put together, Logfire's record of an answer, or LangChain's generations."""
+    choice = next(mappings(told.get("choices")), None)
+    if choice is not None:
+        return _decoded("openai", {**told, "object": "chat.completion", "choices": [choice]}, source)
+    if isinstance(told.get("message"), dict):
+        return _openai_message(told["message"], told.get("finish_reason"), source)
+    if isinstance(told.get("combined_chunk_content"), str):
+        return Content(text=told["combined_chunk_content"], calls=None)
+    rows = told.get("generations")
+    generation = next(mappings(rows[0] if isinstance(rows, list) and rows else None), None)
+    return _langchain(generation, source) if generation is not None else Content()
+
+
+def _openai_message(message: Mapping[str, Any], reason: Any, source: str) -> Content:
+    calls = []
+    for call in mappings(message.get("tool_calls")):
+        function = mapping(call.get("function"))
+        calls.append(asked_call(call.get("id"), function.get("name"), function.get("arguments")))
+    found = (Word(source, reason),) if isinstance(reason, str) and reason else ()
+    return Content(text=words(message.get("content")), calls=tuple(calls), words=found)
+
+
+def _langchain(generation: Mapping[str, Any], source: str) -> Content:
+    """A call that LangChain could not read stands among `invalid_tool_calls`, with the text it came as."""
+    message = mapping(mapping(generation.get("message")).get("kwargs"))
+    asked = [*mappings(message.get("tool_calls")), *mappings(message.get("invalid_tool_calls"))]
+    calls = tuple(asked_call(call.get("id"), call.get("name"), call.get("args")) for call in asked)
+    about = mapping(generation.get("generation_info")) or mapping(message.get("response_metadata"))
+    reason = about.get("finish_reason") or about.get("stop_reason")
+    found = (Word(source, reason),) if isinstance(reason, str) and reason else ()
+    text = generation.get("text")
+    return Content(text=text if isinstance(text, str) else words(message.get("content")), calls=calls, words=found)

@@ -1,0 +1,76 @@
+"""Messages, calls and tools of what JSON holds, whatever it holds."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from agentcore.messages import Message, Role, ToolCall, ToolSpec
+from agentcore.providers.wire.tool_arguments import read_arguments
+from dashboard.ingest.conventions.facts import read_json
+from dashboard.ingest.conventions.seen import AskedCall
+
+_ROLES = {"developer": "system", "model": "assistant", "ai": "assistant", "human": "user", "function": "tool"}
+#: Under which pydantic-ai puts arguments that are no JSON.
+INVALID = "INVALID_JSON"
+
+
+def mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def mappings(value: Any) -> Iterator[Mapping[str, Any]]:
+    """The objects of a list."""
+    yield from (item for item in value if isinstance(item, dict)) if isinstance(value, list) else ()
+
+
+def words(value: Any) -> str:
+    """A text as it is, anything else as JSON; nothing is an empty text."""
+    if isinstance(value, str):
+        return value
+    return "" if value is None else json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
+
+
+def role_of(value: Any) -> Role:
+    """Who speaks; what is no role of ours is a user's."""
+    told = str(value or "user").casefold()
+    told = _ROLES.get(told, told)
+    return Role(told) if told in set(Role) else Role.USER
+
+
+def asked_call(call_id: Any, name: Any, arguments: Any) -> AskedCall:
+    """A call whose arguments are text or an object."""
+    if isinstance(arguments, dict) and set(arguments) == {INVALID}:
+        arguments = arguments[INVALID]
+    return AskedCall(words(call_id), words(name), words(arguments), is_object=isinstance(arguments, dict))
+
+
+def whole_calls(calls: Iterable[AskedCall]) -> tuple[ToolCall, ...]:
+    """Calls of an earlier message; there a broken one has been answered as it was."""
+    return tuple(_whole(call) for call in calls)
+
+
+def _whole(call: AskedCall) -> ToolCall:
+    arguments, _ = read_arguments(call.raw, cut=False)
+    return ToolCall(call.id, call.name, arguments, call.raw)
+
+
+def tools_of(value: Any) -> tuple[ToolSpec, ...]:
+    """Tools in any of the usual forms, each also as JSON text; what has no name is left out."""
+    read = read_json(value)
+    entries = [read_json(entry) for entry in read] if isinstance(read, list) else []
+    found = (_tool(entry) for entry in mappings(entries))
+    return tuple(tool for tool in found if tool.name)
+
+
+def _tool(entry: Mapping[str, Any]) -> ToolSpec:
+    about = mapping(entry.get("function")) or entry
+    names = ("parameters", "input_schema", "inputSchema", "parameters_json_schema")
+    schema: Mapping[str, Any] = next((about[name] for name in names if isinstance(about.get(name), dict)), {})
+    return ToolSpec(words(about.get("name")), words(about.get("description")), schema)
+
+
+def system_apart(messages: Iterable[Message]) -> tuple[str, tuple[Message, ...]]:
+    """The system's words, and the other messages."""
+    told = list(messages)
+    system = "\n\n".join(message.text for message in told if message.role is Role.SYSTEM and message.text)
+    return system, tuple(message for message in told if message.role is not Role.SYSTEM)

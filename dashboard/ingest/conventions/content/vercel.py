@@ -1,0 +1,65 @@
+"""The Vercel AI SDK's prompt, text and tool calls."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from agentcore.messages import Message, Role
+from dashboard.ingest.conventions.content.shapes import (
+    asked_call,
+    mappings,
+    role_of,
+    system_apart,
+    tools_of,
+    whole_calls,
+    words,
+)
+from dashboard.ingest.conventions.facts import read_json
+from dashboard.ingest.conventions.seen import AskedCall, Content
+from dashboard.ingest.conventions.spans import Attributes
+
+_ANSWER = ("ai.response.text", "ai.response.toolCalls", "ai.response.object")
+
+
+def read(attributes: Attributes) -> Content:
+    """What these attributes tell of the messages."""
+    sent = read_json(attributes.get("ai.prompt.messages"))
+    messages = list(_messages(sent)) if isinstance(sent, list) else None
+    system, others = system_apart(messages) if messages is not None else (None, None)
+    tools = tools_of(attributes.get("ai.prompt.tools"))
+    if not any(name in attributes for name in _ANSWER):
+        return Content(system=system or None, input=others, tools=tools)
+    text = attributes.get("ai.response.text", attributes.get("ai.response.object"))
+    return Content(
+        system=system or None,
+        input=others,
+        tools=tools,
+        text=words(text),
+        calls=tuple(_calls(read_json(attributes.get("ai.response.toolCalls")))),
+        reasoning=words(attributes.get("ai.response.reasoning")),
+    )
+
+
+def _calls(told: Any) -> Iterator[AskedCall]:
+    for call in mappings(told):
+        yield asked_call(call.get("toolCallId"), call.get("toolName"), call.get("input", call.get("args")))
+
+
+def _messages(told: list[Any]) -> Iterator[Message]:
+    for entry in mappings(told):
+        content = entry.get("content")
+        if isinstance(content, str):
+            yield Message(role_of(entry.get("role")), content)
+            continue
+        results = [part for part in mappings(content) if part.get("type") == "tool-result"]
+        for part in results:
+            yield Message(Role.TOOL, _result(part), tool_call_id=words(part.get("toolCallId")))
+        if not results:
+            text = "".join(words(part.get("text")) for part in mappings(content) if part.get("type") == "text")
+            asked = [part for part in mappings(content) if part.get("type") == "tool-call"]
+            yield Message(role_of(entry.get("role")), text, whole_calls(_calls(asked)))
+
+
+def _result(part: Any) -> str:
+    output = part.get("output", part.get("result"))
+    is_wrapped = isinstance(output, dict) and "value" in output
+    return words(output["value"] if is_wrapped else output)

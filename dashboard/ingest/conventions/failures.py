@@ -1,0 +1,64 @@
+"""An error's words as a `ProviderError`: what the exception's class, the status and the message say, and no more."""
+
+import re
+
+from agentcore.errors import ErrorType, ProviderError
+from agentcore.providers import get_provider
+from agentcore.values import replace
+from dashboard.ingest.conventions.facts import as_count
+from dashboard.ingest.conventions.spans import Span
+from dashboard.ingest.conventions.tables import dialect_of
+
+#: How clients word the status in their messages.
+_STATUS = re.compile(r"(?:Error code|status_code|status code|HTTP)[ :=]+([1-5][0-9]{2})\b")
+_MOST = 2_000  #: characters of a message
+#: By a word in the exception's class or in its message, in lower case without signs.
+_WORDS: tuple[tuple[str, ErrorType, str], ...] = (
+    ("ratelimit", ErrorType.RATE_LIMIT, "rate_limit"),
+    ("toomanyrequests", ErrorType.RATE_LIMIT, "rate_limit"),
+    ("timeout", ErrorType.TIMEOUT, "timeout"),
+    ("timedout", ErrorType.TIMEOUT, "timeout"),
+    ("connection", ErrorType.MODEL, "connection"),
+    ("overloaded", ErrorType.MODEL, "overloaded"),
+    ("authentication", ErrorType.MODEL, "auth"),
+    ("internalserver", ErrorType.MODEL, "server"),
+)
+_SIGNS = re.compile(r"[^a-z]")
+
+
+def failure_of(span: Span, provider: str) -> ProviderError | None:
+    """Why the call failed; None where its span says that it did not."""
+    if not span.failed and not span.attributes.get("error.type"):
+        return None
+    told = _class_of(span)
+    message = (span.message or _message_of(span) or told or "The span's status is an error.")[:_MOST]
+    status = _status_of(span, message)
+    if status is not None and status >= 400:
+        found = get_provider(dialect_of(provider)).decode_error(status, {}, b"")
+        return replace(found, message=message)
+    for words in (told, message):
+        folded = _SIGNS.sub("", words.casefold())
+        for word, type_, kind in _WORDS:
+            if word in folded:
+                return ProviderError(type_, kind, message)
+    return ProviderError(ErrorType.UNKNOWN, "not_told", message)
+
+
+def _class_of(span: Span) -> str:
+    told = span.attributes.get("error.type")
+    if isinstance(told, str) and told:
+        return told
+    named = [event.attributes.get("exception.type") for event in span.events if event.name == "exception"]
+    return next((name for name in named if isinstance(name, str)), "")
+
+
+def _message_of(span: Span) -> str:
+    told = [event.attributes.get("exception.message") for event in span.events if event.name == "exception"]
+    return next((words for words in told if isinstance(words, str)), "")
+
+
+def _status_of(span: Span, message: str) -> int | None:
+    status = as_count(span.attributes.get("http.response.status_code"))
+    if status is None and (found := _STATUS.search(message)) is not None:
+        status = int(found.group(1))
+    return status if status is not None and 100 <= status < 600 else None

@@ -1,0 +1,44 @@
+"""A span and a log event as any exporter sends them. Ids are hexadecimal, moments nanoseconds since 1970 (UTC)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+Attributes = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Happened:
+    """An event on a span, or a log event that names the span."""
+
+    name: str
+    attributes: Attributes
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """`parent` is empty for the first span of a trace. `failed` and `message` are its status."""
+
+    trace: str
+    id: str
+    parent: str
+    name: str
+    start: int
+    end: int
+    scope: str = ""  #: the instrumentation's name
+    version: str = ""
+    service: str = ""
+    attributes: Attributes = field(default_factory=dict)
+    events: tuple[Happened, ...] = ()
+    failed: bool = False
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LogEvent:
+    """A log record that belongs to a span."""
+
+    trace: str
+    span: str
+    name: str
+    attributes: Attributes

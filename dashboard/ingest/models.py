@@ -1,0 +1,54 @@
+"""What is kept of traces that came in."""
+
+from django.db import models
+
+from dashboard.turns.fields import ExactJSONField
+from dashboard.turns.models import Turn
+
+
+class Piece(models.Model):
+    """A span, or a log event of one, as it came. Of a span that is not about a model only its place is kept, and that
+    only for as long as the trace may still turn out to be (`pieces.PLACES_KEPT`)."""
+
+    pk = models.CompositePrimaryKey("project_id", "trace", "span", "part")
+    project_id = models.UUIDField()
+    trace = models.UUIDField()  #: of the 16 bytes of the trace's id
+    span = models.BigIntegerField()  #: of the 8 bytes of the span's id, as a signed number
+    part = models.BigIntegerField()  #: 0: the span itself; else a digest of a log event
+    parent = models.BigIntegerField(null=True)  #: as `span`; null: it is the trace's first, or a log event
+    content = models.BinaryField(null=True)  #: as JSON, compressed; null: it is not about a model
+    at = models.DateTimeField()  #: when it came
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["at"], condition=models.Q(content__isnull=True), name="ingest_piece_place"),
+        ]
+
+    def __str__(self) -> str:
+        return f"span {self.span:x} of trace {self.trace.hex}"
+
+
+class Ingested(models.Model):
+    """Where a turn came from that was ingested; it goes when its turn goes (the database sees to that)."""
+
+    turn = models.OneToOneField(
+        Turn, on_delete=models.CASCADE, primary_key=True, db_constraint=False, related_name="ingested"
+    )
+    project_id = models.UUIDField()
+    trace = models.UUIDField()  #: as `Piece.trace`
+    spans = ExactJSONField(default=list)  #: ids of the spans of its calls, in hexadecimal
+    instrumentations = ExactJSONField(default=list)  #: that told of it, with their versions
+    service = models.TextField(blank=True, default="")  #: the program's name, as its exporter gives it
+    provider = models.TextField(blank=True, default="")  #: as the trace names it; the turn has its dialect
+    loop = models.TextField(blank=True, default="")  #: the name of the agent, or chain, around its calls
+    loop_reason = models.TextField(null=True)  #: the stop reason of that, as a whole
+    policy = models.TextField(default="")  #: with which policy its history is consistent, in a sentence
+    notes = ExactJSONField(default=list)  #: what is not known of it: `{code, words, attempt}`
+    digest = models.BinaryField()  #: of its history and of all the above
+    ingested_at = models.DateTimeField()
+
+    class Meta:
+        indexes = [models.Index(fields=["project_id", "trace"], name="ingest_ingested_trace")]
+
+    def __str__(self) -> str:
+        return f"{self.turn_id} of trace {self.trace.hex}"

@@ -1,0 +1,94 @@
+"""What a request brought, kept and made turns of: in one transaction, so that nothing is ever half stored."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from uuid import UUID
+
+import structlog
+from django.db import transaction
+from django.utils import timezone
+
+from agentcore.policy import Policy
+from dashboard.agents.policies import draft_policy
+from dashboard.agents.schemas import violations
+from dashboard.ingest import pieces
+from dashboard.ingest.conventions.reading import is_about_a_model
+from dashboard.ingest.conventions.spans import LogEvent, Span
+from dashboard.ingest.pieces import Trace
+from dashboard.ingest.storing import turns_put
+from dashboard.ingest.turning.trace import Made, turns_of
+from dashboard.ingest.wire.bodies import Taken
+
+log = structlog.get_logger(__name__)
+
+FULL = f"A trace may have {pieces.MOST_OF_TRACE:,} spans; more of it are not taken."
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """`written`: ids of the turns that were stored, or stored anew; `let_go`: spans that are not about a model."""
+
+    written: Sequence[UUID] = ()
+    let_go: int = 0
+    refused: Mapping[str, int] = field(default_factory=dict)
+
+
+@transaction.atomic
+def ingest(*, project_id: UUID, taken: Taken, by: int | None) -> Outcome:
+    """Keep what was taken, and let the turns of its traces be what they now come to.
+
+    `taken.refused` is added to where a trace has too many spans. Whatever is raised, nothing is stored.
+    """
+    traces = {UUID(span.trace) for span in taken.spans} | {UUID(record.trace) for record in taken.logs}
+    if not traces:
+        return Outcome(refused=taken.refused)
+    pieces.lock(traces)
+    _bound(project_id, taken, sorted(traces))
+    now = timezone.now()
+    changed = sorted(pieces.put(project_id, taken, now))
+    made = {}
+    for trace in pieces.get(project_id, changed):
+        turns = _turns(trace)
+        if turns is not None:
+            made[trace.id] = turns
+    written = turns_put(project_id, made, by=by, at=now) if made else []
+    let_go = sum(not is_about_a_model(span) for span in taken.spans)
+    return Outcome(written, let_go, taken.refused)
+
+
+def _bound(project_id: UUID, taken: Taken, traces: Sequence[UUID]) -> None:
+    """Refuse what is beyond the bound of a trace."""
+    held = pieces.counts(project_id, traces)
+    if max(held.values(), default=0) + taken.count <= pieces.MOST_OF_TRACE:
+        return
+    room = Counter({trace.hex: pieces.MOST_OF_TRACE - held.get(trace, 0) for trace in traces})
+
+    def is_taken(one: Span | LogEvent) -> bool:
+        room[one.trace] -= 1
+        return room[one.trace] >= 0
+
+    before = taken.count
+    taken.spans = [span for span in taken.spans if is_taken(span)]
+    taken.logs = [record for record in taken.logs if is_taken(record)]
+    if refused := before - taken.count:
+        taken.refused[FULL] += refused
+
+
+def _turns(trace: Trace) -> list[Made] | None:
+    """The turns of a trace; None, where they cannot be made."""
+    if not trace.seen:
+        return []
+    try:
+        return turns_of(trace.id.hex, trace.seen, trace.parents, base_policy(), violations)
+    except Exception:
+        # Whatever a stranger's trace holds, it must not keep the others of its request from being stored.
+        log.exception("trace_without_turns", trace=trace.id.hex)
+        return None
+
+
+@cache
+def base_policy() -> Policy:
+    """The policy of nobody's words."""
+    return draft_policy({})

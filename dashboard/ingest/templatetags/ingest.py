@@ -1,0 +1,13 @@
+"""Where an ingested turn came from, in a template."""
+
+from django import template
+
+from dashboard.ingest.selectors import IngestedShown, ingested_of
+from dashboard.turns.models import Turn
+
+register = template.Library()
+
+
+@register.filter
+def ingested_shown(turn: Turn) -> IngestedShown | None:
+    return ingested_of(turn)

@@ -1,0 +1,38 @@
+"""Where spans stand in their trace: what is above what, as far as it has arrived."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from dashboard.ingest.conventions.seen import Loop
+
+MOST_UP = 200  #: spans above one another; a trace that says more goes in a circle, or is nobody's
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """`parents`: the parent of each span that has arrived; `loops`: those that are around calls."""
+
+    parents: Mapping[str, str]
+    loops: Mapping[str, Loop] = field(default_factory=dict)
+
+    def above(self, span: str) -> Iterator[str]:
+        """The spans above it, nearest first, the last of which may not have arrived."""
+        at = self.parents.get(span, "")
+        for _ in range(MOST_UP):
+            if not at:
+                return
+            yield at
+            at = self.parents.get(at, "")
+
+    def is_below(self, span: str, other: str) -> bool:
+        return other in self.above(span)
+
+    def loop_of(self, span: str) -> Loop | None:
+        """The agent that it is of; else the outermost chain around it."""
+        loops = [self.loops[at] for at in self.above(span) if at in self.loops]
+        agent = next((loop for loop in loops if loop.is_agent), None)
+        return agent or (loops[-1] if loops else None)
+
+
+def places_of(parents: Mapping[str, str], loops: Iterable[Loop]) -> Places:
+    return Places(parents, {loop.span.id: loop for loop in loops})

@@ -1,0 +1,64 @@
+"""A request's body → its spans or log events, and what of it is refused. Pure.
+
+A body that is no OTLP at all raises `BodyError`; of one that is, each span stands for itself.
+"""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from dashboard.ingest.conventions.spans import LogEvent, Span
+
+MOST_SPANS = 20_000  #: of one request; more are refused, and the exporter is told
+_TRACE, _SPAN = 32, 16  #: hexadecimal digits of an id
+EARLIEST = 1_000_000_000 * 10**9  #: nanoseconds; before September 2001 there were no spans
+LATEST = 4_000_000_000 * 10**9  #: in 2096
+
+
+class BodyError(ValueError):
+    """Why a body is no export, in a sentence."""
+
+
+@dataclass(slots=True)
+class Taken:
+    """What a request brought. `refused`: how many spans or log records, by why, in words."""
+
+    spans: list[Span] = field(default_factory=list)
+    logs: list[LogEvent] = field(default_factory=list)
+    refused: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def count(self) -> int:
+        return len(self.spans) + len(self.logs)
+
+    def refuse(self, why: str) -> None:
+        self.refused[why] += 1
+
+    @property
+    def message(self) -> str:
+        """Why what was refused was, in sentences."""
+        return " ".join(f"{why} ({number:,})" for why, number in self.refused.most_common())
+
+
+TOO_MANY = f"A request may hold {MOST_SPANS:,} spans or log records."
+NO_ID = "The trace's id must be 16 bytes, a span's 8, and neither may be zero."
+NO_TIME = "It needs a start between 2001 and 2096, in nanoseconds since 1970."
+TOO_DEEP = "An attribute is nested too deeply."
+NO_SPAN_OF_LOG = "A log record is taken only where it names its trace and its span."
+
+
+def is_id(value: Any, digits: int) -> bool:
+    """Whether it is an id in hexadecimal that names something."""
+    return isinstance(value, str) and len(value) == digits and value.strip("0") != "" and _is_hex(value)
+
+
+def is_trace(value: Any) -> bool:
+    return is_id(value, _TRACE)
+
+
+def is_span(value: Any) -> bool:
+    return is_id(value, _SPAN)
+
+
+def _is_hex(value: str) -> bool:
+    return value.isascii() and all(digit in "0123456789abcdefABCDEF" for digit in value)

@@ -1,0 +1,126 @@
+"""The same from JSON. Ids are hexadecimal there, and numbers of 64 bits are texts (OTLP's own rules for JSON)."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from pydantic_core import from_json
+
+from dashboard.ingest.conventions.spans import Happened, LogEvent, Span
+from dashboard.ingest.wire import bodies
+from dashboard.ingest.wire.bodies import BodyError, Taken
+from dashboard.ingest.wire.values import MOST_ATTRIBUTES, DeepError, bounded_text, integer, listed, of_json, pairs_of
+
+_ERROR = {2, "STATUS_CODE_ERROR"}
+Add = Callable[[Taken, Mapping[str, Any]], None]
+
+
+def spans_of(body: bytes) -> Taken:
+    """The spans of an export. Raises `BodyError`."""
+    taken = Taken()
+    for resource in listed(_parsed(body, "resourceSpans"), "resourceSpans"):
+        service = _service(resource)
+        for scope in listed(resource, "scopeSpans"):
+            _each(taken, listed(scope, "spans"), partial(_add_span, _object(scope, "scope"), service))
+    return taken
+
+
+def logs_of(body: bytes) -> Taken:
+    """The log records of an export that name a span. Raises `BodyError`."""
+    taken = Taken()
+    for resource in listed(_parsed(body, "resourceLogs"), "resourceLogs"):
+        for scope in listed(resource, "scopeLogs"):
+            _each(taken, listed(scope, "logRecords"), _add_log)
+    return taken
+
+
+def _parsed(body: bytes, name: str) -> Mapping[str, Any]:
+    try:
+        told = from_json(body, allow_inf_nan=False)
+    except ValueError as error:
+        raise BodyError("The body is not JSON.") from error
+    if not isinstance(told, dict) or not isinstance(told.get(name, []), list):
+        raise BodyError(f"The body is not the export that this address takes: an object with a list “{name}”.")
+    return told
+
+
+def _each(taken: Taken, entries: list[Any], add: Add) -> None:
+    for entry in entries:
+        if taken.count >= bodies.MOST_SPANS:
+            taken.refuse(bodies.TOO_MANY)
+            continue
+        try:
+            add(taken, entry if isinstance(entry, Mapping) else {})
+        except DeepError:
+            taken.refuse(bodies.TOO_DEEP)
+
+
+def _object(value: Any, name: str) -> Mapping[str, Any]:
+    found = value.get(name) if isinstance(value, Mapping) else None
+    return found if isinstance(found, Mapping) else {}
+
+
+def _text(value: Mapping[str, Any], name: str, most: int | None = None) -> str:
+    found = value.get(name)
+    return bounded_text(found)[:most] if isinstance(found, str) else ""
+
+
+def _service(resource: Any) -> str:
+    name = _attributes(_object(resource, "resource")).get("service.name")
+    return name if isinstance(name, str) else ""
+
+
+def _attributes(held: Mapping[str, Any]) -> dict[str, Any]:
+    return pairs_of(listed(held, "attributes")[:MOST_ATTRIBUTES])
+
+
+def _ids(held: Mapping[str, Any]) -> tuple[str, str] | None:
+    trace, span_id = held.get("traceId"), held.get("spanId")
+    if not bodies.is_trace(trace) or not bodies.is_span(span_id):
+        return None
+    return str(trace).lower(), str(span_id).lower()
+
+
+def _add_span(scope: Mapping[str, Any], service: str, taken: Taken, span: Mapping[str, Any]) -> None:
+    ids, start = _ids(span), integer(span.get("startTimeUnixNano"))
+    if ids is None:
+        taken.refuse(bodies.NO_ID)
+        return
+    if start is None or not bodies.EARLIEST <= start <= bodies.LATEST:
+        taken.refuse(bodies.NO_TIME)
+        return
+    parent, status = span.get("parentSpanId"), _object(span, "status")
+    code = status.get("code")
+    made = Span(
+        trace=ids[0],
+        id=ids[1],
+        parent=str(parent).lower() if bodies.is_span(parent) else "",
+        name=_text(span, "name", 200),
+        start=start,
+        end=min(max(start, integer(span.get("endTimeUnixNano")) or 0), bodies.LATEST),
+        scope=_text(scope, "name", 200),
+        version=_text(scope, "version", 50),
+        service=service[:200],
+        attributes=_attributes(span),
+        events=tuple(_event(event) for event in listed(span, "events")[:MOST_ATTRIBUTES]),
+        failed=isinstance(code, int | str) and code in _ERROR,
+        message=_text(status, "message"),
+    )
+    taken.spans.append(made)
+
+
+def _event(event: Any) -> Happened:
+    held = event if isinstance(event, Mapping) else {}
+    return Happened(_text(held, "name"), _attributes(held))
+
+
+def _add_log(taken: Taken, record: Mapping[str, Any]) -> None:
+    ids = _ids(record)
+    if ids is None:
+        taken.refuse(bodies.NO_SPAN_OF_LOG)
+        return
+    attributes = _attributes(record)
+    name = _text(record, "eventName") or attributes.get("event.name") or ""
+    body = of_json(record.get("body"))
+    more = {} if body is None or body == {} else {"body": body}
+    taken.logs.append(LogEvent(*ids, str(name), {**attributes, **more}))

@@ -1,0 +1,104 @@
+"""Spans and log events from protobuf's messages."""
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from itertools import islice
+from typing import Any
+
+from google.protobuf.message import DecodeError
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.trace.v1.trace_pb2 import Status
+
+from dashboard.ingest.conventions.spans import Happened, LogEvent, Span
+from dashboard.ingest.wire import bodies
+from dashboard.ingest.wire.bodies import BodyError, Taken
+from dashboard.ingest.wire.values import MOST_ATTRIBUTES, DeepError, bounded_text, of_protobuf
+
+Add = Callable[[Taken, Any], None]
+
+
+def spans_of(body: bytes) -> Taken:
+    """The spans of an export. Raises `BodyError`."""
+    taken = Taken()
+    for resource in _parsed(ExportTraceServiceRequest(), body).resource_spans:
+        service = _service(resource.resource)
+        for scope in resource.scope_spans:
+            _each(taken, scope.spans, partial(_add_span, scope.scope, service))
+    return taken
+
+
+def logs_of(body: bytes) -> Taken:
+    """The log records of an export that name a span. Raises `BodyError`."""
+    taken = Taken()
+    for resource in _parsed(ExportLogsServiceRequest(), body).resource_logs:
+        for scope in resource.scope_logs:
+            _each(taken, scope.log_records, _add_log)
+    return taken
+
+
+def _parsed(message: Any, body: bytes) -> Any:
+    try:
+        message.ParseFromString(body)
+    except (DecodeError, RecursionError) as error:
+        raise BodyError("The body is not the export that this address takes, in protobuf.") from error
+    return message
+
+
+def _each(taken: Taken, entries: Iterable[Any], add: Add) -> None:
+    for entry in entries:
+        if taken.count >= bodies.MOST_SPANS:
+            taken.refuse(bodies.TOO_MANY)
+            continue
+        try:
+            add(taken, entry)
+        except DeepError:
+            taken.refuse(bodies.TOO_DEEP)
+
+
+def _service(resource: Any) -> str:
+    named = (pair.value.string_value for pair in resource.attributes if pair.key == "service.name")
+    return next(named, "")
+
+
+def _attributes(pairs: Any) -> dict[str, Any]:
+    return {pair.key: of_protobuf(pair.value) for pair in islice(pairs, MOST_ATTRIBUTES)}
+
+
+def _add_span(scope: Any, service: str, taken: Taken, span: Any) -> None:
+    trace, span_id = span.trace_id.hex(), span.span_id.hex()
+    if not bodies.is_trace(trace) or not bodies.is_span(span_id):
+        taken.refuse(bodies.NO_ID)
+        return
+    if not bodies.EARLIEST <= span.start_time_unix_nano <= bodies.LATEST:
+        taken.refuse(bodies.NO_TIME)
+        return
+    parent = span.parent_span_id.hex()
+    made = Span(
+        trace=trace,
+        id=span_id,
+        parent=parent if bodies.is_span(parent) else "",
+        name=span.name[:200],
+        start=span.start_time_unix_nano,
+        end=min(max(span.start_time_unix_nano, span.end_time_unix_nano), bodies.LATEST),
+        scope=scope.name[:200],
+        version=scope.version[:50],
+        service=service[:200],
+        attributes=_attributes(span.attributes),
+        events=tuple(Happened(event.name, _attributes(event.attributes)) for event in span.events[:MOST_ATTRIBUTES]),
+        failed=span.status.code == Status.STATUS_CODE_ERROR,
+        message=bounded_text(span.status.message),
+    )
+    taken.spans.append(made)
+
+
+def _add_log(taken: Taken, record: Any) -> None:
+    trace, span_id = record.trace_id.hex(), record.span_id.hex()
+    if not bodies.is_trace(trace) or not bodies.is_span(span_id):
+        taken.refuse(bodies.NO_SPAN_OF_LOG)
+        return
+    attributes = _attributes(record.attributes)
+    name = record.event_name or attributes.get("event.name") or ""
+    body = of_protobuf(record.body)
+    more = {} if body is None or body == {} else {"body": body}
+    taken.logs.append(LogEvent(trace, span_id, str(name), {**attributes, **more}))

@@ -1,0 +1,141 @@
+"""OTLP/HTTP's addresses: who may send, in which forms, how much; and what an exporter is told."""
+
+import gzip
+import http.client
+import json
+import zlib
+from collections.abc import Callable
+
+import pytest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
+
+from dashboard.ingest import app
+from dashboard.ingest.models import Piece
+from dashboard.ingest.wire import bodies, packing
+from dashboard.turns.models import Turn
+from tests.dashboard.gateway.served.gate import Gate
+from tests.dashboard.ingest import exports, otlp
+
+Keyed = Callable[..., Gate]
+TRUNC = "otel-openai-v2@events-trunc"
+
+
+def status_of(body: bytes) -> str:
+    """The message of a `google.rpc.Status`, whose field 2 it is."""
+    assert body[0] == 0x12
+    return body[2 if body[1] < 0x80 else 3 :].decode()
+
+
+@pytest.mark.parametrize("form", ["protobuf", "json", "gzip", "deflate"])
+def test_a_span_and_its_log_event_become_a_turn_in_each_form(keyed: Keyed, form: str) -> None:
+    gate = keyed()
+    pack = {"gzip": gzip.compress, "deflate": zlib.compress}.get(form, bytes)
+    make, headers = (otlp.json_body, otlp.JSON) if form == "json" else (otlp.protobuf_body, otlp.PROTOBUF)
+    packed = {"Content-Encoding": form} if form in {"gzip", "deflate"} else {}
+    for path, name in (("/v1/traces", TRUNC), ("/v1/logs/", f"{TRUNC}.logs")):
+        answer = gate.send("POST", path, pack(make(name)), {**headers, **packed})
+        assert (answer.status, answer.headers["content-type"]) == (200, headers["Content-Type"])
+        assert answer.body == (b"{}" if form == "json" else b"")
+    turn = Turn.objects.get()
+    assert (turn.status, turn.model_stop_reason, turn.raw_stop_reason) == ("partial", "max_tokens", "length")
+    assert turn.output_text.startswith("Agents stop for reasons")
+    told = gate_of_a_user(gate).get(f"/api/v1/turns/{turn.id}").json
+    assert told["ingested"]["instrumentations"] == ["opentelemetry.util.genai.handler 1.1b0"]
+    assert told["ingested"]["consistent_with"] == "Consistent with a policy that allows nothing more."
+
+
+def gate_of_a_user(gate: Gate) -> Gate:
+    from dashboard.accounts.models import User
+    from dashboard.accounts.services import OPERATOR, api_token_create, one_time_code_create
+
+    one_time_code_create()
+    return Gate(gate.address, api_token_create("reader", user=User.objects.get(username=OPERATOR))[1])
+
+
+def test_strangers_and_other_methods_and_forms_are_told_so_in_their_own_form(keyed: Keyed) -> None:
+    gate = keyed()
+    stranger = Gate(gate.address, "nobody's")
+    for headers in (otlp.JSON, otlp.PROTOBUF):
+        answer = stranger.send("POST", "/v1/traces", b"x" * 100, headers)
+        assert (answer.status, answer.headers["www-authenticate"]) == (401, 'Bearer realm="whystop"')
+    assert status_of(answer.body).startswith("Incorrect API key")
+    assert gate.get("/v1/traces").headers["allow"] == "POST"
+    assert gate.send("POST", "/v1/logs", b"{}", {"Content-Type": "text/plain"}).status == 415
+    assert gate.send("POST", "/v1/traces", b"{}", {**otlp.JSON, "Content-Encoding": "br"}).status == 415
+
+
+def test_a_key_may_send_traces_where_its_scope_is_empty_or_names_them(keyed: Keyed) -> None:
+    agentless = keyed("otlp")
+    assert agentless.send("POST", "/v1/traces", b"{}", otlp.JSON).status == 200
+    assert agentless.ask(model="simulator/sim-essay").status in {403, 404}
+
+
+def test_what_is_no_export_is_said_so_and_nothing_is_stored(keyed: Keyed) -> None:
+    gate = keyed()
+    good, gzipped = gzip.compress(otlp.protobuf_body(TRUNC)), {**otlp.PROTOBUF, "Content-Encoding": "gzip"}
+    cases = [
+        (b"{", otlp.JSON), (b"[]", otlp.JSON), (b'{"resourceSpans": 1}', otlp.JSON), (b"[" * 5000, otlp.JSON),
+        (b"\xff\xff", otlp.PROTOBUF), (b"{}", otlp.PROTOBUF), (good[:-9], gzipped),
+        (b"no gzip", gzipped),
+    ]  # fmt: skip
+    for body, headers in cases:
+        answer = gate.send("POST", "/v1/traces", body, headers)
+        assert answer.status == 400, (body[:20], answer.body)
+        assert "retry-after" not in answer.headers
+    assert not Piece.objects.exists()
+
+
+def test_spans_that_cannot_be_taken_are_refused_each_by_itself(keyed: Keyed) -> None:
+    gate = keyed()
+    told = json.loads(otlp.json_body("openinference-openai-ok"))
+    spans = told["resourceSpans"][0]["scopeSpans"][0]["spans"]
+    spans += [{**spans[0], "traceId": "0" * 32}, {**spans[0], "spanId": "ab" * 8, "startTimeUnixNano": "0"}, "no span"]
+    answer = gate.send("POST", "/v1/traces", json.dumps(told).encode(), otlp.JSON)
+    partial = answer.json["partialSuccess"]
+    assert (answer.status, partial["rejectedSpans"]) == (200, "3")
+    assert bodies.NO_ID in partial["errorMessage"]
+    assert bodies.NO_TIME in partial["errorMessage"]
+    assert Turn.objects.count() == 1
+
+
+def test_a_partial_success_is_told_in_protobuf_too(keyed: Keyed, monkeypatch: pytest.MonkeyPatch) -> None:
+    spans = len(exports.export("vercel-ai-sdk-agent").spans)
+    monkeypatch.setattr(bodies, "MOST_SPANS", 1)
+    answer = keyed().send("POST", "/v1/traces", otlp.protobuf_body("vercel-ai-sdk-agent"), otlp.PROTOBUF)
+    told = ExportTraceServiceResponse.FromString(answer.body).partial_success
+    assert told.rejected_spans == spans - 1
+
+
+def test_a_body_that_is_too_large_packed_or_unpacked_is_not_taken(keyed: Keyed) -> None:
+    gate = keyed()
+    with gate.connected() as connection:
+        connection.putrequest("POST", "/v1/traces")
+        for name, value in {"Authorization": f"Bearer {gate.token}", **otlp.JSON}.items():
+            connection.putheader(name, value)
+        connection.putheader("Content-Length", str(packing.MOST_PACKED + 1))
+        connection.endheaders()
+        assert connection.getresponse().status == 413
+    bomb = gzip.compress(b" " * (packing.MOST_UNPACKED + 1))
+    answer = gate.send("POST", "/v1/traces", bomb, {**otlp.JSON, "Content-Encoding": "gzip"})
+    assert (answer.status, "unpacks to more" in answer.json["message"]) == (413, True)
+
+
+def test_where_too_many_wait_an_exporter_is_told_when_to_come_again(
+    keyed: Keyed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(app, "MOST_WAITING", 0)
+    answer = keyed().send("POST", "/v1/traces", otlp.protobuf_body(TRUNC), otlp.PROTOBUF)
+    assert (answer.status, answer.headers["retry-after"]) == (503, "2")
+
+
+def test_a_client_that_leaves_in_the_middle_stores_nothing(keyed: Keyed) -> None:
+    gate = keyed()
+    with gate.connected() as connection:
+        connection.putrequest("POST", "/v1/traces")
+        connection.putheader("Authorization", f"Bearer {gate.token}")
+        connection.putheader("Content-Type", "application/json")
+        connection.putheader("Content-Length", "1000")
+        connection.endheaders(b'{"resourceSpans": [')
+        assert isinstance(connection, http.client.HTTPConnection)
+    assert gate.send("POST", "/v1/traces", b"{}", otlp.JSON).status == 200
+    assert not Piece.objects.exists()

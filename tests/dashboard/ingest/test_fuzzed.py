@@ -1,0 +1,97 @@
+"""Whatever a stranger's export holds: it is refused in words or stored whole, and never a failure of ours."""
+
+import copy
+import json
+import random
+from typing import Any
+
+import pytest
+from google.protobuf.message import DecodeError
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+from dashboard.ingest import services
+from dashboard.ingest.wire import json_body, protobuf
+from dashboard.ingest.wire.bodies import BodyError
+from dashboard.replay.services import turn_verify
+from dashboard.turns.models import Turn
+from tests.dashboard.ingest import exports, otlp
+
+pytestmark = pytest.mark.django_db
+
+ODD = [
+    None, True, "", "\x00", "\ud800", "𝄞" * 50, -1, 0, 1e308, 2**63, 2**80, [], {}, [[]], {"a": {"b": []}}, "null",
+    "[1]", '{"role": 1}', '[{"role": "assistant", "parts": [null, 1, {"type": 7}]}]', "9" * 5000, "[" * 3000,
+]  # fmt: skip
+
+
+def mangled(told: Any, chance: random.Random) -> Any:
+    """The export with a few of its values changed."""
+    told = copy.deepcopy(told)
+    places = list(_places(told))
+    for _ in range(chance.randint(1, 12)):
+        holder, key = chance.choice(places)
+        odd = chance.choice(ODD)
+        holder[key] = {"stringValue": odd} if key == "value" and chance.random() < 0.7 else odd
+    return told
+
+
+def _places(told: Any) -> Any:
+    if isinstance(told, dict | list):
+        for key in list(told) if isinstance(told, dict) else range(len(told)):
+            yield told, key
+            yield from _places(told[key])
+
+
+def refused_or_stored(read: Any, body: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    try:
+        taken = read(body)
+    except BodyError:
+        return
+    failed: list[str] = []
+    monkeypatch.setattr(services.log, "exception", lambda *_, **about: failed.append(repr(about)))
+    exports.send(*taken.spans, *taken.logs)
+    assert not failed
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_mangled_json_export_is_refused_or_stored_whole(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    chance = random.Random(seed)
+    for name in chance.sample(exports.names(), 25):
+        told = mangled(json.loads(otlp.json_body(name)), chance)
+        body = json.dumps(told).encode(errors="surrogatepass")
+        refused_or_stored(json_body.spans_of, body, monkeypatch)
+    for turn in Turn.objects.all():
+        assert turn_verify(turn=turn).verified, turn.verdict
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_mangled_protobuf_export_is_refused_or_stored_whole(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    chance = random.Random(seed)
+    for name in chance.sample(exports.names(), 25):
+        body = bytearray(otlp.protobuf_body(name))
+        for _ in range(chance.randint(1, 6)):
+            body[chance.randrange(len(body))] = chance.randrange(256)
+        refused_or_stored(protobuf.spans_of, bytes(body), monkeypatch)
+    for turn in Turn.objects.all():
+        assert turn_verify(turn=turn).verified, turn.verdict
+
+
+def test_an_attribute_that_is_nested_too_deeply_refuses_its_span_alone() -> None:
+    told = json.loads(otlp.json_body("openinference-openai-ok"))
+    value: Any = {"intValue": "1"}
+    for _ in range(40):
+        value = {"arrayValue": {"values": [value]}}
+    told["resourceSpans"][0]["scopeSpans"][0]["spans"][0]["attributes"].append({"key": "deep", "value": value})
+    taken = json_body.spans_of(json.dumps(told).encode())
+    assert sum(taken.refused.values()) == 1
+    assert len(taken.spans) == 1
+
+
+def test_both_forms_of_an_export_are_read_alike() -> None:
+    for name in exports.names():
+        assert protobuf.spans_of(otlp.protobuf_body(name)).spans == json_body.spans_of(otlp.json_body(name)).spans
+
+
+def test_protobufs_own_reader_takes_what_is_made_here() -> None:
+    with pytest.raises(DecodeError):
+        ExportTraceServiceRequest.FromString(b"\xff\xff")

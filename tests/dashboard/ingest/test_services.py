@@ -1,0 +1,142 @@
+"""Spans in any order, twice, late, without their parents: the same rows in the end, and never half of anything."""
+
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from dashboard.accounts.models import User
+from dashboard.agents.selectors import project_default
+from dashboard.commenting.services import comment_add
+from dashboard.gateway.models import GatewayCall
+from dashboard.ingest import pieces
+from dashboard.ingest.models import Ingested, Piece
+from dashboard.ingest.services import FULL, ingest
+from dashboard.replay.services import turn_verify
+from dashboard.timeline.services import turns_erase
+from dashboard.turns.models import Turn
+from tests.dashboard.ingest import exports
+
+pytestmark = pytest.mark.django_db
+
+AGENT = "vercel-ai-sdk-agent"
+
+
+def in_portions(parts: list[Any], chance: random.Random) -> Iterator[list[Any]]:
+    while parts:
+        size = chance.randint(1, 40)
+        yield parts[:size]
+        parts = parts[size:]
+
+
+def test_all_exports_in_any_order_and_twice_give_the_same_rows_which_all_verify() -> None:
+    parts = exports.pieces_of(exports.names())
+    exports.send(*parts)
+    expected = exports.stored()
+    assert len(expected["Turn"]) == len(exports.names()) + 3  # three broken calls were asked for again, by other rules
+    for turn in Turn.objects.all():
+        assert turn_verify(turn=turn).verified, turn.verdict
+    for seed in range(3):
+        exports.emptied()
+        chance = random.Random(seed)
+        shuffled = chance.sample(parts, len(parts))
+        again = chance.sample(parts, len(parts) // 3)
+        for portion in in_portions(shuffled + again, chance):
+            exports.send(*portion)
+        assert exports.stored() == expected
+
+
+def test_a_parent_that_comes_an_hour_later_puts_its_calls_into_one_turn() -> None:
+    taken = exports.export(AGENT)
+    loop = next(span for span in taken.spans if not span.parent)
+    calls = [span for span in taken.spans if span.parent]
+    exports.send(calls[0])
+    exports.send(calls[-1])
+    assert not Ingested.objects.exclude(loop="").exists()
+    Piece.objects.update(at="2020-01-01T00:00:00Z")
+    assert pieces.sweep() == 0
+    exports.send(*calls[1:-1], loop)
+    turn = Turn.objects.get()
+    assert (turn.attempts, turn.ingested.loop_reason, turn.agent_name) == (2, "stop", "demo")
+
+
+def test_the_same_request_twice_writes_nothing_the_second_time() -> None:
+    parts = exports.pieces_of([AGENT])
+    assert len(exports.send(*parts).written) == 1
+    assert exports.send(*parts).written == []
+
+
+def test_a_span_that_comes_with_other_words_gives_the_same_whichever_came_first() -> None:
+    (call,) = (span for span in exports.export("otel-openai-v2-ok").spans if span.attributes)
+    other = replace(call, attributes={**call.attributes, "gen_ai.usage.output_tokens": 7})
+    exports.send(call)
+    exports.send(other)
+    expected = exports.stored()
+    exports.emptied()
+    exports.send(other)
+    exports.send(call)
+    assert exports.stored() == expected
+
+
+def test_a_turn_that_is_written_anew_keeps_its_tags_comments_and_reruns(user: User) -> None:
+    first, *others = sorted(exports.export(AGENT).spans, key=lambda span: (not span.parent, span.start))
+    exports.send(first)
+    turn = Turn.objects.get()
+    Turn.objects.update(tags=["seen"])
+    comment_add(turn=turn, transition=0, text="Why twice?", author=user)
+    exports.send(*others)
+    turn.refresh_from_db()
+    assert (turn.attempts, turn.tags) == (2, ["seen"])
+    assert turn.comments.get().text == "Why twice?"
+
+
+def test_an_erased_turn_leaves_nothing_of_its_trace(user: User) -> None:
+    exports.send(*exports.pieces_of([AGENT, "otel-openai-v2-ok"]))
+    erased = Turn.objects.get(agent_name="demo")
+    turns_erase(project=project_default(), chosen=[erased.id], by=user)
+    kept = Ingested.objects.get()
+    assert set(Piece.objects.values_list("trace", flat=True)) == {kept.trace}
+
+
+def test_what_is_not_about_a_model_is_let_go_after_a_day_and_counted_at_once() -> None:
+    spans = [replace(span, attributes={}, scope="app") for span in exports.export(AGENT).spans]
+    assert exports.send(*spans).let_go == len(spans)
+    assert not Turn.objects.exists()
+    assert not Piece.objects.exclude(content=None).exists()
+    assert pieces.sweep() == 0
+    Piece.objects.update(at="2020-01-01T00:00:00Z")
+    assert pieces.sweep() == len(spans)
+
+
+def test_ingested_turns_are_no_calls_at_the_gateway_and_the_turns_of_a_trace_are_one_run() -> None:
+    exports.send(*exports.pieces_of(["logfire-pydanticai-cuttool"]))
+    first, second = Turn.objects.order_by("started_at")
+    assert (second.run_id, second.follows) == (first.id, first.id)
+    assert not GatewayCall.objects.exists()
+
+
+def test_a_trace_has_a_bound_beyond_which_spans_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pieces, "MOST_OF_TRACE", 3)
+    spans = exports.export(AGENT).spans
+    taken = exports.taken_of(spans)
+    ingest(project_id=project_default().pk, taken=taken, by=None)
+    assert taken.refused == {FULL: len(spans) - 3}
+    assert Piece.objects.count() == 3
+
+
+def test_where_the_database_refuses_a_row_nothing_of_the_request_is_stored(monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(*_: Any) -> None:
+        raise RuntimeError("as if the disk were full")
+
+    monkeypatch.setattr("dashboard.ingest.storing._link", failing)
+    with pytest.raises(RuntimeError, match="disk"):
+        exports.send(*exports.pieces_of([AGENT]))
+    assert not Turn.objects.exists()
+    assert not Piece.objects.exists()
+
+
+@pytest.fixture
+def user() -> User:
+    return User.objects.create_user("ada")
