@@ -62,13 +62,20 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     return len(os.sched_getaffinity(0)) + 1
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Iterator[object]:
+    """What eighteen thousand tests are kept as stays to the end: no search for garbage goes through it, neither while
+    it grows, which takes a third of its time, nor afterwards."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     items[:] = lanes.dealt(items, getattr(config, "workerinput", {}).get("workercount", 1))
-
-
-def pytest_collection_finish() -> None:
-    """What fifteen thousand tests are kept as stays to the end: no search for garbage goes through it."""
-    gc.freeze()
 
 
 def pytest_configure(config: pytest.Config) -> None:

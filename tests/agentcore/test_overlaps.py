@@ -11,6 +11,7 @@ from agentcore import merge_continuation
 from agentcore.merging import Joining, Rule, join, join_broken_off
 from tests.agentcore.growth import grows_linearly
 from tests.agentcore.playbook import Playbook, ended, started, truncated
+from tests.together import together
 
 TOKENS = re.compile(r" ?\w{1,5}|\s|[^\w\s]")
 
@@ -60,6 +61,7 @@ def test_a_provider_that_never_repeats_loses_nothing_wherever_it_is_cut(kind: st
             assert merge_continuation(text[:cut], text[cut:end]).text == text[:end], (text[:cut], text[cut:end])
 
 
+@together
 @pytest.mark.parametrize("repeats", [[0], [5], [0, 5], [12, 0, 0]], ids=["never", "always", "sometimes", "seldom"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_of_a_provider_that_repeats_tokens_nothing_is_lost_at_any_seam(kind: str, repeats: list[int]):

@@ -8,6 +8,7 @@ import pytest
 
 import agentcore
 from agentcore.errors import CoreError
+from tests.together import together
 
 #: A bare interpreter with the core's two libraries and the harmless part of the standard library. What these load is
 #: theirs: pydantic_core brings `datetime`, `decimal`, `fractions`, `typing_extensions` (with `inspect`, `ast`,
@@ -65,6 +66,7 @@ def test_the_core_imports_only_itself_its_two_libraries_and_the_standard_library
     assert outside <= {"agentcore", "pydantic_core", "jiter", "typing_extensions"}
 
 
+@together
 @pytest.mark.parametrize("name", agentcore.__all__)
 def test_every_public_name_resolves(name):
     assert getattr(agentcore, name) is not None

@@ -53,6 +53,7 @@ from agentcore.policy import CriterionSpec, EnvelopeRules
 from agentcore.providers import PROVIDERS, get_provider
 from agentcore.replay import fold, fork
 from agentcore.strict import unchecked
+from tests.together import together
 
 SETUP = Setup("turn", "openai", "m", 10)
 ASKED = (Message(Role.USER, "hi"),)
@@ -150,6 +151,7 @@ def test_wrong_input_is_refused_by_the_arguments_name_with_what_is_expected(case
     assert expected in str(raised.value)
 
 
+@together
 @pytest.mark.parametrize(("cls", "name"), EVERY_FIELD, ids=lambda given: getattr(given, "__name__", given))
 def test_no_field_takes_what_it_cannot_be(cls, name):
     for wrong in (object(), -1.5, 10**9 + 0.5, b"bytes", [object()]):

@@ -1,7 +1,8 @@
 """axe-core complains of no page: in light and dark, at a desk and on a phone (WCAG 2.2 AA)."""
 
 import re
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -20,8 +21,9 @@ RULES: dict[str, object] = {
     "runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"],
 }
 #: The rules that ask what colour anything has. What the others ask is the same in light and dark: names, roles, order,
-#: sizes; each of those is asked once at either size, in the other scheme each time.
+#: sizes; each of those is asked once at either size.
 OF_COLOURS = {**RULES, "runOnly": ["color-contrast", "link-in-text-block"]}
+Look = tuple[Mapping[str, int], str, dict[str, object]]  #: a size, a scheme, and the rules that it is held to
 AXE = Axe().axe_script
 #: Colours change at once, so that none is judged on its way.
 STILL = """() => {
@@ -29,10 +31,10 @@ STILL = """() => {
   still.replaceSync("*, ::before, ::after { transition: none !important; animation: none !important }");
   document.adoptedStyleSheets = [...document.adoptedStyleSheets, still];
 }"""
-#: What is looked at in turn; two neighbours differ in one thing, which is quicker to change.
-LOOKS = (
-    (DESK, "light", RULES), (DESK, "dark", OF_COLOURS), (PHONE, "dark", RULES), (PHONE, "light", OF_COLOURS),
-)  # fmt: skip
+#: What is looked at before each change: every rule at either size, and the colours of either scheme.
+LOOKS: tuple[Look, ...] = ((DESK, "light", RULES), (PHONE, "dark", RULES))
+#: The colours of a scheme at the other size: a size has few colours of its own.
+OTHER_LOOKS: tuple[Look, ...] = ((DESK, "dark", OF_COLOURS), (PHONE, "light", OF_COLOURS))
 FEW = "/?q=Look+at+this"  #: the timeline with few rows, where they are not what is looked at
 
 
@@ -43,8 +45,14 @@ def violations(page: Page, within: str, rules: dict[str, object]) -> list[str]:
     return [f"{rule['id']} at {at['target']}: {at['failureSummary']}" for rule in found for at in rule["nodes"]]
 
 
+@pytest.fixture(autouse=True, params=["each change", pytest.param("nightly", marks=pytest.mark.nightly)])
+def looks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.param == "nightly":
+        monkeypatch.setattr(sys.modules[__name__], "LOOKS", OTHER_LOOKS)
+
+
 def check(page: Page, prepare: Callable[[Page], None] = lambda page: None, *, within: str = "html") -> None:
-    """Hold what is open to the rules in every look, each after `prepare`."""
+    """Hold what is open to the rules in every one of `LOOKS`, each after `prepare`."""
     expect(page.locator("main")).to_be_visible()
     expect(page.locator('[aria-busy="true"]')).to_have_count(0)
     page.evaluate(AXE)

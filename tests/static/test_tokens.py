@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.together import together
+
 CSS = Path(__file__).parents[2] / "static/css/tokens.css"
 OKLCH = r"oklch\(([\d.]+)% ([\d.]+) ([\d.]+)\)"
 PAIR = re.compile(rf"--([\w-]+): light-dark\({OKLCH}, {OKLCH}\)")
@@ -56,6 +58,7 @@ def contrast(one: Colour, other: Colour) -> float:
     return (high + 0.05) / (low + 0.05)
 
 
+@together
 @pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
 @pytest.mark.parametrize(("text", "ground"), TEXTS)
 def test_text_stands_out_from_its_ground(text: str, ground: str, theme: int):

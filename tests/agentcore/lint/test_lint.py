@@ -7,6 +7,7 @@ from tests.agentcore.lint.honest import HONEST
 from tests.agentcore.lint.lies import LIES
 from tests.agentcore.lint.turns import Told
 from tests.agentcore.playbook import Playbook, ended, started
+from tests.together import together
 
 
 def test_the_set_is_as_large_as_it_is_said_to_be():
@@ -32,6 +33,7 @@ def test_a_seam_is_told_with_both_readings_and_of_an_echo_only_where_it_may_be_o
     assert "prefill_echo" in seam_sign("what waswhat was it", 8, 8).words
 
 
+@together
 @pytest.mark.parametrize("told", HONEST, ids=lambda told: told.name)
 def test_an_honest_turn_is_not_flagged(told: Told):
     assert told.signs == (), told.response

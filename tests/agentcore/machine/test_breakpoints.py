@@ -28,6 +28,7 @@ from tests.agentcore.playbook import (
     wait,
     woke_up,
 )
+from tests.together import together
 
 RETRY = ErrorPolicy.retry_all()
 SCHEMA = {"type": "object", "required": ["answer"]}
@@ -73,6 +74,7 @@ PARTS = {
 }
 
 
+@together
 @pytest.mark.parametrize("choice", list(product([None, 0, 1], repeat=4)))
 def test_all_that_is_set_must_match_alone_and_together(choice):
     parts = {name: PARTS[name][which] for name, which in zip(PARTS, choice, strict=True) if which is not None}

@@ -19,6 +19,7 @@ from tests.agentcore.playbook import (
     started,
     woke_up,
 )
+from tests.together import together
 
 #: Nothing can come this way today: a call always asks to go on once its results are in.
 UNREACHED = {(State.EVALUATE_CONTINUATION, Trigger.STOP)}
@@ -67,6 +68,7 @@ def test_every_absent_trigger_is_illegal(state):
             _move(resting(state).snapshot, trigger)
 
 
+@together
 @pytest.mark.parametrize("name", EVENTS)
 @pytest.mark.parametrize("state", State)
 def test_every_event_is_taken_where_the_table_has_it_and_nowhere_else(state, name):

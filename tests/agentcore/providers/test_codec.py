@@ -11,6 +11,7 @@ from agentcore.providers import PROVIDERS, Provider
 from agentcore.providers.wire.codec import Codec
 from agentcore.reasons import NormalizedStopReason as Reason
 from tests.agentcore.providers.wires import chunks, read_with_deltas
+from tests.together import together
 
 CODECS = [pytest.param(codec, id=name) for name, codec in PROVIDERS.items()]
 BEARERS = ["openai", "openai_responses", "ollama", "llama", "cohere", "bedrock"]
@@ -42,6 +43,7 @@ def test_what_is_no_word_normalizes_to_unknown(codec: Provider, raw: str | None)
     assert str(codec.normalize(raw)) == "unknown"
 
 
+@together
 @pytest.mark.parametrize("codec", CODECS)
 @pytest.mark.parametrize("status", [0, 200, 204, 301, 400, 418, 429, 500, 599, 999])
 @pytest.mark.parametrize("body", [b"", b"<html>", b"{", b"null", b"[]", b"\x1f\x8b\x08", b'"x"', b"[[[[1]]]]"])

@@ -12,6 +12,7 @@ from agentcore.messages import CallIssue, ChatResponse
 from agentcore.providers import PROVIDERS, get_provider
 from agentcore.reasons import MALFORMED_CALL_WORDS
 from agentcore.reasons import NormalizedStopReason as Reason
+from tests.together import together
 
 CHECKOUT = Path(__file__).parents[3]
 CORPUS = CHECKOUT / os.environ.get("WHYSTOP_CORPUS", "../shared/corpus")
@@ -97,6 +98,7 @@ def assert_as_labelled(response: ChatResponse, row: dict[str, Any]) -> None:
     assert row["provider"] not in NEVER_SILENT or "empty_output" not in response.diagnostics
 
 
+@together
 @pytest.mark.parametrize("row", ANSWERS)
 def test_a_recorded_answer_is_read_as_it_is_labelled_in_any_chunking(row):
     body = body_of(row)
@@ -111,12 +113,14 @@ def test_a_recorded_answer_is_read_as_it_is_labelled_in_any_chunking(row):
         assert decode(row, body, size, row["max_tokens"]) == (response, shown)
 
 
+@together
 @pytest.mark.parametrize("row", ANSWERS)
 def test_the_label_holds_without_knowing_the_cap(row):
     body = body_of(row)
     assert_as_labelled(decode(row, body, len(body), None)[0], row)
 
 
+@together
 @pytest.mark.parametrize("row", [param for param in STREAMS if param.values[0]["provider"] in ENDS])
 def test_a_recorded_stream_that_breaks_off_before_its_reason_never_ends_naturally(row):
     body = body_of(row)

@@ -9,6 +9,7 @@ from agentcore.errors import DecodeError
 from agentcore.providers.wire.event_stream import EventStreamMessage, EventStreamReader, payload_of
 from tests.agentcore.growth import grows_linearly
 from tests.agentcore.providers.wires import framed
+from tests.together import together
 
 TWO = framed({"a": 1}, event_type="first") + framed(b"", event_type="second", message_type="event")
 
@@ -52,6 +53,7 @@ def test_headers_that_cannot_be_read_make_a_first_message_no_event_stream(header
         read(with_headers(headers))
 
 
+@together
 @pytest.mark.parametrize("at", range(len(TWO)))
 def test_a_flipped_byte_is_noticed_and_nothing_after_it_is_read(at):
     damaged = TWO[:at] + bytes([TWO[at] ^ 1]) + TWO[at + 1 :] + TWO

@@ -2,6 +2,7 @@ import pytest
 
 from agentcore.providers import get_provider
 from agentcore.reasons import NormalizedStopReason as Reason
+from tests.together import together
 
 WORDS = {
     Reason.END_TURN: [
@@ -36,6 +37,7 @@ MALFORMED = {"malformed_function_call", "malformed_tool_use", "malformed_model_o
 TABLE = [(word, reason) for reason, words in WORDS.items() for word in words]
 
 
+@together
 @pytest.mark.parametrize(("word", "reason"), TABLE)
 def test_every_word_means_what_the_table_says(word, reason):
     normalize = get_provider("openai").normalize
@@ -48,6 +50,7 @@ def test_no_word_is_unknown():
     assert get_provider("openai").normalize(None) is Reason.UNKNOWN
 
 
+@together
 @pytest.mark.parametrize(("word", "reason"), [row for row in TABLE if row[0].strip()])
 def test_every_word_is_kept_as_it_came(word, reason):
     payload = {"choices": [{"finish_reason": word, "message": {"content": "text"}}]}

@@ -7,6 +7,7 @@ from agentcore.replay import fold
 from agentcore.why.case import Case, cases_of
 from agentcore.why.guards import GUARDS
 from tests.agentcore.machine.stories import STORIES
+from tests.together import together
 
 CASES: tuple[Case, ...] = tuple(
     case for story in STORIES for span in fold(story().recording) for case in cases_of(span) if case is not None
@@ -27,11 +28,13 @@ def test_every_guard_is_a_phrase_of_its_own():
         assert not any(said.endswith(".") for said in words)
 
 
+@together
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.source}-{case.trigger}")
 def test_the_guard_of_the_move_taken_was_not_shut(case: Case):
     assert GUARDS[case.source][case.trigger].look(case).open is not False
 
 
+@together
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.source}-{case.trigger}")
 def test_none_that_is_asked_before_it_was_open(case: Case):
     triggers = list(GUARDS[case.source])

@@ -24,6 +24,7 @@ from tests.agentcore.playbook import (
     truncated,
     woke_up,
 )
+from tests.together import together
 
 FAMILY = "abc👩\u200d👩\u200d👧"  #: its last character is five code points, which no cap may part
 
@@ -62,6 +63,7 @@ def road(book: Playbook, trigger: Trigger, source: State) -> Road:
     return found[-1]
 
 
+@together
 @pytest.mark.parametrize("story", LIMITED)
 def test_each_step_has_every_other_move_of_the_table(story):
     for case, roads in steps(story()):
@@ -81,6 +83,7 @@ ON = {
 }
 
 
+@together
 @pytest.mark.parametrize("story", LIMITED)
 def test_with_what_is_named_as_missing_it_does_go_on(story):
     book = story()

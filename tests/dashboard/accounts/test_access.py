@@ -6,6 +6,7 @@ from django.test import Client, RequestFactory
 from dashboard.accounts.access import Door, door_of, next_url
 from dashboard.accounts.models import ApiToken, User
 from dashboard.sharing.views import WRONG_TOKENS
+from tests.together import together
 
 MACHINE = [
     "/api/v1/turns",
@@ -53,6 +54,7 @@ PAGES = [
 METHODS = ["get", "head", "post", "put", "patch", "delete", "options", "trace"]
 
 
+@together
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("path", MACHINE)
 def test_a_program_without_credentials_gets_401_and_problem_details(stranger: Client, path: str, method: str):
@@ -82,6 +84,7 @@ def test_a_page_sends_a_stranger_to_the_form_and_remembers_where_to(stranger: Cl
     assert b"<form" in response.content
 
 
+@together
 @pytest.mark.parametrize("method", ["post", "put", "patch", "delete", "options", "trace"])
 @pytest.mark.parametrize("path", PAGES)
 def test_a_page_answers_a_strangers_odd_method_with_401_and_the_form(stranger: Client, path: str, method: str):
@@ -131,6 +134,7 @@ def test_whatever_is_sent_to_healthz_is_no_question_of_a_token_of_forms():
     assert Client(enforce_csrf_checks=True).post("/healthz").status_code == 405
 
 
+@together
 @pytest.mark.parametrize("path", [*MACHINE, *GATEWAY, *PAGES])
 @pytest.mark.parametrize("header", ["Bearer", "Bearer ", "bearer wrong", "Bearer wrong wrong"])
 def test_a_wrong_token_is_refused_although_there_is_a_session(browser: Client, path: str, header: str):

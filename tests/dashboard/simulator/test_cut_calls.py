@@ -14,6 +14,7 @@ from dashboard.simulator.cut_calls import CUT_FORMS
 from dashboard.simulator.dialects.bedrock import BEDROCK
 from dashboard.simulator.dialects.gemini import GEMINI
 from dashboard.simulator.dialects.openai import OPENAI
+from tests.together import together
 
 from .client import CALCULATOR as WIRE_CALCULATOR
 from .client import Client
@@ -25,6 +26,7 @@ OF_SOME = {"sim-cut-native", "sim-cut-open", "sim-cut-context", "sim-cut-label",
 FORMS = {"sim-cut-tool", *CUT_FORMS}
 
 
+@together
 @pytest.mark.parametrize("model", sorted(FORMS - OF_SOME))
 def test_no_form_of_a_cut_call_is_taken_for_an_answer(talk: Talk, model: str) -> None:
     answer = talk.ask(model, tools=(CALCULATOR,), max_tokens=BUDGET)

@@ -16,6 +16,7 @@ from dashboard.simulator.behaviours import MODELS
 from dashboard.simulator.cut_calls import CUT_FORMS
 from dashboard.simulator.dialects.bedrock import _BLOCKED as GUARDRAIL
 from dashboard.simulator.tokens import count_tokens
+from tests.together import together
 
 from .client import Client
 from .codecs import CALCULATOR, QUESTION, Talk
@@ -125,6 +126,7 @@ def test_the_table_has_every_model_and_every_dialect() -> None:
     assert OWN.keys() == PROVIDERS.keys()
 
 
+@together
 @pytest.mark.parametrize("model", EXPECTED)
 def test_each_model_is_read_by_the_dialects_codec(talk: Talk, model: str) -> None:
     expected = OWN[talk.dialect].get(model, EXPECTED[model])
@@ -157,6 +159,7 @@ def test_usage_is_what_was_said_and_never_more_than_the_cap(talk: Talk) -> None:
     assert texts.ESSAY.startswith(cut.text)
 
 
+@together
 @pytest.mark.parametrize("prefill", [False, True], ids=["asked", "prefilled"])
 @pytest.mark.parametrize("max_tokens", [20, 60, 150])
 def test_a_cut_essay_is_continued_until_its_parts_are_the_whole(talk: Talk, max_tokens: int, prefill: bool) -> None:

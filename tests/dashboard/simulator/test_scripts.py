@@ -28,6 +28,7 @@ from dashboard.simulator.scripts import (
 )
 from dashboard.simulator.speaking import Call, Ending
 from dashboard.simulator.tokens import count_tokens
+from tests.together import together
 
 from .client import Client
 from .codecs import CALCULATOR, QUESTION, Talk
@@ -111,6 +112,7 @@ REASONS = {
 }
 
 
+@together
 @pytest.mark.parametrize("ending", ENDINGS.values())
 def test_every_ending_may_be_written_for_every_dialect(talk: Talk, ending: Ending) -> None:
     answer = play(talk, Answer(TEXT, ending=ending))

@@ -19,6 +19,7 @@ from dashboard.simulator.speaking import (
     speak,
 )
 from dashboard.simulator.tokens import count_tokens
+from tests.together import together
 
 ESSAY = Script(fixed(texts.ESSAY))
 TOTAL = count_tokens(texts.ESSAY)
@@ -46,12 +47,14 @@ def answer_in_parts(script: Script, budget: int, most: int = 1000) -> tuple[str,
     return text, spent
 
 
+@together
 @pytest.mark.parametrize("budget", range(1, TOTAL + 50))
 def test_an_essay_cut_at_any_budget_joins_to_the_same_words(budget: int) -> None:
     text, _ = answer_in_parts(ESSAY, budget)
     assert text == texts.ESSAY
 
 
+@together
 @pytest.mark.parametrize("budget", range(1, 60))
 @pytest.mark.parametrize("said", [texts.REPORT, texts.SCRIPT, texts.FLAKY], ids=["json", "script", "flaky"])
 def test_every_other_text_joins_as_well(said: str, budget: int) -> None:
@@ -68,6 +71,7 @@ def test_the_endless_list_joins_to_what_one_long_call_says(budget: int) -> None:
     assert len(text) > 0.6 * len(whole)
 
 
+@together
 @pytest.mark.parametrize("budget", range(1, TOTAL + 2))
 def test_an_answer_never_exceeds_its_budget_and_says_so_when_it_is_cut(budget: int) -> None:
     text, last = answer(ESSAY, "", budget)

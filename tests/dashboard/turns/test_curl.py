@@ -19,6 +19,7 @@ from dashboard.egress.keys import KeyNames
 from dashboard.turns.curl import curl_command
 from dashboard.turns.history import body_text
 from dashboard.turns.models import Attempt, Turn
+from tests.together import together
 
 SECRET = "sk-never-shown"
 ARRIVED: list[tuple[str, dict[str, str], bytes]] = []
@@ -141,6 +142,7 @@ def imported(url: str, *, provider: str = "openai", env: str = "OUR_API_KEY", ba
     return curl_command(Turn(agent=agent), Attempt(turn_id=uuid4(), index=1, provider=provider, request_url=url), "{}")
 
 
+@together
 @pytest.mark.parametrize(
     "url",
     [

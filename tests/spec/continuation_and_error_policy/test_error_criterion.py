@@ -14,6 +14,7 @@ from tests.agentcore.playbook import Playbook, call, called, ended, error, start
 from tests.spec.continuation_and_error_policy.outcomes import evaluation, outcome
 from tests.spec.continuation_and_error_policy.policies import Case, cases
 from tests.spec.rules import Kind, rule
+from tests.together import together
 
 D = ContinuationDecision
 CRITERION = "continuation-and-error-policy §ErrorPolicyCriterion"
@@ -31,18 +32,21 @@ def judged(case: Case, *, tool: str | None = None) -> ContinuationEvaluation:
 
 
 @rule(CRITERION, "Stop forbids going on; retry and ignore allow it")
+@together
 @each_case
 def test_the_handling_decides(case: Case) -> None:
     assert judged(case).decision is (D.FORBID if case.handling == "stop" else D.ALLOW)
 
 
 @rule(CRITERION, "The reason is the document's sentence for the handling, with its type and numbers")
+@together
 @each_case
 def test_the_reason_is_the_documents_sentence(case: Case) -> None:
     assert judged(case).reason == case.reason
 
 
 @rule(CRITERION, "The context has error type, both counts, max retries, handling and tool name")
+@together
 @each_case
 def test_the_context_has_the_documents_keys(case: Case) -> None:
     assert judged(case, tool="calculator").context == {

@@ -8,6 +8,7 @@ from agentcore.events import Event
 from tests.agentcore.playbook import Move, Playbook, call, called, error, started, tool_failed, tools_returned, woke_up
 from tests.spec.continuation_and_error_policy.policies import PRESETS, TYPES, Case, cases
 from tests.spec.rules import Kind, rule
+from tests.together import together
 
 H = ErrorHandlingDecision
 TYPE = "continuation-and-error-policy §ErrorType"
@@ -108,6 +109,7 @@ def test_a_modifier_changes_one_value_of_a_copy(name: str) -> None:
 
 
 @rule(POLICY, "What a policy makes of an error: each preset, each type, from none to six failures in a row")
+@together
 @pytest.mark.parametrize("case", cases(), ids=lambda case: f"{case.preset}-{case.error}-{case.failures}")
 def test_a_policy_handles_an_error_as_the_document_words_it(case: Case) -> None:
     context = ErrorContext(ErrorType(case.error), case.failures, case.failures)

@@ -45,6 +45,7 @@ from tests.agentcore.playbook import (
     unknown,
     usage,
 )
+from tests.together import together
 
 R = NormalizedStopReason
 WORDS = [(R.UNKNOWN, None), (R.UNKNOWN, " Error "), (R.UNKNOWN, "UNEXPECTED_TOOL_CALL"), (R.UNKNOWN, "strange")]
@@ -73,6 +74,7 @@ def rightful(reason, raw, calls, text, envelope, fault):
     return Trigger.MAX_TOKENS if reason is R.MAX_TOKENS else Trigger.END_TURN
 
 
+@together
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("envelope", [False, True])
 @pytest.mark.parametrize(("reason", "raw"), REASONS)

@@ -14,6 +14,7 @@ from dashboard.api.reading import MAX_BODY
 from dashboard.runtime.guarding.guard import Guard
 from dashboard.runtime.guarding.sizes import SMALL, size_of
 from tests.dashboard.website import website
+from tests.together import together
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -122,6 +123,7 @@ async def test_who_is_known_sends_as_much_as_the_address_takes(token: str, chunk
     assert "a request to the API may have 2,000,000 bytes" in problem["detail"]
 
 
+@together
 @pytest.mark.parametrize("method", ["GET", "HEAD", "DELETE", "OPTIONS", "TRACE", "PROPFIND"])
 @pytest.mark.parametrize("path", EVERYWHERE)
 def test_a_request_that_has_no_body_has_a_small_one(path: str, method: str):

@@ -1,0 +1,68 @@
+"""Cases that are run together are all run, and each that fails is named with what it failed with."""
+
+import pytest
+
+from tests.together import together
+
+
+def failure_of(test) -> str:
+    with pytest.raises(pytest.fail.Exception) as failed:
+        test()
+    return str(failed.value)
+
+
+def test_every_case_runs_and_every_one_that_fails_is_named():
+    seen = []
+
+    @together
+    @pytest.mark.parametrize("word", ["a", pytest.param("b", id="the second")])
+    @pytest.mark.parametrize(("number", "limit"), [(1, 2), (3, 2), (5, 9)], ids=["less", "more", "far less"])
+    def test_numbers(word: str, number: int, limit: int) -> None:
+        seen.append((word, number))
+        assert number < limit
+
+    told = failure_of(test_numbers)
+    assert sorted(seen) == [("a", 1), ("a", 3), ("a", 5), ("b", 1), ("b", 3), ("b", 5)]
+    assert told.startswith("2 of 6 cases failed: [more-a], [more-the second]\n")
+    assert told.count("assert number < limit") == 2
+
+
+def test_a_case_that_fails_by_pytests_own_means_has_failed_too():
+    @together
+    @pytest.mark.parametrize("number", [1, 2, 3])
+    def test_refuses(number: int) -> None:
+        with pytest.raises(ValueError, match="odd"):
+            raise_for(number)
+
+    assert failure_of(test_refuses).startswith("1 of 3 cases failed: [2]\n")
+
+
+def test_what_is_no_failure_of_a_case_ends_the_run():
+    @together
+    @pytest.mark.parametrize("number", [1])
+    def test_interrupted(number: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        test_interrupted()
+
+
+def test_a_test_that_has_no_case_is_refused():
+    @pytest.mark.parametrize("number", [])
+    def test_nothing(number: int) -> None:
+        assert number
+
+    with pytest.raises(AssertionError, match="proves nothing"):
+        together(test_nothing)
+
+
+@together
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_fixture_is_made_once_for_all(tmp_path, number: int):
+    (tmp_path / str(number)).touch(exist_ok=False)
+    assert len(list(tmp_path.iterdir())) == number
+
+
+def raise_for(number: int) -> None:
+    if number % 2:
+        raise ValueError("odd")

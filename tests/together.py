@@ -1,0 +1,78 @@
+"""Thousands of small cases as one test, where starting a test costs more than the case: 3 ms with several workers.
+
+    @together
+    @pytest.mark.parametrize("budget", range(1, 400))
+    def test_an_answer_never_exceeds_its_budget(budget): ...
+
+All cases run, and the test fails with the name of each that failed and what it failed with. Fixtures are made once for
+all cases, so it is for tests that take none, or only those that nothing changes.
+"""
+
+import inspect
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from itertools import product
+from typing import Any
+
+import pytest
+
+SHOWN = 20  #: failed cases that are told in full; of the others the names
+_LONGEST = 60  #: characters of a value in a case's name
+
+
+def together(test: Callable[..., None]) -> Callable[..., None]:
+    """The test with all cases of its `parametrize` marks, which stand below this."""
+    marks: list[pytest.Mark] = test.pytestmark
+    tables = [list(_rows(mark)) for mark in marks if mark.name == "parametrize"]
+    cases = [(_joined(row), _all(row)) for row in product(*tables)]
+    assert cases, "a test without a case proves nothing"
+
+    def all_cases(**fixtures: Any) -> None:
+        failed = dict[str, str]()
+        for name, values in cases:
+            try:
+                test(**values, **fixtures)
+            except (Exception, pytest.fail.Exception):
+                failed[name] = traceback.format_exc()
+        if failed:
+            pytest.fail(_told(failed, len(cases)), pytrace=False)
+
+    parameters = inspect.signature(test).parameters.values()
+    given = [one for one in parameters if one.name not in cases[0][1]]
+    for name in ("__name__", "__qualname__", "__doc__", "__module__"):
+        setattr(all_cases, name, getattr(test, name))
+    all_cases.__signature__ = inspect.Signature(given)  # type: ignore[attr-defined]
+    all_cases.pytestmark = [mark for mark in marks if mark.name != "parametrize"]  # type: ignore[attr-defined]
+    return all_cases
+
+
+def _rows(mark: pytest.Mark) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The name and the arguments of each row of a `parametrize` mark."""
+    names, rows = mark.args
+    names = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
+    ids = mark.kwargs.get("ids")
+    for place, row in enumerate(rows):
+        name = getattr(row, "id", None)
+        values = row.values if hasattr(row, "marks") else (row if len(names) > 1 else (row,))
+        if name is None and ids is not None:
+            name = "-".join(map(ids, values)) if callable(ids) else list(ids)[place]
+        yield name or "-".join(_short(value) for value in values), dict(zip(names, values, strict=True))
+
+
+def _short(value: Any) -> str:
+    text = getattr(value, "__name__", None) or (value if isinstance(value, str) else repr(value))
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+def _joined(rows: tuple[tuple[str, Mapping[str, Any]], ...]) -> str:
+    return "-".join(name for name, _ in rows)
+
+
+def _all(rows: tuple[tuple[str, Mapping[str, Any]], ...]) -> dict[str, Any]:
+    return {name: value for _, values in rows for name, value in values.items()}
+
+
+def _told(failed: Mapping[str, str], cases: int) -> str:
+    lines = [f"{len(failed)} of {cases} cases failed: {', '.join(f'[{name}]' for name in failed)}"]
+    lines += [f"[{name}]\n{told}" for name, told in list(failed.items())[:SHOWN]]
+    return "\n\n".join(lines)
