@@ -84,8 +84,8 @@ def seam_sign(text: str, start: int, ambiguous: int) -> Sign:
     end = start + ambiguous
     before, kept, after = text[max(0, start - ambiguous - _AROUND) : start], text[start:end], text[end : end + _AROUND]
     words = (
-        f"The continuation begins with {ambiguous} characters that the text before it also has. They may be a repeat, "
-        "or the author may have written them twice. They were kept."
+        "The continuation begins with characters that the text before it also has. They may be a repeat, or the author "
+        "may have written them twice. They were kept."
     )
     if ambiguous >= start:
         words += (

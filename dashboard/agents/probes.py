@@ -5,6 +5,7 @@ is much longer than the cap on the answer, so a server that sends it again diffe
 A server that only chats on may guess the rest of a word, but begins the other answer without the blank.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from enum import StrEnum
@@ -17,10 +18,18 @@ from agentcore.reasons import NormalizedStopReason
 
 CAP = 12  #: tokens of each answer
 _LEAST = 6  #: characters that a continuation must have to be told
+_SHORT = 3  #: characters of the rest by which one is suspected
 _LONGEST_NEW = 20 * CAP  #: characters that so few tokens may have
 _QUOTED = 60  #: characters of an answer that a person is shown
 _DAYS = "Monday, Tuesday, Wednesday, Thursday, Friday, Saturday, Sunday, "
 _MONTHS = "January, February, March, April, May, June, July, August, September, October, November, December, "
+_MARKS = re.compile(r"[\s\d.)#>*•\"'“`_-]*")  #: what a list, a quotation or markup begins with
+#: How a new answer begins. The rest of a list that is half written begins with none of these.
+_OPENING = re.compile(
+    r"(sure|certainly|of course|ok(ay)?|alright|absolutely|understood|got it|great|no problem|yes|sorry|here|let|it"
+    r"|you(r)?|we|the|this|these|there|to|as|i|i['’]\w+|continuing|days of|months of)\b",
+    re.IGNORECASE,
+)
 #: Dialects whose servers may want to be told in a field of the request.
 _WITH_FLAGS = frozenset({"openai", "llama"})
 
@@ -110,11 +119,26 @@ def judged(case: Case, answer: ChatResponse) -> Finding:
     if text.startswith(case.said):
         echoes = _fits(case, text[len(case.said) :]) and _kept_to_cap(answer)
         return Finding.ECHOES if echoes else Finding.UNKNOWN
+    return Finding.IGNORES if _begins_anew(case, text) else Finding.UNKNOWN
+
+
+def _begins_anew(case: Case, text: str) -> bool:
+    """Whether it is a new answer: the list from its beginning or from another item, or words that introduce one."""
+    if text.startswith(case.rest[:_SHORT]):
+        return False  # it goes on, however it then ends
     begun = text.lstrip()
-    begins_again = begun.startswith((case.said[:_LEAST], case.again)) or (
-        case.rest[0].isspace() and text.startswith(case.rest.lstrip()[:_LEAST])
-    )
-    return Finding.IGNORES if begins_again else Finding.UNKNOWN
+    if begun.startswith((case.said[:_LEAST], case.again)):
+        return True
+    if case.rest[0].isspace() and text[:1].isspace():
+        return False  # it may have left out an item
+    begun = begun[_marks(begun) :]
+    items = tuple(case.said.split(", "))
+    return bool(begun.startswith(items) or _OPENING.match(begun) or case.said[:_LEAST] in begun)
+
+
+def _marks(text: str) -> int:
+    found = _MARKS.match(text)
+    return found.end() if found else 0
 
 
 def _fits(case: Case, text: str) -> bool:

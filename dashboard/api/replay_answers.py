@@ -124,12 +124,18 @@ class Backtest(BaseModel):
     certain: int | None = Field(description="As `recorded`.")
     estimated: int | None = Field(description="As `recorded`.")
     tokens_delta: int
+    tokens_estimated: bool = Field(
+        description="Some of the tokens that `tokens_delta` and `dollars_delta` rest on are estimates, not counts."
+    )
     calls_delta: int
     seconds_delta: float
     dollars_delta: float = Field(description="At list prices, of the decided turns whose price is known.")
     unpriced: int = Field(description="Decided turns whose price is not known.")
     flipped_turns: list[UUID] = Field(description="The first thousand.")
-    flips: Objects = Field(description="`{turn, ended, ends, how, tokens, calls, certainty}` of each of them.")
+    flips: Objects = Field(
+        description="`{turn, ended, ends, how, tokens, calls, certainty, about}` of each of them; `about`: its tokens "
+        "are an estimate; null: judged before that was looked at."
+    )
     groups: Objects = Field(
         description="The same counts by `provider` and `model`; `watched`: of all, the turns that were only watched."
     )

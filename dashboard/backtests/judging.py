@@ -146,6 +146,7 @@ def _decided(told: Told, recording: Recording, final: Snapshot, watched: bool) -
         final.at - recording.records[-1].event.at,
         _dollars(told, final.own, recording.base_snapshot.own),
         watched,
+        uncounted=told.tokens_estimated or final.own.estimated,
     )
 
 

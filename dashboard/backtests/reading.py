@@ -56,6 +56,7 @@ class Told:
     model_stop_reason: str | None
     input_tokens: int
     output_tokens: int
+    tokens_estimated: bool
     attempts: int
     policy: str
     base: str | None
@@ -74,6 +75,7 @@ COLUMNS = (
     "model_stop_reason",
     "input_tokens",
     "output_tokens",
+    "tokens_estimated",
     "attempts",
     "policy_text",
     "base_text",

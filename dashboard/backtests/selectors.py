@@ -10,6 +10,7 @@ from django.db.models import QuerySet
 from dashboard.agents.models import Agent, Policy, PolicyAttachment, Project
 from dashboard.agents.selectors import agents_under
 from dashboard.backtests.models import Backtest
+from dashboard.backtests.tallies import Group
 from dashboard.turns.filters import MAX_VALUES
 from dashboard.turns.models import Cohort, Turn
 
@@ -51,7 +52,8 @@ def backtest_list(*, project: Project) -> QuerySet[Backtest]:
 def backtest_shown(backtest: Backtest) -> dict[str, Any]:
     """As the API tells it."""
     stands_for = backtest.stands_for.name if backtest.stands_for else None
-    return {**{key: getattr(backtest, key) for key in KEYS}, "stands_for": stands_for}
+    about = any(Group.stored(group).is_about for group in backtest.groups)
+    return {**{key: getattr(backtest, key) for key in KEYS}, "tokens_estimated": about, "stands_for": stands_for}
 
 
 def words_of_turns(*, project: Project) -> dict[str, list[str]]:

@@ -103,7 +103,8 @@ class FlipShown:
     @property
     def difference(self) -> str:
         """`2 attempts fewer, 126 tokens fewer`; empty where it is none."""
-        return difference_in_words(calls=self.flip.calls, tokens=self.flip.tokens)
+        about = self.flip.about is not False
+        return difference_in_words(calls=self.flip.calls, tokens=self.flip.tokens, about=about)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +168,7 @@ def _whole(backtest: Backtest, groups: list[Group]) -> Group:
     whole.recorded, whole.certain, whole.estimated = backtest.recorded, backtest.certain, backtest.estimated
     for name in ("gone_on", "sooner", "watched"):
         setattr(whole, name, sum(getattr(group, name) for group in groups))
+    whole.about = None if any(group.about is None for group in groups) else sum(group.about or 0 for group in groups)
     return whole
 
 

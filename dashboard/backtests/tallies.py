@@ -26,6 +26,12 @@ class Judged:
     dollars: float | None = 0.0
     watched: bool = False
     certainty: str = "undecidable"  #: recorded, certain, estimated or undecidable
+    uncounted: bool = False  #: tokens, and so the price, of what was recorded are our estimate
+
+    @property
+    def about(self) -> bool:
+        """Whether its differences in tokens and price are estimates."""
+        return bool(self.tokens or self.dollars) and (self.uncounted or self.certainty == "estimated")
 
 
 @dataclass(slots=True)
@@ -49,15 +55,21 @@ class Group:
     recorded: int | None = 0
     certain: int | None = 0
     estimated: int | None = 0
+    about: int | None = 0  #: decided turns whose differences in tokens and price are estimates
 
     @classmethod
     def stored(cls, group: Mapping[str, Any]) -> "Group":
         """From JSON as it was stored; what it did not count then is not known."""
-        return cls(**{**dict.fromkeys(SURE), **group})
+        return cls(**{**dict.fromkeys((*SURE, "about")), **group})
 
     @property
     def turns(self) -> int:
         return self.same + self.flipped + self.undecidable
+
+    @property
+    def is_about(self) -> bool:
+        """Whether its differences in tokens and price may be estimates: one is, or nobody looked."""
+        return self.about is None or self.about > 0
 
     @property
     def otherwise(self) -> int:
@@ -74,13 +86,14 @@ class Group:
         self.dollars += judged.dollars or 0.0
         self.unpriced += judged.dollars is None
         self.watched += judged.watched
+        self.about = (self.about or 0) + judged.about
         if judged.certainty in SURE:
             setattr(self, judged.certainty, (getattr(self, judged.certainty) or 0) + 1)
 
     def add(self, other: "Group") -> None:
         for name in SUMMED:
             setattr(self, name, getattr(self, name) + getattr(other, name))
-        for name in SURE:
+        for name in (*SURE, "about"):
             counts = (getattr(self, name), getattr(other, name))
             setattr(self, name, None if None in counts else sum(counts))
 
@@ -113,6 +126,7 @@ class Flip:
     tokens: int
     calls: int
     certainty: str = ""  #: empty: judged before certainties were counted
+    about: bool | None = None  #: its tokens are an estimate; None: judged before that was looked at
 
 
 @dataclass(slots=True)
@@ -126,7 +140,7 @@ class Tally:
         """`turn`: with `id`, `provider` and `model`."""
         self._group(turn.provider, turn.model).count(judged)
         if judged.word == "flipped" and len(self.flips) < LISTED:
-            ends = (judged.ended, judged.ends, judged.how, judged.tokens, judged.calls, judged.certainty)
+            ends = (judged.ended, judged.ends, judged.how, judged.tokens, judged.calls, judged.certainty, judged.about)
             self.flips.append(Flip(str(turn.id), *ends))
 
     def total(self) -> Group:

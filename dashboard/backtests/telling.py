@@ -32,7 +32,8 @@ def _cost(shown: BacktestShown) -> Iterator[str]:
     if not whole.decided:
         return
     difference = (
-        difference_in_words(calls=whole.group.calls, tokens=whole.group.tokens) or "as many attempts and tokens"
+        difference_in_words(calls=whole.group.calls, tokens=whole.group.tokens, about=whole.group.is_about)
+        or "as many attempts and tokens"
     )
     price = whole.dollars if whole.priced else "price not known"
     yield f"Of the {whole.decided:,} decided: {difference}; {price}"

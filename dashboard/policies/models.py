@@ -76,7 +76,8 @@ class ShadowVerdict(models.Model):
     @property
     def difference(self) -> str:
         """`2 attempts fewer, 126 tokens fewer`; empty where it is none."""
-        return difference_in_words(calls=self.calls_delta, tokens=self.tokens_delta)
+        about = self.certainty in ("", "estimated") or self.turn.tokens_estimated
+        return difference_in_words(calls=self.calls_delta, tokens=self.tokens_delta, about=about)
 
     def __str__(self) -> str:
         return f"{self.word}: {self.turn_id}"

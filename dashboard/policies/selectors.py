@@ -7,6 +7,7 @@ from uuid import UUID
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Sum
 
 from agentcore.reasons import TurnStatus
+from agentcore.replay import Certainty
 from dashboard.agents.models import Policy
 from dashboard.agents.watching import ENDLESS_CHARS
 from dashboard.backtests.tallies import SURE
@@ -42,6 +43,7 @@ class Tally:
     recorded: int | None = 0
     certain: int | None = 0
     estimated: int | None = 0
+    about: int = 0  #: of those decided, whose difference in tokens is an estimate, or may be one
     waiting: int = 0  #: ended and not judged yet; `MOST_WAITING` stands for more too
 
     @property
@@ -62,6 +64,9 @@ COUNTED: Mapping[str, Q] = {
     "sooner": FLIPPED & (Q(calls_delta__lt=0) | Q(calls_delta=0, tokens_delta__lt=0)),
     **{certainty: ~Q(word__in=UNDECIDED) & Q(certainty=certainty) for certainty in SURE},
     "unsure": ~Q(word__in=UNDECIDED) & Q(certainty=""),
+    "about": ~Q(word__in=UNDECIDED)
+    & ~Q(tokens_delta=0)
+    & (Q(certainty__in=("", Certainty.ESTIMATED.value)) | Q(turn__tokens_estimated=True)),
     "another_way": Q(word=ShadowVerdict.Word.SAME, parted_at__isnull=False),
 }
 
@@ -125,4 +130,6 @@ def turns_stopped(turn_ids: Sequence[UUID]) -> list[Turn]:
 def disagreements(shadow: Shadow) -> QuerySet[ShadowVerdict]:
     """The turns that would have gone another way, the newest first."""
     flipped = shadow.verdicts.filter(word=ShadowVerdict.Word.FLIPPED).select_related("turn")
-    return flipped.only(*TOLD, "turn__id", "turn__input_text", "turn__agent_name").order_by("-turn")
+    return flipped.only(*TOLD, "turn__id", "turn__input_text", "turn__agent_name", "turn__tokens_estimated").order_by(
+        "-turn"
+    )

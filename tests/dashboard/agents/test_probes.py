@@ -24,7 +24,6 @@ def answer(
         (DAYS, "day", Finding.UNKNOWN),
         (DAYS, "Wednesday, Thursday", Finding.IGNORES),
         (DAYS, "Monday, Tuesday, Wednesday", Finding.IGNORES),
-        (DAYS, "Sure! Here are the days", Finding.UNKNOWN),
         (DAYS, "", Finding.UNKNOWN),
         (MONTHS, " March, April, May", Finding.CONTINUES),
         (MONTHS, "March, April, May", Finding.IGNORES),
@@ -34,6 +33,77 @@ def answer(
 )
 def test_only_the_rest_to_the_very_blank_continues(case: Case, text: str, finding: Finding) -> None:
     assert judged(case, answer(text)) is finding
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Here is the list: {0}, {1}",
+        "Here are they, in order, again and again, separated by",
+        "Sure! Here are the names",
+        "Sure, here's the list:\n\n{0}",
+        "Certainly! {0}, {1}",
+        "Of course. {0}",
+        "Okay, continuing: {2}",
+        "OK! {0}",
+        "I'll continue the list: {2}",
+        "I’m sorry, but I cannot repeat that",
+        "I cannot write them again and again.",
+        "It looks like your message was cut off",
+        "Your list so far is right.",
+        "The list goes on like this:",
+        "Let me go on: {2}, {3}",
+        "Let's go on",
+        "This is the list you asked for",
+        "You asked for a list",
+        "1. {0}\n2. {1}",
+        "- {0}\n- {1}",
+        "* {0}",
+        "**{0}**, **{1}**",
+        '"{0}, {1}',
+        "“{0}, {1}",
+        "```\n{0}, {1}",
+        "# {0}",
+        "{0}, {1}, {2}",
+        "{2}, {3}",
+        "{3}, {0}",
+        "Yes: {0}",
+        "\n\n{0}, {1}",
+        "…and so on: {0}",
+    ],
+)
+@pytest.mark.parametrize(
+    ("case", "items"),
+    [
+        (DAYS, ("Monday", "Tuesday", "Wednesday", "Thursday")),
+        (MONTHS, ("January", "February", "March", "April")),
+    ],
+    ids=["days", "months"],
+)
+def test_a_new_answer_begins_again_however_it_is_introduced(case: Case, items: tuple[str, ...], text: str) -> None:
+    assert judged(case, answer(text.format(*items))) is Finding.IGNORES
+
+
+@pytest.mark.parametrize(
+    ("case", "text"),
+    [
+        (DAYS, ""),
+        (DAYS, "day"),
+        (DAYS, "day\n\nMonday, Tuesday"),
+        (DAYS, "day. Here is more"),
+        (DAYS, "dayThursday"),
+        (DAYS, "xq zz"),
+        (DAYS, ", , ,"),
+        (DAYS, "日本語"),
+        (MONTHS, " "),
+        (MONTHS, " April, May"),
+        (MONTHS, " March\n\nHere is"),
+        (MONTHS, " and so on"),
+        (MONTHS, "ctober"),
+    ],
+)
+def test_what_may_be_a_weak_continuation_tells_nothing(case: Case, text: str) -> None:
+    assert judged(case, answer(text)) is Finding.UNKNOWN
 
 
 def test_a_text_sent_again_is_an_echo_only_where_the_model_cannot_have_written_it() -> None:

@@ -7,14 +7,18 @@ import signal
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.test import Client
 
 from dashboard.agents.selectors import project_default
 from dashboard.agents.services import policy_create
 from dashboard.backtests import working
 from dashboard.backtests.management.commands import backtest as command
 from dashboard.backtests.models import Backtest
+from dashboard.backtests.shown import shown_of
+from dashboard.backtests.templatetags.backtests import plus
 from tests.dashboard.backtests.test_pool import jobs
 from tests.dashboard.driving import Play
+from tests.dashboard.pages import page
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -41,6 +45,24 @@ def test_programs_get_what_the_api_tells(play: Play):
     found = json.loads(told("--max-continuations", "0", "--json"))
     assert (found["status"], found["total"], found["flipped_turns"]) == ("done", 1, [str(turn.id)])
     assert found["id"] == str(Backtest.objects.get().id)
+
+
+def test_differences_of_turns_that_nobody_counted_say_that_they_are_estimates(play: Play, browser: Client):
+    """In the terminal, on the pages, and to programs; of a counted turn the difference is a fact."""
+    kinds = {"sim-no-usage": True, "sim-essay": False}
+    for model in kinds:
+        play(model, overrides={"max_tokens": 150})
+    for model, about in kinds.items():
+        found = json.loads(told("--max-continuations", "0", "--filter", f"agent={model}", "--json"))
+        assert (found["tokens_estimated"], found["flips"][0]["about"]) == (about, about)
+        lines = told("--max-continuations", "0", "--filter", f"agent={model}").splitlines()
+        backtest = Backtest.objects.latest("id")
+        (flip,) = shown_of(backtest).flips
+        assert [" about " in text for text in (*lines[1:3], f", {flip.difference}")] == [about] * 3
+        for address in (f"/backtests/{backtest.pk}", "/backtests"):
+            html = page(browser, address)
+            assert (f"output tokens <b>≈ {plus(backtest.tokens_delta)}" in html) is about
+            assert (f"output tokens <b>{plus(backtest.tokens_delta)}" in html) is not about
 
 
 def test_it_needs_no_worker_and_leaves_nothing_for_one(play: Play):

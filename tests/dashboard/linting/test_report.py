@@ -69,7 +69,10 @@ def test_a_seam_that_may_hide_a_repeat_is_told_in_both_readings(browser: Client,
     kept, dropped = sign["readings"]
     assert kept in turn.output_text
     assert len(kept) - len(dropped) >= 12
-    assert page(browser, f"/turns/{turn.id}").count("If it is a repeat") == turn.continuations == 3
+    html = page(browser, f"/turns/{turn.id}")
+    assert html.count("If it is a repeat") == turn.continuations == 3
+    assert html.count("They may be a repeat, or the author") == 1, "said once, with the seams below it"
+    assert [html.count(f'<p class="of-attempt">Attempt {attempt}</p>') for attempt in (2, 3, 4)] == [1, 1, 1]
 
 
 def test_a_report_without_any_sign_says_so(browser: Client):

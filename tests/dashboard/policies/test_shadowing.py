@@ -8,6 +8,7 @@ import pytest
 from django.core.exceptions import ValidationError
 from django.db import DatabaseError, connection, transaction
 from django.test import Client
+from django.urls import reverse
 from django.utils import timezone
 
 from agentcore.replay import what_if
@@ -83,6 +84,20 @@ def test_where_verdicts_from_before_did_not_say_how_certain_they_are_nothing_is_
     tally = tally_of(shadow)
     assert (tally.recorded, tally.certain, tally.estimated) == (None, None, None)
     assert tally.words.endswith("; how certain is not known")
+
+
+def test_tokens_that_nobody_counted_are_told_as_an_estimate(play: Play, shadow: Shadow, browser: Client):
+    policy = shadow.version.policy
+    play("sim-no-usage", name="a", max_tokens=150, policy=policy)
+    shadowing.sweep()
+    (verdict,) = shadow.verdicts.all()
+    assert verdict.word == "flipped"
+    assert ", about " in verdict.difference
+    tally = tally_of(shadow)
+    assert tally.about == 1
+    html = page(browser, reverse("policies:show", args=[policy.pk]))
+    assert "output tokens <b>≈ " in html
+    assert verdict.difference in html
 
 
 def test_other_numbers_that_decide_nothing_otherwise_part_no_turn(play: Play, project: Project):
