@@ -181,7 +181,7 @@ def test_a_draft_that_was_overtaken_is_offered_and_not_filled_in(admin_client: C
     assert second.version == 2
     asked, sent = opened(admin_client, wide, "?start=3")
     assert sent["max_continuations"] == 9
-    assert '<a href="?start=1">Start from v1, which counts</a>' in asked
+    assert '<a href="?start=1">Start from v1, which is active</a>' in asked
 
 
 def test_a_form_starts_where_it_did_though_another_version_came_in_between(
@@ -201,7 +201,7 @@ def test_of_a_policy_of_drafts_the_newest_is_filled_in(project):
         ).policy
     start = start_of(policy)
     assert start is not None
-    assert start.words == "The fields start from v2, a draft (inactive); nothing of this policy counts yet."
+    assert start.words == "The fields start from v2, a draft (inactive); no version of this policy is active."
     assert start.offered == ()
     assert start_of(Policy.objects.create(project=project, name="empty")) is None
 

@@ -44,7 +44,7 @@ def test_a_version_is_rolled_back_to_with_who_and_why(anns: Client, two):
     first, second = two
     policy = first.policy
     assert "Roll back to v1" in page(anns, f"/policies/{policy.pk}")
-    assert "Say why" in acted(anns, "activate", first.pk)
+    assert "Enter a reason" in acted(anns, "activate", first.pk)
     assert selectors.policy_version_active(policy=policy) == second
     told = acted(anns, "activate", first.pk, why="Answers were cut.")
     assert "wide v1 is now active." in told
@@ -164,7 +164,7 @@ def test_a_draft_and_a_schedule_are_made_in_the_admin(admin_client: Client, two)
     assert (third.limits, third.why) == ({"max_continuations": 8, "max_seconds": None}, "wider")
     assert selectors.policy_version_active(policy=third.policy) == two[1]
     html = unescape(admin_client.post(address, {**said, "counts": "later", "max_steps": "3"}).content.decode())
-    assert "Say from when it shall count" in html
+    assert "Enter when it becomes active" in html
     soon = f"{timezone.now() + timedelta(hours=2):%Y-%m-%dT%H:%M}"
     admin_client.post(address, {**said, "counts": "later", "max_steps": "3", "starts_at": soon})
     later = timezone.now() + timedelta(hours=3)
@@ -231,7 +231,7 @@ def test_a_file_that_differs_makes_the_next_version(project: Project, two, ann: 
     file = as_file(project)
     file["policies"][0]["versions"][1]["limits"] = {"continuation_max_attempts": 7}
     (told,) = taken_in(json.dumps(file).encode(), project=project, by=ann)
-    assert "the file’s words are its version 3" in told
+    assert "the file’s settings are its version 3" in told
     active = selectors.policy_version_active(policy=two[0].policy)
     assert active is not None
     assert active.limits == {"max_continuations": 7}

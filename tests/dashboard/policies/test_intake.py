@@ -66,7 +66,7 @@ def test_a_draft_more_is_a_draft_more_here_and_once(project: Project, lived: Pol
     assert taken(told, ann) == ["“wide” has a new draft: version 5."]
     assert taken(told, ann) == ALL_HERE
     made, active = latest(lived), policy_version_active(policy=lived)
-    assert (made.limits, made.created_by, made.why) == ({"max_continuations": 9}, ann, "Taken in from a file. mine")
+    assert (made.limits, made.created_by, made.why) == ({"max_continuations": 9}, ann, "Imported from a file. mine")
     assert active is not None
     assert active.version == 1
 
@@ -108,7 +108,9 @@ def test_where_it_is_new_it_stands_as_it_stood_and_its_form_starts_from_what_cou
 
 def test_a_schedule_that_has_passed_is_named(project: Project, lived: Policy):
     told = the_file(project, schedule=[{"version": 4, "starts_at": "2020-01-31T12:00+02:00"}])
-    assert taken(told) == ["wide v4 was to count from 2020-01-31 10:00 UTC, which has passed; it was not scheduled."]
+    assert taken(told) == [
+        "wide v4 was scheduled for 2020-01-31 10:00 UTC, which has passed; it was not scheduled again."
+    ]
 
 
 def test_what_does_not_fit_the_agents_it_reaches_is_said(project: Project, lived: Policy):

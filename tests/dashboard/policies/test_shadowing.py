@@ -238,7 +238,7 @@ def test_who_ended_a_shadow_is_kept_and_shown_where_it_is_listed_and_among_the_c
 ):
     bob = User.objects.create_user("bob")
     services.shadow_stop(shadow=shadow, by=bob)
-    with pytest.raises(ValidationError, match="ended already"):
+    with pytest.raises(ValidationError, match="already ended"):
         services.shadow_stop(shadow=shadow, by=ann)
     shadow.refresh_from_db()
     assert shadow.ended_by == bob
@@ -281,7 +281,7 @@ def test_what_counts_already_and_what_is_shadowed_already_is_refused(tight: Poli
     with pytest.raises(ValidationError, match="is already active"):
         services.shadow_start(version=active)
     services.shadow_stop(shadow=shadow)
-    with pytest.raises(ValidationError, match="ended already"):
+    with pytest.raises(ValidationError, match="already ended"):
         services.shadow_stop(shadow=shadow)
 
 
