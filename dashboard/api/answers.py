@@ -71,7 +71,7 @@ class Policy(BaseModel):
     id: UUID
     name: str
     version: int = Field(description="The version shown here: the latest, unless another was asked for.")
-    active: int | None = Field(description="The version that counts now; null: none does, all are drafts.")
+    active: int | None = Field(description="The active version; null: none, all are drafts.")
     limits: Object = Field(description="Every limit, defaults included.")
     error_policy: Object
     envelope: Object = Field(description="`{recovery: [path]}`, defaults included.")

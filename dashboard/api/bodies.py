@@ -83,7 +83,7 @@ class NewPolicy(PolicyDraft):
 
 
 class Activate(Body):
-    """Which version of a policy shall count; an earlier one to roll back."""
+    """The version to activate; an earlier one to roll back."""
 
     version: int = Field(ge=1, le=2_000_000_000, examples=[2])
     why: Text | None = Field(default=None, max_length=500)
@@ -126,7 +126,7 @@ class NewAgent(Body):
         default=None, description="Names of tools; server.tool for one of an MCP server.", examples=[["calculator"]]
     )
     envelope_schema: Object | None = Field(default=None, description="A JSON Schema the answer must satisfy.")
-    policy: Text | None = Field(default=None, description="A policy's name; the version that counts now is used.")
+    policy: Text | None = Field(default=None, description="A policy's name; its active version is used.")
     gateway_mode: Literal["observe", "continue"] | None = None
     breakpoints: list[Breakpoint] | None = Field(default=None, description="Where each of its turns holds.")
     approvals: Approvals | None = None
@@ -228,7 +228,7 @@ class GivenAnswer(Body):
 
 
 class Control(Body):
-    """What an operator does to a running or held turn; the changes count from the next judgement and request on."""
+    """What an operator does to a running or held turn; the changes apply from the next judgement and request on."""
 
     action: Literal["hold", "release", "step", "refuse", "change"] = Field(
         description="refuse: release, with an error in place of each call that waits for approval."

@@ -48,7 +48,7 @@ def conversation_get(request: HttpRequest, conversation_id: UUID) -> dict[str, A
 
 @router.patch("/conversations/{conversation_id}", response=answers.Conversation, summary="Set a conversation's budget")
 def conversation_budget(request: HttpRequest, conversation_id: UUID, body: bodies.Budget) -> dict[str, Any]:
-    """null takes it away. It counts from the next turn on, and cannot be less than what is used."""
+    """null removes it. It applies from the next turn on, and cannot be less than what is used."""
     conversation = selectors.conversation_get(conversation_id, project=project_default())
     services.budget_set(conversation=conversation, token_budget=body.token_budget)
     return _shown(conversation_id)

@@ -88,7 +88,7 @@ class MadeKey(Key):
     secret: str = Field(description="Told this once; only its digest is stored.")
 
 
-@router.post("/keys", response={201: MadeKey}, summary="Make a key of the gateway")
+@router.post("/keys", response={201: MadeKey}, summary="Create a key of the gateway")
 def key_create(request: HttpRequest, body: NewKey) -> Status[dict[str, Any]]:
     """Its secret is in this answer and in no other. It ends when the token is revoked that it is made with, and expires
     no later."""

@@ -51,7 +51,7 @@ def _backtest(wanted: UUID | None) -> Backtest | None:
     "/policies/{name}/activations", response={201: answers.Activation}, summary="Activate, roll back, schedule"
 )
 def policy_activate(request: HttpRequest, name: str, body: bodies.Activate) -> Status[dict[str, Any]]:
-    """The version counts from now on, or from `starts_at`; turns that run keep theirs."""
+    """The version is active from now on, or from `starts_at`; running turns keep theirs."""
     policy = named(selectors.policy_list(project=selectors.project_default()), name)
     version = selectors.policy_version_get(policy=policy, version=body.version)
     starts_at = _aware(body.starts_at)
@@ -69,7 +69,7 @@ def _aware(moment: datetime | None) -> datetime | None:
     "/turns/{turn_id}/policy_sources", response=list[answers.PolicySource], summary="Where its numbers come from"
 )
 def turn_policy_sources(request: HttpRequest, turn_id: UUID) -> list[dict[str, Any]]:
-    """Every field of the policy a turn ran under, with whose word it is: the nearest that spoke, or the default."""
+    """Every field of the policy a turn ran under, with its source: the most specific setting, or the default."""
     return [source.told() for source in sources_of(turn_get(turn_id))]
 
 

@@ -63,7 +63,7 @@ class NewBacktest(Body):
     policy: PolicyDraft
     stands_for: Text | None = Field(
         default=None,
-        description="A policy's name: the draft takes its place among the words each turn ran under, so that overrides "
+        description="A policy's name: the draft takes its place in the settings each turn ran under, so that overrides "
         "and other policies stand as they did. Left out: the draft stands alone, for all of them.",
     )
     max_tokens: int | None = Field(default=None, description="Of the first call, in place of what each turn had.")

@@ -25,7 +25,7 @@ class KeyForm(forms.ModelForm):  # type: ignore[type-arg]
         choices=[("never", "never"), ("7", "in 7 days"), ("90", "in 90 days"), ("365", "in a year")],
     )
     scope = forms.CharField(
-        label="Opens",
+        label="Allowed models",
         required=False,
         max_length=MOST_CHARACTERS,
         widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false", "class": "mono"}),
@@ -70,7 +70,7 @@ class AliasForm(forms.Form):
     name = forms.CharField(
         label="Name", max_length=200, widget=forms.TextInput(attrs={"placeholder": "gpt-4o", "autocomplete": "off"})
     )
-    target = forms.ChoiceField(label="Stands for")
+    target = forms.ChoiceField(label="Target")
     model = forms.CharField(
         label="Model",
         max_length=200,

@@ -18,17 +18,17 @@ from dashboard.turns.models import Cohort
 from dashboard.turns.reach import reach_of
 
 LABELS: Mapping[str, str] = {
-    "stop_reason": "Agent stopped",
-    "terminal_reason": "Ended by",
-    "resource": "Ran out",
-    "model_stop_reason": "Model stopped",
+    "stop_reason": "Agent stop reason",
+    "terminal_reason": "Terminal reason",
+    "resource": "Limit reached",
+    "model_stop_reason": "Model stop reason",
     "status": "Status",
-    "error_type": "Failed by",
+    "error_type": "Error",
     "has": "Has",
     "agent": "Agent",
     "model": "Model",
     "provider": "Provider",
-    "lint": "Signs of a cut",
+    "lint": "Signs of truncation",
     "tag": "Tag",
 }
 NAMES = (*COLUMNS, "has")

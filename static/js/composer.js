@@ -1,6 +1,9 @@
-/* Ctrl+Enter (or ⌘+Enter) sends; a prompt that was sent empties the form and shows its turn, one that was refused stays. */
+/* Enter sends, Shift+Enter breaks the line; a prompt that was sent empties the form and shows its turn, one that was refused stays. */
 document.addEventListener("keydown", (event) => {
-  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) event.target.closest("#composer")?.requestSubmit();
+  const prompt = event.target.id === "prompt_input" && event.key === "Enter";
+  if (!prompt || event.shiftKey || event.isComposing) return; // what is being composed takes its own Enter
+  event.preventDefault();
+  event.target.form.requestSubmit();
 });
 document.addEventListener("htmx:afterRequest", (event) => {
   const sent = event.detail.elt.id === "composer" && event.detail.successful;

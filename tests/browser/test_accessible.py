@@ -120,7 +120,7 @@ def test_nor_of_turns_chosen_nor_of_what_is_asked_of_them(page: Page, cut_turn: 
     page.keyboard.press("x")
     check(page)
     page.set_viewport_size({"width": 1280, "height": 900})
-    for button, words in (("Tag…", "Put on"), ("Erase…", "for good?")):
+    for button, words in (("Tag…", "several with commas"), ("Erase…", "permanently?")):
         page.get_by_role("button", name=button).click()
         expect(page.get_by_role("dialog")).to_contain_text(words)
         check(page, within="dialog[open]")
@@ -177,7 +177,7 @@ def test_nor_of_a_turns_controls_nor_of_the_drawer_and_the_breakpoint_that_are_o
 
 def test_nor_of_what_is_shared(page: Page, cut_turn: str):
     page.goto(f"{cut_turn}/share")
-    page.get_by_role("button", name="Make a link").click()
+    page.get_by_role("button", name="Create link").click()
     address = page.get_by_label("Address of the link").input_value()
     check(page, within=".made")
     page.goto(address)

@@ -90,7 +90,7 @@ def share(page: Page, turn: str, chrome: Browser) -> None:
     page.goto(turn)
     page.get_by_role("link", name="Share").click()
     page.get_by_label("Redact prompt and answer").uncheck()
-    page.get_by_role("button", name="Make a link").click()
+    page.get_by_role("button", name="Create link").click()
     stranger = chrome.new_context(viewport=DESK).new_page()
     stranger.goto(page.get_by_label("Address of the link").input_value())
     expect(stranger.locator("h1")).to_contain_text(PROMPT)

@@ -25,7 +25,7 @@ def test_a_link_shows_the_turn_to_a_stranger_until_it_is_revoked(
     page.goto(cut_turn)
     page.get_by_role("link", name="Share").click()
     page.get_by_label("Redact prompt and answer").uncheck()
-    page.get_by_role("button", name="Make a link").click()
+    page.get_by_role("button", name="Create link").click()
     address = page.get_by_label("Address of the link").input_value()
     stranger = chrome.new_context(viewport=DESK).new_page()
     asked: list[str] = []
@@ -48,7 +48,7 @@ def test_a_link_shows_the_turn_to_a_stranger_until_it_is_revoked(
 
 def test_a_redacted_link_has_no_word_of_the_prompt_anywhere(page: Page, chrome: Browser, cut_turn: str):
     page.goto(f"{cut_turn}/share")
-    page.get_by_role("button", name="Make a link").click()
+    page.get_by_role("button", name="Create link").click()
     stranger = chrome.new_context(viewport=PHONE).new_page()
     stranger.goto(page.get_by_label("Address of the link").input_value())
     expect(stranger.locator("h1")).to_have_text("[13 characters redacted]")
@@ -104,7 +104,7 @@ def test_no_page_of_these_scrolls_sideways(new_page: NewPage, cut_turn: str, sch
         expect(page.locator("main")).to_be_visible()
         assert not scrolls_sideways(page), address
     page.goto(f"{cut_turn}/share")
-    page.get_by_role("button", name="Make a link").click()
+    page.get_by_role("button", name="Create link").click()
     expect(page.locator("#address")).to_be_visible()
     assert not scrolls_sideways(page)
     page.goto(page.locator("#address").input_value())

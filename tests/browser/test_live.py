@@ -37,7 +37,10 @@ def test_an_empty_prompt_is_refused_beside_its_field_and_the_focus_is_there(page
 def test_the_keyboard_alone_sends(page: Page):
     page.goto("/agents/sim-essay/live")
     page.get_by_label("Say something to sim-essay").fill("By keyboard.")
-    page.keyboard.press("Control+Enter")
+    page.keyboard.press("Shift+Enter")
+    page.keyboard.type("In two lines.")
+    expect(page.get_by_label("Say something to sim-essay")).to_have_value("By keyboard.\nIn two lines.")
+    page.keyboard.press("Enter")
     ended(page)
     expect(page.get_by_label("Say something to sim-essay")).to_have_value("")
 

@@ -110,7 +110,7 @@ def test_who_may_only_look_changes_nothing(page: Page, chrome: Browser, link: st
     expect(viewer.get_by_role("link", name="Policies")).to_be_visible()
     viewer.goto("/policies/")
     viewer.get_by_role("link", name="default", exact=True).click()
-    expect(viewer.locator("main")).to_contain_text("Who did what")
+    expect(viewer.locator("main")).to_contain_text("History")
     expect(viewer.locator("main form")).to_have_count(0)
     expect(viewer.get_by_role("link", name="Change", exact=True)).to_have_count(0)
     refused = viewer.goto("/admin/agents/policy/")

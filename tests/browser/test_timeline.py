@@ -155,7 +155,7 @@ def test_many_turns_are_tagged_at_once_and_found_by_the_tag(page: Page, yesterda
         page.keyboard.press(key)
     expect(page.locator("[data-chosen]")).to_have_text("4")
     page.get_by_role("button", name="Tag…").click()
-    page.get_by_label("Put on").fill("look later")
+    page.get_by_label("several with commas").fill("look later")
     page.get_by_role("button", name="Tag 4 turns").click()
     expect(page.get_by_role("dialog")).to_contain_text("4 turns changed.")
     page.get_by_role("dialog").get_by_text("Close").click()
@@ -167,11 +167,11 @@ def test_many_turns_are_tagged_at_once_and_found_by_the_tag(page: Page, yesterda
 
 def test_all_that_match_are_erased_after_a_question_that_names_the_count(page: Page, yesterday: None):
     page.goto("/?agent=made&q=Yesterday+47")
-    page.get_by_label("Choose “Yesterday 47.”").check()
+    page.get_by_label("Select “Yesterday 47.”").check()
     page.get_by_label("all that match").check()
     page.get_by_role("button", name="Erase…").click()
     dialog = page.get_by_role("dialog")
-    expect(dialog).to_contain_text("Erase 1 turn for good?")
+    expect(dialog).to_contain_text("Erase 1 turn permanently?")
     expect(dialog.get_by_text("Keep them")).to_be_focused()
     dialog.get_by_role("button", name="Erase 1 turn").click()
     expect(dialog).to_contain_text("1 turn erased.")

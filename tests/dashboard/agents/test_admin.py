@@ -265,7 +265,10 @@ def test_an_agents_breakpoints_and_approvals_are_filled_in_and_shown_again(admin
         ({"breakpoints": '[{"state": "nowhere"}]'}, "Breakpoint 1: there is no state “nowhere” to hold at"),
         ({"breakpoints": '[{"budget_below": 2}]'}, "above 0 and at most 1 such as 0.1, not 2"),
         ({"breakpoints": '{"state": "idle"}'}, "Breakpoints are a list of objects"),
-        ({"tools": ["current_time"]}, "The agent has no tool “calculator” to approve of; its tools are current_time."),
+        (
+            {"tools": ["current_time"]},
+            "The agent has no tool “calculator” that could need approval; its tools are current_time.",
+        ),
         ({"approve_seconds": "0"}, "An approval is waited for 1 to 604,800 seconds, not 0.0"),
     ],
 )

@@ -63,7 +63,7 @@ def active(policy: Policy) -> int:
 
 def test_a_draft_that_is_saved_as_it_is_begins_to_count(admin_client: Client, wide: Policy, draft: PolicyVersion):
     html, sent = opened(admin_client, wide)
-    assert "The fields start from v2, a draft (inactive); v1 counts now." in html
+    assert "The fields start from v2, a draft (inactive); v1 is active." in html
     assert (sent["max_continuations"], sent["counts"]) == (5, "draft")
     assert saved(admin_client, wide, sent) == ["Nothing has changed: version 2 of “wide” stays as it is."]
     assert active(wide) == 1
@@ -73,7 +73,7 @@ def test_a_draft_that_is_saved_as_it_is_begins_to_count(admin_client: Client, wi
     assert (active(wide), made.why, made.created_by.is_superuser) == (2, "As tried.", True)
     assert PolicyVersion.objects.count() == 2
     html, sent = opened(admin_client, wide)
-    assert "The fields start from v2, which counts now." in html
+    assert "The fields start from v2, which is active." in html
     assert saved(admin_client, wide, sent) == ["Nothing has changed: version 2 of “wide” is already active."]
 
 
@@ -82,12 +82,12 @@ def test_a_draft_that_is_saved_as_it_is_is_scheduled(admin_client: Client, wide:
     moment = timezone.now() + timedelta(hours=2)
     soon = f"{moment:%Y-%m-%dT%H:%M}"
     (told,) = saved(admin_client, wide, {**sent, "counts": "later", "starts_at": soon})
-    assert told == f"Version 2 of “wide” counts from {moment:%Y-%m-%d %H:%M} UTC on."
+    assert told == f"Version 2 of “wide” becomes active at {moment:%Y-%m-%d %H:%M} UTC."
     html, sent = opened(admin_client, wide)
     assert sent["start"] == "1"
-    assert f"v2 counts from {moment:%Y-%m-%d %H:%M} UTC on." in html
+    assert f"v2 becomes active at {moment:%Y-%m-%d %H:%M} UTC." in html
     asked, _ = opened(admin_client, wide, "?start=2")
-    assert "The fields start from v2, which is not active yet; v1 counts now." in asked
+    assert "The fields start from v2, which is not active yet; v1 is active." in asked
 
 
 @pytest.mark.parametrize("change", [{}, {"max_seconds": "9"}], ids=["unchanged", "changed"])
@@ -159,7 +159,7 @@ def test_what_was_rolled_back_is_not_filled_in_again(admin_client: Client, wide:
     version_activate(version=draft, why="wider")
     version_activate(version=wide.versions.get(version=1), why="too dear")
     html, sent = opened(admin_client, wide)
-    assert "The fields start from v1, which counts now." in html
+    assert "The fields start from v1, which is active." in html
     assert (sent["max_continuations"], sent["counts"]) == (1, "now")
     (told,) = saved(admin_client, wide, {**sent, "max_steps": "7"})
     assert "version 3" in told
@@ -167,7 +167,7 @@ def test_what_was_rolled_back_is_not_filled_in_again(admin_client: Client, wide:
     assert third is not None
     assert third.limits == {"max_continuations": 1, "max_steps": 7}
     asked, sent = opened(admin_client, wide, "?start=2")
-    assert "The fields start from v2, which is no longer active; v3 counts now." in asked
+    assert "The fields start from v2, which is no longer active; v3 is active." in asked
     assert (sent["max_continuations"], sent["counts"]) == (5, "draft")
 
 
@@ -181,7 +181,7 @@ def test_a_draft_that_was_overtaken_is_offered_and_not_filled_in(admin_client: C
     assert second.version == 2
     asked, sent = opened(admin_client, wide, "?start=3")
     assert sent["max_continuations"] == 9
-    assert '<a href="?start=1">Start from v1, which counts</a>' in asked
+    assert '<a href="?start=1">Start from v1, which is active</a>' in asked
 
 
 def test_a_form_starts_where_it_did_though_another_version_came_in_between(
@@ -201,7 +201,7 @@ def test_of_a_policy_of_drafts_the_newest_is_filled_in(project):
         ).policy
     start = start_of(policy)
     assert start is not None
-    assert start.words == "The fields start from v2, a draft (inactive); nothing of this policy counts yet."
+    assert start.words == "The fields start from v2, a draft (inactive); no version of this policy is active."
     assert start.offered == ()
     assert start_of(Policy.objects.create(project=project, name="empty")) is None
 

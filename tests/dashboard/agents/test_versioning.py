@@ -85,7 +85,7 @@ def test_a_schedule_counts_from_its_moment_and_can_be_withdrawn_before(two, ann)
     assert selectors.policy_version_active(policy=first.policy, at=after) == second
     versioning.activation_withdraw(activation=planned, by=ann)
     assert selectors.policy_version_active(policy=first.policy, at=after) == first
-    with pytest.raises(ValidationError, match="withdrawn before"):
+    with pytest.raises(ValidationError, match="started or was cancelled"):
         versioning.activation_withdraw(activation=planned)
 
 

@@ -97,7 +97,7 @@ def test_other_words_carry_nothing_and_it_is_said(admin_client: Client, wide: Po
         admin_client.post(address, untried, follow=True).content.decode()
     )
     activating = unescape(admin_client.get(f"/policies/{wide.pk}").content.decode())
-    assert "No backtest is attached: nobody has tried" in activating
+    assert "No backtest is attached: its effect is untested" in activating
 
 
 @pytest.mark.parametrize(

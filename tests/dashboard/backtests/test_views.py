@@ -36,7 +36,7 @@ def test_what_is_tried_of_a_policy_is_what_counts(browser: Client):
     first = policy_create(project=project, name="wide", limits={"max_continuations": 1})
     policy_create(project=project, name="wide", limits={"max_continuations": 5})
     version_activate(version=first, why="too dear")
-    assert "what counts of it" in page(browser, "/backtests/new")
+    assert "uses the active version" in page(browser, "/backtests/new")
     browser.post("/backtests/new", {"policy": "wide", "query": ""})
     policy_create(project=project, name="new", limits={"max_continuations": 2}, activate=False)
     html = page(browser, "/backtests/new")

@@ -282,7 +282,7 @@ async def test_a_new_conversation_of_the_agent_appears_in_the_list_of_a_page_wit
 async def test_an_address_that_names_nothing_is_watched_in_silence_or_gets_the_list(agent: Agent, address: str):
     async with dialled(address) as socket:
         if "nonsense" in address:
-            assert "None yet." in await socket.receive_from()
+            assert "No conversations yet." in await socket.receive_from()
         assert await socket.receive_nothing(timeout=0.5)
 
 

@@ -100,7 +100,7 @@ def test_tokens_without_a_price_are_not_said_to_cost_nothing(makers_browser: Cli
     assert "Spent today price not known / $5.00" in shown
     assert "in total 1,810 tokens, price not known" in shown
     assert "$0.00" not in shown
-    assert "of the calls whose price is known" in shown
+    assert "of the calls with a known price" in shown
 
 
 def test_revoking_is_asked_twice_and_done_once(makers_browser: Client, key_of: KeyOf):

@@ -49,7 +49,7 @@ def test_the_timeline_finds_and_counts_such_turns(browser: Client, lie: Turn, pl
     assert f"row-{lie.id}" in found
     assert f"row-{honest.id}" not in found
     assert 'data-reason="output_at_cap"' in found
-    assert "Signs of a cut" in page(browser, "/timeline/facets")
+    assert "Signs of truncation" in page(browser, "/timeline/facets")
 
 
 def test_the_api_filters_by_sign_and_tells_the_evidence(api: Program, lie: Turn):  # noqa: F811

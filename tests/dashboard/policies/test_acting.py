@@ -44,7 +44,7 @@ def test_a_version_is_rolled_back_to_with_who_and_why(anns: Client, two):
     first, second = two
     policy = first.policy
     assert "Roll back to v1" in page(anns, f"/policies/{policy.pk}")
-    assert "Say why" in acted(anns, "activate", first.pk)
+    assert "Enter a reason" in acted(anns, "activate", first.pk)
     assert selectors.policy_version_active(policy=policy) == second
     told = acted(anns, "activate", first.pk, why="Answers were cut.")
     assert "wide v1 is now active." in told
@@ -56,7 +56,7 @@ def test_a_version_is_rolled_back_to_with_who_and_why(anns: Client, two):
 def test_a_schedule_is_shown_and_withdrawn(anns: Client, two):
     first, _ = two
     soon = f"{timezone.now() + timedelta(hours=2):%Y-%m-%dT%H:%M}"
-    assert f"counts from {soon} UTC" in acted(anns, "activate", first.pk, why="tonight", starts_at=soon)
+    assert f"becomes active at {soon} UTC" in acted(anns, "activate", first.pk, why="tonight", starts_at=soon)
     html = page(anns, f"/policies/{first.policy_id}")
     assert "Cancel schedule" in html
     planned = PolicyActivation.objects.get(why="tonight")
@@ -69,7 +69,7 @@ def test_a_moment_elsewhere_is_told_in_utc(anns: Client, two):
     there = moment.astimezone(dt.timezone(timedelta(hours=2))).isoformat()
     assert there.endswith("+02:00")
     html = acted(anns, "activate", two[0].pk, why="tonight", starts_at=there)
-    assert f"wide v1 counts from {moment:%Y-%m-%dT%H:%M} UTC." in html
+    assert f"wide v1 becomes active at {moment:%Y-%m-%dT%H:%M} UTC." in html
     assert PolicyActivation.objects.get(why="tonight").starts_at == moment
     assert "too far away" in acted(anns, "activate", two[0].pk, why="x", starts_at="0001-01-01T00:00+02:00")
     assert "moment in the future" in acted(anns, "activate", two[0].pk, why="x", starts_at="0001-01-01T00:00")
@@ -164,7 +164,7 @@ def test_a_draft_and_a_schedule_are_made_in_the_admin(admin_client: Client, two)
     assert (third.limits, third.why) == ({"max_continuations": 8, "max_seconds": None}, "wider")
     assert selectors.policy_version_active(policy=third.policy) == two[1]
     html = unescape(admin_client.post(address, {**said, "counts": "later", "max_steps": "3"}).content.decode())
-    assert "Say from when it shall count" in html
+    assert "Enter when it becomes active" in html
     soon = f"{timezone.now() + timedelta(hours=2):%Y-%m-%dT%H:%M}"
     admin_client.post(address, {**said, "counts": "later", "max_steps": "3", "starts_at": soon})
     later = timezone.now() + timedelta(hours=3)
@@ -177,15 +177,15 @@ def test_a_draft_and_a_schedule_are_made_in_the_admin(admin_client: Client, two)
 
 def test_policies_are_attached_and_taken_off(anns: Client, two, project: Project):
     connection_create(project=project, name="near", provider="openai", base_url="http://127.0.0.1:9/v1")
-    assert "It counts there" in acted(anns, "attach", policy="wide", level="site")
-    assert "It counts there" in acted(anns, "attach", policy="wide", level="provider", provider="openai")
+    assert "The policy applies there" in acted(anns, "attach", policy="wide", level="site")
+    assert "The policy applies there" in acted(anns, "attach", policy="wide", level="provider", provider="openai")
     there = {"policy": "wide", "level": "model", "connection": "near"}
     assert "Name a connection and its model" in acted(anns, "attach", **there)
     html = acted(anns, "attach", model="gpt-4o", **there)
     assert "gpt-4o on near" in html
     assert "There is no provider “x”" in acted(anns, "attach", policy="wide", level="provider", provider="x")
     site = selectors.attachment_list(project=project).get(provider="", connection=None)
-    assert "does not count for the whole site any more" in acted(anns, "detach", site.pk)
+    assert "no longer applies to the whole site" in acted(anns, "detach", site.pk)
 
 
 def test_what_does_not_fit_the_agents_it_reaches_is_said_as_it_comes_to_count(anns: Client, two, project: Project):
@@ -231,7 +231,7 @@ def test_a_file_that_differs_makes_the_next_version(project: Project, two, ann: 
     file = as_file(project)
     file["policies"][0]["versions"][1]["limits"] = {"continuation_max_attempts": 7}
     (told,) = taken_in(json.dumps(file).encode(), project=project, by=ann)
-    assert "the file’s words are its version 3" in told
+    assert "the file’s settings are its version 3" in told
     active = selectors.policy_version_active(policy=two[0].policy)
     assert active is not None
     assert active.limits == {"max_continuations": 7}

@@ -66,14 +66,14 @@ def test_a_draft_more_is_a_draft_more_here_and_once(project: Project, lived: Pol
     assert taken(told, ann) == ["“wide” has a new draft: version 5."]
     assert taken(told, ann) == ALL_HERE
     made, active = latest(lived), policy_version_active(policy=lived)
-    assert (made.limits, made.created_by, made.why) == ({"max_continuations": 9}, ann, "Taken in from a file. mine")
+    assert (made.limits, made.created_by, made.why) == ({"max_continuations": 9}, ann, "Imported from a file. mine")
     assert active is not None
     assert active.version == 1
 
 
 def test_what_only_counted_once_is_left_out_and_named(project: Project, lived: Policy):
     told = more(the_file(project, past=[2, 11]), 11, 9)
-    assert taken(told) == ["“wide”: not taken in, for what only counted once is no draft: version 11 of the file."]
+    assert taken(told) == ["“wide”: not imported, because it was active before: version 11 of the file."]
     assert lived.versions.count() == 4
 
 
@@ -82,7 +82,7 @@ def test_a_file_that_does_not_say_what_is_past_means_what_is_before_the_active(p
     told = {name: value for name, value in more(told, 8, 1).items() if name != "past"}
     assert taken(told) == [
         "“wide” has a new draft: version 5.",
-        "“wide”: not taken in, for what only counted once is no draft: version 7 of the file.",
+        "“wide”: not imported, because it was active before: version 7 of the file.",
     ]
     assert latest(lived).limits == {"max_continuations": 90}
 
@@ -90,7 +90,7 @@ def test_a_file_that_does_not_say_what_is_past_means_what_is_before_the_active(p
 def test_a_schedule_comes_too_once(project: Project, lived: Policy):
     told = the_file(project)
     activation_withdraw(activation=PolicyActivation.objects.get(why="tonight"))
-    assert taken(told) == [f"wide v3 counts from {TOLD} on."]
+    assert taken(told) == [f"wide v3 becomes active at {TOLD}."]
     assert taken(told) == ALL_HERE
     active = policy_version_active(policy=lived, at=SOON + timedelta(seconds=1))
     assert active is not None
@@ -99,7 +99,7 @@ def test_a_schedule_comes_too_once(project: Project, lived: Policy):
 
 def test_where_it_is_new_it_stands_as_it_stood_and_its_form_starts_from_what_counts(project: Project, lived: Policy):
     told = the_file(project, name="far")
-    assert taken(told) == ["“far” is new here, with 4 versions.", f"far v3 counts from {TOLD} on."]
+    assert taken(told) == ["“far” is new here, with 4 versions.", f"far v3 becomes active at {TOLD}."]
     far = Policy.objects.get(name="far")
     start = start_of(far)
     assert start is not None
@@ -108,7 +108,9 @@ def test_where_it_is_new_it_stands_as_it_stood_and_its_form_starts_from_what_cou
 
 def test_a_schedule_that_has_passed_is_named(project: Project, lived: Policy):
     told = the_file(project, schedule=[{"version": 4, "starts_at": "2020-01-31T12:00+02:00"}])
-    assert taken(told) == ["wide v4 was to count from 2020-01-31 10:00 UTC, which has passed; it was not scheduled."]
+    assert taken(told) == [
+        "wide v4 was scheduled for 2020-01-31 10:00 UTC, which has passed; it was not scheduled again."
+    ]
 
 
 def test_what_does_not_fit_the_agents_it_reaches_is_said(project: Project, lived: Policy):
@@ -117,21 +119,21 @@ def test_what_does_not_fit_the_agents_it_reaches_is_said(project: Project, lived
     told = the_file(project)
     told["versions"][0]["limits"] = {"max_total_tokens": 99}
     counts, warned = taken(told)
-    assert "its version 5, which counts now" in counts
+    assert "its version 5, which is now active" in counts
     assert "“wide”: max_total_tokens is 99, less than one answer of the agent “essay”" in warned
 
 
 def test_a_policy_that_has_no_version_yet_takes_what_there_is(project: Project):
     Policy.objects.create(project=project, name="wide")
     told = {"name": "wide", "past": [1], "versions": [{"version": 1}]}
-    assert taken(told) == ["“wide”: not taken in, for what only counted once is no draft: version 1 of the file."]
+    assert taken(told) == ["“wide”: not imported, because it was active before: version 1 of the file."]
     assert taken({**told, "past": []}) == ["“wide” has a new draft: version 1."]
 
 
 def test_a_past_version_that_no_longer_loads_holds_up_nothing(project: Project, lived: Policy):
     told = the_file(project)
     told["versions"][1]["criteria"] = [{"path": "gone.Criterion"}]
-    assert taken(told) == ["“wide”: not taken in, for what only counted once is no draft: version 2 of the file."]
+    assert taken(told) == ["“wide”: not imported, because it was active before: version 2 of the file."]
     with pytest.raises(ValidationError, match="“far”: Criterion 1: There is no criterion"):
         taken({**told, "name": "far"})
     assert not Policy.objects.filter(name="far").exists()

@@ -228,8 +228,8 @@ def test_the_draft_is_promoted_with_its_tally_attached(play: Play, shadow: Shado
         anns.post(f"/policies/shadows/{shadow.pk}/promote", {"why": "as tried"}, follow=True).content.decode()
     )
     tally = "1 would have stopped sooner, 0 undecidable; 1 recorded, 0 certain, 0 estimated"
-    assert f"activated v2 after a shadow over 1 turn ({tally})" in told
-    assert "Promoted after a shadow over 1 turn" in told
+    assert f"activated v2 after a shadow run over 1 turn ({tally})" in told
+    assert "Promoted after a shadow run over 1 turn" in told
     assert policy_version_active(policy=policy) == shadow.version
     evidence = PolicyActivation.objects.get(version=shadow.version).evidence
     assert (evidence["flipped"], evidence["judged"]) == (1, 1)
@@ -253,14 +253,14 @@ def test_who_ended_a_shadow_is_kept_and_shown_where_it_is_listed_and_among_the_c
 ):
     bob = User.objects.create_user("bob")
     services.shadow_stop(shadow=shadow, by=bob)
-    with pytest.raises(ValidationError, match="ended already"):
+    with pytest.raises(ValidationError, match="already ended"):
         services.shadow_stop(shadow=shadow, by=ann)
     shadow.refresh_from_db()
     assert shadow.ended_by == bob
     html = page(anns, f"/policies/{shadow.version.policy_id}")
     assert "by ann; ended by bob" in html
     told = [(entry.by, entry.what) for entry in trail_of(shadow.version.policy)]
-    assert told[:2] == [("bob", "ended the shadow of v2"), ("ann", "had v2 judged in the shadow of live turns")]
+    assert told[:2] == [("bob", "ended the shadow run of v2"), ("ann", "started a shadow run of v2")]
 
 
 def test_the_shadow_that_somebody_ends_on_the_page_is_ended_by_them(shadow: Shadow, ann: User, anns: Client):
@@ -289,14 +289,14 @@ def test_nobody_rewrites_who_had_what_judged_in_the_shadow(shadow: Shadow, state
 
 
 def test_what_counts_already_and_what_is_shadowed_already_is_refused(tight: PolicyVersion, shadow: Shadow):
-    with pytest.raises(ValidationError, match="in the shadow already"):
+    with pytest.raises(ValidationError, match="already has a shadow run"):
         services.shadow_start(version=tight)
     active = policy_version_active(policy=tight.policy)
     assert active is not None
     with pytest.raises(ValidationError, match="is already active"):
         services.shadow_start(version=active)
     services.shadow_stop(shadow=shadow)
-    with pytest.raises(ValidationError, match="ended already"):
+    with pytest.raises(ValidationError, match="already ended"):
         services.shadow_stop(shadow=shadow)
 
 
@@ -304,6 +304,6 @@ def test_of_two_who_begin_the_same_shadow_at_once_one_is_told_that_it_runs(tight
     def begin() -> Shadow:
         return services.shadow_start(version=tight, by=ann)
 
-    with pytest.raises(ValidationError, match="wide v2 runs in the shadow already"):
+    with pytest.raises(ValidationError, match="wide v2 already has a shadow run"):
         at_once(begin, begin)
     assert Shadow.objects.count() == 1

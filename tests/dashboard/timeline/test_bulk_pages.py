@@ -78,7 +78,7 @@ def test_erasing_names_the_count_and_takes_everything(browser: Client, turns: li
     ids = [str(turn.id) for turn in turns[:2]]
     waiting = turn_start(agent=turns[0].agent, input_text="Not yet.")
     asked = browser.post("/timeline/erase", {"turn": [*ids, str(waiting.id)]}, headers=HTMX).content.decode()
-    assert "Erase 3 turns for good?" in asked
+    assert "Erase 3 turns permanently?" in asked
     assert "1 of them has not ended and will stay" in asked
     assert Turn.objects.count() == 4
     done = browser.post("/timeline/erase", {"turn": [*ids, str(waiting.id)], "confirmed": "1"}, headers=HTMX)
@@ -98,7 +98,7 @@ def test_who_may_not_erase_is_not_offered_it_and_refused(turns: list[Turn]):
 
 def test_a_choice_of_nothing_says_so(browser: Client, db: None):
     html = browser.post("/timeline/tag", {}).content.decode()
-    assert "No turn is chosen" in html
+    assert "No turn is selected" in html
     gone = browser.post("/timeline/erase", {"turn": [str(uuid4())], "confirmed": "1"}, headers=HTMX)
     assert "0 turns erased" in gone.content.decode()
 

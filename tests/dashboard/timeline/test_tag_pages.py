@@ -32,7 +32,7 @@ def test_tags_are_put_on_and_lead_to_turns_tagged_alike(browser: Client, turn: T
 
 def test_a_tag_is_taken_off(browser: Client, turn: Turn):
     Turn.objects.filter(pk=turn.pk).update(tags=["odd", "later"])
-    assert 'aria-label="Take off odd"' in page(browser, f"/turns/{turn.id}")
+    assert 'aria-label="Remove odd"' in page(browser, f"/turns/{turn.id}")
     browser.post(f"/turns/{turn.id}/tags", {"remove": "odd"})
     turn.refresh_from_db()
     assert turn.tags == ["later"]

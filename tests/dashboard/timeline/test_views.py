@@ -51,7 +51,7 @@ def test_all_that_match_are_those_the_chart_counted_and_none_that_came_since(bro
     assert newest
     make_turn(status="partial")
     asked = {"every": "1", "query": "status=partial", "newest": newest[1]}
-    assert "Erase 1 turn for good?" in browser.post("/timeline/erase", asked).content.decode()
+    assert "Erase 1 turn permanently?" in browser.post("/timeline/erase", asked).content.decode()
 
 
 def test_a_chosen_time_is_said_and_can_be_left(browser: Client, cut: Turn):

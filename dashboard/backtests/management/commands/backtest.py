@@ -42,9 +42,7 @@ class Command(BaseCommand):
             kind = int if field.whole else float
             parser.add_argument(f"--{name.replace('_', '-')}", type=kind, help=field.meaning.replace("%", "%%"))
         parser.add_argument("--error-policy", choices=tuple(PRESETS), help="what is done about errors")
-        parser.add_argument(
-            "--stands-for", metavar="NAME", help="the policy whose place it takes among the words each turn ran under"
-        )
+        parser.add_argument("--stands-for", metavar="NAME", help="the policy whose place it takes in each turn")
         parser.add_argument(
             "--filter",
             metavar="NAME=VALUE",

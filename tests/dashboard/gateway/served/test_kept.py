@@ -124,4 +124,4 @@ def test_what_only_watching_ends_is_charged_to_nobodys_policy(gate, upstream, wa
     assert "policy three" not in "\n".join(why.lines)
     now = timezone.now()
     assert ledger_of(watched.project, since=now - timedelta(days=1), now=now).lines == ()
-    assert "only watched" in signed_in.get(f"/turns/{turn.id}").content.decode()
+    assert "observed only" in signed_in.get(f"/turns/{turn.id}").content.decode()
