@@ -40,7 +40,7 @@ _READERS: Mapping[tuple[str, str], Callable[[bytes], Taken]] = {
     ("logs", PROTOBUF): protobuf.logs_of,
     ("logs", JSON): json_body.logs_of,
 }
-_SIGNALS = {"/v1/traces": "traces", "/v1/logs": "logs"}
+_SIGNALS = {"/v1/traces/": "traces", "/v1/logs/": "logs"}
 
 Scope = MutableMapping[str, Any]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
@@ -82,7 +82,8 @@ class Ingest:
         self._application = application
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        signal = _SIGNALS.get(scope["path"].rstrip("/")) if scope["type"] == "http" else None
+        path = f"{scope['path']}/" if scope["type"] == "http" else ""
+        signal = next((signal for prefix, signal in _SIGNALS.items() if path.startswith(prefix)), None)
         if signal is None:
             await self._application(scope, receive, send)
             return
@@ -106,6 +107,8 @@ async def _answer(
     scope: Scope, signal: str, form: str | None, headers: Mapping[bytes, str], receive: Receive
 ) -> Answer:
     caller = await _caller(scope)
+    if scope["path"].strip("/").count("/") > 1:
+        raise Told(404, f"Nothing is here; send them to /v1/{signal}.")
     if scope["method"] != "POST":
         raise Told(405, "Send spans by POST.", allow=b"POST")
     if form is None:

@@ -45,7 +45,7 @@ class Ingested(models.Model):
     policy = models.TextField(default="")  #: with which policy its history is consistent, in a sentence
     notes = ExactJSONField(default=list)  #: what is not known of it: `{code, words, attempt}`
     digest = models.BinaryField()  #: of its history and of all the above
-    ingested_at = models.DateTimeField()
+    ingested_at = models.DateTimeField()  #: when it was made of what had come of its trace
 
     class Meta:
         indexes = [models.Index(fields=["project_id", "trace"], name="ingest_ingested_trace")]

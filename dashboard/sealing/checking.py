@@ -49,6 +49,7 @@ def check_all(*, expected: str = "", replay: bool = True) -> Checked:
     erased, bared, forged = removed_on_purpose()
     checked.faults += [("tombstone", words) for words in forged]
     checked.erased = len(erased)
+    _let_go_of_rewritten(sealed, erased)
     _turns(checked, sealed, bared, replay)
     _gone(checked, sealed, erased)
     return checked
@@ -89,6 +90,16 @@ def _ends(number: int, digest: str, digests: set[str], expected: str) -> Iterato
         yield f"seal {remembered[0]}", "It was removed or changed: the data folder remembers it with another digest."
     if expected and expected not in digests:
         yield f"seal {number}", f"No seal has the digest {expected}; the last one has {digest or 'none'}."
+
+
+def _let_go_of_rewritten(sealed: Sealed, erased: frozenset[UUID]) -> None:
+    """A turn that was erased and is here again was written anew (`dashboard.ingest`): the seal of what it was before
+    binds it no more, and no seal does until the next one."""
+    for ids in batches(sorted(erased & sealed.heads.keys()), 1000):
+        again = Turn.objects.filter(id__in=ids).values_list("id", flat=True)
+        bound = set(Chain.objects.filter(turn_id__in=ids, seal__isnull=False).values_list("turn_id", flat=True))
+        for turn_id in set(again) - bound:
+            del sealed.heads[turn_id]
 
 
 def _turns(checked: Checked, sealed: Sealed, bared: frozenset[UUID], replay: bool) -> None:

@@ -1,0 +1,67 @@
+"""Pages, the API and SQL say where an ingested turn came from, and what is not known of it."""
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.utils import timezone
+
+from dashboard.replay.services import turn_what_if
+from dashboard.sealing.checking import check_all
+from dashboard.sealing.models import Tombstone
+from dashboard.sealing.services import chain_some, seal_make
+from dashboard.turns.models import Turn
+from tests.dashboard.ingest import exports
+
+pytestmark = pytest.mark.django_db
+LOST, AGENT = "openllmetry-langchain-cuttool", "vercel-ai-sdk-agent"
+
+
+def test_the_page_of_every_export_opens_and_says_what_is_not_known(browser: Client) -> None:
+    exports.send(*exports.pieces_of([LOST, AGENT, "otel-openai-v2-hangup-stream", "logfire-pydanticai-cuttool"]))
+    for turn in Turn.objects.select_related("ingested"):
+        page = browser.get(f"/turns/{turn.id}").content.decode()
+        assert f"ingested by {turn.ingested.instrumentations[0]}" in page
+        assert turn.ingested.trace.hex in page
+    lost = Turn.objects.get(ingested__service="demo-openllmetry-langchain")
+    page = browser.get(f"/turns/{lost.id}").content.decode()
+    assert "a cut tool call may be lost there." in page
+    assert "Consistent with a policy that allows nothing more." in page
+
+
+def test_the_timeline_the_run_and_the_api_tell_of_ingested_turns(browser: Client) -> None:
+    exports.send(*exports.pieces_of(["logfire-pydanticai-cuttool"]))
+    first, second = Turn.objects.order_by("started_at")
+    assert ">ingested</span>" in browser.get("/").content.decode()
+    run = browser.get(f"/runs/{first.id}").content.decode()
+    assert str(second.id) in run
+    told = browser.get(f"/api/v1/turns/{first.id}").json()
+    assert told["ingested"]["instrumentations"] == ["pydantic-ai 2.68.0"]
+    assert told["run_id"] == str(first.id)
+    attempts = browser.get(f"/api/v1/turns/{first.id}/attempts").json()
+    assert attempts[0]["request"]["messages"][-1] == {"role": "user", "content": "Why do agents stop?"}
+    assert attempts[0]["tool_calls"][0]["issue"] == "truncated"
+
+
+def test_the_views_for_analysts_hold_them_too() -> None:
+    exports.send(*exports.pieces_of([AGENT]))
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT model_stop_reason, count(*) FROM turns_turn GROUP BY 1")
+        assert cursor.fetchall() == [("end_turn", 1)]
+
+
+def test_a_what_if_on_an_ingested_turn_says_what_another_limit_would_have_done() -> None:
+    exports.send(*exports.pieces_of(["openinference-openai-trunc"]))
+    turn = Turn.objects.get()
+    imagined = turn_what_if(turn=turn, overrides={"max_tokens": 400})
+    assert imagined.undecidable
+
+
+def test_a_sealed_turn_that_is_written_anew_leaves_evidence_that_holds(browser: Client) -> None:
+    spans = sorted(exports.export(AGENT).spans, key=lambda span: (not span.parent, span.start))
+    exports.send(spans[0])
+    assert chain_some() == 1
+    seal_make(now=timezone.now())
+    exports.send(*spans[1:])
+    assert Tombstone.objects.get().turn_ids == [Turn.objects.get().id]
+    assert chain_some() == 1
+    assert check_all().faults == []
