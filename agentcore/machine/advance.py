@@ -133,8 +133,8 @@ def _moves(snapshot: Snapshot, event: Event, policy: Policy, *, signs: bool = Tr
         source = after.state
         holding = hold_here(after, trigger, policy) if not released else _unapproved(snapshot, after, policy)
         if holding is not None:
-            also = {"held_state": source, "hold_requested": False, "run_to": None, **holding.also}
-            held = _move(after, Trigger.BREAKPOINT, also)
+            changes = {"held_state": source, "hold_requested": False, "run_to": None, **holding.also}
+            held = _move(after, Trigger.BREAKPOINT, changes)
             yield held, source, Trigger.BREAKPOINT, holding.why, None, ()
             return
         released = False
