@@ -90,24 +90,32 @@ class ContinuationEvaluation:
 
 
 class _ToldLater:
-    """Evaluations, put into words when they are first read: words took a quarter of a what-if, which reads none.
+    """What criteria say, asked for when it is first read: a what-if reads few of its outcomes, and words of none.
 
-    `told_later` leaves the slot `evaluations` empty and keeps in `_tell` how to fill it. Python asks `__getattr__` only
-    for what it does not find, so for the empty slot, once; after that the outcome is as any other. Nothing can come
-    between: criteria are pure, and `tell` asks them about the frozen snapshot of then.
+    `told_later` leaves all slots empty and keeps who knows what belongs there. Python asks `__getattr__` only for what
+    it does not find, so for the empty slots; after that the outcome is as any other. Nothing can come between: criteria
+    are pure, and are asked about the frozen snapshot of then.
     """
 
-    __slots__ = ("_tell",)
+    __slots__ = ("_decide", "_tell")
 
     if not TYPE_CHECKING:
 
         def __getattr__(self, name):
-            if name != "evaluations":
+            if name == "evaluations":
+                object.__setattr__(self, name, self._tell())
+            elif name in _DECIDED:
+                put, decided = object.__setattr__, self._decide() or _decided_by(resolve(self.evaluations))
+                for slot, value in zip(_DECIDED, decided, strict=True):
+                    put(self, slot, value)
+            else:
                 raise AttributeError(f"{type(self).__name__} has no {name!r}")
-            if (tell := self._tell) is not None:
-                object.__setattr__(self, "evaluations", tell())
-                object.__setattr__(self, "_tell", None)
-            return self.evaluations
+            return object.__getattribute__(self, name)
+
+
+#: What an outcome is without its evaluations: the first four fields of `ContinuationOutcome`.
+Decided = tuple[ContinuationDecision, bool, str, StopReason]
+_DECIDED = ("decision", "should_continue", "resolved_by", "stop_reason")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,15 +131,12 @@ class ContinuationOutcome(_ToldLater):
 
     @classmethod
     def told_later(
-        cls, should_continue: bool, resolved_by: str, tell: Callable[[], tuple[ContinuationEvaluation, ...]]
+        cls, decide: Callable[[], Decided | None], tell: Callable[[], tuple[ContinuationEvaluation, ...]]
     ) -> "ContinuationOutcome":
-        """An outcome nobody forbade, whose evaluations are `tell()`, asked for when they are first read."""
+        """An outcome whose evaluations are `tell()`, asked for when they are first read. Until then `decide()` says
+        what they come to; None where it takes the evaluations to say."""
         outcome = begun(cls)
-        outcome.decision = _GOES_ON if should_continue else _STOPS
-        outcome.should_continue = should_continue
-        outcome.resolved_by = resolved_by
-        outcome.stop_reason = _COMPLETED
-        outcome._tell = tell
+        outcome._decide, outcome._tell = decide, tell
         return frozen(outcome, cls)
 
     def get_evaluation_for(self, name: str) -> ContinuationEvaluation | None:
@@ -165,6 +170,15 @@ class Judged:
     """What criteria are asked about: `Snapshot`, and nothing else."""
 
     __slots__ = ()
+
+
+def _decided_by(outcome: ContinuationOutcome) -> Decided:
+    return outcome.decision, outcome.should_continue, outcome.resolved_by, outcome.stop_reason
+
+
+def unforbidden(should_continue: bool, resolved_by: str) -> Decided:
+    """What an outcome is that nobody forbade."""
+    return _GOES_ON if should_continue else _STOPS, should_continue, resolved_by, _COMPLETED
 
 
 class Decides(Protocol):

@@ -17,14 +17,18 @@ from agentcore.values import replace
 def count_attempt(
     snapshot: Snapshot, response: ChatResponse | None, /, *, seconds: float = 0.0, **also: Any
 ) -> Snapshot:
-    """Add an ended attempt's tokens and seconds, in one copy with what else it changes.
+    """Add an ended attempt's tokens and seconds, in one copy with what else it changes."""
+    return replace(snapshot, **counted(snapshot, response, seconds), **also)
+
+
+def counted(snapshot: Snapshot, response: ChatResponse | None, seconds: float) -> dict[str, Any]:
+    """What an ended attempt's tokens and seconds change.
 
     Where usage is missing, tokens are estimated and marked so (design §3.3).
     """
+    spent, usage = snapshot.spent, response.usage if response is not None else None
     if response is None:
-        spent = replace(snapshot.spent, seconds=snapshot.spent.seconds + seconds)
-        return replace(snapshot, spent=spent, **also)
-    spent, usage = snapshot.spent, response.usage
+        return {"spent": replace(spent, seconds=spent.seconds + seconds)}
     output = usage.output_tokens if usage else _estimated_output(response, snapshot.current_call)
     spent = replace(
         spent,
@@ -33,13 +37,8 @@ def count_attempt(
         output_tokens=spent.output_tokens + output,
         estimated=spent.estimated or (usage is None and output > 0),
     )
-    return replace(
-        snapshot,
-        spent=spent,
-        model_stop_reason=response.stop_reason._value_,
-        raw_stop_reason=response.raw_stop_reason,
-        **also,
-    )
+    reason, raw = response.stop_reason._value_, response.raw_stop_reason
+    return {"spent": spent, "model_stop_reason": reason, "raw_stop_reason": raw}
 
 
 def _estimated_output(response: ChatResponse, call: Call) -> int:
@@ -50,22 +49,22 @@ def _estimated_output(response: ChatResponse, call: Call) -> int:
     return -(-characters // 4)
 
 
-def add_text(snapshot: Snapshot, text: str, policy: Policy, *, joined: Merge | None = None) -> Snapshot:
-    """Merge an attempt's text into the answer, up to the character cap; the segment keeps what came from where.
+def add_text(snapshot: Snapshot, text: str, policy: Policy, *, joined: Merge | None = None, **also: Any) -> Snapshot:
+    """Merge an attempt's text into the answer, up to the character cap, in one copy with what else changes; the segment
+    keeps what came from where.
 
     `joined`: how, where that is known.
     """
     if not text:
-        return snapshot
+        return replace(snapshot, **also) if also else snapshot
     call, answer = snapshot.current_call, snapshot.answer
-    merge = joined or Merge(text, 0)
     if joined is None and call.hint is not None:
-        merge = join(answer.text, text, joining(snapshot, policy.min_overlap))
-    overlap = merge.overlap
+        joined = join(answer.text, text, joining(snapshot, policy.min_overlap))
+    overlap, ambiguous = (0, 0) if joined is None else (joined.overlap, joined.ambiguous)
     room = snapshot.limits.max_total_output_chars - snapshot.spent.output_chars
     added = cut(text[overlap:], max(0, room))
     start = len(answer.text)
-    doubtful = min(merge.ambiguous, len(added))
+    doubtful = min(ambiguous, len(added))
     segment = Segment(snapshot.spent.attempts, call.kind, start, start + len(added), overlap, doubtful)
     spent = replace(snapshot.spent, output_chars=snapshot.spent.output_chars + len(added))
     return replace(
@@ -74,6 +73,7 @@ def add_text(snapshot: Snapshot, text: str, policy: Policy, *, joined: Merge | N
         spent=spent,
         cut_at_cap=snapshot.cut_at_cap or len(added) < len(text) - overlap,
         flagged=_flagged(snapshot) if doubtful else snapshot.flagged,
+        **also,
     )
 
 

@@ -15,7 +15,7 @@ from agentcore.events import Event
 from agentcore.machine import ending
 from agentcore.machine.breakpoints import Holding, approval_here, hold_here
 from agentcore.machine.intake import take_in
-from agentcore.machine.judgement import Judgement
+from agentcore.machine.judgement import NOTHING, Judgement
 from agentcore.machine.judges import (
     abort_partial,
     continue_pending,
@@ -48,7 +48,14 @@ JUDGES: Mapping[State, Callable[[Snapshot, Policy], Judgement]] = {
 _EVENTS = frozenset(get_args(Event))
 _RELEASED = frozenset(RELEASES.values())
 _CALLS = frozenset(CALLS)
+_OPERATOR_ACTED = Trigger.OPERATOR_ACTED  # Python 3.11 takes long to find a member in its enumeration
 _FRESH_CALLS = {Trigger.CONTINUE: AttemptKind.AFTER_TOOLS, Trigger.CONTINUE_REQUESTED: AttemptKind.REQUESTED}
+
+#: What operators see of the moves that nearly every turn makes, by the snapshot after them: `settle` makes none of it.
+_OBSERVED: Mapping[tuple[State, Trigger], Callable[[Snapshot], Observation]] = {
+    **{(call, Trigger.RESPONDED): ending.response_observed for call in CALLS},
+    (State.CONTINUE_PENDING, Trigger.UNDER_LIMITS): ending.continuation_observed,
+}
 
 
 @quickly_made
@@ -89,6 +96,8 @@ def advance(snapshot: Snapshot, event: Event, policy: Policy) -> Step:
     for after, source, trigger, reason, outcome, seen in _moves(snapshot, event, policy):
         transitions.append(Transition(source, trigger, after.state, reason, outcome))
         observed += seen
+        if (observe := _OBSERVED.get((source, trigger))) is not None:
+            observed.append(observe(after))
         if outcome is not None and source is not State.ABORT_PARTIAL:
             observed.append(ending.evaluation_observed(before, outcome))
         before = after
@@ -104,32 +113,35 @@ def _refuse(snapshot: object, event: object, policy: object) -> None:
         raise WrongInput(f"event must be an event, such as Started or ModelResponded, not {shown(event)}.")
 
 
-def settle(snapshot: Snapshot, event: Event, policy: Policy) -> Snapshot:
-    """The snapshot `advance` comes to, by the same moves, for who does not ask what they were."""
+def settle(snapshot: Snapshot, event: Event, policy: Policy, *, signs: bool = True) -> Snapshot:
+    """The snapshot `advance` comes to, by the same moves, for who does not ask what they were.
+
+    `signs`: False where nobody asks for what lint finds in an answer (`Snapshot.flagged`); no move depends on it.
+    """
     after = snapshot
-    for moved in _moves(snapshot, event, policy):
+    for moved in _moves(snapshot, event, policy, signs=signs):
         after = moved[0]
     return after
 
 
-def _moves(snapshot: Snapshot, event: Event, policy: Policy) -> Iterator[_Moved]:
-    trigger, taken, reason, observed = take_in(snapshot, event, policy)
-    after = _move(taken, trigger, at=max(snapshot.at, event.at))
+def _moves(snapshot: Snapshot, event: Event, policy: Policy, *, signs: bool = True) -> Iterator[_Moved]:
+    trigger, taken, reason, observed, brought = take_in(snapshot, event, policy, signs=signs)
+    after = _move(taken, trigger, {**brought, "at": max(snapshot.at, event.at)})
     yield after, snapshot.state, trigger, reason, None, observed
     released = trigger in _RELEASED
     while (judge := JUDGES.get(after.state)) is not None:
         source = after.state
         holding = hold_here(after, trigger, policy) if not released else _unapproved(snapshot, after, policy)
         if holding is not None:
-            also = {"held_state": source, "hold_requested": False, "run_to": None, **holding.also}
-            held = _move(after, Trigger.BREAKPOINT, **also)
+            changes = {"held_state": source, "hold_requested": False, "run_to": None, **holding.also}
+            held = _move(after, Trigger.BREAKPOINT, changes)
             yield held, source, Trigger.BREAKPOINT, holding.why, None, ()
             return
         released = False
         if policy.resolver is not None and after.failure is not None:
             after = resolved(after, policy.resolver)
-        trigger, reason, judged, outcome, observed = judge(after, policy)
-        after = _move(judged, trigger, outcome=outcome)
+        trigger, reason, judged, outcome, observed, also = judge(after, policy)
+        after = _move(judged, trigger, {**also, "outcome": outcome})
         yield after, source, trigger, reason, outcome, observed
 
 
@@ -138,13 +150,14 @@ def _unapproved(before: Snapshot, after: Snapshot, policy: Policy) -> Holding | 
     return None if before.approving else approval_here(after, policy)
 
 
-def _move(snapshot: Snapshot, trigger: Trigger, **also: Any) -> Snapshot:
+def _move(snapshot: Snapshot, trigger: Trigger, also: Mapping[str, Any] = NOTHING) -> Snapshot:
     """The snapshot in the state that the trigger leads to, in one copy with what else changes."""
     target = TRANSITIONS[snapshot.state].get(trigger)
     if target is None:
         raise IllegalEvent(f"{trigger} is not possible in state {snapshot.state}; nothing has changed.")
-    if target in _CALLS and trigger is not Trigger.OPERATOR_ACTED:
-        also["spent"] = replace(snapshot.spent, attempts=snapshot.spent.attempts + 1)
+    changes = {**also, "state": target, "trigger": trigger}
+    if target in _CALLS and trigger is not _OPERATOR_ACTED:
+        changes["spent"] = replace(also.get("spent", snapshot.spent), attempts=snapshot.spent.attempts + 1)
         if (kind := _FRESH_CALLS.get(trigger)) is not None:
-            also["call"] = Call(kind, State.REQUEST, snapshot.asked.max_tokens)
-    return replace(snapshot, state=target, trigger=trigger, **also)
+            changes["call"] = Call(kind, State.REQUEST, snapshot.asked.max_tokens)
+    return replace(snapshot, **changes)

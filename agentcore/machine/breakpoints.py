@@ -43,6 +43,8 @@ def hold_here(snapshot: Snapshot, trigger: Trigger, policy: Policy) -> Holding |
 
 def approval_here(snapshot: Snapshot, policy: Policy) -> Holding | None:
     """That of calls which may not run before a person has approved them."""
+    if snapshot.asked.approvals is None:
+        return None
     tools = tools_to_approve(snapshot, policy)
     also = {"approving": tools, "held_until": _deadline(snapshot)}
     return Holding(f"approval of {', '.join(tools)}", also) if tools else None

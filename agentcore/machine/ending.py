@@ -44,17 +44,16 @@ def finished(
     snapshot: Snapshot, status: TurnStatus, stop_reason: StopReason, terminal_reason: str, **more: Any
 ) -> Snapshot:
     """The snapshot with its end decided. The answer so far is never emptied."""
-    more.setdefault("output_text", snapshot.output_text)
-    end = Finish(status=status, stop_reason=stop_reason, terminal_reason=terminal_reason, **more)
+    end = Finish(status, stop_reason, terminal_reason, output_text=snapshot.output_text, **more)
     return replace(snapshot, end=end)
 
 
-def natural_end(snapshot: Snapshot, stop_reason: StopReason = StopReason.COMPLETED) -> Snapshot:
+def natural_finish(snapshot: Snapshot, stop_reason: StopReason = StopReason.COMPLETED) -> Finish:
     """The model ended by itself; with nothing to show for it that is a partial turn, never a silent success."""
     if snapshot.answer.text.strip() or not _expects_text(snapshot):
-        return finished(snapshot, TurnStatus.COMPLETED, stop_reason, "completed")
+        return Finish(TurnStatus.COMPLETED, stop_reason, "completed", snapshot.output_text)
     notice = "The model ended its turn without saying anything."
-    return finished(snapshot, TurnStatus.PARTIAL, stop_reason, "empty_output", notice=notice)
+    return Finish(TurnStatus.PARTIAL, stop_reason, "empty_output", snapshot.output_text, notice)
 
 
 def _expects_text(snapshot: Snapshot) -> bool:
@@ -115,6 +114,13 @@ def reason_observed(snapshot: Snapshot, reason: NormalizedStopReason, raw: str |
     return Observation("stop_reason_observed", fields)
 
 
+def response_observed(snapshot: Snapshot) -> Observation:
+    """The same of an attempt that was answered, by the snapshot that has the answer."""
+    response = snapshot.response
+    assert response is not None, "an answer has come"
+    return reason_observed(snapshot, response.stop_reason, response.raw_stop_reason)
+
+
 def continuation_observed(snapshot: Snapshot) -> Observation:
     """Before each continuation and resume: which it is, what was used, what is left (tokens, characters)."""
     fields = {
@@ -158,8 +164,7 @@ def repair_observed(snapshot: Snapshot, issue: str, *, attempted: bool, success:
 
 def repair_answered(snapshot: Snapshot, *, success: bool = False) -> tuple[Observation, ...]:
     """What became of a tool repair, once its answer is in or none will come; nothing where none was asked for."""
-    asked = snapshot.call is not None and snapshot.call.state is State.REQUEST_TOOL_REPAIR
-    if snapshot.repairing is None or not asked:
+    if snapshot.repairing is None or snapshot.call is None or snapshot.call.state is not State.REQUEST_TOOL_REPAIR:
         return ()
     return (repair_observed(snapshot, snapshot.repairing, attempted=True, success=success),)
 

@@ -1,6 +1,7 @@
 """How each event enters: what it adds to the snapshot, and the trigger it pulls. Judging comes after."""
 
-from typing import assert_never
+from collections.abc import Mapping
+from typing import Any, assert_never
 
 from agentcore.commands import Observation
 from agentcore.errors import ErrorType, IllegalEvent
@@ -23,12 +24,14 @@ from agentcore.machine import ending
 from agentcore.machine.accounting import (
     count_attempt,
     count_failure,
+    counted,
     keep_partial,
     keep_unjudged,
     rule_of,
     seconds_since,
     spend_seconds,
 )
+from agentcore.machine.judgement import NOTHING
 from agentcore.machine.judges.evaluate_error import retry_call
 from agentcore.machine.operating import RELEASING, operator_changes, told
 from agentcore.machine.snapshot import Call, Failure, Snapshot
@@ -39,16 +42,20 @@ from agentcore.policy import Policy, is_watched
 from agentcore.reasons import AttemptKind, NormalizedStopReason, StopReason, TurnStatus
 from agentcore.values import replace
 
-Intake = tuple[Trigger, Snapshot, str, tuple[Observation, ...]]
+_RESPONDED = Trigger.RESPONDED  # Python 3.11 takes long to find a member in its enumeration
+
+#: The trigger, the snapshot with what the event brings, the reason in words, what operators should see, and fields that
+#: change as the snapshot moves, in one copy with its state.
+Intake = tuple[Trigger, Snapshot, str, tuple[Observation, ...], Mapping[str, Any]]
 
 
-def take_in(snapshot: Snapshot, event: Event, policy: Policy) -> Intake:
-    """The trigger of the event and the snapshot with what the event brings."""
+def take_in(snapshot: Snapshot, event: Event, policy: Policy, *, signs: bool = True) -> Intake:
+    """The trigger of the event and the snapshot with what the event brings. `signs`: lint of an answer included."""
     match event:
         case Started():
             return _started(snapshot, event, policy)
         case ModelResponded():
-            return _responded(snapshot, event)
+            return _responded(snapshot, event, signs=signs)
         case ModelFailed():
             return _failed(snapshot, event, policy)
         case Interrupted():
@@ -76,50 +83,47 @@ def _started(snapshot: Snapshot, event: Started, policy: Policy) -> Intake:
     if policy.revision and setup.envelope_schema is None:
         schema = json_asked(setup.provider, setup.extra)
         setup = setup if schema is None else replace(setup, envelope_schema=schema, any_json=True)
-    started = replace(
-        snapshot,
-        setup=setup,
-        limits=policy.limits,
-        error_policy=policy.error_policy,
-        tell_estimates=policy.tell_estimates,
-        revision=policy.revision,
-        watched=is_watched(policy),
-        messages=event.messages,
-        breakpoints=event.breakpoints,
-        iteration=1,
-        call=Call(AttemptKind.INITIAL, State.REQUEST, setup.max_tokens),
-        call_ids=frozenset([call.id for message in event.messages for call in message.tool_calls]),
-    )
-    return Trigger.STARTED, started, "a user asked", ()
+    brought = {
+        "setup": setup,
+        "limits": policy.limits,
+        "error_policy": policy.error_policy,
+        "tell_estimates": policy.tell_estimates,
+        "revision": policy.revision,
+        "watched": is_watched(policy),
+        "messages": event.messages,
+        "breakpoints": event.breakpoints,
+        "iteration": 1,
+        "call": Call(AttemptKind.INITIAL, State.REQUEST, setup.max_tokens),
+        "call_ids": frozenset([call.id for message in event.messages for call in message.tool_calls]),
+    }
+    return Trigger.STARTED, snapshot, "a user asked", (), brought
 
 
-def _responded(snapshot: Snapshot, event: ModelResponded) -> Intake:
+def _responded(snapshot: Snapshot, event: ModelResponded, *, signs: bool) -> Intake:
     _require(snapshot.state in CALLS, snapshot, "model_responded")
-    response, call = event.response, snapshot.call
-    assert call is not None, "an answer was called for"
-    told = ("operator_answered",) if response.answered_by else ()
-    stops = asks_for_stops(snapshot.asked.extra)
-    found = (
-        *lint(response, call.max_tokens, snapshot.answer.text, stops=stops, rule=rule_of(snapshot.revision)),
-        *told,
-    )
-    signs = tuple([code for code in found if code not in snapshot.flagged])
-    counted = count_attempt(
-        snapshot,
-        response,
-        seconds=seconds_since(snapshot, event.at, event.waited),
-        response=response,
-        failure=None,
-        outcome=None,
-        draw=event.draw,
-        calls=(),
-        rejected=(),
-        supplied=(),
-        stand_in=None,
-        flagged=snapshot.flagged + signs,
-    )
-    observed = ending.reason_observed(counted, response.stop_reason, response.raw_stop_reason)
-    return Trigger.RESPONDED, counted, "the model answered", (observed,)
+    response = event.response
+    brought = {
+        **counted(snapshot, response, seconds_since(snapshot, event.at, event.waited)),
+        "response": response,
+        "failure": None,
+        "outcome": None,
+        "draw": event.draw,
+        "calls": (),
+        "rejected": (),
+        "supplied": (),
+        "stand_in": None,
+        "flagged": _flagged(snapshot, response) if signs else snapshot.flagged,
+    }
+    return _RESPONDED, snapshot, "the model answered", (), brought
+
+
+def _flagged(snapshot: Snapshot, response: ChatResponse) -> tuple[str, ...]:
+    """What was flagged before, and the signs in this answer."""
+    cap, stops = snapshot.current_call.max_tokens, asks_for_stops(snapshot.asked.extra)
+    found = lint(response, cap, snapshot.answer.text, stops=stops, rule=rule_of(snapshot.revision))
+    if response.answered_by:
+        found = (*found, "operator_answered")
+    return (*snapshot.flagged, *(code for code in found if code not in snapshot.flagged)) if found else snapshot.flagged
 
 
 def _failed(snapshot: Snapshot, event: ModelFailed, policy: Policy) -> Intake:
@@ -128,12 +132,12 @@ def _failed(snapshot: Snapshot, event: ModelFailed, policy: Policy) -> Intake:
     failure = Failure(event.error.type, event.error.message, provider=event.error, said=said)
     seconds = seconds_since(snapshot, event.at, event.waited)
     fresh = {"response": None, "failure": failure, "outcome": None, "draw": event.draw, "calls": (), "rejected": ()}
-    counted = count_attempt(snapshot, said, seconds=seconds, **fresh)
-    if snapshot.revision and counted.spent.output_tokens > snapshot.spent.output_tokens:
-        counted = replace(counted, failed_spent=True)
-    kept = count_failure(keep_partial(counted, said, policy, repeats_from=policy.min_overlap))
+    taken = count_attempt(snapshot, said, seconds=seconds, **fresh)
+    if snapshot.revision and taken.spent.output_tokens > snapshot.spent.output_tokens:
+        taken = replace(taken, failed_spent=True)
+    kept = count_failure(keep_partial(taken, said, policy, repeats_from=policy.min_overlap))
     observed = _ended(snapshot, said)
-    return Trigger.FAILED, kept, f"{event.error.kind}: {event.error.message}", (observed,)
+    return Trigger.FAILED, kept, f"{event.error.kind}: {event.error.message}", (observed,), NOTHING
 
 
 def _as_the_error_says(event: ModelFailed) -> ChatResponse | None:
@@ -166,11 +170,11 @@ def _interrupted(snapshot: Snapshot, event: Interrupted, policy: Policy) -> Inta
         kept = _kept_of(count_attempt(snapshot, event.partial), event, policy)
         observed = (_ended(snapshot, event.partial),)
     if event.lost:
-        return Trigger.LOST, _lost(kept, event.lost), event.lost, (*observed, *_repair_given_up(snapshot))
+        return Trigger.LOST, _lost(kept, event.lost), event.lost, (*observed, *_repair_given_up(snapshot)), NOTHING
     if snapshot.state in CALLS:
         assert kept.call is not None, "a call was in flight"
         kept = replace(kept, call=retry_call(kept, kept.call.kind))
-    return Trigger.INTERRUPTED, kept, "another worker took the turn over", observed
+    return Trigger.INTERRUPTED, kept, "another worker took the turn over", observed, NOTHING
 
 
 def _kept_of(snapshot: Snapshot, event: Interrupted, policy: Policy) -> Snapshot:
@@ -205,7 +209,7 @@ def _tools_returned(snapshot: Snapshot, event: ToolsReturned) -> Intake:
         failure = Failure(error.error or ErrorType.TOOL, error.content, error.name)
         taken = replace(count_failure(taken), failure=failure)
     bad = sum(result.error is not None for result in results)
-    return Trigger.TOOLS_RETURNED, taken, f"{len(results)} results, {bad} of them errors", ()
+    return Trigger.TOOLS_RETURNED, taken, f"{len(results)} results, {bad} of them errors", (), NOTHING
 
 
 def _missing(call_id: str, name: str) -> ToolResult:
@@ -216,7 +220,7 @@ def _woke_up(snapshot: Snapshot) -> Intake:
     _require(snapshot.state is State.BACKOFF and snapshot.call is not None, snapshot, "woke_up")
     assert snapshot.call is not None, "a backoff remembers its call"
     trigger = RETRIES[snapshot.call.state]
-    return trigger, replace(snapshot, failure=None), f"waited {snapshot.wait_seconds:.1f} s", ()
+    return trigger, snapshot, f"waited {snapshot.wait_seconds:.1f} s", (), {"failure": None}
 
 
 def _operator_acted(snapshot: Snapshot, event: OperatorActed, policy: Policy) -> Intake:
@@ -237,7 +241,7 @@ def _operator_acted(snapshot: Snapshot, event: OperatorActed, policy: Policy) ->
         changed = replace(changed, hold_requested=hold or snapshot.hold_requested)
     fields = {"by": event.by, "action": event.action.value, "turn_id": snapshot.asked.turn_id}
     observed = Observation("operator_acted", {**fields, "iteration": snapshot.iteration})
-    return trigger, changed, told(event), (observed,)
+    return trigger, changed, told(event), (observed,), NOTHING
 
 
 def _cancelled(snapshot: Snapshot, event: CancelRequested, policy: Policy) -> Intake:
@@ -253,7 +257,7 @@ def _cancelled(snapshot: Snapshot, event: CancelRequested, policy: Policy) -> In
     by = event.by or "someone"
     notice = f"This turn was cancelled by {by}."
     ended = ending.finished(spent, TurnStatus.CANCELLED, StopReason.USER_REQUESTED, "cancelled", notice=notice)
-    return Trigger.CANCEL, ended, notice, observed
+    return Trigger.CANCEL, ended, notice, observed, NOTHING
 
 
 def _repair_given_up(snapshot: Snapshot) -> tuple[Observation, ...]:

@@ -1,11 +1,20 @@
 """What all judges share: what they come to, asking the criteria, beginning another iteration."""
 
+from collections.abc import Mapping
 from functools import cache, partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from agentcore.commands import Observation
 from agentcore.criteria.builtin import built_in
-from agentcore.criteria.outcome import ContinuationCriteria, ContinuationDecision, ContinuationOutcome, goes_on
+from agentcore.criteria.outcome import (
+    ContinuationCriteria,
+    ContinuationDecision,
+    ContinuationOutcome,
+    Criterion,
+    Decided,
+    goes_on,
+    unforbidden,
+)
 from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import Trigger
 from agentcore.policy import Policy
@@ -13,6 +22,9 @@ from agentcore.reasons import NormalizedStopReason
 from agentcore.values import replace
 
 _NAMES = tuple(type(criterion).__name__ for criterion in built_in((), 0.0))
+
+
+NOTHING: Mapping[str, Any] = {}  #: no field changes beside the state
 
 
 class Judgement(NamedTuple):
@@ -23,39 +35,40 @@ class Judgement(NamedTuple):
     snapshot: Snapshot  #: as it leaves
     outcome: ContinuationOutcome  #: what the criteria said
     observed: tuple[Observation, ...] = ()  #: what operators should see of it
+    also: Mapping[str, Any] = NOTHING  #: fields that change as it leaves, in one copy with its state
 
 
 def evaluate(snapshot: Snapshot, policy: Policy) -> ContinuationOutcome:
-    """Ask every criterion of this turn about the state it is in.
+    """What every criterion of this turn says about the state it is in.
 
-    The built-in ones are asked for bare decisions first. Where none forbids, and no others are to be asked, those say
-    all that a judge needs; their words are told when somebody reads them. Else all are asked for their words at once.
+    The built-in ones are asked when somebody reads it: for bare decisions first; where none forbids, those say all that
+    a judge needs, and the words are left to readers. Others are asked at once, for nobody knows that they would say the
+    same later.
     """
-    criteria = _built_in(policy.finish_reasons, policy.max_retry_after)
+    built_in = _built_in(policy.finish_reasons, policy.max_retry_after)
     if policy.criteria:
-        return ContinuationCriteria(*criteria.criteria, *policy.criteria).evaluate(snapshot)
-    resolved = _resolved(_decisions(criteria, snapshot))
-    if resolved is None:
-        return criteria.evaluate(snapshot)
+        return ContinuationCriteria(*built_in.criteria, *policy.criteria).evaluate(snapshot)
     # The outcome keeps the snapshot until it is told, and that the outcome before; each new answer ends the chain.
-    return ContinuationOutcome.told_later(*resolved, partial(criteria.ask, snapshot))
+    decide = partial(_decided, built_in.criteria, snapshot)
+    return ContinuationOutcome.told_later(decide, partial(built_in.ask, snapshot))
 
 
-def _decisions(criteria: ContinuationCriteria, snapshot: Snapshot) -> tuple[ContinuationDecision, ...]:
-    """The built-in criteria's bare decisions; one that cannot say (a limit of a strange type) forbids."""
+def _decided(criteria: tuple[Criterion, ...], snapshot: Snapshot) -> Decided | None:
+    """What the bare decisions of the built-in criteria come to; None where one of them forbids, or cannot say (a limit
+    of a strange type)."""
     try:
-        return tuple([criterion.decide(snapshot) for criterion in criteria.criteria])  # type: ignore[union-attr]
+        return _resolved(tuple([criterion.decide(snapshot) for criterion in criteria]))  # type: ignore[union-attr]
     except Exception:
-        return (ContinuationDecision.FORBID,)
+        return None
 
 
 @cache
-def _resolved(decisions: tuple[ContinuationDecision, ...]) -> tuple[bool, str] | None:
-    """Whether the built-in criteria go on by these decisions, and which of them resolved it; None where one forbids."""
+def _resolved(decisions: tuple[ContinuationDecision, ...]) -> Decided | None:
+    """What these decisions of the built-in criteria come to; None where one forbids: then its words say why."""
     if ContinuationDecision.FORBID in decisions:
         return None
     by = dict(zip(reversed(decisions), reversed(_NAMES), strict=True))  # the first of each decision
-    return goes_on(decisions), by.get(ContinuationDecision.REQUEST, "aggregate")
+    return unforbidden(goes_on(decisions), by.get(ContinuationDecision.REQUEST, "aggregate"))
 
 
 @cache

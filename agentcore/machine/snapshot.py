@@ -33,6 +33,7 @@ class Segment:
     ambiguous: int = 0
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Answer:
     """The merged text of one iteration, and which attempt said what of it."""

@@ -6,7 +6,7 @@ from agentcore.errors import ErrorType, ProviderError
 from agentcore.events import Event, Interrupted, ModelFailed, ModelResponded
 from agentcore.messages import ChatResponse
 from agentcore.replay.assuming import LOW, NEARLY
-from agentcore.replay.certainty import Assumed, Certainty
+from agentcore.replay.certainty import Assumed, Certainty, weakest
 from agentcore.replay.heard import Asks, Heard, alike, asks_of
 from agentcore.replay.pending_call import UNKNOWN, Answer, failing
 from agentcore.replay.tape import spoken_tokens
@@ -167,7 +167,7 @@ class Asked(TapeReading):
         if took <= self.left + NEARLY:
             source = "it took as long as there was time"
             if self.assuming.at(Assumed.SECONDS, took, took + _TICK, source) == took:
-                return answer._replace(certainty=max(answer.certainty, Certainty.ESTIMATED, key=lambda one: one.rank))
+                return answer._replace(certainty=weakest((answer.certainty, Certainty.ESTIMATED)))
         return self._timed_out(answer.event, self.left)
 
     def _timed_out(self, event: Event, left: float) -> Answer:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from agentcore.replay.certainty import LEAST_CALLS, Assumed, Assumption, Experience, Observed
 from agentcore.replay.past import Past
+from agentcore.values import replace
 
 #: Tokens that a continuation by hint may repeat where nothing tells: about three lines of text.
 REPEATS = 48.0
@@ -46,12 +47,10 @@ class Assuming:
 
     def note(self, name: Assumed, low: float, high: float, source: str) -> None:
         """Remember an assumption whose range makes no difference to what follows; its ends in either order."""
-        low, high = min(low, high), max(low, high)
+        found = Assumption(name, round(min(low, high), 2), round(max(low, high), 2), source)
         for kept in (self.step, self.taken):
             before = kept.get(name)
-            lowest = low if before is None else min(low, before.low)
-            highest = high if before is None else max(high, before.high)
-            kept[name] = Assumption(name, round(lowest, 2), round(highest, 2), source)
+            kept[name] = found if before is None else _widened(found, before)
 
     def repeats(self, said: float) -> float:
         """Tokens that a continuation by hint repeats, of `said` tokens that there are to repeat."""
@@ -77,3 +76,8 @@ class Assuming:
         if observed is not None and observed.calls >= LEAST_CALLS:
             return observed.p95, f"95th percentile of {observed.calls} stored calls"
         return (largest, "the largest in this recording") if largest > default else (default, "default")
+
+
+def _widened(found: Assumption, before: Assumption) -> Assumption:
+    """The same, with a range that holds the one before too."""
+    return replace(found, low=min(found.low, before.low), high=max(found.high, before.high))

@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from agentcore.values import quickly_made
+
 
 class Certainty(StrEnum):
     """How sure one step of a what-if is, or the whole of it. Ordered from the strongest to the weakest."""
@@ -41,6 +43,7 @@ class Assumed(StrEnum):
     SECONDS = "seconds"  #: seconds that a call takes which was never made
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Assumption:
     """One assumption of an estimate: a range, and where it comes from. The unit is that of its name (`Assumed`)."""

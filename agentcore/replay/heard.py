@@ -24,6 +24,7 @@ from agentcore.reasons import NormalizedStopReason
 from agentcore.values import quickly_made, replace
 
 _CALLS = frozenset(CALLS)
+_MAX_TOKENS = NormalizedStopReason.MAX_TOKENS
 
 #: What a call asks for, without its cap: prompt, conversation and what is to be continued.
 Asks = tuple[Any, ...]
@@ -114,7 +115,7 @@ def heard(before: Snapshot, event: Event, response: ChatResponse | None, nth: in
     """The call that `before` waits for, as it came back."""
     assert before.call is not None, "a call was in flight"
     cap = before.call.max_tokens
-    cut = response is not None and response.stop_reason is NormalizedStopReason.MAX_TOKENS
+    cut = response is not None and response.stop_reason is _MAX_TOKENS
     through = response is not None and bool(
         not cut or response.text or response.tool_calls or response.broken_tool_calls
     )
@@ -207,6 +208,8 @@ def _says_too_little(response: ChatResponse | None, output: int | None) -> bool:
     """Whether what an answer shows may have taken fewer tokens than were counted."""
     if response is None or output is None:
         return False
+    if output <= len(response.text) * _DENSE:
+        return False  # nearly every answer, and it has at least as many bytes as characters
     calls = (*response.tool_calls, *response.broken_tool_calls)
     texts = (response.text, *(call.raw + call.name for call in calls))
     shown = sum(len(text.encode(errors="surrogatepass")) for text in texts) + len(calls) * _OF_A_CALL

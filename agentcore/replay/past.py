@@ -15,15 +15,18 @@ from agentcore.replay.heard import Heard, Listener, told_apart
 from agentcore.replay.recall import as_judged
 from agentcore.replay.recording import Recording
 from agentcore.replay.tape import Tape, spoken_tokens, tape_of
-from agentcore.values import replace
+from agentcore.values import quickly_made, replace
 
+# Python 3.11 takes long to find a member in its enumeration, and every call that is read asks for these.
+_FULL, _BLOCKED = NormalizedStopReason.CONTEXT_WINDOW_EXCEEDED, NormalizedStopReason.SAFETY_BLOCKED
 #: Tokens of a character where no usage was reported, and nothing in the recording tells: English prose takes 0.25.
 RATE = (0.12, 1.0)
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Past:
-    """Each event with the snapshot after it, and what was said, by occurrence."""
+    """Each event with the snapshot after it, without signs in its answers, and what was said, by occurrence."""
 
     after: tuple[tuple[Event, Snapshot], ...]
     calls: Mapping[int, Sequence[Heard]]  #: by iteration, in order
@@ -60,7 +63,8 @@ def _read(recording: Recording) -> Past:
     snapshot, after, listener = recording.base_snapshot, [], Listener()
     for record in recording.records:
         listener.hear(snapshot, record.event)
-        snapshot = settle(snapshot, record.event, as_judged(recording.policy, record.transitions))
+        policy = as_judged(recording.policy, record.transitions)
+        snapshot = settle(snapshot, record.event, policy, signs=False)
         after.append((record.event, snapshot))
     base, heard = recording.base_snapshot, told_apart(listener.calls)
     calls: dict[int, list[Heard]] = {}
@@ -68,7 +72,8 @@ def _read(recording: Recording) -> Past:
         calls.setdefault(one.iteration, []).append(one)
     segments = {part.attempt: part for answer in (*snapshot.earlier, snapshot.answer) for part in answer.segments}
     exact = writes_on(snapshot)
-    rate = _rate(heard, segments if exact else {})
+    counted = all(one.tokens is not None and not one.veiled for one in heard)
+    rate = RATE if counted else _rate(heard, segments if exact else {})  # where all were counted, nothing asks for it
     return Past(
         tuple(after),
         calls,
@@ -89,7 +94,7 @@ def _read(recording: Recording) -> Past:
 def _full_at(heard: Heard) -> int | None:
     """The tokens at which this call found the context window full; None where it did not, or they are not told."""
     response = heard.response
-    if response is None or response.stop_reason is not NormalizedStopReason.CONTEXT_WINDOW_EXCEEDED:
+    if response is None or response.stop_reason is not _FULL:
         return None
     return response.usage.input_tokens + response.usage.output_tokens if response.usage is not None else None
 
@@ -129,7 +134,7 @@ def _kept_back(heard: Heard) -> bool:
     """Whether the turn's answer lacks what this call said, for a filter blocked it at the end; cut before its end it
     would have stood there."""
     response = heard.response
-    return response is not None and response.stop_reason is NormalizedStopReason.SAFETY_BLOCKED and heard.answered
+    return response is not None and response.stop_reason is _BLOCKED and heard.answered
 
 
 def _again(heard: Heard) -> int:

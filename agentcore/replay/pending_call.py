@@ -1,10 +1,10 @@
 """One call of another run that waits for its answer: what was recorded of the same request, and what it costs."""
 
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from agentcore.events import Event, ModelResponded
+from agentcore.events import Event
 from agentcore.machine.classify import response_error
 from agentcore.machine.snapshot import Snapshot
 from agentcore.one_call import END_MARK
@@ -47,6 +47,7 @@ class PendingCall:
     past: Past
     assuming: Assuming
     given: AbstractSet[int]  #: the recorded calls whose answers this run was given, by their place in the turn
+    candidates: list[Heard] | None = field(default=None, init=False)  #: once they were looked for
 
     def _counted(self, heard: Heard) -> tuple[float, float]:
         """Output tokens of an answer towards its cap, least and most."""
@@ -66,10 +67,12 @@ class PendingCall:
 
         One that this run was given already is none: asked once more, a model may say something else.
         """
-        calls = self.past.calls.get(self.snapshot.iteration, ())
-        left = [one for one in calls if one is same or one.cut or one.attempt not in self.given]
-        answered = [heard for heard in left if isinstance(heard.event, ModelResponded) and not failing(heard)]
-        return sorted((one for one in answered if alike(asks, one.asks)), key=lambda one: one is not same)
+        if self.candidates is None:
+            calls = self.past.calls.get(self.snapshot.iteration, ())
+            left = [one for one in calls if one is same or one.cut or one.attempt not in self.given]
+            found = [one for one in left if one.answered and alike(asks, one.asks) and not failing(one)]
+            self.candidates = sorted(found, key=lambda one: one is not same)
+        return self.candidates
 
     def _reworded(self) -> Certainty:
         self.assuming.note(Assumed.WORDING, 0.0, 0.0, "the provider's own form of earlier answers is not sent back")

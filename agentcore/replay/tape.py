@@ -14,7 +14,7 @@ from agentcore.merging import cut
 from agentcore.messages import CallIssue, ChatResponse, ToolCall
 from agentcore.reasons import NormalizedStopReason
 from agentcore.replay.heard import Heard, withheld, written_in
-from agentcore.values import replace
+from agentcore.values import quickly_made, replace
 
 #: Where the context window is full depends on what was sent along: another call may say more, or less.
 _OPEN = (
@@ -51,6 +51,7 @@ class Part(NamedTuple):
     barrier: bool
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Tape:
     """One iteration's answer. `closed`: the model itself ended it, with `last`."""

@@ -95,6 +95,8 @@ class TapeReading(PendingCall):
             return parts
         source = "said after a hint, not in one go"
         share = self._share(Assumed.WORDING, hinted, hinted * (1 + WORDING), source, enough=self._enough(tape, parts))
+        if share == 1.0:
+            return parts
         return [part._replace(tokens=part.tokens * share) if place else part for place, part in enumerate(parts)]
 
     def _enough(self, tape: Tape, parts: Sequence[Part]) -> bool:

@@ -26,7 +26,7 @@ from agentcore.machine.states import CALLS, TERMINAL, State
 from agentcore.policy import Policy
 from agentcore.replay.answering import SLACK, Asked
 from agentcore.replay.assuming import HIGH, LOW, NEARLY, Assuming, NeedsEnds
-from agentcore.replay.certainty import Assumed, Assumption, Certainty, Experience
+from agentcore.replay.certainty import Assumed, Assumption, Certainty, Experience, weakest
 from agentcore.replay.fork import under
 from agentcore.replay.heard import result_for
 from agentcore.replay.past import Past
@@ -194,7 +194,7 @@ class _Run:
         assert answer.event is not None, "something has come"
         self.seq += 1
         iteration = self.snapshot.iteration
-        self.certainty = max(self.certainty, answer.certainty, key=lambda one: one.rank)
+        self.certainty = weakest((self.certainty, answer.certainty))
         if answer.place is not None:
             self.places[iteration] = answer.place
         if answer.given is not None:

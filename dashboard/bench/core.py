@@ -17,6 +17,7 @@ from dashboard.bench.measuring import Rate, interpreter, rate
 
 _WORDS = "The quick brown fox jumps over the lazy dog while the agent waits for its tokens to run dry. "
 _CHUNKS = 400
+AIM = 5000  #: what-ifs a second of turns of three attempts, where one end suffices
 
 
 def rows() -> Iterator[str]:
@@ -38,6 +39,7 @@ def rows() -> Iterator[str]:
 
 def _all_what_ifs(repeating: Recording) -> Iterator[str]:
     """Where one end of what is assumed suffices, and beside it what two ends cost: three calls, or four."""
+    yield f"The aim of {AIM:,} turns/s is about “what-if, asked first”: totals only, of a recording never asked before."
     one, two = Policy(max_tokens=400), Policy(max_tokens=40)
     freely = list(_what_ifs("what-if", _recording(), one))
     yield from (rate.line() for rate in freely)

@@ -30,10 +30,8 @@ def judge(snapshot: Snapshot, policy: Policy) -> Judgement:
         return _stop(snapshot, outcome)
     call = _next_call(snapshot)
     spent = replace(snapshot.spent, continuations=snapshot.spent.continuations + 1)
-    snapshot = replace(snapshot, call=call, spent=spent)
     reason = f"continuation {spent.continuations} of {snapshot.limits.max_continuations}, {call.max_tokens} tokens"
-    observed = (ending.continuation_observed(snapshot),)
-    return Judgement(Trigger.UNDER_LIMITS, reason, snapshot, outcome, observed)
+    return Judgement(Trigger.UNDER_LIMITS, reason, snapshot, outcome, also={"call": call, "spent": spent})
 
 
 def _stop(snapshot: Snapshot, outcome: ContinuationOutcome) -> Judgement:

@@ -15,7 +15,8 @@ def judge(snapshot: Snapshot, policy: Policy) -> Judgement:
         reason = f"iteration {following.iteration} of {snapshot.limits.max_steps}"
         return Judgement(Trigger.CONTINUE, reason, following, outcome)
     if outcome.get_forbidding_criterion() is None:
-        return Judgement(Trigger.STOP, "nothing asks to go on", ending.natural_end(snapshot), outcome)
+        also = {"end": ending.natural_finish(snapshot)}
+        return Judgement(Trigger.STOP, "nothing asks to go on", snapshot, outcome, also=also)
     return _forbidden(snapshot, outcome)
 
 

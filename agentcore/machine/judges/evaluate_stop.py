@@ -51,7 +51,7 @@ def _natural_end(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> 
     outcome = evaluate(snapshot, policy)
     if snapshot.cut_at_cap:
         return _forbidden(snapshot, outcome, repaired)
-    message = _requested_message(outcome)
+    message = _requested_message(outcome) if policy.criteria else None  # the built-in ones ask for more after calls
     last = snapshot.iteration >= snapshot.limits.max_steps
     if message is not None and last and snapshot.revision:
         return _out_of_steps(snapshot, outcome, repaired)
@@ -63,8 +63,8 @@ def _natural_end(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> 
         return Judgement(Trigger.CONTINUE_REQUESTED, reason, snapshot, outcome, observed)
     final = response.stop_reason in policy.finish_reasons
     stop_reason = StopReason.FINISH_REASON if final else StopReason.COMPLETED
-    snapshot = ending.natural_end(_flagged(snapshot, response), stop_reason)
-    return Judgement(Trigger.END_TURN, _words(response), snapshot, outcome, repaired)
+    end = ending.natural_finish(snapshot, stop_reason)
+    return Judgement(Trigger.END_TURN, _words(response), _flagged(snapshot, response), outcome, repaired, {"end": end})
 
 
 def _out_of_steps(snapshot: Snapshot, outcome: ContinuationOutcome, observed: tuple[Observation, ...]) -> Judgement:
@@ -159,9 +159,10 @@ def _forbidden(snapshot: Snapshot, outcome: ContinuationOutcome, observed: tuple
 def _cut(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> Judgement:
     paused = response.stop_reason is NormalizedStopReason.PAUSED
     repaired = ending.repair_answered(snapshot)
-    snapshot = add_text(snapshot, response.text, policy)
-    idle = 0 if snapshot.just_added or paused else snapshot.idle_answers + 1
-    snapshot = replace(snapshot, idle_answers=idle, truncated=True, repairing=None)
+    idle = snapshot.idle_answers + 1
+    snapshot = add_text(snapshot, response.text, policy, idle_answers=0, truncated=True, repairing=None)
+    if not (snapshot.just_added or paused):
+        snapshot = replace(snapshot, idle_answers=idle)
     trigger = Trigger.PAUSED if paused else Trigger.MAX_TOKENS
     return Judgement(trigger, _words_of_cut(snapshot, response), snapshot, evaluate(snapshot, policy), repaired)
 

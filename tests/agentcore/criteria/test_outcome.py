@@ -75,16 +75,18 @@ def test_none_short_circuits():
     assert asked == [SNAPSHOT] * 3
 
 
-def test_evaluations_told_later_are_asked_for_once_and_equal_those_told_at_once():
+@pytest.mark.parametrize("decided", [None, (D.REQUEST, True, "Says", StopReason.COMPLETED)])
+def test_what_is_told_later_is_asked_for_once_and_equals_what_is_told_at_once(decided):
     criteria, asked = ContinuationCriteria(Says(D.REQUEST), Says(D.ALLOW)), []
 
     def tell():
         asked.append("now")
         return criteria.ask(SNAPSHOT)
 
-    outcome = ContinuationOutcome.told_later(True, "Says", tell)
-    assert outcome.get_forbidding_criterion() is None
+    outcome = ContinuationOutcome.told_later(lambda: decided, tell)
     assert asked == []
+    assert outcome.get_forbidding_criterion() is None
+    assert asked == ([] if decided else ["now"])
     assert outcome == criteria.evaluate(SNAPSHOT)
     assert copy.deepcopy(outcome) == outcome
     assert replace(outcome, resolved_by="x").evaluations == outcome.evaluations
