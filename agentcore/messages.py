@@ -158,12 +158,16 @@ class ReasonSighting:
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """One increment of a streamed answer, for showing: text, reasoning, or a piece of a tool call's arguments."""
+    """One increment of a streamed answer, for showing: text, reasoning, or a piece of a tool call's arguments.
+
+    `signature` signs the reasoning that came before it: whoever is told that needs it to send it back.
+    """
 
     text: str = ""
     reasoning: str = ""
     tool_name: str = ""  #: of a call that begins here
     tool_arguments: str = ""  #: a piece of its arguments, as text
+    signature: str = ""
 
 
 @strict()

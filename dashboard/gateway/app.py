@@ -1,38 +1,48 @@
-"""The gateway's addresses, as an ASGI application in front of Django's: `/v1/chat/completions` and `/v1/models`.
+"""The gateway's addresses, as an ASGI application in front of Django's: those of its doors, and `/v1/models`.
 
 Of all else under `/v1/`, which OpenAI's clients may ask, it says that it is not here; `/v1/traces` is no address of
 theirs, and goes on as it came. Strangers are answered before anything is read of what they ask.
 """
 
 import asyncio
+import json
 import time
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import structlog
 
+from agentcore.values import replace
 from dashboard.gateway.access import keys
 from dashboard.gateway.access.keys import Caller, Refusal
 from dashboard.gateway.listing import models_of
 from dashboard.gateway.recording.recorder import Recorder
-from dashboard.gateway.routing import Routes
-from dashboard.gateway.serving import call
+from dashboard.gateway.routing import Route, Routes
 from dashboard.gateway.serving.beginning import Begun, begin, refused
+from dashboard.gateway.serving.call import Call
+from dashboard.gateway.serving.counting_tokens import PATH as COUNT_TOKENS
+from dashboard.gateway.serving.counting_tokens import counted, uncounted
 from dashboard.gateway.serving.driving import House
+from dashboard.gateway.serving.failing import BROKEN, UNSTORED, tell_instead
 from dashboard.gateway.serving.outgoing import Outgoing, Send
 from dashboard.gateway.serving.receiving import Receive, read_body
+from dashboard.gateway.serving.relaying import Relay
 from dashboard.gateway.serving.schemas import schema_fault
-from dashboard.gateway.wire.asking import read_request
+from dashboard.gateway.wire.asked import Asked
+from dashboard.gateway.wire.door import Door
+from dashboard.gateway.wire.doors import BY_PATH, door_at
 from dashboard.gateway.wire.faults import Fault
+from dashboard.gateway.wire.messages.asking import read_count
 from dashboard.live.slots import Slots
 from dashboard.live.transport import Transport
 from dashboard.turns.ids import new_id
 
 log = structlog.get_logger(__name__)
 
-COMPLETIONS, MODELS = "/v1/chat/completions", "/v1/models"
+MODELS = "/v1/models"
+_POSTED = (*BY_PATH, COUNT_TOKENS)
 _OURS, _NOT_OURS = "/v1/", "/v1/traces/"
 
 Scope = MutableMapping[str, Any]
@@ -46,6 +56,16 @@ class Open:
     house: House
     routes: Routes = field(default_factory=Routes)
     calls: set["asyncio.Task[Any]"] = field(default_factory=set)
+
+    async def serve(self, answering: Call | Relay, receive: Receive) -> None:
+        """Answer a request; it is ended where this loop stops before."""
+        task = asyncio.current_task()
+        assert task is not None, "requests are tasks"
+        self.calls.add(task)
+        try:
+            await answering.serve(receive)
+        finally:
+            self.calls.discard(task)
 
 
 _open: WeakKeyDictionary[asyncio.AbstractEventLoop, Open] = WeakKeyDictionary()
@@ -63,12 +83,12 @@ class Gateway:
         if not path.startswith(_OURS) or path.startswith(_NOT_OURS):
             await self._application(scope, receive, send)
             return
-        received, outgoing = time.monotonic(), Outgoing(send)
+        received, outgoing = time.monotonic(), Outgoing(send, door_at(path.rstrip("/")))
         try:
             await self._answer(scope, receive, outgoing, received)
         except Exception:
             log.exception("gateway_failed", path=scope["path"])
-            await call.tell_instead(outgoing, call.BROKEN)
+            await tell_instead(outgoing, BROKEN)
 
     async def _answer(self, scope: Scope, receive: Receive, outgoing: Outgoing, received: float) -> None:
         caller, path = await keys.caller_of(scope["headers"]), scope["path"].rstrip("/")
@@ -76,53 +96,76 @@ class Gateway:
             await outgoing.fault(_told(caller))
         elif path == MODELS or path.startswith(f"{MODELS}/"):
             await _models(scope, outgoing, caller)
-        elif path != COMPLETIONS:
+        elif path not in BY_PATH and path != COUNT_TOKENS:
             await outgoing.fault(_unknown(scope))
         elif scope["method"] != "POST":
             await outgoing.fault(_wrong_method(scope, "POST"))
+        elif path == COUNT_TOKENS:
+            await self._count(scope, receive, outgoing, caller)
         else:
-            await self._complete(scope, receive, outgoing, caller, received)
+            await self._answer_turn(scope, receive, outgoing, caller, received)
 
-    async def _complete(
+    async def _count(self, scope: Scope, receive: Receive, outgoing: Outgoing, caller: Caller) -> None:
+        raw = await read_body(scope["headers"], receive)
+        if raw is None:
+            return
+        opened = await _opened()
+        asked = raw if isinstance(raw, Fault) else read_count(raw)
+        if isinstance(asked, Fault):
+            await outgoing.fault(asked)
+            return
+        asked = replace(asked, headers=_handed_up(scope["headers"], outgoing.door))
+        route = await self._route(asked, caller, opened)
+        if isinstance(route, Fault):
+            await outgoing.fault(route)
+        elif (fault := uncounted(asked, route)) is not None:
+            await outgoing.fault(fault)
+        elif (refusal := await caller.admit()) is not None:
+            await outgoing.fault(_told(refusal))
+        else:
+            body = json.dumps(counted(asked, route)).encode()
+            await opened.serve(
+                Relay(route, COUNT_TOKENS, body, asked.headers, opened.house.transport, outgoing), receive
+            )
+
+    async def _answer_turn(
         self, scope: Scope, receive: Receive, outgoing: Outgoing, caller: Caller, received: float
     ) -> None:
         raw = await read_body(scope["headers"], receive)
         if raw is None:
             return
         opened = await _opened()
-        begun = raw if isinstance(raw, Fault) else await self._begun(raw, caller, opened)
+        asked = raw if isinstance(raw, Fault) else outgoing.door.read(raw, schema_fault)
+        if isinstance(asked, Asked) and outgoing.door.headers.up:
+            asked = replace(asked, headers=_handed_up(scope["headers"], outgoing.door))
+        begun = asked if isinstance(asked, Fault) else await self._begun(asked, caller, opened)
         if isinstance(begun, Fault):
             await outgoing.fault(begun)
             return
         outgoing.recorded = not (begun.asked.stream and opened.house.recorder.away)
-        answering = call.Call(begun, opened.house, outgoing, received, self._passes_unstored, caller)
-        task = asyncio.current_task()
-        assert task is not None, "requests are tasks"
-        opened.calls.add(task)
-        try:
-            await answering.serve(receive)
-        finally:
-            opened.calls.discard(task)
+        await opened.serve(Call(begun, opened.house, outgoing, received, self._passes_unstored, caller), receive)
 
-    async def _begun(self, raw: bytes, caller: Caller, opened: Open) -> Begun | Fault:
+    async def _begun(self, asked: Asked, caller: Caller, opened: Open) -> Begun | Fault:
         """The turn of a request, unless something stands against it; from here on it counts for its caller."""
-        asked = read_request(raw, schema_fault)
-        if isinstance(asked, Fault):
-            return asked
+        route = await self._route(asked, caller, opened)
+        if isinstance(route, Fault):
+            return route
+        fault = refused(asked, route)
+        if fault is None and not await opened.house.recorder.takes_more() and not self._passes_unstored:
+            fault = UNSTORED
+        if fault is not None:
+            return fault
+        refusal = await caller.admit()
+        return begin(new_id(), asked, route, caller) if refusal is None else _told(refusal)
+
+    async def _route(self, asked: Asked, caller: Caller, opened: Open) -> Route | Fault:
+        """Where a request goes, if its caller may send it there."""
         route = await opened.routes.find(caller, asked.model)
         if isinstance(route, Fault):
             return route
         agent = route.name if route.agent_id is not None else None
         refusal = caller.allows(agent=agent, connection=route.connection.name, model=route.model)
-        if refusal is not None:
-            return _told(refusal)
-        fault = refused(asked, route)
-        if fault is None and not await opened.house.recorder.takes_more() and not self._passes_unstored:
-            fault = call.UNSTORED
-        if fault is not None:
-            return fault
-        refusal = await caller.admit()
-        return begin(new_id(), asked, route, caller) if refusal is None else _told(refusal)
+        return route if refusal is None else _told(refusal)
 
 
 async def _opened() -> Open:
@@ -158,6 +201,12 @@ async def _models(scope: Scope, outgoing: Outgoing, caller: Caller) -> None:
         await outgoing.whole(200, answer)
 
 
+def _handed_up(headers: Iterable[tuple[bytes, bytes]], door: Door) -> dict[str, str]:
+    """The caller's headers that go along to an upstream of its own dialect."""
+    named = ((name.decode("latin-1"), value.decode("latin-1")) for name, value in headers)
+    return {name: value for name, value in named if name in door.headers.up}
+
+
 def _told(refusal: Refusal) -> Fault:
     headers: Mapping[str, str] = refusal.headers()
     return Fault(refusal.status, refusal.message, refusal.type, refusal.code, headers=tuple(headers.items()))
@@ -166,7 +215,7 @@ def _told(refusal: Refusal) -> Fault:
 def _unknown(scope: Scope) -> Fault:
     message = (
         f"Unknown request URL: {scope['method']} {scope['path'][:200]}. "
-        f"This gateway answers POST {COMPLETIONS}, GET {MODELS} and GET {MODELS}/…"
+        f"This gateway answers {', '.join(f'POST {path}' for path in _POSTED)}, GET {MODELS} and GET {MODELS}/…"
     )
     return Fault(404, message, code="unknown_url")
 

@@ -76,11 +76,6 @@ class Route:
     envelope_schema: Mapping[str, Any] | None = None
     apart: frozenset[str] = frozenset()  #: of a route for any model: those whose own policies make them another
 
-    @property
-    def is_verbatim(self) -> bool:
-        """Whether the upstream speaks the client's own dialect."""
-        return self.provider.name == "openai"
-
 
 @dataclass(frozen=True, slots=True)
 class AnyModel:

@@ -26,19 +26,26 @@ def headers_for(call: Call, body: bytes, provider: Provider, connection: Connect
 
     With an error of kind `auth` no call is to be made. A key goes only where `WHYSTOP_KEY_NAMES` lets it go.
     """
-    name = connection.api_key_env
-    key = key_for(name, call.url)
-    if name and not key:
-        log.warning("no_key", connection=connection.name, why=fault(name, call.url) or f"{name} is not set.")
-        return _refused(
-            f"There is no key that connection “{connection.name}” may send to its address; its page in the admin says "
-            "why."
-        )
+    key = key_to(call.url, connection)
+    if isinstance(key, ProviderError):
+        return key
     ours = {"Content-Type": "application/json", "x-whystop-attempt": str(call.index)}
     headers = ours | provider.headers(key)
     if key or provider.name not in SIGNED:
         return headers
     return _signed(call, headers, body, connection)
+
+
+def key_to(url: str, connection: Connection) -> str | ProviderError | None:
+    """The key that a connection's calls to this address carry; None where it names none."""
+    name = connection.api_key_env
+    key = key_for(name, url)
+    if not name or key:
+        return key
+    log.warning("no_key", connection=connection.name, why=fault(name, url) or f"{name} is not set.")
+    return _refused(
+        f"There is no key that connection “{connection.name}” may send to its address; its page in the admin says why."
+    )
 
 
 def _signed(call: Call, headers: dict[str, str], body: bytes, connection: Connection) -> dict[str, str] | ProviderError:

@@ -1,6 +1,6 @@
 """The gateway's calls, counted and logged: what each caller was told, by what evidence, and what we took to tell it.
 
-Labels are bounded (`labels`), and a finish reason that is none of OpenAI's counts as `other`.
+Labels are bounded (`labels`), and a finish reason that is none of the doors' own counts as `other`.
 """
 
 import logging
@@ -35,7 +35,10 @@ OVERHEAD_SECONDS = Histogram(
 )
 
 NONE = "none"  #: nothing was told: an error, or the caller had gone
-REASONS = frozenset({"stop", "length", "tool_calls", "function_call", "content_filter"})
+#: What callers are told: in OpenAI's words, and in Anthropic's.
+REASONS = frozenset({"stop", "length", "tool_calls", "function_call", "content_filter"}) | frozenset(
+    {"end_turn", "max_tokens", "stop_sequence", "tool_use", "pause_turn", "refusal", "model_context_window_exceeded"}
+)
 
 
 @quickly_made

@@ -35,7 +35,8 @@ WHOLE = "The lower gate closes behind the boat, and then the water rises until b
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """One request, and whom it is put to. `streamed`: what a request says beside when it asks for a stream."""
+    """One request, and whom it is put to. `streamed`: what a request says beside when it asks for a stream; `door`: the
+    address at which it is put."""
 
     about: str
     answers: Sequence[Answer]
@@ -44,10 +45,30 @@ class Conversation:
     provider: str = "openai"
     mode: str = "continue"
     policy: Json = field(default_factory=dict)
+    door: str = "/v1/chat/completions"
 
 
 def _cut(text: str) -> Answer:
     return Answer(text, ending=Ending.LENGTH)
+
+
+MESSAGES = "/v1/messages"
+CLAUDE_TOOLS = {
+    "tools": [
+        {
+            "name": CALCULATOR["name"],
+            "description": CALCULATOR["description"],
+            "input_schema": CALCULATOR["parameters"],
+        }
+    ]
+}
+CLAUDE_SCHEMA = {"output_config": {"format": {"type": "json_schema", "schema": PLACE}}}
+
+
+def _to_claude(about: str, answers: Sequence[Answer], request: Json | None = None, **more: Any) -> Conversation:
+    """At Anthropic's door, to an upstream of that dialect unless another is named."""
+    given = {"max_tokens": 200, **(request or {})}
+    return Conversation(about, answers, given, **{"provider": "anthropic", "door": MESSAGES, **more})
 
 
 CONVERSATIONS: Mapping[str, Conversation] = {
@@ -149,4 +170,77 @@ CONVERSATIONS: Mapping[str, Conversation] = {
     ),
     "broken_upstream": Conversation("The provider fails.", [Answer(error=errors.broken_server())], mode="observe"),
     "breaks_before_a_word": Conversation("The connection breaks at once.", [Answer(hangs_up=True)]),
+    "messages_end_turn": _to_claude("An answer that ends by itself.", [Answer(SHORT)]),
+    "messages_end_turn_observed": _to_claude(
+        "The same, watched: what the provider says goes through.", [Answer(SHORT)], mode="observe"
+    ),
+    "messages_max_tokens": _to_claude(
+        "Cut by max_tokens, and watched: it stays cut.", [Answer(WHOLE)], {"max_tokens": 6}, mode="observe"
+    ),
+    "messages_max_tokens_honest": _to_claude(
+        "Cut more often than the policy continues: partial, and it says so.",
+        [_cut(FIRST), _cut(SECOND)],
+        policy={"limits": {"max_continuations": 1}},
+    ),
+    "messages_continued": _to_claude(
+        "Cut, and continued to its end; what was said twice is dropped.", [_cut(FIRST), Answer(SECOND)]
+    ),
+    "messages_continued_translated": _to_claude(
+        "The same, of an upstream that speaks OpenAI's dialect.", [_cut(FIRST), Answer(SECOND)], provider="openai"
+    ),
+    "messages_tool_use": _to_claude(
+        "Two calls at once, after some words; the client runs them.",
+        [Answer("I shall work both out.", (SUM, POWER))],
+        CLAUDE_TOOLS,
+    ),
+    "messages_tool_use_observed": _to_claude("A call, watched.", [Answer(calls=(SUM,))], CLAUDE_TOOLS, mode="observe"),
+    "messages_tool_use_translated": _to_claude(
+        "Two calls at once, of an upstream that speaks OpenAI's dialect.",
+        [Answer("I shall work both out.", (SUM, POWER))],
+        CLAUDE_TOOLS,
+        provider="openai",
+    ),
+    "messages_repaired": _to_claude(
+        "A call that was cut is asked for again.",
+        [Answer("Let me see.", (SUM,), cut_after=8), Answer(calls=(SUM,))],
+        CLAUDE_TOOLS,
+    ),
+    "messages_refusal": _to_claude(
+        "Blocked half way: what was said is withheld.", [Answer(SHORT, ending=Ending.FILTERED)]
+    ),
+    "messages_refusal_translated": _to_claude(
+        "An upstream of OpenAI's dialect refuses, under stop.",
+        [Answer(refusal="I will not open this lock.")],
+        provider="openai",
+    ),
+    "messages_window": _to_claude(
+        "The window is full half way, and watched.", [Answer(SHORT, ending=Ending.CONTEXT)], mode="observe"
+    ),
+    "messages_paused": _to_claude(
+        "The provider pauses; it is handed its own words back.",
+        [Answer("I shall look it up first.", ending=Ending.PAUSED), Answer(" It opened on a Friday.")],
+    ),
+    "messages_paused_observed": _to_claude(
+        "The provider pauses, watched: the client resumes.",
+        [Answer("I shall look it up first.", ending=Ending.PAUSED)],
+        mode="observe",
+    ),
+    "messages_structured": _to_claude(
+        "JSON against the schema once, then as it should be.",
+        [Answer('{"place": "Falkirk"}'), Answer('{"place": "Falkirk", "locks": 2}')],
+        CLAUDE_SCHEMA,
+    ),
+    "messages_interrupted": _to_claude(
+        "The connection breaks half way: what came is kept.", [Answer(WHOLE, hangs_up=True)]
+    ),
+    "messages_nothing_said": _to_claude(
+        "The window is full before a word is said: an error.", [Answer(ending=Ending.CONTEXT)]
+    ),
+    "messages_turned_away": _to_claude(
+        "The provider turns the caller away, and no policy retries.",
+        [Answer(error=errors.rate_limited("the-model", 7))],
+    ),
+    "messages_refused": _to_claude(
+        "What another dialect cannot be told is refused in words.", [Answer(SHORT)], {"top_k": 5}, provider="openai"
+    ),
 }

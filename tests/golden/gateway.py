@@ -45,4 +45,5 @@ def held(name: str, address: str, token: str) -> Iterator[tuple[str, str]]:
     conversation = CONVERSATIONS[name]
     for form, body in requests_of(name, conversation).items():
         SCRIPTS.put(name, conversation.answers)
-        yield f"{name}.{form}.http", written(body, ask(address, body, token))
+        answer = ask(address, body, token, conversation.door)
+        yield f"{name}.{form}.http", written(body, answer, conversation.door)

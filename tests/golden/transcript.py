@@ -14,14 +14,14 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-ADDRESS = "/v1/chat/completions"
 #: Headers that say something of the answer; of others the transcript is silent.
-KEPT = re.compile(r"content-type|x-whystop-.*|retry-after|x-should-retry")
+KEPT = re.compile(r"content-type|x-whystop-.*|retry-after|x-should-retry|request-id")
 _PLACEHOLDERS = (
     ("turn", re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}\b")),
-    ("id", re.compile(r"\bchatcmpl-[\w-]+")),
+    ("id", re.compile(r"\b(?:chatcmpl-|msg_)[\w-]+")),
+    ("request", re.compile(r"\breq_[0-9a-f]{32}\b")),
     ("upstream", re.compile(r"\bhttp://127\.0\.0\.1:\d+")),
-    ("call", re.compile(r"\b(?:call|toolu)_\w+")),
+    ("call", re.compile(r"\b(?:call|toolu|srvtoolu)_\w+")),
 )
 _KEEP_ALIVE = re.compile(r": keep-alive\n\n")
 
@@ -39,13 +39,13 @@ class Answer:
         return self.headers.get("content-type", "").startswith("text/event-stream")
 
 
-def ask(address: str, body: Mapping[str, Any], token: str) -> Answer:
-    """Put one request to the gateway at `address`, and read all of its answer."""
+def ask(address: str, body: Mapping[str, Any], token: str, door: str) -> Answer:
+    """Put one request to a door of the gateway at `address`, and read all of its answer."""
     place = urlsplit(address)
     connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=30)
     try:
         headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
-        connection.request("POST", ADDRESS, json.dumps(body), headers)
+        connection.request("POST", door, json.dumps(body), headers)
         answer = connection.getresponse()
         return Answer(
             answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read().decode()
@@ -54,11 +54,11 @@ def ask(address: str, body: Mapping[str, Any], token: str) -> Answer:
         connection.close()
 
 
-def written(body: Mapping[str, Any], answer: Answer) -> str:
+def written(body: Mapping[str, Any], answer: Answer, door: str) -> str:
     """The transcript of an exchange."""
     names = _Names()
     kept = [f"{name}: {value}" for name, value in sorted(answer.headers.items()) if KEPT.fullmatch(name)]
-    lines = [f"POST {ADDRESS}", "", _pretty(body), "", f"{answer.status}", *kept, "", _body(answer, names)]
+    lines = [f"POST {door}", "", _pretty(body), "", f"{answer.status}", *kept, "", _body(answer, names)]
     return names.placed("\n".join(lines).rstrip("\n") + "\n")
 
 

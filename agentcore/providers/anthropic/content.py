@@ -1,7 +1,7 @@
 """The content blocks of the Messages API: how they begin, how they grow, and how they are sent back."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 from agentcore.messages import Delta
 from agentcore.providers.wire.content_blocks import Block, BlockCollector, BlockKind
@@ -43,7 +43,9 @@ def take_delta(blocks: BlockCollector, index: int | None, delta: Mapping[str, An
             blocks.find(index, BlockKind.THINKING).pieces.append(thoughts)
             return Delta(reasoning=thoughts) if thoughts else None
         case "signature_delta":
-            blocks.find(index, BlockKind.THINKING).signature.append(string(delta.get("signature")))
+            signature = string(delta.get("signature"))
+            blocks.find(index, BlockKind.THINKING).signature.append(signature)
+            return Delta(signature=signature) if signature else None
         case "citations_delta":
             blocks.find(index, BlockKind.TEXT).added.append(delta.get("citation"))
         case "compaction_delta":
@@ -97,7 +99,13 @@ def _other_of(block: Block) -> dict[str, Any] | None:
     return None if issue else {**block.began, "input": arguments}
 
 
-def is_content(echo: object) -> bool:
+def is_blocks(echo: object) -> TypeGuard[list[dict[str, Any]]]:
+    """Whether this can be what a user or the system says, as blocks: a list of objects, each with a type."""
+    blocks = echo if isinstance(echo, list) else []
+    return bool(blocks) and all(isinstance(block, dict) and isinstance(block.get("type"), str) for block in blocks)
+
+
+def is_content(echo: object) -> TypeGuard[list[dict[str, Any]]]:
     """Whether this is content of the Messages API rather than another dialect's."""
     known = {*_KINDS, "redacted_thinking", "server_tool_use", "mcp_tool_use", "compaction"}
     if not isinstance(echo, list) or not all(isinstance(block, dict) for block in echo):

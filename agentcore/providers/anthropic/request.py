@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from agentcore.messages import ChatRequest, Message, Role, ToolCall, ToolSpec
-from agentcore.providers.anthropic.content import calls_in, is_content
+from agentcore.providers.anthropic.content import calls_in, is_blocks, is_content
 from agentcore.providers.wire.continuing import Going, by_user_turn_trimmed, sent_extra
 from agentcore.providers.wire.history import History
 
@@ -35,12 +35,32 @@ def plain_content(text: str, calls: Sequence[ToolCall]) -> list[Any]:
 
 
 def _optional(request: ChatRequest, going: Going) -> Iterator[tuple[str, Any]]:
-    told = (message.text for message in request.messages if message.role is Role.SYSTEM)
-    system = "\n\n".join(part for part in (request.system_prompt, *told, going.system) if part)
+    system = _system(request, going)
     if system:
         yield "system", system
     if request.tools:
         yield "tools", [_tool(spec) for spec in request.tools]
+
+
+def _system(request: ChatRequest, going: Going) -> str | list[Any]:
+    """One text, unless one of its parts is blocks that say more than their text, such as what is to be cached."""
+    told = [message for message in request.messages if message.role is Role.SYSTEM and not _stands_within(message)]
+    if not any(is_blocks(message.echo) for message in told):
+        return "\n\n".join(
+            part for part in (request.system_prompt, *(each.text for each in told), going.system) if part
+        )
+    parts = [_text_block(request.system_prompt)]
+    parts += [message.echo if is_blocks(message.echo) else _text_block(message.text) for message in told]
+    return [block for part in (*parts, _text_block(going.system)) for block in part]
+
+
+def _text_block(text: str) -> list[Any]:
+    return [{"type": "text", "text": text}] if text else []
+
+
+def _stands_within(message: Message) -> bool:
+    """Whether it is a message of the system's at its own place in the conversation."""
+    return isinstance(message.echo, dict) and message.echo.get("role") == "system" and "content" in message.echo
 
 
 def _tool(spec: ToolSpec) -> dict[str, Any]:
@@ -54,11 +74,17 @@ def _messages(request: ChatRequest, going: Going) -> Iterator[dict[str, Any]]:
         if message.role is Role.TOOL:
             results += _result(history, message)
             continue
+        if message.role is Role.USER and is_blocks(message.echo):
+            yield {"role": "user", "content": [*results, *message.echo]}
+            results = []
+            continue
         if results:
             yield {"role": "user", "content": results}
             results = []
         if message.role is Role.USER:
             yield {"role": "user", "content": message.text}
+        elif message.role is Role.SYSTEM and _stands_within(message):
+            yield message.echo
         elif message.role is Role.ASSISTANT:
             content = _assistant(history, message)
             if content:
@@ -75,6 +101,8 @@ def _result(history: History, message: Message) -> list[dict[str, Any]]:
     """A result; nothing where its call is not sent either."""
     if not history.has_call(message):
         return []
+    if isinstance(message.echo, dict) and message.echo.get("type") == "tool_result":
+        return [message.echo | {"tool_use_id": message.tool_call_id}]
     return [{"type": "tool_result", "tool_use_id": message.tool_call_id or "", "content": message.text}]
 
 

@@ -32,8 +32,10 @@ _keys: WeakKeyDictionary[asyncio.AbstractEventLoop, Keys] = WeakKeyDictionary()
 
 
 async def caller_of(headers: Iterable[tuple[bytes, bytes]]) -> Caller | Refusal:
-    """Who calls, by the headers as ASGI gives them. A session does not count here: clients send keys."""
-    secret = next((bearer_of(value.decode("latin-1")) for name, value in headers if name == b"authorization"), None)
+    """Who calls, by the headers as ASGI gives them: `authorization`, else `x-api-key`, which Anthropic's clients send.
+    A session does not count here: clients send keys."""
+    told = {name: value.decode("latin-1") for name, value in headers if name in (b"authorization", b"x-api-key")}
+    secret = bearer_of(told.get(b"authorization", "")) or told.get(b"x-api-key", "").strip()
     if not secret:
         return refusals.NO_KEY
     return await _keys_of_loop().caller_of(digest_of(secret))

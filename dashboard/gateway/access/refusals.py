@@ -33,7 +33,8 @@ NO_KEY = Refusal(
     401,
     "invalid_request_error",
     "invalid_api_key",
-    "Send `Authorization: Bearer <key>`. Keys are made at /gateway/keys; a user's API token does as well.",
+    "Send `Authorization: Bearer <key>`, or `x-api-key: <key>`. Keys are made at /gateway/keys; a user's API token "
+    "does as well.",
 )
 WRONG_KEY = Refusal(
     401,

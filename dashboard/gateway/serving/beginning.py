@@ -12,9 +12,10 @@ from agentcore.values import quickly_made, replace
 from dashboard.gateway.access.callers import Caller
 from dashboard.gateway.recording.rows import NewTurn
 from dashboard.gateway.routing import CONTINUE, DEFAULT_CAP, OBSERVE, Route, Ruling
-from dashboard.gateway.wire.asking import Asked
-from dashboard.gateway.wire.conversation import shown_input
+from dashboard.gateway.wire.asked import Asked, shown_input
 from dashboard.gateway.wire.dialects import extra_of, tools_of, wants_json
+from dashboard.gateway.wire.door import Door
+from dashboard.gateway.wire.doors import BY_DIALECT
 from dashboard.gateway.wire.faults import Fault, unsupported
 from dashboard.gateway.wire.signatures import signed
 from dashboard.turns.fields import storable_text
@@ -37,24 +38,42 @@ class Begun:
     verbatim: Mapping[str, Any] | None
 
     @property
+    def door(self) -> Door:
+        """How its caller is spoken with."""
+        return BY_DIALECT[self.asked.dialect]
+
+    @property
+    def handed_up(self) -> Mapping[str, str]:
+        """The caller's headers that go to an upstream of its dialect."""
+        return self.asked.headers if speaks_alike(self.asked, self.route) else {}
+
+    @property
     def observes(self) -> bool:
         return self.mode == OBSERVE
 
 
+def speaks_alike(asked: Asked, route: Route) -> bool:
+    """Whether the upstream speaks the caller's own dialect."""
+    return asked.dialect == route.provider.name
+
+
 def mode_of(asked: Asked, route: Route, caller: Caller) -> str:
-    """Several answers, or the probabilities of each token, cannot be put together: those calls are only watched."""
+    """Several answers, the probabilities of each token, and what a provider's own tools leave in an answer cannot be
+    put together: those calls are only watched."""
     return OBSERVE if asked.several else caller.mode or route.mode or CONTINUE
 
 
 def refused(asked: Asked, route: Route) -> Fault | None:
     """What an upstream of another dialect cannot be asked."""
-    if route.is_verbatim:
+    if speaks_alike(asked, route):
         return None
     who = f"the connection “{route.connection.name}” speaks {route.provider.name}"
     if asked.beyond_text is not None:
         return unsupported(asked.beyond_text, f"{who}, to which the gateway hands on text only")
     if asked.several:
         return unsupported(asked.several, f"{who}, which does not know it")
+    if asked.beyond:
+        return unsupported(asked.beyond, f"{who}, which has no word for it")
     if asked.offered.other:
         return unsupported("tools", f"{who}, which does not know tools of type '{asked.offered.other}'")
     return None
@@ -67,7 +86,7 @@ def begin(turn_id: UUID, asked: Asked, route: Route, caller: Caller, created_at:
     setup = _setup(turn_id, asked, route, mode)
     is_google = route.provider.name == "gemini"
     started = Started(0.0, setup, signed(asked.messages) if is_google else asked.messages)
-    verbatim = _body(asked, route) if mode == OBSERVE and route.is_verbatim else None
+    verbatim = _body(asked, route) if mode == OBSERVE and speaks_alike(asked, route) else None
     new_turn = NewTurn(
         id=turn_id,
         project_id=route.project_id,
@@ -94,20 +113,20 @@ def begin(turn_id: UUID, asked: Asked, route: Route, caller: Caller, created_at:
 
 def _setup(turn_id: UUID, asked: Asked, route: Route, mode: str) -> Setup:
     dialect, connection = route.provider.name, route.connection
-    cap = asked.max_tokens or route.max_tokens
+    cap = route.max_tokens if asked.max_tokens is None else asked.max_tokens
     schema = asked.envelope_schema
     if schema is None and mode == CONTINUE and route.envelope_schema is not None:
         schema = route.envelope_schema
         asked = _without_format(asked)
     extra = {**route.settings, **extra_of(asked, dialect)}
     any_json = None if schema is not None else ANY_OBJECT if wants_json(asked) else json_asked(dialect, extra)
-    if cap is None and route.is_verbatim:
+    if cap is None and speaks_alike(asked, route):
         extra["uncapped"] = True  # nobody names a cap, so the provider's own counts
     return Setup(
         turn_id=str(turn_id),
         provider=dialect,
         model=route.model,
-        max_tokens=_within(cap or DEFAULT_CAP, connection.max_output_tokens, mode),
+        max_tokens=_within(DEFAULT_CAP if cap is None else cap, connection.max_output_tokens, mode),
         system_prompt=route.system_prompt,
         tools=tools_of(asked, dialect),
         envelope_schema=schema if any_json is None else any_json,
@@ -134,7 +153,7 @@ def _body(asked: Asked, route: Route) -> dict[str, Any]:
     """The client's body, for the model that was meant, with what the agent is told and may use."""
     body = {**asked.body, "model": route.model}
     if route.system_prompt:
-        body["messages"] = [{"role": "system", "content": route.system_prompt}, *asked.body["messages"]]
+        BY_DIALECT[asked.dialect].prompt(body, route.system_prompt)
     if route.agent_id is not None and asked.max_tokens is None and route.max_tokens:
         body[route.connection.max_tokens_field] = route.max_tokens
     return body

@@ -1,4 +1,4 @@
-"""One call from its turn to its last byte: driven, stored, told; and what is told where that cannot be."""
+"""One call from its turn to its last byte: driven, stored, told."""
 
 import asyncio
 import contextlib
@@ -14,13 +14,14 @@ from dashboard.gateway.recording.rows import Told
 from dashboard.gateway.recording.tracks import NotStoredError, UnstorableError
 from dashboard.gateway.serving.beginning import Begun
 from dashboard.gateway.serving.driving import Drive, House, NoSlotError, Teller
+from dashboard.gateway.serving.failing import STOPPING, UNSTORABLE, UNSTORED, tell_instead
 from dashboard.gateway.serving.keeping_alive import KeepAlive
 from dashboard.gateway.serving.outgoing import JSON, Headers, Outgoing, header_words
 from dashboard.gateway.serving.passing import Passing, handed_on, is_handed_on, whole_lines, with_comment
 from dashboard.gateway.serving.receiving import Receive, Watch
 from dashboard.gateway.serving.streaming import Quiet, Translating
 from dashboard.gateway.wire import reasons
-from dashboard.gateway.wire.answering import DONE, Chunks, Named, body_of, comment, fault_event, total_of
+from dashboard.gateway.wire.answers import Ended, Named, comment, total_of
 from dashboard.gateway.wire.faults import Fault
 from dashboard.gateway.wire.reasons import Said
 from dashboard.metrics.calls import CallSeen, count_call
@@ -29,24 +30,6 @@ log = structlog.get_logger(__name__)
 
 CHARACTERS_PER_TOKEN = 4  #: of a request, where its provider did not count
 CLIENT_CLOSED = 499  #: the status of a call whose client went before it had one
-UNSTORED = Fault(
-    503,
-    "The database does not answer, so this call could not be recorded, and unrecorded answers are not given out.",
-    "server_error",
-    "not_recorded",
-)
-UNSTORABLE = Fault(
-    503,
-    "The database took no record of this call, and would not later; unrecorded answers are not given out.",
-    "server_error",
-    "not_recordable",
-    headers=(("x-should-retry", "false"),),
-)
-BROKEN = Fault(500, "The gateway failed to answer; its log says why.", "server_error", "gateway_failed")
-
-STOPPING = Fault(
-    503, "The gateway stops; ask again soon.", "server_error", "gateway_stops", headers=(("retry-after", "2"),)
-)
 
 
 @dataclass(slots=True)
@@ -67,6 +50,7 @@ class Call:
 
     def __post_init__(self) -> None:
         self.outgoing.named = (*self.outgoing.named, (b"x-whystop-turn", self.begun.started.setup.turn_id.encode()))
+        self.outgoing.call = self.begun.id.hex
         self.teller = self._teller()
         self.drive = Drive(self.begun, self.house, self.teller, self.received, self.passes_unstored)
 
@@ -77,13 +61,12 @@ class Call:
         return self._translating() if asked.stream else Quiet()
 
     def _translating(self) -> Translating:
-        chunks = Chunks(self._named, include_usage=self.begun.asked.include_usage)
-        return Translating(self.begun, chunks, self.outgoing)
+        return Translating(self.begun, self.begun.door.stream(self._named, self.begun.asked), self.outgoing)
 
     @property
     def _named(self) -> Named:
         created = int(self.begun.new_turn.created_at.timestamp())
-        return Named(f"chatcmpl-{self.begun.id.hex}", created, self.begun.asked.model)
+        return Named(self.begun.door.answer_id(self.begun.id.hex), created, self.begun.asked.model)
 
     async def serve(self, receive: Receive) -> None:
         """Drive the turn and tell the client, who may hang up at any moment."""
@@ -142,20 +125,26 @@ class Call:
         elif self.begun.asked.stream:
             await self._finish(said)
         else:
-            body = body_of(self._named, said, total_of(self.drive.usages), "".join(self.drive.reasoning))
-            await self._stored(said.finish_reason, 200)
+            ended = self._ended(said)
+            body = self.begun.door.whole(self._named, self.begun.asked, ended)
+            await self._stored(self.begun.door.word(ended), 200)
             await self._whole(200, body)
 
+    def _ended(self, said: Said) -> Ended:
+        drive = self.drive
+        reasoning = "".join(drive.reasoning)
+        return Ended(said, total_of(drive.usages), reasoning, drive.snapshot.response, drive.echoes)
+
     async def _finish(self, said: Said) -> None:
-        """The end of a stream in our own chunks; all of it, where the upstream's could not be handed on."""
+        """The end of a stream in our own events; all of it, where the upstream's could not be handed on."""
         translating = self.teller if isinstance(self.teller, Translating) else self._translating()
-        end = await translating.end(said)
-        await self._stored(said.finish_reason, 200)
+        ended, door = self._ended(said), self.begun.door
+        end = await translating.end(ended)
+        await self._stored(door.word(ended), 200)
         if self._refused is not None:
             await self._fail(self._refused)
             return
-        usage = translating.usage(total_of(self.drive.usages))
-        await self.outgoing.more(end + usage + self._comment() + DONE)
+        await self.outgoing.more(end + self._comment() + door.closing)
         await self.outgoing.close()
 
     def _is_handed_on(self, passing: Passing) -> bool:
@@ -170,21 +159,22 @@ class Call:
     async def _hand_on(self, passing: Passing, said: Said | Fault) -> None:
         """What an upstream of the client's own dialect sent."""
         assert self.drive.upstream is not None, "there is an answer"
-        reading, response = self.drive.upstream.reading, self.drive.snapshot.response
+        reading, response, door = self.drive.upstream.reading, self.drive.snapshot.response, self.begun.door
         assert reading.head is not None, "an answer has a head"
         await self._stored(response.raw_stop_reason if response is not None else None, reading.head.status)
         if self._refused is not None:
             await self._fail(self._refused)
         elif not self.outgoing.begun and (reading.failed or not (passing.streams and self.begun.asked.stream)):
-            headers, rest = handed_on(reading), passing.rest()
+            headers, rest = handed_on(reading.head, door), passing.rest()
             await self._whole(reading.head.status, rest, headers, content_type=passing.content_type)
         elif self._broke_off:
             fault = said if isinstance(said, Fault) else self._incomplete()
-            rest = with_comment(whole_lines(passing.rest()), fault_event(fault) + self._comment())
+            told = self.outgoing.fault_event(fault) + self._comment()
+            rest = with_comment(whole_lines(passing.rest()), told, door.marks.done)
             await self.outgoing.more(rest, content_type=passing.content_type)
             await self.outgoing.close()
         else:
-            rest = with_comment(passing.rest(), self._comment())
+            rest = with_comment(passing.rest(), self._comment(), door.marks.done)
             await self.outgoing.more(rest, content_type=passing.content_type)
             await self.outgoing.close()
 
@@ -218,10 +208,10 @@ class Call:
     async def _fail(self, fault: Fault) -> None:
         """An error: in place of the answer, or as the last event of a stream that has begun."""
         if self.outgoing.begun:
-            await self.outgoing.more(fault_event(fault) + self._comment())
+            await self.outgoing.more(self.outgoing.fault_event(fault) + self._comment())
             await self.outgoing.close()
         else:
-            await self._whole(fault.status, fault.body(), fault.headers)
+            await self._whole(fault.status, self.outgoing.fault_body(fault), fault.headers)
 
     def _comment(self) -> bytes:
         snapshot = self.drive.snapshot
@@ -289,12 +279,3 @@ class Call:
             disconnected=told.disconnected,
             overhead_us=told.overhead_us,
         )
-
-
-async def tell_instead(outgoing: Outgoing, fault: Fault) -> None:
-    """What a client hears where the gateway itself cannot go on."""
-    if not outgoing.begun:
-        await outgoing.fault(fault)
-    elif not outgoing.ended:
-        await outgoing.more(b"\n\n" + fault_event(fault))
-        await outgoing.close()

@@ -8,7 +8,7 @@ import asyncio
 import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import Any, Protocol
 
 from agentcore.commands import CallModel, Command, Finish, Hold, RunTools, Wait
 from agentcore.events import CancelRequested, Event, ModelResponded, OperatorActed, WokeUp
@@ -70,6 +70,7 @@ class Drive:
     snapshot: Snapshot = IDLE
     usages: list[TokenUsage | None] = field(default_factory=list)  #: of each attempt with an answer, or part of one
     reasoning: list[str] = field(default_factory=list)  #: what each of them thought aloud
+    echoes: list[Any] = field(default_factory=list)  #: the content of each as its dialect wants it back
     upstream: Upstream | None = None  #: the call in flight, or the last one
     ending: Ending | None = None  #: of the last call that has ended
     away: float = 0.0  #: seconds that were not ours: upstream, in line, or waiting before another try
@@ -137,13 +138,19 @@ class Drive:
         if ending.response is not None:
             self.usages.append(ending.response.usage)
             self.reasoning.append(ending.response.reasoning_content or "")
+            self.echoes.append(ending.response.echo)
         event = ending.event(self._at(), waited)
         if self.begun.observes and isinstance(event, ModelResponded):
             self._allow_resume(event)
         return event
 
     def _allow_resume(self, event: ModelResponded) -> None:
-        """A watched call may not be continued; but a pause is no end, and is resumed: one more is allowed for it."""
+        """A watched call may not be continued; but a pause is no end, and is resumed: one more is allowed for it.
+
+        A client that is handed the answer as it came may know of pauses itself.
+        """
+        if self.begun.verbatim is not None and self.begun.door.knows_pauses:
+            return
         resumes = self.snapshot.spent.continuations + 1
         if event.response.stop_reason is NormalizedStopReason.PAUSED and resumes <= MOST_RESUMES:
             kept, self._ended = self._ended, None
@@ -187,7 +194,14 @@ class Drive:
             streamed = replace(command, request=replace(command.request, stream=self.begun.asked.stream))
         call = prepared_call(streamed, route.provider, route.connection, step.snapshot.iteration, self.begun.verbatim)
         self.upstream = Upstream(
-            self.begun.id, call, route.provider, route.connection, house.transport, house.recorder, command.seconds_left
+            self.begun.id,
+            call,
+            route.provider,
+            route.connection,
+            house.transport,
+            house.recorder,
+            command.seconds_left,
+            self.begun.handed_up,
         )
         return call
 

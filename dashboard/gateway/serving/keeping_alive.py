@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 
 from dashboard.gateway.serving.outgoing import Outgoing
-from dashboard.gateway.wire.answering import KEEP_ALIVE
+from dashboard.gateway.wire.answers import KEEP_ALIVE
 
 SILENCE_SECONDS = 10.0
 

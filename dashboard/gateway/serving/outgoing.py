@@ -5,7 +5,10 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from dashboard.gateway.wire.chat.door import CHAT
+from dashboard.gateway.wire.door import Door
 from dashboard.gateway.wire.faults import Fault
+from dashboard.turns.ids import new_id
 
 Send = Callable[[Mapping[str, Any]], Awaitable[None]]
 Headers = Iterable[tuple[str, str]]
@@ -28,9 +31,14 @@ def header_words(words: str) -> str:
 
 @dataclass(slots=True)
 class Outgoing:
-    """One answer. Not begun until something is said, so that an error can still have its own status."""
+    """One answer. Not begun until something is said, so that an error can still have its own status.
+
+    `door`: in whose form errors are told. `call`: 32 hex digits by which a request is known; those of its turn, if any.
+    """
 
     send: Send
+    door: Door = CHAT
+    call: str = ""
     named: tuple[tuple[bytes, bytes], ...] = ()  #: headers that every answer of this call has
     recorded: bool = True  #: as far as is known when it begins; what is not says so in a header
     begun: bool = False
@@ -48,7 +56,24 @@ class Outgoing:
 
     async def fault(self, fault: Fault) -> None:
         """An error in place of an answer."""
-        await self.whole(fault.status, fault.body(), fault.headers)
+        await self.whole(fault.status, self.fault_body(fault), fault.headers)
+
+    def fault_body(self, fault: Fault) -> bytes:
+        return self.door.fault(fault, self._request_id)
+
+    def fault_event(self, fault: Fault) -> bytes:
+        """An error in the middle of a stream; nothing follows it."""
+        return self.door.fault_event(fault, self._request_id)
+
+    @property
+    def _request_id(self) -> str:
+        self.call = self.call or new_id().hex
+        return f"req_{self.call}"
+
+    async def begin(self, status: int, headers: Headers, *, content_type: str) -> None:
+        """The head of an answer whose body follows in pieces."""
+        told = [(name.encode("latin-1"), _encoded(value)) for name, value in headers]
+        await self._start(status, [(b"content-type", _encoded(content_type)), *told])
 
     async def more(self, data: bytes, *, content_type: str = EVENTS) -> None:
         """More of a stream, which begins with this if it has not; then the first of it is on its way."""
@@ -79,6 +104,8 @@ class Outgoing:
     async def _start(self, status: int, headers: list[tuple[bytes, bytes]]) -> None:
         self.begun, self.status = True, status
         told = [*headers, *self.named] if self.recorded else [*headers, *self.named, UNRECORDED]
+        if self.door.headers.request_id:
+            told.append((self.door.headers.request_id.encode(), self._request_id.encode()))
         await self.send({"type": "http.response.start", "status": status, "headers": told})
 
 

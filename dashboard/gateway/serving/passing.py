@@ -1,39 +1,35 @@
-"""Hands an OpenAI-style upstream's answer on as it is, byte for byte, but for its end, which waits for the database.
+"""Hands the answer of an upstream that speaks its caller's dialect on as it is, byte for byte, but for its end, which
+waits for the database.
 
-Of a stream everything is handed on as it comes up to the event that says why it ended (with several answers: up to
-`[DONE]`, for one of them may end long before the others); what follows is kept until the turn is stored. Errors are
+Of a stream everything is handed on as it comes up to the event that says why it ended (with several answers: up to the
+last event, for one of them may end long before the others); what follows is kept until the turn is stored. Errors are
 handed on as they are too, except for those that are not the client's: a key of ours that was refused, a redirect.
 """
 
 import re
+from collections.abc import Iterable
 
 from agentcore.machine.snapshot import Snapshot
 from agentcore.messages import Delta
 from dashboard.gateway.serving.outgoing import EVENTS, JSON, Headers, Outgoing
+from dashboard.gateway.wire.door import Door
 from dashboard.live.reading import REDIRECTS, Ending, Reading
+from dashboard.live.transport import Head
 
-_DONE = re.compile(rb"^data: ?\[DONE\]", re.MULTILINE)
-_FINISH = re.compile(rb'^data:[^\n]*"finish_reason": ?"[^"]', re.MULTILINE)
-#: What a line holds that an expression finds. Expressions are slow on what they do not match, which nearly all is.
-_HINTS = {_DONE: (b"[DONE]",), _FINISH: (b'"finish_reason":"', b'"finish_reason": "')}
 _BEYOND = 600  #: the first number that is no status of HTTP: some upstreams send one, and no server of ours can
-_OURS = frozenset({401, 403, *REDIRECTS})
-#: Headers of the upstream that clients read; those of the connection itself are ours.
-_HANDED_ON = ("retry-after", "retry-after-ms", "x-should-retry", "x-request-id")
-_GROUPS = ("x-ratelimit-", "openai-")
+OURS = frozenset({401, 403, *REDIRECTS})
 
 
-def handed_on(reading: Reading) -> Headers:
-    """The upstream's headers that go on."""
-    assert reading.head is not None, "asked once an answer has come"
-    named = reading.head.headers.items()
-    return [(name, value) for name, value in named if name in _HANDED_ON or name.startswith(_GROUPS)]
+def handed_on(head: Head, door: Door) -> Headers:
+    """The upstream's headers that go on: those that clients read; those of the connection itself are ours."""
+    told = door.headers
+    return [(name, value) for name, value in head.headers.items() if name in told.on or name.startswith(told.groups)]
 
 
 def is_handed_on(reading: Reading, ending: Ending | None) -> bool:
     """Whether the client gets this answer as it came: a whole one of this dialect, or an error that is its own."""
     head = reading.head
-    if head is None or head.status in _OURS or reading.broken is not None:
+    if head is None or head.status in OURS or reading.broken is not None:
         return False
     if head.status >= 400:
         return head.status < _BEYOND
@@ -41,10 +37,10 @@ def is_handed_on(reading: Reading, ending: Ending | None) -> bool:
     return response is not None and not response.incomplete_stream
 
 
-def _first_line(data: bytes, line: re.Pattern[bytes]) -> int:
+def first_line(data: bytes, line: re.Pattern[bytes], hints: Iterable[bytes]) -> int:
     """Where the first line begins that the expression matches; below 0 where none does."""
     first = -1
-    for hint in _HINTS[line]:
+    for hint in hints:
         at = data.find(hint, 0, first if first >= 0 else len(data))
         while at >= 0:
             begins = data.rfind(b"\n", 0, at) + 1
@@ -59,10 +55,11 @@ class Passing:
     """A teller for one call, whole or streamed. `handed_on`: whether the client has got any of it."""
 
     def __init__(self, outgoing: Outgoing, *, streamed: bool, several: bool) -> None:
+        self._marks = outgoing.door.marks
         self.handed_on = False
         self._outgoing = outgoing
         self._streamed = streamed
-        self._last = _DONE if several else _FINISH
+        self._last = self._marks.done if several else self._marks.finish
         self._reading: Reading | None = None
         self._kept: list[bytes] = []
         self._ending = False
@@ -81,8 +78,8 @@ class Passing:
             return
         data = b"".join((*self._kept, part[:lines]))
         self._kept = [part[lines:]]
-        end = _first_line(data, self._last)
-        end = _first_line(data, _DONE) if end < 0 else end
+        end = self._first(data, self._last)
+        end = self._first(data, self._marks.done) if end < 0 else end
         if end >= 0:
             self._ending = True
             self._kept.insert(0, data[end:])
@@ -90,6 +87,9 @@ class Passing:
         if data:
             self.handed_on = True
             await self._outgoing.more(data, content_type=self.content_type)
+
+    def _first(self, data: bytes, line: re.Pattern[bytes]) -> int:
+        return first_line(data, line, self._marks.hints[line])
 
     def _goes_on_now(self) -> bool:
         """Whether it streams in events that are this dialect's, as far as can be seen."""
@@ -123,9 +123,9 @@ def whole_lines(rest: bytes) -> bytes:
     return rest[: rest.rfind(b"\n") + 1] + b"\n\n"
 
 
-def with_comment(rest: bytes, told: bytes) -> bytes:
-    """The end of a stream with our comment before its `[DONE]`, or behind it all where there is none."""
-    found = _DONE.search(rest)
+def with_comment(rest: bytes, told: bytes, done: re.Pattern[bytes]) -> bytes:
+    """The end of a stream with our comment before its last event, or behind it all where there is none."""
+    found = done.search(rest)
     if found is None:
         # Whatever line the bytes ended in, ours begins one of its own.
         return rest + (b"" if not rest or rest.endswith(b"\n") else b"\n\n") + told

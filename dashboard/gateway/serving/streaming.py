@@ -10,11 +10,10 @@ from collections.abc import Iterator
 from agentcore.machine.accounting import joining
 from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import State
-from agentcore.messages import Delta, TokenUsage
+from agentcore.messages import Delta
 from dashboard.gateway.serving.beginning import Begun
 from dashboard.gateway.serving.outgoing import Outgoing
-from dashboard.gateway.wire.answering import Chunks
-from dashboard.gateway.wire.reasons import Said
+from dashboard.gateway.wire.answers import Ended, Stream
 from dashboard.gateway.wire.seams import Seam
 from dashboard.live.reading import Reading
 
@@ -33,13 +32,12 @@ class Quiet:
 
 
 class Translating:
-    """For a stream in the gateway's own chunks."""
+    """For a stream in the gateway's own events."""
 
-    def __init__(self, begun: Begun, chunks: Chunks, outgoing: Outgoing) -> None:
+    def __init__(self, begun: Begun, stream: Stream, outgoing: Outgoing) -> None:
         self._policy = begun.ruling.policy
-        self._chunks = chunks
+        self._stream = stream
         self._outgoing = outgoing
-        self._include_usage = begun.asked.include_usage
         # A structured answer is told once it is valid; a criterion may want another one in its place.
         self._at_end = bool(self._policy.criteria) or (
             not begun.observes and begun.started.setup.envelope_schema is not None
@@ -66,7 +64,7 @@ class Translating:
         del part
         if self._seam is None or not deltas:
             return
-        if any(delta.reasoning for delta in deltas):
+        if any(delta.reasoning or delta.signature for delta in deltas):
             said = b"".join(self._one_by_one(deltas, self._seam))
         else:
             said = self._texts(self._seam.take_all([delta.text for delta in deltas]))
@@ -75,13 +73,13 @@ class Translating:
 
     def _one_by_one(self, deltas: list[Delta], seam: Seam) -> Iterator[bytes]:
         for delta in deltas:
-            if delta.reasoning:
-                yield self._chunks.reasoning(delta.reasoning)
+            if delta.reasoning or delta.signature:
+                yield self._stream.reasoning(delta.reasoning, delta.signature)
             yield self._texts(seam.take_all([delta.text]))
 
     def _texts(self, new: list[str]) -> bytes:
         self._told += sum(map(len, new))
-        return self._chunks.texts(new)
+        return self._stream.texts(new)
 
     async def judged(self, snapshot: Snapshot) -> None:
         """Tell what of the answer was held back, now that it is settled."""
@@ -92,14 +90,10 @@ class Translating:
         rest = text[self._told :]
         if rest:
             self._told += len(rest)
-            await self._outgoing.more(self._chunks.texts([rest]))
+            await self._outgoing.more(self._stream.texts([rest]))
 
-    async def end(self, said: Said) -> bytes:
+    async def end(self, ended: Ended) -> bytes:
         """Tell the rest of the text; returns the end, which is told once the turn is stored."""
-        if said.text is not None:
-            await self._rest(said.text)
-        return self._chunks.end(said)
-
-    def usage(self, usage: TokenUsage | None) -> bytes:
-        """The chunk of usage, where the client asked for it and it is known."""
-        return self._chunks.usage(usage) if self._include_usage and usage is not None else b""
+        if ended.said.text is not None:
+            await self._rest(ended.said.text)
+        return self._stream.end(ended)

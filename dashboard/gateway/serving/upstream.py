@@ -2,7 +2,7 @@
 
 import contextlib
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from uuid import UUID
@@ -36,6 +36,7 @@ class Upstream:
     transport: Transport
     recorder: Recorder
     seconds: float | None
+    handed_up: Mapping[str, str]  #: headers of the client's that go along
     reading: Reading = field(init=False)
     _pieces: int = 0
     _size: int = 0  #: since the recorder was asked whether it has room
@@ -53,7 +54,11 @@ class Upstream:
             return Ending(error=headers)
         try:
             posted = self.transport.post(
-                self.call.url, headers=headers, body=body, seconds=self.seconds, ended=lambda: reading.ended
+                self.call.url,
+                headers={**headers, **self.handed_up},
+                body=body,
+                seconds=self.seconds,
+                ended=lambda: reading.ended,
             )
             async with contextlib.aclosing(posted) as parts:  # type: ignore[type-var]
                 async for part in parts:

@@ -1,7 +1,7 @@
-"""How an OpenAI caller's fields are called in the dialect that is asked. Pure.
+"""How a caller's fields are called in the dialect that is asked. Pure.
 
-An OpenAI-style upstream is handed every field as it came, also those nobody here knows. Another dialect is told what it
-has a word for; the rest is left out, for no API takes fields it does not know.
+An upstream of the caller's own dialect is handed every field as it came, also those nobody here knows. Another dialect
+is told what it has a word for; the rest is left out, for no API takes fields it does not know.
 """
 
 from collections.abc import Callable, Mapping, Set
@@ -9,8 +9,8 @@ from typing import Any
 
 from agentcore.messages import ToolSpec
 from agentcore.providers.wire.continuing import FIRST_CALL, SETTINGS
-from dashboard.gateway.wire.asking import Asked
-from dashboard.gateway.wire.tools import Offered
+from dashboard.gateway.wire.asked import Asked
+from dashboard.gateway.wire.offered import Offered
 
 Json = dict[str, Any]
 
@@ -20,6 +20,8 @@ _OWN_WAY = frozenset({"tool_choice", "response_format", "n", "logprobs", "parall
 
 def extra_of(asked: Asked, dialect: str) -> Json:
     """What goes into the body beside messages, tools, cap and envelope."""
+    if asked.native is not None and dialect == asked.dialect:
+        return dict(asked.native)
     return _DIALECTS[dialect](asked)
 
 
@@ -95,7 +97,7 @@ def _strict_or_not(spec: ToolSpec, offered: Offered) -> Json:
 
 def _anthropic(asked: Asked) -> Json:
     extra = _renamed(asked, {"temperature": "temperature", "top_p": "top_p"})
-    if stops := _stops(asked):
+    if stops := stops_of(asked):
         extra["stop_sequences"] = stops
     if isinstance(asked.fields.get("user"), str):
         extra["metadata"] = {"user_id": asked.fields["user"]}
@@ -118,7 +120,7 @@ def _gemini(asked: Asked) -> Json:
         "frequency_penalty": "frequencyPenalty",
     }
     config = _renamed(asked, names)
-    if stops := _stops(asked):
+    if stops := stops_of(asked):
         config["stopSequences"] = stops
     if wants_json(asked):
         config["responseMimeType"] = "application/json"
@@ -134,7 +136,7 @@ def _gemini(asked: Asked) -> Json:
 
 def _bedrock(asked: Asked) -> Json:
     config = _renamed(asked, {"temperature": "temperature", "top_p": "topP"})
-    if stops := _stops(asked):
+    if stops := stops_of(asked):
         config["stopSequences"] = stops
     extra: Json = {"inferenceConfig": config} if config else {}
     name = _chosen(asked)
@@ -148,7 +150,7 @@ def _bedrock(asked: Asked) -> Json:
 def _ollama(asked: Asked) -> Json:
     same = ("temperature", "top_p", "seed", "presence_penalty", "frequency_penalty")
     options = _renamed(asked, {name: name for name in same})
-    if stops := _stops(asked):
+    if stops := stops_of(asked):
         options["stop"] = stops
     return ({"options": options} if options else {}) | ({"format": "json"} if wants_json(asked) else {})
 
@@ -162,7 +164,7 @@ def _cohere(asked: Asked) -> Json:
         "frequency_penalty": "frequency_penalty",
     }
     extra = _renamed(asked, names)
-    if stops := _stops(asked):
+    if stops := stops_of(asked):
         extra["stop_sequences"] = stops
     if wants_json(asked):
         extra["response_format"] = {"type": "json_object"}
@@ -200,7 +202,8 @@ def _renamed(asked: Asked, names: Mapping[str, str]) -> Json:
     return {theirs: asked.fields[ours] for ours, theirs in names.items() if asked.fields.get(ours) is not None}
 
 
-def _stops(asked: Asked) -> list[str]:
+def stops_of(asked: Asked) -> list[str]:
+    """The strings at which the answer is to stop."""
     stop = asked.fields.get("stop")
     given = [stop] if isinstance(stop, str) else stop if isinstance(stop, list) else []
     return [word for word in given if isinstance(word, str) and word]

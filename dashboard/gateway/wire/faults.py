@@ -1,6 +1,5 @@
-"""What a client is told instead of an answer, in the OpenAI API's form and words."""
+"""What a client is told instead of an answer: an error as a value, and the OpenAI API's form and words for it."""
 
-import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,9 +20,6 @@ class Fault:
     def told(self) -> dict[str, Any]:
         """`{error: {message, type, param, code}}`."""
         return {"error": {"message": self.message, "type": self.type, "param": self.param, "code": self.code}}
-
-    def body(self) -> bytes:
-        return json.dumps(self.told()).encode()
 
 
 def missing(param: str) -> Fault:

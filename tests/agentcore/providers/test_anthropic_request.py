@@ -147,3 +147,45 @@ def test_a_prefilled_answer_comes_last_without_its_trailing_space_and_without_a_
 def test_system_messages_join_the_system_prompt():
     body = encode(Message(Role.SYSTEM, "Two."), USER, system_prompt="One.")
     assert (body["system"], len(body["messages"])) == ("One.\n\nTwo.", 1)
+
+
+def test_what_a_user_and_the_tools_say_in_blocks_goes_up_as_it_is():
+    image = {"type": "image", "source": {"type": "url", "url": "u"}}
+    cached = {"type": "text", "text": "And now?", "cache_control": {"type": "ephemeral"}}
+    failed = {**SENT_RESULT, "is_error": True, "content": [image]}
+    asked = Message(Role.ASSISTANT, "", (CALL,))
+    body = encode(
+        Message(Role.USER, "", echo=[image]),
+        asked,
+        Message(Role.TOOL, "", tool_call_id="toolu_1", echo=failed),
+        Message(Role.USER, "And now?", echo=[cached]),
+    )
+    assert body["messages"] == [
+        {"role": "user", "content": [image]},
+        {"role": "assistant", "content": [SENT_CALL]},
+        {"role": "user", "content": [failed, cached]},
+    ]
+
+
+def test_the_system_prompt_is_blocks_only_where_one_part_of_it_is():
+    cached = {"type": "text", "text": "Long.", "cache_control": {"type": "ephemeral"}}
+    plain, blocks = Message(Role.SYSTEM, "Long."), Message(Role.SYSTEM, "Long.", echo=[cached])
+    going = Continuation("Half", HINT)
+    assert encode(plain, USER, system_prompt="Be brief.")["system"] == "Be brief.\n\nLong."
+    assert encode(blocks, USER, system_prompt="Be brief.", continuation=going)["system"] == [
+        {"type": "text", "text": "Be brief."},
+        cached,
+        {"type": "text", "text": HINT},
+    ]
+
+
+def test_a_message_of_the_systems_stands_where_it_stood():
+    within = {"role": "system", "content": "Now be brief."}
+    body = encode(USER, Message(Role.SYSTEM, "Now be brief.", echo=within), USER)
+    assert "system" not in body
+    assert body["messages"][1] == within
+
+
+def test_a_users_blocks_of_another_dialect_are_told_as_their_text():
+    for echo in ([{"text": "Hello"}], {"role": "user", "content": []}, [], ["Hello"]):
+        assert encode(Message(Role.USER, "Hello", echo=echo))["messages"] == [{"role": "user", "content": "Hello"}]

@@ -76,14 +76,19 @@ class Upstream:
     replies: list[Reply] = field(default_factory=list)
     address: str = ""
     asked: list[dict[str, Any]] = field(default_factory=list)
+    paths: list[str] = field(default_factory=list)  #: of each call
+    headers: list[dict[str, str]] = field(default_factory=list)  #: of each call, under lower-case names
     left: int = 0  #: callers that went before the end
 
     def says(self, *replies: Reply | bytes | list[bytes]) -> None:
         self.replies = [_reply(reply) for reply in replies]
-        self.asked.clear()
+        for kept in (self.asked, self.paths, self.headers):
+            kept.clear()
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
         self.asked.append(json.loads(await request.read()))
+        self.paths.append(request.path)
+        self.headers.append({name.lower(): value for name, value in request.headers.items()})
         reply = self.replies[min(len(self.asked), len(self.replies)) - 1]
         headers = {"content-type": reply.content_type, **reply.headers}
         response = web.StreamResponse(status=reply.status, headers=headers)

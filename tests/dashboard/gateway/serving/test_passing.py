@@ -4,7 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashboard.gateway.serving.passing import _DONE, _FINISH, _first_line
+from dashboard.gateway.serving.passing import first_line
+from dashboard.gateway.wire.chat.door import CHAT
+from dashboard.gateway.wire.messages.door import MESSAGES
 
 BITS = (
     b"data:",
@@ -12,6 +14,9 @@ BITS = (
     b'"finish_reason":"',
     b'"finish_reason": "',
     b"[DONE]",
+    b"event: ",
+    b"message_delta",
+    b'"type": "message_stop"',
     b"stop",
     b"null",
     b"\n",
@@ -20,9 +25,10 @@ BITS = (
 )
 
 
-@pytest.mark.parametrize("line", [_DONE, _FINISH])
+@pytest.mark.parametrize("door", [CHAT, MESSAGES], ids=lambda door: door.dialect)
+@pytest.mark.parametrize("mark", ["done", "finish"])
 @given(bits=st.lists(st.sampled_from(BITS), max_size=14))
-def test_the_first_line_that_matches_is_found(line, bits):
-    data = b"".join(bits)
+def test_the_first_line_that_matches_is_found(door, mark, bits):
+    data, line = b"".join(bits), getattr(door.marks, mark)
     found = line.search(data)
-    assert _first_line(data, line) == (-1 if found is None else found.start())
+    assert first_line(data, line, door.marks.hints[line]) == (-1 if found is None else found.start())

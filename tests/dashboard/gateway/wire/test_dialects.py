@@ -5,7 +5,8 @@ import json
 import pytest
 
 from agentcore.providers import PROVIDERS
-from dashboard.gateway.wire.asking import Asked, read_request
+from dashboard.gateway.wire.asked import Asked
+from dashboard.gateway.wire.chat.asking import read_request
 from dashboard.gateway.wire.dialects import extra_of, tools_of
 
 LOOK = {"type": "function", "function": {"name": "look", "description": "", "parameters": {}}}

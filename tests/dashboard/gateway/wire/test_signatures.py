@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from agentcore.messages import ChatRequest, ChatResponse, Message, Role, ToolCall
 from agentcore.providers import get_provider
-from dashboard.gateway.wire.conversation import read_messages
+from dashboard.gateway.wire.chat.conversation import read_messages
 from dashboard.gateway.wire.signatures import beside_calls, signed
 
 GEMINI = get_provider("gemini")

@@ -3,63 +3,22 @@
 Sources: the OpenAI API reference (chat completions), whose names and words for errors these are.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from agentcore.messages import Message, ToolSpec
 from agentcore.values import quickly_made
-from dashboard.agents.strict_json import read_strictly
-from dashboard.gateway.wire.conversation import read_messages
+from dashboard.gateway.wire.asked import LONGEST_NAME, MOST_TOKENS, Asked, SchemaFault, read_body
+from dashboard.gateway.wire.chat.conversation import read_messages
+from dashboard.gateway.wire.chat.tools import read_tools
 from dashboard.gateway.wire.faults import Fault, below, missing, wrong_type
-from dashboard.gateway.wire.tools import Offered, read_tools
 
-MOST_TOKENS = 2**31 - 1
 MOST_ANSWERS = 128  #: to one request, as the API has it
-LONGEST_NAME = 512  #: of a model
 #: The names of the cap; the second is the newer one.
 CAPS = ("max_tokens", "max_completion_tokens")
 #: What is read here; everything else of a body is handed on as it is.
 READ = frozenset({"model", "messages", "tools", "functions", "function_call", "stream", "stream_options", *CAPS})
 _SCHEMA_AT = "response_format.json_schema.schema"
-
-#: Says what is wrong with a JSON Schema, in words; None: nothing.
-SchemaFault = Callable[[Any], str | None]
-
-
-@quickly_made
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """One request. `fields`: what the caller set beside what is named here, such as temperature; see `dialects`."""
-
-    body: Mapping[str, Any]  #: as it was parsed
-    raw: bytes  #: as it came
-    model: str
-    messages: tuple[Message, ...]
-    offered: Offered  #: the tools
-    max_tokens: int | None = None  #: None: the caller left it open
-    cap: str = ""  #: the name it came under
-    stream: bool = False
-    include_usage: bool = False  #: whether a stream is to end with its usage
-    envelope_schema: Mapping[str, Any] | None = None  #: of `response_format: json_schema`
-    beyond_text: str | None = None  #: where the first part of a message is that is no text
-    several: str = ""  #: the field by which more than one plain answer is wanted, `n` or `logprobs`
-    fields: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def tools(self) -> tuple[ToolSpec, ...]:
-        """What the model may call."""
-        return self.offered.specs
-
-
-def read_body(raw: bytes) -> Mapping[str, Any] | Fault:
-    """The body as JSON: strict, and nested no deeper than the parser goes."""
-    try:
-        body = read_strictly(raw)
-    except ValueError as error:
-        why = str(error)[:200]
-        return Fault(400, f"We could not parse the JSON body of your request. ({why})")
-    return body if isinstance(body, dict) else Fault(400, "The body of your request must be a JSON object.")
 
 
 def read_request(raw: bytes, schema_fault: SchemaFault) -> Asked | Fault:

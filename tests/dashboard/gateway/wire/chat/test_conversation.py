@@ -3,7 +3,8 @@
 import pytest
 
 from agentcore.messages import Role
-from dashboard.gateway.wire.conversation import Conversation, read_messages, shown_input
+from dashboard.gateway.wire.asked import shown_input
+from dashboard.gateway.wire.chat.conversation import Conversation, read_messages
 from dashboard.gateway.wire.faults import Fault
 
 USER = {"role": "user", "content": "Hello?"}

@@ -3,12 +3,13 @@
 A message that is more than its role and a text keeps itself as `echo`: an OpenAI-style upstream is sent it as it came.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from agentcore.messages import Message, Role, ToolCall
 from dashboard.agents.strict_json import read_strictly
+from dashboard.gateway.wire.asked import MOST_MESSAGES
 from dashboard.gateway.wire.faults import Fault, missing, wrong_type, wrong_value
 
 #: A client's roles, as ours. `function` is how results were told before there were tools.
@@ -20,7 +21,6 @@ ROLES: Mapping[str, Role] = {
     "tool": Role.TOOL,
     "developer": Role.SYSTEM,
 }
-MOST_MESSAGES = 10_000
 _PLAIN = frozenset({"role", "content"})
 _TEXTS = frozenset({"text", "refusal"})  # kinds of content parts that any dialect can be told
 _RESULT = "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'."
@@ -185,9 +185,3 @@ def _arguments(raw: str) -> Mapping[str, Any]:
     except ValueError:
         return {}
     return value if isinstance(value, dict) else {}
-
-
-def shown_input(messages: Sequence[Message]) -> str:
-    """What the timeline shows of a question: the last words of the user, else the last ones there are."""
-    spoken = (message.text for message in reversed(messages) if message.role is Role.USER and message.text)
-    return next(spoken, messages[-1].text if messages else "")

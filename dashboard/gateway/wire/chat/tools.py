@@ -1,47 +1,13 @@
 """The tools a request offers, also in the legacy form of `functions`. Pure."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from agentcore.messages import ToolSpec
-from agentcore.values import quickly_made
 from dashboard.gateway.wire.faults import Fault, missing, wrong_type
+from dashboard.gateway.wire.offered import ANYTHING, NO_TOOLS, Offered
 
-_ANYTHING: Mapping[str, Any] = {"type": "object", "properties": {}}
 _PLAIN = frozenset({"name", "description", "parameters"})
-
-
-@quickly_made
-@dataclass(frozen=True, slots=True)
-class Offered:
-    """The tools, and how the model is to choose among them.
-
-    `verbatim`: the list as it came, where the specs do not say all of it (`strict`, tools that the provider runs).
-    `other`: the type of a tool that only OpenAI-style servers know. `legacy`: they came as `functions`, so a call goes
-    back as a `function_call`. `allowed`: the names that a choice of `allowed_tools` leaves; None: it leaves them all.
-    """
-
-    specs: tuple[ToolSpec, ...] = ()
-    choice: Any = None  #: `tool_choice`; of `function_call` what it says in those words
-    allowed: frozenset[str] | None = None
-    verbatim: tuple[Any, ...] = ()
-    other: str = ""
-    legacy: bool = False
-
-    @property
-    def word(self) -> Any:
-        """The choice in one word, where it is one, without the names that are allowed."""
-        return self.choice["allowed_tools"].get("mode") if self.allowed is not None else self.choice
-
-    @property
-    def strict(self) -> frozenset[str]:
-        """The names of the tools whose arguments are to follow their schemas exactly."""
-        functions = [entry["function"] for entry in self.verbatim if isinstance(entry.get("function"), dict)]
-        return frozenset(str(function.get("name")) for function in functions if function.get("strict") is True)
-
-
-NO_TOOLS = Offered()
 
 
 def read_tools(body: Mapping[str, Any]) -> Offered | Fault:
@@ -63,7 +29,7 @@ def _tools(given: Any, choice: Any) -> Offered | Fault:
         kind = entry.get("type", "function")
         if kind == "custom" and isinstance(entry.get("custom"), dict):
             named = entry["custom"]
-            specs.append(ToolSpec(str(named.get("name", "")), str(named.get("description") or ""), _ANYTHING))
+            specs.append(ToolSpec(str(named.get("name", "")), str(named.get("description") or ""), ANYTHING))
         elif kind == "function":
             spec = _spec(entry.get("function"), f"tools[{n}].function")
             if isinstance(spec, Fault):
@@ -112,4 +78,4 @@ def _spec(given: Any, at: str) -> ToolSpec | Fault:
     if schema is not None and not isinstance(schema, dict):
         return wrong_type(f"{at}.parameters", "an object", schema)
     described = given.get("description")
-    return ToolSpec(name, described if isinstance(described, str) else "", _ANYTHING if schema is None else schema)
+    return ToolSpec(name, described if isinstance(described, str) else "", ANYTHING if schema is None else schema)

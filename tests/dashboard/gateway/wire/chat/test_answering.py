@@ -5,7 +5,8 @@ import json
 import pytest
 
 from agentcore.messages import TokenUsage, ToolCall
-from dashboard.gateway.wire.answering import Chunks, Named, body_of, comment, total_of
+from dashboard.gateway.wire.answers import Ended, Named, comment, total_of
+from dashboard.gateway.wire.chat.answering import Chunks, body_of
 from dashboard.gateway.wire.reasons import Said
 
 NAMED = Named("chatcmpl-1", 7, 'a "model"')
@@ -86,7 +87,7 @@ def test_any_text_is_one_chunk_that_reads_back(text):
 def test_the_role_comes_first_and_once():
     chunks = Chunks(NAMED, include_usage=True)
     told = events(
-        chunks.reasoning("Hm.") + chunks.texts(["Hello."]) + chunks.end(Said("stop", "Hello.")) + chunks.usage(USAGE)
+        chunks.reasoning("Hm.", "") + chunks.texts(["Hello."]) + chunks.end(Ended(Said("stop", "Hello."), USAGE))
     )
     assert [list(chunk["choices"][0]["delta"]) if chunk["choices"] else "usage" for chunk in told] == [
         ["role", "content", "refusal"],
@@ -101,7 +102,7 @@ def test_the_role_comes_first_and_once():
 
 def test_calls_without_text_come_after_a_role_without_content():
     role, first, second, finish = events(
-        Chunks(NAMED, include_usage=False).end(Said("tool_calls", None, None, (CALL, CUSTOM)))
+        Chunks(NAMED, include_usage=False).end(Ended(Said("tool_calls", None, None, (CALL, CUSTOM))))
     )
     assert role["choices"][0]["delta"]["content"] is None
     assert [
@@ -112,7 +113,9 @@ def test_calls_without_text_come_after_a_role_without_content():
 
 
 def test_a_refusal_is_told_in_its_own_field():
-    _, refusal, finish = events(Chunks(NAMED, include_usage=False).end(Said("content_filter", None, "I will not.")))
+    _, refusal, finish = events(
+        Chunks(NAMED, include_usage=False).end(Ended(Said("content_filter", None, "I will not.")))
+    )
     assert refusal["choices"][0]["delta"] == {"refusal": "I will not."}
     assert finish["choices"][0]["finish_reason"] == "content_filter"
 

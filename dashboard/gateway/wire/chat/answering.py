@@ -7,27 +7,16 @@ three times as long for what is nearly always the same.
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from json.encoder import encode_basestring_ascii as quoted
 from typing import Any
 
 from agentcore.messages import TokenUsage, ToolCall
 from agentcore.providers.wire.calls import encode_call
-from dashboard.gateway.wire.faults import Fault
+from dashboard.gateway.wire.answers import Ended, Named
 from dashboard.gateway.wire.reasons import FILTERED, FUNCTION_CALL, Said
 
 DONE = b"data: [DONE]\n\n"
-KEEP_ALIVE = b": keep-alive\n\n"
 _REASONING = '"reasoning_content"'  #: the name that most servers give it
-
-
-@dataclass(frozen=True, slots=True)
-class Named:
-    """What every part of one answer says of itself. `created`: seconds since 1970."""
-
-    id: str
-    created: int
-    model: str
 
 
 def body_of(named: Named, said: Said, usage: TokenUsage | None, reasoning: str = "") -> bytes:
@@ -67,21 +56,6 @@ def _counts(usage: TokenUsage) -> str:
     )
 
 
-def total_of(usages: Sequence[TokenUsage | None]) -> TokenUsage | None:
-    """What all attempts used together; None where the provider did not count one of them."""
-    counted = [usage for usage in usages if usage is not None]
-    if not counted or len(counted) < len(usages):
-        return None
-    if len(counted) == 1:
-        return counted[0]
-    return TokenUsage(
-        sum(usage.input_tokens for usage in counted),
-        sum(usage.output_tokens for usage in counted),
-        sum(usage.reasoning_tokens for usage in counted),
-        sum(usage.cached_tokens for usage in counted),
-    )
-
-
 class Chunks:
     """The chunks of one stream. The first one that says anything is preceded by the role."""
 
@@ -92,6 +66,7 @@ class Chunks:
         self._open = self._head + b'{"index":0,"delta":'
         self._close = f',"logprobs":null,"finish_reason":null}}]{usage}}}\n\n'.encode()
         self._end = usage.encode()
+        self._include_usage = include_usage
         self._text = (f'{self._open.decode()}{{"content":', f"}}{self._close.decode()}")  #: around a text of the answer
         self._spoken = False
 
@@ -103,21 +78,27 @@ class Chunks:
         told = f"{opened}{(closed + opened).join(map(quoted, texts))}{closed}"
         return self._role('""') + told.encode()
 
-    def reasoning(self, text: str) -> bytes:
-        """What the model thinks aloud."""
+    def reasoning(self, text: str, signature: str) -> bytes:
+        """What the model thinks aloud. This dialect has no place for what signs it."""
+        del signature
+        if not text:
+            return b""
         told = f"{{{_REASONING}:{quoted(text)}}}"
         return self._role('""') + self._open + told.encode() + self._close
 
-    def end(self, said: Said) -> bytes:
-        """Refusal, calls and the finish; the text has been told before."""
+    def end(self, ended: Ended) -> bytes:
+        """Refusal, calls, the finish, and the usage where it was asked for; the text has been told before."""
+        said = ended.said
         role = self._role("null" if said.text is None else '""')
         deltas = b"".join(self._open + delta + self._close for delta in _deltas(said))
         reason = quoted(said.finish_reason).encode()
         finish = self._open + b'{},"logprobs":null,"finish_reason":' + reason + b"}]" + self._end + b"}\n\n"
-        return role + deltas + finish
+        return role + deltas + finish + self._usage(ended.usage)
 
-    def usage(self, usage: TokenUsage) -> bytes:
+    def _usage(self, usage: TokenUsage | None) -> bytes:
         """The chunk of usage, which has no choice."""
+        if usage is None or not self._include_usage:
+            return b""
         return self._head + f'],"usage":{_counts(usage)}}}\n\n'.encode()
 
     def _role(self, content: str) -> bytes:
@@ -144,13 +125,3 @@ def _encoded(call: ToolCall, said: Said) -> dict[str, Any]:
 
 def _json(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"))
-
-
-def fault_event(fault: Fault) -> bytes:
-    """An error in the middle of a stream; nothing follows it."""
-    return b"data: " + fault.body() + b"\n\n"
-
-
-def comment(words: str) -> bytes:
-    """A line that clients skip."""
-    return f": whystop {words}\n\n".encode("ascii", "replace")

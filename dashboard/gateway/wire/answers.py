@@ -1,0 +1,66 @@
+"""What an answer is made of, in whatever dialect it is then told. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from agentcore.messages import ChatResponse, TokenUsage
+from dashboard.gateway.wire.reasons import Said
+
+KEEP_ALIVE = b": keep-alive\n\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """What every part of one answer says of itself. `created`: seconds since 1970."""
+
+    id: str
+    created: int
+    model: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a turn ended: what is said of it, what all attempts used, and what they thought aloud.
+
+    `response`: the last answer. `echoes`: the content of each attempt's answer as its dialect wants it back, or None.
+    """
+
+    said: Said
+    usage: TokenUsage | None = None
+    reasoning: str = ""
+    response: ChatResponse | None = None
+    echoes: Sequence[Any] = ()
+
+
+class Stream(Protocol):
+    """The events of one streamed answer, as bytes."""
+
+    def texts(self, texts: Sequence[str]) -> bytes:
+        """More of the answer."""
+
+    def reasoning(self, text: str, signature: str) -> bytes:
+        """What the model thinks aloud, and what signs the thoughts so far, where something does."""
+
+    def end(self, ended: Ended) -> bytes:
+        """All that follows the text, up to and with why it ended."""
+
+
+def total_of(usages: Sequence[TokenUsage | None]) -> TokenUsage | None:
+    """What all attempts used together; None where the provider did not count one of them."""
+    counted = [usage for usage in usages if usage is not None]
+    if not counted or len(counted) < len(usages):
+        return None
+    if len(counted) == 1:
+        return counted[0]
+    return TokenUsage(
+        sum(usage.input_tokens for usage in counted),
+        sum(usage.output_tokens for usage in counted),
+        sum(usage.reasoning_tokens for usage in counted),
+        sum(usage.cached_tokens for usage in counted),
+    )
+
+
+def comment(words: str) -> bytes:
+    """A line that clients skip."""
+    return f": whystop {words}\n\n".encode("ascii", "replace")

@@ -1,0 +1,1 @@
+"""Chat completions: OpenAI's dialect, which most clients speak."""

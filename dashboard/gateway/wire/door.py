@@ -1,0 +1,54 @@
+"""What a door is: how the gateway speaks one dialect with its callers. A value, so that a new one is a row. Pure."""
+
+import re
+from collections.abc import Callable, Mapping, MutableMapping
+from dataclasses import dataclass
+from typing import Any
+
+from dashboard.gateway.wire.answers import Ended, Named, Stream
+from dashboard.gateway.wire.asked import Asked, SchemaFault
+from dashboard.gateway.wire.faults import Fault
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """Lines at which a stream that is handed on is at its end.
+
+    `finish`: where why it ended begins. `done`: the last event, before which a comment of ours may stand. `hints`: what
+    a line holds that an expression finds; expressions are slow on what they do not match, which nearly all is.
+    """
+
+    finish: re.Pattern[bytes]
+    done: re.Pattern[bytes]
+    hints: Mapping[re.Pattern[bytes], tuple[bytes, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Headers:
+    """Headers that go through: `up` from the caller to an upstream of its dialect; `on`, and what begins with one of
+    `groups`, from there to the caller. `request_id`: the one under which its clients look for the id of a call.
+    """
+
+    up: frozenset[str] = frozenset()
+    on: frozenset[str] = frozenset()
+    groups: tuple[str, ...] = ()
+    request_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """One dialect of callers. `dialect`: its name among `agentcore.providers.PROVIDERS`, whose servers speak it too."""
+
+    dialect: str
+    read: Callable[[bytes, SchemaFault], Asked | Fault]
+    prompt: Callable[[MutableMapping[str, Any], str], None]  #: puts an agent's prompt before what a body says
+    answer_id: Callable[[str], str]  #: of an answer, from the 32 hex digits of its turn
+    whole: Callable[[Named, Asked, Ended], bytes]
+    stream: Callable[[Named, Asked], Stream]
+    word: Callable[[Ended], str]  #: why it ended, as the caller is told
+    fault: Callable[[Fault, str], bytes]  #: the body of an error, given the id of its request
+    fault_event: Callable[[Fault, str], bytes]  #: the same as the last event of a stream
+    closing: bytes  #: the last event of a stream that ended well; may be empty
+    marks: Marks
+    headers: Headers
+    knows_pauses: bool = False  #: whether its clients send a paused answer back themselves

@@ -1,0 +1,1 @@
+"""Messages: Anthropic's dialect, which its clients and coding agents speak."""

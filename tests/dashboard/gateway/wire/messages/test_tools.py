@@ -1,0 +1,64 @@
+"""Tools of a Messages request: described by the client, or Anthropic's own."""
+
+import pytest
+
+from dashboard.gateway.wire.faults import Fault
+from dashboard.gateway.wire.messages.tools import is_parallel, read_tools, run_by_provider
+from dashboard.gateway.wire.offered import NO_TOOLS, Offered
+
+LOOK = {"name": "look", "description": "Looks.", "input_schema": {"type": "object"}}
+BASH = {"type": "bash_20250124", "name": "bash"}
+SEARCH = {"type": "web_search_20250305", "name": "web_search"}
+TOOLSET = {"type": "mcp_toolset", "mcp_server_name": "n"}
+
+
+def read(*tools, **more) -> Offered:
+    found = read_tools({"tools": list(tools), **more})
+    assert isinstance(found, Offered), found
+    return found
+
+
+def test_tools_that_the_client_describes_are_known_to_every_dialect():
+    found = read(LOOK, {**LOOK, "type": "custom"})
+    assert [(spec.name, spec.description, spec.schema) for spec in found.specs] == [
+        ("look", "Looks.", {"type": "object"})
+    ] * 2
+    assert (found.other, bool(found.verbatim), read(LOOK).verbatim) == ("", True, ())
+    assert read_tools({}) is read_tools({"tools": []}) is NO_TOOLS
+
+
+@pytest.mark.parametrize(("tool", "by_provider"), [(BASH, False), (SEARCH, True), (TOOLSET, True), (LOOK, False)])
+def test_tools_of_anthropics_own_are_known_to_its_dialect_alone(tool, by_provider):
+    found = read(LOOK, tool)
+    assert found.other == tool.get("type", "")
+    assert run_by_provider({"tools": [LOOK, tool]}) is by_provider
+    assert [spec.name for spec in found.specs] == ["look", *([tool["name"]] if "name" in tool else [])]
+
+
+def test_a_choice_is_told_in_the_form_of_chat_completions():
+    words = {"auto": "auto", "any": "required", "none": "none"}
+    assert {kind: read(LOOK, tool_choice={"type": kind}).choice for kind in words} == words
+    named = {"type": "function", "function": {"name": "look"}}
+    assert read(LOOK, tool_choice={"type": "tool", "name": "look"}).choice == named
+    assert read(LOOK).choice is None
+    assert is_parallel({"tool_choice": {"type": "any"}})
+    assert not is_parallel({"tool_choice": {"type": "any", "disable_parallel_tool_use": True}})
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ({"tools": "look"}, "tools: Input should be an array"),
+        ({"tools": ["look"]}, "tools.0: Input should be an object"),
+        ({"tools": [{}]}, "tools.0.name: Field required"),
+        ({"tools": [{"name": "look"}]}, "tools.0.input_schema: Field required"),
+        ({"tools": [{"name": "look", "input_schema": 1}]}, "tools.0.input_schema: Input should be an object"),
+        ({"tools": [LOOK], "tool_choice": "any"}, "tool_choice: Input should be an object"),
+        ({"tools": [LOOK], "tool_choice": {"type": "tool"}}, "tool_choice.name: Field required"),
+        ({"tools": [LOOK], "tool_choice": {"type": "x"}}, "tool_choice.type: Input should be 'auto'"),
+    ],
+)
+def test_what_is_wrong_is_said_where_it_stands(body, words):
+    found = read_tools(body)
+    assert isinstance(found, Fault)
+    assert words in found.message
