@@ -26,6 +26,8 @@ OBSERVED_REPORT = "watched-reporter"
 LIMITED = "limited"  #: always turned away
 WAIT = 7  #: seconds that `LIMITED` is told to wait
 DIRECT = "simulator/sim-essay"  #: a model by its connection, without an agent
+CLAUDE = "claude-writer"  #: an agent whose upstream speaks Anthropic's dialect
+WATCHED_CLAUDE = "watched-claude-writer"
 AGENTS = {CONTINUED, OBSERVED, CALLING, REPORTING, OBSERVED_REPORT, LIMITED}
 
 CALCULATOR: dict[str, Any] = {

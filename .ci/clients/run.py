@@ -21,7 +21,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 CHECKOUT = HERE.parents[1]
 HOMES = CHECKOUT / ".venv" / "clients"
-CLIENTS = ("openai", "langchain", "litellm")
+CLIENTS = ("openai", "anthropic", "langchain", "litellm")
 TOKEN = "a-token-of-sixteen-or-more"
 SECONDS = 150  #: for one client's checks
 
@@ -80,6 +80,15 @@ def made(address: str, what: str, **body: Any) -> dict[str, Any]:
         return json.load(answer)
 
 
+def simulator(address: str) -> str:
+    """Where the simulator speaks Anthropic's dialect: at the root of its address."""
+    request = urllib.request.Request(
+        f"{address}/api/v1/connections/simulator", headers={"Authorization": f"Bearer {TOKEN}"}
+    )
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        return json.load(answer)["base_url"].removesuffix("/v1")
+
+
 def key(address: str, name: str, **more: Any) -> str:
     """A new key's secret."""
     return made(address, "keys", name=name, **more)["secret"]
@@ -91,6 +100,7 @@ def prepare(address: str) -> None:
     made(address, "policies", name="patient", limits=patient)
     refusal = {"status": 429, "code": "rate_limit_exceeded", "retry_after": asked.WAIT}
     made(address, "simulator/scripts", name="limited", answers=[{"error": refusal}])
+    made(address, "connections", name="claude", provider="anthropic", base_url=simulator(address))
     for name, model, mode in (
         (asked.CONTINUED, "sim-essay", "continue"),
         (asked.OBSERVED, "sim-essay", "observe"),
@@ -101,6 +111,9 @@ def prepare(address: str) -> None:
     ):
         agent = {"name": name, "connection": "simulator", "model": model, "max_tokens": 4_000}
         made(address, "agents", **agent, policy="patient", gateway_mode=mode)
+    for name, mode in ((asked.CLAUDE, "continue"), (asked.WATCHED_CLAUDE, "observe")):
+        agent = {"name": name, "connection": "claude", "model": "sim-essay", "max_tokens": 4_000}
+        made(address, "agents", **agent, policy="patient", gateway_mode=mode)
 
 
 def checked(name: str, python: Path, address: str) -> bool:
@@ -110,6 +123,8 @@ def checked(name: str, python: Path, address: str) -> bool:
         "PYTHONPATH": str(CHECKOUT),
         "OPENAI_BASE_URL": f"{address}/v1",
         "OPENAI_API_KEY": key(address, name),
+        "ANTHROPIC_BASE_URL": address,
+        "ANTHROPIC_API_KEY": key(address, f"{name}, at Anthropic's door"),
         "OBSERVING_KEY": key(address, f"{name}, watched", mode="observe"),
         "PACED_KEY": key(address, f"{name}, slowly", limits={"requests_per_minute": 1}),
         "NARROW_KEY": key(address, f"{name}, one agent", scope=[asked.CONTINUED]),

@@ -11,6 +11,7 @@ from dashboard.simulator.behaviour import Behaviour, Response, Silence
 from dashboard.simulator.behaviours import MODELS
 from dashboard.simulator.delivery import Delivery
 from dashboard.simulator.dialects import Address, find
+from dashboard.simulator.dialects.anthropic import COUNT, counted
 from dashboard.simulator.dialects.base import Dialect
 from dashboard.simulator.dialects.openai import OPENAI, models_reply
 from dashboard.simulator.errors import Reply, RequestError
@@ -94,6 +95,9 @@ class Simulator:
     async def _chat(self, exchange: Exchange, address: Address) -> None:
         dialect = address.dialect
         asked = dialect.read(Incoming(await exchange.body(), exchange.headers, address.place, exchange.query))
+        if address.place.get("method") == COUNT:
+            await exchange.reply(counted(asked))
+            return
         behaviour = MODELS.get(asked.model) or self._scripts.next_behaviour(asked, dialect.name)
         if behaviour is None:
             raise errors.unknown_model(asked.model)

@@ -40,7 +40,7 @@ _ADDRESSES = [
     for pattern, dialect in (
         (r"/v1/chat/completions", OPENAI),
         (r"/v1/responses", OPENAI_RESPONSES),
-        (r"/v1/messages", ANTHROPIC),
+        (r"/v1/messages(?P<method>/count_tokens)?", ANTHROPIC),
         (r"/v1beta/models/(?P<model>[^/:]+):(?P<method>generateContent|streamGenerateContent)", GEMINI),
         (r"/model/(?P<model>.+)/(?P<method>converse|converse-stream)", BEDROCK),
         (r"/api/chat", OLLAMA),

@@ -20,6 +20,7 @@ from dashboard.simulator.dialects.reading import (
 from dashboard.simulator.errors import Reply, RequestError
 from dashboard.simulator.speaking import CallOpened, CallPiece, Ending, Finished, Refused, Said, Token
 
+COUNT = "/count_tokens"  #: below the dialect's address: how long a request is, instead of an answer to it
 _SPEAKERS = {"user": Speaker.USER, "assistant": Speaker.ASSISTANT}
 _WORDS: Mapping[Ending, str | None] = {
     Ending.END: "end_turn",
@@ -52,6 +53,8 @@ def _error(refused: RequestError) -> Reply:
 
 def _read(incoming: Incoming) -> Asked:
     payload = payload_of(incoming.body)
+    if incoming.place.get("method") == COUNT:
+        payload = {**payload, "max_tokens": 1}  # nothing is said, and nobody names a cap
     if payload.get("max_tokens") is None:
         raise errors.wrong_type("max_tokens", "an integer", None)
     system = text_of(payload.get("system"))
@@ -86,6 +89,11 @@ def _lines(message: Mapping[str, Any]) -> Iterator[Line]:
     paused = any(block.get("type") == "server_tool_use" for block in blocks)
     if text or calls or paused or not blocks:
         yield Line(_SPEAKERS[message["role"]], text, words, paused)
+
+
+def counted(asked: Asked) -> Reply:
+    """How many tokens a request has."""
+    return Reply(200, encoded({"input_tokens": asked.prompt_tokens}))
 
 
 class MessagesWire:

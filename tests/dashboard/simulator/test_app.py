@@ -130,3 +130,11 @@ async def test_three_hundred_streams_at_once_keep_their_pace(server: Client) -> 
 
 def _address(server: Client) -> str:
     return f"http://127.0.0.1:{server.port}/v1/chat/completions"
+
+
+def test_a_request_to_anthropic_is_counted_instead_of_answered(server: Client) -> None:
+    body = {"model": "sim-essay", "system": "Be brief.", "messages": [{"role": "user", "content": "Hello?"}]}
+    answer = server.send("POST", "/v1/messages/count_tokens", json.dumps(body).encode())
+    whole = server.send("POST", "/v1/messages", json.dumps({**body, "max_tokens": 9}).encode())
+    assert json.loads(answer.body) == {"input_tokens": json.loads(whole.body)["usage"]["input_tokens"]}
+    assert server.send("POST", "/v1/messages/count_tokens", b"{}").status == 400
