@@ -5,7 +5,6 @@ theirs, and goes on as it came. Strangers are answered before anything is read o
 """
 
 import asyncio
-import json
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, field
@@ -20,10 +19,9 @@ from dashboard.gateway.access.keys import Caller, Refusal
 from dashboard.gateway.listing import models_of
 from dashboard.gateway.recording.recorder import Recorder
 from dashboard.gateway.routing import Route, Routes
+from dashboard.gateway.serving import relaying
 from dashboard.gateway.serving.beginning import Begun, begin, refused
 from dashboard.gateway.serving.call import Call
-from dashboard.gateway.serving.counting_tokens import PATH as COUNT_TOKENS
-from dashboard.gateway.serving.counting_tokens import counted, uncounted
 from dashboard.gateway.serving.driving import House
 from dashboard.gateway.serving.failing import BROKEN, UNSTORED, tell_instead
 from dashboard.gateway.serving.outgoing import Outgoing, Send
@@ -34,7 +32,7 @@ from dashboard.gateway.wire.asked import Asked
 from dashboard.gateway.wire.door import Door
 from dashboard.gateway.wire.doors import BY_PATH, door_at
 from dashboard.gateway.wire.faults import Fault
-from dashboard.gateway.wire.messages.asking import read_count
+from dashboard.gateway.wire.relayed import RELAYED
 from dashboard.live.slots import Slots
 from dashboard.live.transport import Transport
 from dashboard.turns.ids import new_id
@@ -42,7 +40,7 @@ from dashboard.turns.ids import new_id
 log = structlog.get_logger(__name__)
 
 MODELS = "/v1/models"
-_POSTED = (*BY_PATH, COUNT_TOKENS)
+_POSTED = (*BY_PATH, *RELAYED)
 _OURS, _NOT_OURS = "/v1/", "/v1/traces/"
 
 Scope = MutableMapping[str, Any]
@@ -96,37 +94,34 @@ class Gateway:
             await outgoing.fault(_told(caller))
         elif path == MODELS or path.startswith(f"{MODELS}/"):
             await _models(scope, outgoing, caller)
-        elif path not in BY_PATH and path != COUNT_TOKENS:
+        elif path not in _POSTED:
             await outgoing.fault(_unknown(scope))
         elif scope["method"] != "POST":
             await outgoing.fault(_wrong_method(scope, "POST"))
-        elif path == COUNT_TOKENS:
-            await self._count(scope, receive, outgoing, caller)
+        elif path in RELAYED:
+            await self._relay(scope, receive, outgoing, caller)
         else:
             await self._answer_turn(scope, receive, outgoing, caller, received)
 
-    async def _count(self, scope: Scope, receive: Receive, outgoing: Outgoing, caller: Caller) -> None:
+    async def _relay(self, scope: Scope, receive: Receive, outgoing: Outgoing, caller: Caller) -> None:
+        """What is no turn."""
         raw = await read_body(scope["headers"], receive)
         if raw is None:
             return
         opened = await _opened()
-        asked = raw if isinstance(raw, Fault) else read_count(raw)
-        if isinstance(asked, Fault):
-            await outgoing.fault(asked)
-            return
-        asked = replace(asked, headers=_handed_up(scope["headers"], outgoing.door))
-        route = await self._route(asked, caller, opened)
-        if isinstance(route, Fault):
+        relayed = raw if isinstance(raw, Fault) else RELAYED[scope["path"].rstrip("/")](raw)
+        route = relayed if isinstance(relayed, Fault) else await self._route(relayed.model, caller, opened)
+        if isinstance(relayed, Fault) or isinstance(route, Fault):
+            assert isinstance(route, Fault), "a fault of the request is one of its route"
             await outgoing.fault(route)
-        elif (fault := uncounted(asked, route)) is not None:
+        elif (fault := relaying.refused(relayed, route)) is not None:
             await outgoing.fault(fault)
         elif (refusal := await caller.admit()) is not None:
             await outgoing.fault(_told(refusal))
         else:
-            body = json.dumps(counted(asked, route)).encode()
-            await opened.serve(
-                Relay(route, COUNT_TOKENS, body, asked.headers, opened.house.transport, outgoing), receive
-            )
+            headers = _handed_up(scope["headers"], outgoing.door)
+            relay = Relay(relayed, route, headers, caller, opened.house.transport, outgoing)
+            await opened.serve(relay, receive)
 
     async def _answer_turn(
         self, scope: Scope, receive: Receive, outgoing: Outgoing, caller: Caller, received: float
@@ -147,7 +142,7 @@ class Gateway:
 
     async def _begun(self, asked: Asked, caller: Caller, opened: Open) -> Begun | Fault:
         """The turn of a request, unless something stands against it; from here on it counts for its caller."""
-        route = await self._route(asked, caller, opened)
+        route = await self._route(asked.model, caller, opened)
         if isinstance(route, Fault):
             return route
         fault = refused(asked, route)
@@ -158,9 +153,9 @@ class Gateway:
         refusal = await caller.admit()
         return begin(new_id(), asked, route, caller) if refusal is None else _told(refusal)
 
-    async def _route(self, asked: Asked, caller: Caller, opened: Open) -> Route | Fault:
+    async def _route(self, model: str, caller: Caller, opened: Open) -> Route | Fault:
         """Where a request goes, if its caller may send it there."""
-        route = await opened.routes.find(caller, asked.model)
+        route = await opened.routes.find(caller, model)
         if isinstance(route, Fault):
             return route
         agent = route.name if route.agent_id is not None else None

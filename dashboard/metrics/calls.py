@@ -34,6 +34,13 @@ OVERHEAD_SECONDS = Histogram(
     registry=REGISTRY,
 )
 
+RELAYED = Counter(
+    "whystop_gateway_relayed",
+    "Requests through the gateway that are no turns, by the address below the connection's and the status told.",
+    ("provider", "model", "address", "status"),
+    registry=REGISTRY,
+)
+
 NONE = "none"  #: nothing was told: an error, or the caller had gone
 #: What callers are told: in OpenAI's words, and in Anthropic's.
 REASONS = frozenset({"stop", "length", "tool_calls", "function_call", "content_filter"}) | frozenset(
@@ -68,6 +75,11 @@ def count_call(call: CallSeen) -> None:
     child(OVERHEAD_SECONDS, call.mode, "stream" if call.stream else "whole").observe(call.overhead_us / 1_000_000)
     if _heard.isEnabledFor(logging.INFO):
         _log(call)
+
+
+def count_relayed(provider: str, model: str, address: str, status: int) -> None:
+    """Count a request that was handed on; status 0: its caller had gone before it had one."""
+    child(RELAYED, provider, model, address, str(status)).inc()
 
 
 def _log(call: CallSeen) -> None:

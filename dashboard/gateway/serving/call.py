@@ -19,6 +19,7 @@ from dashboard.gateway.serving.keeping_alive import KeepAlive
 from dashboard.gateway.serving.outgoing import JSON, Headers, Outgoing, header_words
 from dashboard.gateway.serving.passing import Passing, handed_on, is_handed_on, whole_lines, with_comment
 from dashboard.gateway.serving.receiving import Receive, Watch
+from dashboard.gateway.serving.spending import CHARACTERS_PER_TOKEN
 from dashboard.gateway.serving.streaming import Quiet, Translating
 from dashboard.gateway.wire import reasons
 from dashboard.gateway.wire.answers import Ended, Named, comment, total_of
@@ -28,7 +29,6 @@ from dashboard.metrics.calls import CallSeen, count_call
 
 log = structlog.get_logger(__name__)
 
-CHARACTERS_PER_TOKEN = 4  #: of a request, where its provider did not count
 CLIENT_CLOSED = 499  #: the status of a call whose client went before it had one
 
 

@@ -16,7 +16,7 @@ from dashboard.gateway.wire.door import Door
 from dashboard.live.reading import REDIRECTS, Ending, Reading
 from dashboard.live.transport import Head
 
-_BEYOND = 600  #: the first number that is no status of HTTP: some upstreams send one, and no server of ours can
+BEYOND = 600  #: the first number that is no status of HTTP: some upstreams send one, and no server of ours can
 OURS = frozenset({401, 403, *REDIRECTS})
 
 
@@ -32,7 +32,7 @@ def is_handed_on(reading: Reading, ending: Ending | None) -> bool:
     if head is None or head.status in OURS or reading.broken is not None:
         return False
     if head.status >= 400:
-        return head.status < _BEYOND
+        return head.status < BEYOND
     response = ending.response if ending is not None and ending.error is None else None
     return response is not None and not response.incomplete_stream
 

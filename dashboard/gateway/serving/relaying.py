@@ -1,36 +1,55 @@
 """Requests that are no turns: they go to their connection and come back as they are, piece by piece, not judged.
 
-Nothing of them is kept, so memory is bounded whatever their answers are.
+Nothing of them is kept but what they used, so memory is bounded whatever their answers are.
 """
 
 import asyncio
 import contextlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import structlog
+
 from agentcore.errors import ErrorType, ProviderError
+from dashboard.gateway.access.callers import Caller
 from dashboard.gateway.routing import Route
 from dashboard.gateway.serving.failing import STOPPING, tell_instead
 from dashboard.gateway.serving.outgoing import JSON, Outgoing
-from dashboard.gateway.serving.passing import OURS, handed_on
+from dashboard.gateway.serving.passing import BEYOND, OURS, handed_on
 from dashboard.gateway.serving.receiving import Receive, Watch
-from dashboard.gateway.wire.faults import Fault
+from dashboard.gateway.serving.spending import Spending
+from dashboard.gateway.wire.faults import Fault, unsupported
 from dashboard.gateway.wire.reasons import fault_of
+from dashboard.gateway.wire.relayed import Relayed
 from dashboard.live.authorizing import key_to
 from dashboard.live.reading import REDIRECTS
 from dashboard.live.transport import Head, Transport, TransportError
+from dashboard.metrics.calls import count_relayed
+
+log = structlog.get_logger(__name__)
+
+
+def refused(relayed: Relayed, route: Route) -> Fault | None:
+    """Why a request cannot go there."""
+    if route.provider.name in relayed.dialects:
+        return None
+    who = f"the connection “{route.connection.name}” speaks {route.provider.name}"
+    return unsupported("model", f"{who}, which has no address {relayed.path}")
 
 
 @dataclass(slots=True)
 class Relay:
-    """One request to `path` below the address of a connection. `headers`: the caller's that go along."""
+    """One request. `headers`: the caller's that go along."""
 
+    relayed: Relayed
     route: Route
-    path: str
-    body: bytes
     headers: Mapping[str, str]
+    caller: Caller
     transport: Transport
     outgoing: Outgoing
+    _spending: Spending = field(default_factory=Spending, init=False)
+    _streams: bool = field(default=False, init=False)  #: whether the answer is events
     _gone: bool = field(default=False, init=False)
 
     async def serve(self, receive: Receive) -> None:
@@ -48,6 +67,7 @@ class Relay:
             working.uncancel()
         finally:
             watch.stop()
+            self._count()
 
     def _left(self, working: "asyncio.Task[object]") -> None:
         if not self.outgoing.ended:
@@ -55,38 +75,58 @@ class Relay:
             working.cancel()
 
     async def _ask(self) -> None:
-        connection, provider = self.route.connection, self.route.provider
-        url = connection.base_url.rstrip("/") + self.path
-        key = key_to(url, connection)
+        route = self.route
+        url = route.connection.base_url.rstrip("/") + self.relayed.path
+        key = key_to(url, route.connection)
         if isinstance(key, ProviderError):
             await self.outgoing.fault(fault_of(key))
             return
-        headers = {**provider.headers(key), **self.headers}
-        posted = self.transport.post(url, headers=headers, body=self.body, seconds=None)
+        headers = {**route.provider.headers(key), **self.headers}
+        body = json.dumps(self.relayed.for_model(route.model, route.system_prompt)).encode()
+        self._spending.asked = len(body)
+        posted = self.transport.post(url, headers=headers, body=body, seconds=None)
         try:
             async with contextlib.aclosing(posted) as parts:  # type: ignore[type-var]
                 async for part in parts:
                     if not await self._hand_on(part):
                         return
         except TransportError as error:
-            kind = "timeout" if error.timed_out else "connection"
-            await tell_instead(self.outgoing, fault_of(ProviderError(ErrorType.MODEL, kind, str(error))))
+            await self._broke_off(error)
             return
         await self.outgoing.close()
+
+    async def _broke_off(self, error: TransportError) -> None:
+        """An error in place of the answer, or as the last event of a stream. A body of another kind has no place for
+        one: it is not closed, so that the server ends its connection and the client knows it for cut."""
+        if self.outgoing.begun and not self._streams:
+            log.warning("gateway_relayed_answer_cut", path=self.relayed.path, why=str(error))
+            return
+        kind = "timeout" if error.timed_out else "connection"
+        await tell_instead(self.outgoing, fault_of(ProviderError(ErrorType.MODEL, kind, str(error))))
 
     async def _hand_on(self, part: Head | bytes) -> bool:
         """Whether there is more to hand on: an error that is about our key, or our address, is told in our words."""
         if isinstance(part, bytes):
+            self._spending.take(part)
             await self.outgoing.more(part)
             return True
-        if part.status in OURS:
-            await self.outgoing.fault(_refused(part.status))
+        if part.status in OURS or part.status >= BEYOND:
+            await self.outgoing.fault(_not_the_clients(part.status))
             return False
+        self._spending.answered = part.status < 400
         kind = part.headers.get("content-type", JSON)
+        self._streams = "event-stream" in kind.lower()
         await self.outgoing.begin(part.status, handed_on(part, self.outgoing.door), content_type=kind)
         return True
 
+    def _count(self) -> None:
+        """What it used counts for its caller; that it was, in the metrics."""
+        route = self.route
+        used, address = self._spending.used(), route.connection.base_url
+        self.caller.charge(used, provider=route.provider.name, model=route.model, address=address)
+        count_relayed(route.provider.name, route.model, self.relayed.path, self.outgoing.status)
 
-def _refused(status: int) -> Fault:
-    kind = "redirect" if status in REDIRECTS else "auth"
-    return fault_of(ProviderError(ErrorType.MODEL, kind, "", status=status, retryable=False))
+
+def _not_the_clients(status: int) -> Fault:
+    kind = "redirect" if status in REDIRECTS else "server" if status >= BEYOND else "auth"
+    return fault_of(ProviderError(ErrorType.MODEL, kind, "The provider failed.", status=status, retryable=False))

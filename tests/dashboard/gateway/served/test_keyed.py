@@ -113,3 +113,15 @@ def test_a_key_opens_no_address_of_djangos(keyed):
     client, _ = keyed()
     for path in ("/api/v1/turns", "/metrics"):
         assert client.get(path).status == 401
+
+
+def test_what_is_handed_on_counts_for_its_key_and_is_held_to_its_limits(keyed, upstream, watched):
+    client, key = keyed(scope=["openai/*"], requests_per_minute=1)
+    upstream.says(b'{"usage": {"prompt_tokens": 7, "total_tokens": 7}}')
+    body = b'{"model": "openai/embed-1", "input": "?"}'
+    assert client.send("POST", "/v1/embeddings", body, {}).status == 200
+    until(KeySpending.objects.filter(key=key, calls=1, tokens=7).exists)
+    assert client.send("POST", "/v1/embeddings", body, {}).status == 429
+    narrow, _ = keyed(name="narrow", scope=["watched"])
+    assert narrow.send("POST", "/v1/embeddings", body, {}).status == 403
+    assert len(upstream.asked) == 1

@@ -309,7 +309,7 @@ def test_tokens_are_counted_by_an_upstream_of_the_same_dialect_and_nobody_else(a
     assert not Attempt.objects.exists()
     answer = ask(to="/count_tokens", model=agent_at("sim-essay").name)
     assert answer.status == 400
-    assert "no address that counts tokens" in answer.json["error"]["message"]
+    assert "no address /v1/messages/count_tokens" in answer.json["error"]["message"]
     upstream.says(Reply([b"no"], status=403))
     answer = ask(to="/count_tokens", model="watched")
     assert (answer.status, answer.json["error"]["type"]) == (502, "api_error")

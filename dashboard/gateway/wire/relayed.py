@@ -1,0 +1,83 @@
+"""Requests that are no turns: at which addresses they are handed on, and what is read of them. Pure.
+
+No more than the model is read, and the model alone is changed: to what was meant by it.
+"""
+
+from collections.abc import Callable, Mapping, MutableMapping
+from dataclasses import dataclass
+from typing import Any
+
+from dashboard.gateway.wire.asked import LONGEST_NAME, read_body
+from dashboard.gateway.wire.faults import Fault, wrong_type
+from dashboard.gateway.wire.messages.asking import DIALECT, read_count
+from dashboard.gateway.wire.messages.door import add_prompt
+
+#: Dialects whose connections have OpenAI's other addresses beside the one that turns go to.
+_OPENAI = frozenset({"openai", "openai_responses"})
+
+
+def no_prompt(body: MutableMapping[str, Any], prompt: str) -> None:
+    """An agent's prompt is said to nobody where there is no conversation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Relayed:
+    """One request. `path`: below the base URL of a connection that speaks one of the `dialects`."""
+
+    model: str
+    body: Mapping[str, Any]
+    path: str
+    dialects: frozenset[str]
+    prompt: Callable[[MutableMapping[str, Any], str], None] = no_prompt  #: as a door's
+
+    def for_model(self, model: str, prompt: str) -> dict[str, Any]:
+        """The body for the model that was meant, with what its agent is told."""
+        body = {**self.body, "model": model}
+        if prompt:
+            self.prompt(body, prompt)
+        return body
+
+
+def _named(path: str) -> Callable[[bytes], Relayed | Fault]:
+    """A request at one of OpenAI's addresses: JSON that names its model."""
+
+    def read(raw: bytes) -> Relayed | Fault:
+        body = read_body(raw)
+        if isinstance(body, Fault):
+            return body
+        model = body.get("model")
+        if not model:
+            return Fault(400, "you must provide a model parameter")
+        if not isinstance(model, str):
+            return wrong_type("model", "a string", model)
+        if len(model) > LONGEST_NAME:
+            message = f"Invalid 'model': string too long. Expected a string with maximum length {LONGEST_NAME}."
+            return Fault(400, message, code="string_above_max_length", param="model")
+        return Relayed(model, body, path, _OPENAI)
+
+    return read
+
+
+def _counted(raw: bytes) -> Relayed | Fault:
+    """A conversation whose tokens Anthropic is to count."""
+    asked = read_count(raw)
+    if isinstance(asked, Fault):
+        return asked
+    return Relayed(asked.model, asked.body, "/v1/messages/count_tokens", frozenset({DIALECT}), add_prompt)
+
+
+#: What is read at each address.
+RELAYED: Mapping[str, Callable[[bytes], Relayed | Fault]] = {
+    "/v1/messages/count_tokens": _counted,
+    **{
+        f"/v1{path}": _named(path)
+        for path in (
+            "/embeddings",
+            "/completions",
+            "/moderations",
+            "/images/generations",
+            "/audio/speech",
+            "/rerank",
+        )
+    },
+}
