@@ -242,5 +242,14 @@ def check_the_models() -> None:
     assert all(model.object == "model" for model in models)
 
 
+def check_embeddings_are_handed_on() -> None:
+    answer = client.embeddings.create(model="simulator/sim-embed", input=[QUESTION, "How?", QUESTION])
+    first, other, again = (each.embedding for each in answer.data)
+    assert first == again != other
+    assert answer.usage.prompt_tokens > 0
+    error = raised(openai.NotFoundError, partial(client.embeddings.create, model="nobody", input=QUESTION))
+    assert error.code == "model_not_found"
+
+
 if __name__ == "__main__":
     run_checks(globals())

@@ -14,6 +14,7 @@ from dashboard.simulator.dialects import Address, find
 from dashboard.simulator.dialects.anthropic import COUNT, counted
 from dashboard.simulator.dialects.base import Dialect
 from dashboard.simulator.dialects.openai import OPENAI, models_reply
+from dashboard.simulator.embedding import embedded
 from dashboard.simulator.errors import Reply, RequestError
 from dashboard.simulator.exchange import ConnectionEndedError, Exchange, Receive, Scope, Send
 from dashboard.simulator.scripts import SCRIPTS, Scripts
@@ -41,6 +42,7 @@ class Simulator:
         self._addresses: Mapping[str, tuple[str, Handler]] = {
             "/": ("GET, HEAD", _welcome),
             "/v1/models": ("GET", _list_models),
+            "/v1/embeddings": ("POST", _embed),
         }
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -172,6 +174,10 @@ async def _list_models(exchange: Exchange) -> None:
     await exchange.reply(
         models_reply(name for name, model in MODELS.items() if model.is_spoken_in(OPENAI.name, OPENAI.words))
     )
+
+
+async def _embed(exchange: Exchange) -> None:
+    await exchange.reply(embedded(await exchange.body()))
 
 
 def _token_ms() -> float:

@@ -135,12 +135,19 @@ def _is(part: Any) -> bool:
 
 
 def _calls(message: Mapping[str, Any]) -> list[list[str]]:
-    """Id, name and arguments of each; a `function_call` has no id."""
+    """Id, name and arguments of each; a `function_call` has no id. Anthropic's clients send calls among the parts."""
     asked = message.get("tool_calls")
     entries = list(asked) if isinstance(asked, list) else []
     if not entries and (legacy := message.get("function_call")):
         entries = [{"function": legacy}]
+    if not entries and isinstance(content := message.get("content"), list):
+        entries = [_as_call(part) for part in content if _is(part) and part.get("type") == "tool_use"]
     return sorted(_call(entry) for entry in entries if isinstance(entry, dict))
+
+
+def _as_call(part: Mapping[str, Any]) -> dict[str, Any]:
+    """A `tool_use` block in the form of chat completions."""
+    return {"id": part.get("id"), "function": {"name": part.get("name"), "arguments": json.dumps(part.get("input"))}}
 
 
 def _call(entry: Mapping[str, Any]) -> list[str]:

@@ -1,8 +1,10 @@
 """Addresses, bad requests, large requests, many requests."""
 
 import asyncio
+import base64
 import io
 import json
+import struct
 import time
 from collections.abc import AsyncIterator
 from typing import Any
@@ -138,3 +140,16 @@ def test_a_request_to_anthropic_is_counted_instead_of_answered(server: Client) -
     whole = server.send("POST", "/v1/messages", json.dumps({**body, "max_tokens": 9}).encode())
     assert json.loads(answer.body) == {"input_tokens": json.loads(whole.body)["usage"]["input_tokens"]}
     assert server.send("POST", "/v1/messages/count_tokens", b"{}").status == 400
+
+
+def test_texts_are_embedded_each_always_alike(server: Client) -> None:
+    def vectors(**asked: object) -> list[Any]:
+        answer = server.send("POST", "/v1/embeddings", json.dumps({"model": "any", **asked}).encode())
+        assert answer.status == 200
+        return [each["embedding"] for each in json.loads(answer.body)["data"]]
+
+    first, other, again = vectors(input=["a", "b", "a"])
+    assert first == again != other
+    assert vectors(input="a") == [first]
+    assert struct.unpack("<8f", base64.b64decode(vectors(input="a", encoding_format="base64")[0])) == tuple(first)
+    assert server.send("POST", "/v1/embeddings", b'{"model": "any", "input": [1]}').error["code"] == "invalid_type"

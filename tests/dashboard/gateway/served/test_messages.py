@@ -313,3 +313,25 @@ def test_tokens_are_counted_by_an_upstream_of_the_same_dialect_and_nobody_else(a
     upstream.says(Reply([b"no"], status=403))
     answer = ask(to="/count_tokens", model="watched")
     assert (answer.status, answer.json["error"]["type"]) == (502, "api_error")
+
+
+@pytest.mark.parametrize("model", ["watched", "continued"])
+def test_a_call_that_goes_on_from_an_answer_is_of_its_run(ask, upstream, claude, model):
+    thought = {"type": "thinking", "thinking": "Hm.", "signature": "s"}
+    use = {"type": "tool_use", "id": "toolu_1", "name": "look", "input": {"at": [1], "b": "é"}}
+    upstream.says(message(thought, text("I look."), use, reason="tool_use"), message(text("Seen.")))
+    first = ask(model=model, tools=[LOOK])
+    result = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "nothing"}
+    history = [
+        *QUESTION,
+        {"role": "assistant", "content": first.json["content"]},
+        {"role": "user", "content": [result]},
+    ]
+    second = ask(model=model, tools=[LOOK], messages=history)
+    said = {"role": "assistant", "content": "Seen."}
+    third = ask(model=model, tools=[LOOK], messages=[*history, said, {"role": "user", "content": "And?"}])
+    assert [turn_of(answer).follows for answer in (first, second, third)] == [
+        None,
+        turn_of(first).id,
+        turn_of(second).id,
+    ]
