@@ -15,7 +15,7 @@ from dashboard.agents.models import Connection
 from dashboard.gateway.recording.rows import NewTurn, Part
 from dashboard.gateway.routing import OBSERVE, Ruling
 from dashboard.gateway.serving.beginning import MOST_SHOWN
-from dashboard.gateway.wire.conversation import shown_input
+from dashboard.gateway.wire.asked import shown_input
 from dashboard.ingest.turning.histories import History, Told
 from dashboard.ingest.turning.trace import Made
 from dashboard.ingest.turning.turns import Step
