@@ -62,7 +62,7 @@ def test_all_that_match_are_those_that_did_when_it_was_asked(browser: Client, tu
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"add": "", "confirmed": "1"}, "Say which tag to put on"),
+        ({"add": "", "confirmed": "1"}, "Enter a tag to add"),
         ({"add": "x" * 65, "confirmed": "1"}, "1 to 64 printable characters"),
         ({"turn": ["nonsense"]}, "chosen by its id"),
         ({"every": "1", "query": "status=sleeping"}, "There is no status “sleeping”"),
@@ -79,7 +79,7 @@ def test_erasing_names_the_count_and_takes_everything(browser: Client, turns: li
     waiting = turn_start(agent=turns[0].agent, input_text="Not yet.")
     asked = browser.post("/timeline/erase", {"turn": [*ids, str(waiting.id)]}, headers=HTMX).content.decode()
     assert "Erase 3 turns permanently?" in asked
-    assert "1 of them has not ended and will stay" in asked
+    assert "1 of them has not ended and will be kept" in asked
     assert Turn.objects.count() == 4
     done = browser.post("/timeline/erase", {"turn": [*ids, str(waiting.id)], "confirmed": "1"}, headers=HTMX)
     assert "2 turns erased; 1 had not ended" in done.content.decode()
