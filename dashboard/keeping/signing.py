@@ -10,8 +10,8 @@ from typing import Any
 from dashboard.keeping.models import Signature
 from dashboard.keeping.shapes import TurnFile
 from dashboard.sealing import keys
-from dashboard.sealing.chains import canonical
 from dashboard.sealing.models import KnownKey
+from dashboard.sealing.parts import canonical
 
 OUTSIDE = ("format", "version", "id", "exported_at", "core_version", "sha256")
 

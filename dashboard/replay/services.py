@@ -13,12 +13,14 @@ from dashboard.agents.criteria import criteria_faults
 from dashboard.agents.policies import overridden
 from dashboard.live.services import overrides_clean
 from dashboard.replay.experience import experience_of
+from dashboard.sealing.checking import turn_faults
 from dashboard.turns.certainty import ending_in_words, if_high, if_low
+from dashboard.turns.evidence import Fault
 from dashboard.turns.history import recording_of
-from dashboard.turns.models import Turn
+from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.presenting import what_if_shown
 from dashboard.turns.projection import failed_by, project, undecided
-from dashboard.turns.verified import examined
+from dashboard.turns.verified import diverging, examined
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,8 @@ class WhatIf:
 
 def turn_verify(*, turn: Turn) -> Verification:
     """Feed the recorded events to the machine again and compare everything: transitions, evaluations and commands, the
-    answers with the provider's bytes, and the turn's row with its history.
+    answers with the provider's bytes, the turn's row and what else is made of its history with it, and all of that with
+    its chain.
 
     Where a criterion of the turn's policy cannot be asked any more nothing can be compared, and the divergence says so.
     """
@@ -64,7 +67,10 @@ def turn_verify(*, turn: Turn) -> Verification:
     faults = criteria_faults(recording.policy)
     if faults:
         return Verification(False, 0, Divergence(1, None, {"error": " ".join(faults)}))
-    return examined(turn, recording)
+    found = examined(turn, recording)
+    changed = turn_faults(turn) if found.verified and turn.status not in UNFINISHED else []
+    words = f"It is not as it was sealed: {' '.join(changed)}"
+    return diverging(found, Fault(len(recording.records), words)) if changed else found
 
 
 def turn_what_if(*, turn: Turn, overrides: Mapping[str, Any]) -> WhatIf:

@@ -5,56 +5,20 @@ history that is stored another way has the same chain.
 """
 
 import hashlib
-import json
-import struct
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Model
-
 from dashboard.keeping.models import Origin
+from dashboard.sealing.beside import parts_beside, values_of
+from dashboard.sealing.columns import ATTEMPT, ORIGIN, RECORD, TURN
+from dashboard.sealing.parts import PART, Part, part_of
 from dashboard.tools.models import TurnDocument
 from dashboard.turns.history import client_body_of
 from dashboard.turns.models import Attempt, AttemptChunk, ClientRequest, Record, Turn
 
 START = b"whystop.chain.1"
-PART = struct.Struct(">cI32s")
-#: What is chained, by the letter that stands for it.
-KINDS: Mapping[bytes, str] = {
-    b"t": "turn", b"r": "record", b"a": "attempt", b"w": "provider's bytes of attempt", b"c": "client request",
-    b"d": "documents", b"o": "origin",
-}  # fmt: skip
-RAW = b"w"
-TURN = (
-    "agent_name", "provider", "status", "stop_reason", "terminal_reason", "raw_stop_reason", "error_code",
-    "error_message", "input_text", "output_text", "input_tokens", "output_tokens", "max_tokens", "created_at",
-    "started_at", "finished_at", "duration_ms", "policy", "overrides", "setup", "breakpoints", "forked_at",
-    "base_snapshot", "envelope", "last_seq",
-)  # fmt: skip
-RECORD = ("at", "event", "transitions", "command", "observed", "core_version")
-ATTEMPT = (
-    "kind", "iteration", "provider", "model", "max_tokens", "request_sha256", "request_url", "status_code",
-    "response_headers", "content_type", "stop_reason", "raw_stop_reason", "usage", "text", "tool_calls", "error",
-    "started_at", "first_token_ms", "duration_ms",
-)  # fmt: skip
-ORIGIN = ("original_id", "sha256", "exported_at", "imported_at", "signature", "public_key", "doubt")
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """`kind`: one of `KINDS`; `number`: of the record or the attempt, else 0."""
-
-    kind: bytes
-    number: int
-    digest: bytes
-
-    @property
-    def name(self) -> str:
-        return f"{KINDS.get(self.kind, 'part')} {self.number}" if self.number else KINDS.get(self.kind, "part")
 
 
 def head_of(turn_id: UUID, parts: Iterable[Part]) -> bytes:
@@ -65,27 +29,18 @@ def head_of(turn_id: UUID, parts: Iterable[Part]) -> bytes:
     return link
 
 
-def packed(parts: Iterable[Part]) -> bytes:
-    return b"".join(PART.pack(part.kind, part.number, part.digest) for part in parts)
-
-
-def unpacked(packed: bytes) -> list[Part]:
-    whole = len(packed) - len(packed) % PART.size
-    return [Part(*fields) for fields in PART.iter_unpack(packed[:whole])]
-
-
 def parts_of(turns: Sequence[Turn]) -> dict[UUID, list[Part]]:
     """The parts of each turn as it is stored now."""
     ids = [turn.id for turn in turns]
-    found: dict[UUID, list[Part]] = {turn.id: [_part(b"t", 0, _values(turn, TURN))] for turn in turns}
+    found: dict[UUID, list[Part]] = {turn.id: [part_of(b"t", 0, values_of(turn, TURN))] for turn in turns}
     for record in Record.objects.filter(turn_id__in=ids).order_by("turn_id", "seq").iterator():
-        found[record.turn_id].append(_part(b"r", record.seq, _values(record, RECORD)))
+        found[record.turn_id].append(part_of(b"r", record.seq, values_of(record, RECORD)))
     raws = _raws(ids)
     for attempt in Attempt.objects.filter(turn_id__in=ids).order_by("turn_id", "index").iterator():
-        found[attempt.turn_id].append(_part(b"a", attempt.index, _values(attempt, ATTEMPT)))
+        found[attempt.turn_id].append(part_of(b"a", attempt.index, values_of(attempt, ATTEMPT)))
         if raw := raws.get((attempt.turn_id, attempt.index)):
-            found[attempt.turn_id].append(Part(RAW, attempt.index, raw))
-    for turn_id, part in _beside(turns):
+            found[attempt.turn_id].append(Part(b"w", attempt.index, raw))
+    for turn_id, part in (*_beside(turns), *parts_beside(turns)):
         found[turn_id].append(part)
     return found
 
@@ -112,28 +67,6 @@ def _beside(turns: Sequence[Turn]) -> Iterator[tuple[UUID, Part]]:
     ):
         documents[turn_id].append([name, text])
     for turn_id, said in documents.items():
-        yield turn_id, _part(b"d", 0, said)
+        yield turn_id, part_of(b"d", 0, said)
     for origin in Origin.objects.filter(turn_id__in=ids):
-        yield origin.turn_id, _part(b"o", 0, _values(origin, ORIGIN))
-
-
-def _values(row: Model, names: Iterable[str]) -> dict[str, Any]:
-    return {name: getattr(row, name) for name in names}
-
-
-def _part(kind: bytes, number: int, value: Any) -> Part:
-    return Part(kind, number, hashlib.sha256(canonical(value)).digest())
-
-
-def canonical(value: Any) -> bytes:
-    """JSON in ASCII, keys sorted, no blanks; times in UTC."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), default=_said).encode("ascii")
-
-
-def _said(value: object) -> str:
-    match value:
-        case datetime():
-            return value.astimezone(UTC).isoformat()
-        case date() | UUID():
-            return str(value)
-    raise TypeError(f"{type(value).__name__} is chained nowhere")
+        yield origin.turn_id, part_of(b"o", 0, values_of(origin, ORIGIN))

@@ -1,6 +1,6 @@
 """Whether anything that was sealed has been changed since: every seal, every chain, every turn. Each fault is named."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import islice
@@ -9,8 +9,10 @@ from uuid import UUID
 from django.db import InterfaceError, OperationalError
 
 from dashboard.sealing import keys
-from dashboard.sealing.chains import RAW, Part, head_of, parts_of, unpacked
+from dashboard.sealing.beside import is_cut_by_removal
+from dashboard.sealing.chains import head_of, parts_of
 from dashboard.sealing.models import Chain, Seal
+from dashboard.sealing.parts import BYTES, CAME_BACK, LATER, LINK, REST, Part, unpacked
 from dashboard.sealing.services import body_of, digest_of, members_of
 from dashboard.sealing.tombstones import removed_on_purpose
 from dashboard.turns.history import recording_of, request_body_of, sha256_of
@@ -65,8 +67,7 @@ def _seals(checked: Checked, expected: str) -> Sealed:
             number = seal.number
         elif seal.previous != digest:
             checked.faults.append((name, "It does not continue the seal before it: one of the two was changed."))
-        signed = seal.public_key in own and keys.is_signed(body_of(seal), by=seal.public_key, signature=seal.signature)
-        if not signed or digest_of(seal) != seal.digest:
+        if not _is_ours(seal, own):
             checked.faults.append((name, "Its signature is not this installation's, or what it seals was changed."))
         digest = seal.digest
         digests.add(digest)
@@ -74,6 +75,11 @@ def _seals(checked: Checked, expected: str) -> Sealed:
     checked.seals, checked.sealed = number, len(sealed.heads)
     checked.faults += _ends(number, digest, digests, expected)
     return sealed
+
+
+def _is_ours(seal: Seal, own: Collection[str]) -> bool:
+    signed = seal.public_key in own and keys.is_signed(body_of(seal), by=seal.public_key, signature=seal.signature)
+    return signed and digest_of(seal) == seal.digest
 
 
 def _read(seal: Seal, sealed: Sealed) -> None:
@@ -102,6 +108,24 @@ def _let_go_of_rewritten(sealed: Sealed, erased: frozenset[UUID]) -> None:
             del sealed.heads[turn_id]
 
 
+def turn_faults(turn: Turn) -> list[str]:
+    """What of one turn is not as it was chained and sealed, without a look at any other turn or at all seals."""
+    chain, sealed = Chain.objects.filter(turn_id=turn.id).first(), Sealed()
+    if chain is not None and chain.seal is not None:
+        seals = Seal.objects.filter(number=chain.seal)
+    else:  # whoever makes a chain again, or removes it, leaves the seal that holds the turn
+        later = Seal.objects.filter(made_at__gte=turn.created_at)
+        seals = later.extra(where=["position(%s IN members) > 0"], params=[turn.id.bytes])
+    for seal in seals.order_by("number")[:1]:
+        if not _is_ours(seal, keys.own_keys()):
+            return [f"Seal {seal.number}, which holds it, was changed."]
+        _read(seal, sealed)
+    erased, bared, _ = removed_on_purpose(turn.id)
+    _let_go_of_rewritten(sealed, erased)
+    now = parts_of([turn])[turn.id]
+    return [*_chain_faults(turn, chain, now, sealed, bared), *_compared_faults(turn, bared)]
+
+
 def _turns(checked: Checked, sealed: Sealed, bared: frozenset[UUID], replay: bool) -> None:
     for ids in batches(Turn.objects.order_by("id").values_list("id", flat=True).iterator(), BATCH):
         turns = list(Turn.objects.filter(id__in=ids).order_by("id"))
@@ -116,7 +140,7 @@ def _turns(checked: Checked, sealed: Sealed, bared: frozenset[UUID], replay: boo
                 now = parts[turn.id] if turn.id in parts else parts_of([turn])[turn.id]
                 faults = [*_chain_faults(turn, chain, now, sealed, bared)]
                 if not faults and turn.status not in UNFINISHED:
-                    faults += _other_faults(turn, sealed, replay)
+                    faults += _other_faults(turn, sealed, bared, replay)
             except (OperationalError, InterfaceError):
                 raise
             except Exception as error:  # whoever changes rows may leave what cannot be read any more
@@ -156,16 +180,22 @@ def _chain_faults(
 def differing(then: list[Part], now: list[Part], *, bytes_removed: bool = False) -> str:
     """What of a turn is not as it was chained, in words; empty where all is."""
     before, after = {(p.kind, p.number): p for p in then}, {(p.kind, p.number): p for p in now}
-    if bytes_removed:
-        before = {key: part for key, part in before.items() if key[0] != RAW or key in after}
+    if (REST, 0) not in before:  # an earlier release chained less
+        after = {key: part for key, part in after.items() if part.kind not in LATER}
     changed = [part.name for key, part in before.items() if key in after and after[key].digest != part.digest]
-    removed = [part.name for key, part in before.items() if key not in after]
-    added = [part.name for key, part in after.items() if key not in before]
+    removed = [
+        part.name for key, part in before.items() if key not in after and not _may_go(part, bytes_removed=bytes_removed)
+    ]
+    added = [part.name for key, part in after.items() if key not in before and part.kind != CAME_BACK]
     words = {"changed": changed, "removed": removed, "added": added}
     return "; ".join(f"{word}: {', '.join(names)}" for word, names in words.items() if names)
 
 
-def _other_faults(turn: Turn, sealed: Sealed, replay: bool) -> Iterator[str]:
+def _may_go(part: Part, *, bytes_removed: bool) -> bool:
+    return (bytes_removed and part.kind in BYTES) or (part.kind == LINK and is_cut_by_removal(part))
+
+
+def _other_faults(turn: Turn, sealed: Sealed, bared: frozenset[UUID], replay: bool) -> Iterator[str]:
     number = sealed.numbers.get(turn.id, max(sealed.complete, default=0) + 1)
     earlier = [at for n, at in sealed.complete.items() if n < number]
     origin, ingested = getattr(turn, "origin", None), getattr(turn, "ingested", None)
@@ -173,14 +203,21 @@ def _other_faults(turn: Turn, sealed: Sealed, replay: bool) -> Iterator[str]:
     came = ingested.ingested_at if ingested is not None else came
     if earlier and came is not None and came + LATE < max(earlier):
         yield f"It was added out of order: it ended before seal {number - 1} was made, which does not hold it."
-    for attempt in Attempt.objects.filter(turn_id=turn.id):
-        if sha256_of(request_body_of(attempt)) != attempt.request_sha256:
-            yield f"The request of attempt {attempt.index} is not the one that was sent."
+    yield from _compared_faults(turn, bared)
     if replay:
         found = examined(turn, recording_of(turn))
         if not found.verified and not (origin is not None and origin.doubt):
             error = (found.divergence.replayed or {}).get("error", "") if found.divergence else ""
             yield f"It does not replay: {error or 'its events give another history'}."
+
+
+def _compared_faults(turn: Turn, bared: frozenset[UUID]) -> Iterator[str]:
+    """What is not chained as it is stored, compared with what is."""
+    if (turn.raw_removed_at is not None) != (turn.id in bared):
+        yield "Its row and the signed notes differ on whether the provider's bytes were removed."
+    for attempt in Attempt.objects.filter(turn_id=turn.id):
+        if sha256_of(request_body_of(attempt)) != attempt.request_sha256:
+            yield f"The request of attempt {attempt.index} is not the one that was sent."
 
 
 def _gone(checked: Checked, sealed: Sealed, erased: frozenset[UUID]) -> None:

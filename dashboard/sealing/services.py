@@ -15,8 +15,9 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from dashboard.sealing import keys
-from dashboard.sealing.chains import canonical, head_of, packed, parts_of
+from dashboard.sealing.chains import head_of, parts_of
 from dashboard.sealing.models import Chain, Seal
+from dashboard.sealing.parts import canonical, packed
 from dashboard.turns.ids import first_id_at
 from dashboard.turns.models import UNFINISHED, Turn
 

@@ -7,8 +7,8 @@ from uuid import UUID
 from django.utils import timezone
 
 from dashboard.sealing import keys
-from dashboard.sealing.chains import canonical
 from dashboard.sealing.models import Chain, Tombstone
+from dashboard.sealing.parts import canonical
 
 
 def turns_erased(turn_ids: Sequence[UUID], *, by: str) -> None:
@@ -22,10 +22,12 @@ def raw_removed(turn_ids: Sequence[UUID], *, by: str, at: datetime) -> None:
     _note(Tombstone.Kind.RAW, turn_ids, by, at)
 
 
-def removed_on_purpose() -> tuple[frozenset[UUID], frozenset[UUID], list[str]]:
-    """The turns that were erased, those whose bytes were removed, and the notes that nobody of ours signed."""
+def removed_on_purpose(turn_id: UUID | None = None) -> tuple[frozenset[UUID], frozenset[UUID], list[str]]:
+    """The turns that were erased, those whose bytes were removed, and the notes that nobody of ours signed; with
+    `turn_id`, by the notes of this turn alone."""
+    notes = Tombstone.objects.all() if turn_id is None else Tombstone.objects.filter(turn_ids__contains=[turn_id])
     own, removed, forged = keys.own_keys(), {kind: set[UUID]() for kind in Tombstone.Kind.values}, []
-    for note in Tombstone.objects.order_by("id").iterator():
+    for note in notes.order_by("id").iterator():
         signed = note.public_key in own and keys.is_signed(_body(note), by=note.public_key, signature=note.signature)
         if signed:
             removed[note.kind].update(note.turn_ids)

@@ -23,8 +23,13 @@ LARGE = 256 * 1024  #: bytes, from which on the texts do not stand side by side 
 
 def packed_columns(columns: Mapping[str, Any]) -> dict[str, Any]:
     """The columns of a record's row, of those that tell it whole."""
+    return {**columns, **beside_packed(columns), "packed": _packed(columns)}
+
+
+def beside_packed(columns: Mapping[str, Any]) -> dict[str, Any]:
+    """What the four columns have where the record stands compressed beside them."""
     short = {"event": _short(columns["event"]), "command": _short(columns["command"])}
-    return {**columns, **short, "transitions": [], "observed": [], "packed": _packed(columns)}
+    return {**short, "transitions": [], "observed": []}
 
 
 def _packed(columns: Mapping[str, Any]) -> bytes:

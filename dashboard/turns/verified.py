@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from itertools import chain
 from typing import Any
 from uuid import UUID
 
@@ -16,6 +17,7 @@ from django.core.cache import cache
 from agentcore import VERSION
 from agentcore.events import Started
 from agentcore.replay import Divergence, Recording, Verification, verify
+from dashboard.turns.derived import derived_faults
 from dashboard.turns.evidence import Fault, faults_of, unproven
 from dashboard.turns.fields import storable_text
 from dashboard.turns.history import rebuilt_columns
@@ -68,7 +70,8 @@ def examined(turn: Turn, recording: Recording) -> Verification:
     if not found.verified:
         return found
     attempts, raws = list(Attempt.objects.filter(turn_id=turn.id).order_by("index")), raws_of(turn.id)
-    for fault in (*faults_of(recording.records, attempts, raws), *_row_faults(turn, recording)):
+    faults = (faults_of(recording.records, attempts, raws), _row_faults(turn, recording))
+    for fault in chain(*faults, derived_faults(turn, recording)):
         return diverging(found, fault)
     missing = unproven(recording.records, attempts, raws)
     return replace(found, missing=(*found.missing, *no_bytes(missing)))

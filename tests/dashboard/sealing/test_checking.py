@@ -14,9 +14,10 @@ from django.utils import timezone
 from dashboard.accounts.models import User
 from dashboard.agents.selectors import project_default
 from dashboard.sealing import keys, services
-from dashboard.sealing.chains import head_of, packed, parts_of
+from dashboard.sealing.chains import head_of, parts_of
 from dashboard.sealing.checking import Checked, check_all
 from dashboard.sealing.models import Chain, Seal, Tombstone
+from dashboard.sealing.parts import packed
 from dashboard.timeline.retention import raw_remove
 from dashboard.timeline.services import turns_erase
 from dashboard.turns.models import Turn
@@ -57,7 +58,6 @@ def as_superuser(sql: str, *values: Any) -> None:
     "change", ["verdict = 'fine'", "resource = 'time'", "notice = 'x'", "error_type = 'rate_limit'"]
 )
 def test_what_the_page_of_a_turn_says_of_its_history_cannot_be_changed_unnoticed(turn: Turn, change: str):
-    seal()
     as_superuser(f"UPDATE turns_turn SET {change} WHERE id = %s", turn.id)
     assert "differs from its history" in faults()[str(turn.id)]
 
@@ -177,12 +177,12 @@ def test_a_note_that_nobody_signed_excuses_nothing(turn: Turn):
 
 def test_bytes_that_a_policy_had_removed_are_no_theft_and_others_are(play: Play):
     kept, due = play("sim-essay"), play("sim-script")
-    seal()
     Turn.objects.filter(pk=due.pk).update(keep_raw_days=0)
+    seal()
     assert raw_remove(now=timezone.now() + timedelta(days=1)) == 1
     assert faults() == {}
     as_superuser("DELETE FROM turns_attemptchunk WHERE turn_id = %s", kept.id)
-    assert faults() == {str(kept.id): "removed: provider's bytes of attempt 1"}
+    assert faults() == {str(kept.id): "removed: provider's bytes of attempt 1, times and texts of attempt 1"}
 
 
 def test_a_turn_that_is_put_among_sealed_ones_is_named(turn: Turn, play: Play):
