@@ -12,6 +12,7 @@
 | `sim-array`           | says 61 equal elements, and goes on after a hint without repeating any                   |
 | `sim-no-usage`        | reports no token counts                                                                  |
 | `sim-no-choices`      | answers 200 with `choices: []`                                                           |
+| `sim-reasons`         | thinks for 300 tokens before each answer, reports them, and says 80 tokens               |
 | `sim-silent`          | stops in mid-stream without closing the connection                                       |
 
 The four that are about prefills say the days of the week or the months of the year to whoever asks for these, a short
@@ -20,6 +21,7 @@ text of repeated words to a question with "what was", and the essay to all other
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from itertools import islice
 
 from dashboard.simulator import errors, texts
 from dashboard.simulator.asked import Asked, Speaker
@@ -27,6 +29,7 @@ from dashboard.simulator.behaviour import Behaviour
 from dashboard.simulator.dialects.base import encoded
 from dashboard.simulator.errors import Reply
 from dashboard.simulator.speaking import Script, fixed, verbatim
+from dashboard.simulator.tokens import tokens_of
 
 _OPENAI = ("openai", "llama")
 _UNCOUNTED = ("openai", "llama", "ollama")
@@ -70,6 +73,10 @@ def _other_after_hint(asked: Asked) -> Script:
     return Script(fixed(texts.OTHER_END if hinted else texts.ESSAY))
 
 
+def _reasoned(_asked: Asked) -> Script:
+    return replace(Script(fixed("".join(islice(tokens_of(texts.ESSAY), 80)))), thinks=300)
+
+
 def _no_choices(asked: Asked) -> Reply:
     kind = "chat.completion.chunk" if asked.stream else "chat.completion"
     body = encoded({"id": "chatcmpl-none", "object": kind, "created": 0, "model": asked.model, "choices": []})
@@ -93,5 +100,6 @@ SERVERS: Mapping[str, Behaviour] = {
     "sim-array": Behaviour(lambda _asked: Script(fixed(texts.ARRAY), repeats=False)),
     "sim-no-usage": Behaviour(_essay(counted=False), dialects=_UNCOUNTED),
     "sim-no-choices": Behaviour(_no_choices, dialects=_OPENAI),
+    "sim-reasons": Behaviour(_reasoned, dialects=("openai",)),
     "sim-silent": Behaviour(_essay(falls_silent=True)),
 }

@@ -52,11 +52,13 @@ class Script:
     """All a model would say if nothing stopped it.
 
     `withheld`: a whole (not streamed) answer that reaches its ending has no content. `hangs_up`: the connection is
-    dropped half way. `cut_after`: tokens at which it is cut, however large the budget. `raw`: the word it says at its
-    ending instead of the dialect's own. `spent`: output tokens it reports there, if not those that were said. `echo`:
-    text that is sent before the answer and is not counted. `falls_silent`: half way nothing more comes, and the
-    connection stays open. `counted`: whether the answer reports its tokens. `closes`: after a stream the connection is
-    closed, though keep-alive was promised. `repeats`: asked to go on by a hint, it says its last words again.
+    dropped half way. `cut_after`: tokens at which it is cut, however large the budget. `raw`: the word it says at
+    its ending instead of the dialect's own. `spent`: output tokens it reports there, if not those that were said.
+    `echo`: text that is sent before the answer and is not counted. `falls_silent`: half way nothing more comes, and
+    the connection stays open. `counted`: whether the answer reports its tokens. `closes`: after a stream the
+    connection is closed, though keep-alive was promised. `repeats`: asked to go on by a hint, it says its last
+    words again. `thinks`: tokens of reasoning before the first word of every answer, which count towards the budget
+    and are not shown.
     """
 
     speech: Speech
@@ -72,6 +74,7 @@ class Script:
     counted: bool = True
     closes: bool = False
     repeats: bool = True
+    thinks: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,13 +105,14 @@ class CallPiece:
 class Finished:
     """The last piece. `tokens`: how many were said, an opened call being one. `raw`: the word, if not the dialect's.
 
-    `counted`: whether the answer reports its tokens.
+    `counted`: whether the answer reports its tokens. `thought`: of these, tokens of reasoning.
     """
 
     reason: Ending
     tokens: int
     raw: str | None = None
     counted: bool = True
+    thought: int = 0
 
     def word(self, words: Mapping[Ending, str | None]) -> str | None:
         """What a dialect with these words says; `None`: nothing."""
@@ -151,22 +155,23 @@ def speak(script: Script, said: str, budget: int, *, repeats: bool = True) -> It
     """
     if script.cut_after is not None:
         budget = min(budget, script.cut_after)
-    tokens = chain(_words(script, said, budget, repeats=repeats), _calls(script.calls))
+    thought = min(script.thinks, budget)
+    tokens = chain(_words(script, said, budget - thought, repeats=repeats), _calls(script.calls))
     yield from (Said(token) for token in tokens_of(script.echo))
     if script.hangs_up or script.falls_silent:
         whole = list(islice(tokens, budget))
         yield from whole[: len(whole) // 2]
         yield HungUp() if script.hangs_up else FellSilent()
         return
-    number = 0
+    number = thought
     for token in tokens:
         if number == budget:
-            yield Finished(Ending.LENGTH, number, counted=script.counted)
+            yield Finished(Ending.LENGTH, number, counted=script.counted, thought=thought)
             return
         number += 1
         yield token
     spent = number if script.spent is None else script.spent
-    yield Finished(script.ending, spent, script.raw, script.counted)
+    yield Finished(script.ending, spent, script.raw, script.counted, thought)
 
 
 def overlap(before: str, budget: int) -> str:

@@ -97,3 +97,19 @@ def test_without_reported_usage_no_number_is_told_as_a_fact(page: Page):
     page.goto(f"{turn}/replay?max_tokens=600")
     expect(page.locator("#what-if")).to_contain_text("≈")
     expect(page.locator("#what-if [data-certainty=estimated]").first).to_be_visible()
+
+
+def test_a_cap_within_the_recorded_reasoning_is_not_said_to_complete(page: Page):
+    """300 tokens of reasoning and 80 of text at 600: at 100 it really ends in two calls that say nothing."""
+    name = agent(page, "sim-reasons", max_tokens=600)
+    ask(page, name, "Think first.")
+    turn = ended(page)
+    page.goto(f"{turn}/replay?max_tokens=100")
+    column = page.locator("#what-if")
+    expect(column).to_contain_text("Undecidable.")
+    expect(column.locator(".endings")).to_contain_text("nothing new after 2 calls")
+    expect(column.locator(".assumes")).to_contain_text("reasoning")
+    assert really(page, turn, max_tokens=100) == "partial"
+    page.goto(f"{turn}/replay?max_tokens=381")
+    expect(page.locator("#what-if")).to_contain_text("Completed in 1 call")
+    expect(page.locator("#what-if [data-certainty=certain]").first).to_be_visible()

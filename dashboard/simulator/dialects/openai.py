@@ -118,7 +118,7 @@ class ChatWire:
         last = self._chunk({}, finished)
         if not (self.asked.include_usage and finished.counted):
             return last + DONE
-        usage = {**self._head("chat.completion.chunk"), "choices": [], "usage": self._usage(finished.tokens)}
+        usage = {**self._head("chat.completion.chunk"), "choices": [], "usage": self._usage(finished)}
         return last + data_event(usage) + DONE
 
     def whole(self, tokens: Sequence[Token], finished: Finished, /, *, withheld: bool) -> bytes:
@@ -130,7 +130,7 @@ class ChatWire:
         elif said.calls:
             message["tool_calls"] = [self._call(i, call.name, call.arguments) for i, call in enumerate(said.calls)]
         choice = {"index": 0, "message": message, "logprobs": None, **self._end(finished)}
-        usage = {"usage": self._usage(finished.tokens)} if finished.counted else {}
+        usage = {"usage": self._usage(finished)} if finished.counted else {}
         return encoded({**self._head("chat.completion"), "choices": [choice], **usage})
 
     def _called(self, function: dict[str, Any], index: int, name: str = "") -> dict[str, Any]:
@@ -163,13 +163,13 @@ class ChatWire:
             "system_fingerprint": "fp_simulator",
         }
 
-    def _usage(self, tokens: int) -> dict[str, Any]:
+    def _usage(self, finished: Finished) -> dict[str, Any]:
         return {
             "prompt_tokens": self.asked.prompt_tokens,
-            "completion_tokens": tokens,
-            "total_tokens": self.asked.prompt_tokens + tokens,
+            "completion_tokens": finished.tokens,
+            "total_tokens": self.asked.prompt_tokens + finished.tokens,
             "prompt_tokens_details": {"cached_tokens": 0},
-            "completion_tokens_details": {"reasoning_tokens": 0},
+            "completion_tokens_details": {"reasoning_tokens": finished.thought},
         }
 
 

@@ -57,7 +57,7 @@ BROKEN = Answer(Reason.TOOL_CALL, issue=CallIssue.MALFORMED)
 CONTEXT = Answer(Reason.CONTEXT_WINDOW_EXCEEDED, texts.OUT_OF_CONTEXT)
 
 #: Models whose answers lack something, not in every dialect: see test_servers.
-BROKEN_SERVERS = {"sim-silent", "sim-no-usage", "sim-no-choices"}
+BROKEN_SERVERS = {"sim-silent", "sim-no-usage", "sim-no-choices", "sim-reasons"}
 #: What each model comes to, in every dialect that `OWN` does not name. `sim-timeout` and `sim-hangup` are below.
 EXPECTED: dict[str, Answer | Error] = {
     "sim-essay": Answer(END, texts.ESSAY),

@@ -10,6 +10,7 @@ from agentcore.errors import ProviderError
 from agentcore.messages import ChatRequest, ChatResponse, Continuation, Message, Role
 from agentcore.providers import PROVIDERS
 from dashboard.simulator import texts
+from dashboard.simulator.tokens import tokens_of
 
 from .client import CALCULATOR, HINT, Client, assistant, user
 from .codecs import Talk
@@ -140,3 +141,18 @@ def test_a_server_may_fall_silent_in_the_middle(server: Client, stream: bool) ->
     with pytest.raises(TimeoutError):
         connection.getresponse().read()
     connection.close()
+
+
+@pytest.mark.parametrize(
+    ("budget", "said", "spent", "thought"), [(600, 80, 380, 300), (310, 10, 310, 300), (100, 0, 100, 100)]
+)
+def test_reasoning_takes_its_tokens_of_the_budget_before_the_first_word(
+    server: Client, stream: bool, budget: int, said: int, spent: int, thought: int
+) -> None:
+    request = ChatRequest("sim-reasons", (Message(Role.USER, "Tell me."),), budget, stream=stream)
+    answer = Talk(server.port, "openai", stream).send(request)
+    assert isinstance(answer, ChatResponse)
+    assert answer.usage is not None
+    assert (answer.usage.output_tokens, answer.usage.reasoning_tokens) == (spent, thought)
+    assert answer.text == "".join([*tokens_of(texts.ESSAY)][:said])
+    assert answer.stop_reason == ("end_turn" if budget == 600 else "max_tokens")

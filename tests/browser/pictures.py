@@ -1,0 +1,127 @@
+"""The pictures in docs/screenshots: turns are made in a new installation, and its pages photographed.
+
+Beside a running `manage.py up` with a data folder of its own, and with that folder's `WHYSTOP_DATA_DIR`:
+
+    manage.py shell -c "from tests.browser.last_week import fill; fill()"
+    manage.py shell -c "from tests.browser.pictures import take; take('<sign-in link>')"
+
+Each page is taken in light and dark, at 1280 and at 390 pixels. With names, as in `take(link, "sweep", "replay")`, only
+those pages are.
+"""
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from tests.browser.conftest import ARGUMENTS, DESK, PHONE, cookies_of
+from tests.browser.journeys import LONG, ask, ended, until
+from tests.browser.test_operating import agent, api
+from tests.conftest import CHROMIUM
+
+FOLDER = Path(__file__).parents[2] / "docs" / "screenshots"
+#: Every picture by its name: the page it shows.
+PICTURES: Mapping[str, str] = {
+    "timeline": "/",
+    "turn": "{cut}",
+    "live": "/agents/sim-essay/live?turn={cut_id}",
+    "replay": "{exact}/replay?max_tokens=100",
+    "sweep": "{exact}/replay/sweep",
+    "compare": "/compare?left={cut_id}&right={whole_id}",
+    "limits": "/backtests/limits?agent=support-writer",
+    "map": "/backtests/limits/map?agent=support-writer",
+    "backtest": "{backtest}",
+    "track-record": "/backtests/track-record",
+    "policy-form": "/admin/agents/policy/{policy}/change/",
+    "ledger": "/policies/ledger",
+    "shared": "{shared}",
+    "admin": "/admin/",
+}
+
+#: Pictures of the page to its end; the others end where the window does.
+WHOLE = {"admin", "backtest", "limits", "map", "replay", "sweep", "track-record"}
+
+
+def take(link: str, *names: str) -> None:
+    with sync_playwright() as playwright:
+        found = next(filter(None, map(shutil.which, CHROMIUM)), None)
+        browser = playwright.chromium.launch(executable_path=found, args=ARGUMENTS)
+        state: Any = cookies_of(browser, link)
+        base = link.split("/sign-in/", maxsplit=1)[0]
+        page = browser.new_context(base_url=base, storage_state=state, viewport=DESK).new_page()  # type: ignore[arg-type]
+        places = made(page)
+        for name in names or PICTURES:
+            for scheme in ("light", "dark"):
+                taken(browser, base, state, name, PICTURES[name].format(**places), scheme)
+
+
+def made(page: Page) -> dict[str, str]:
+    """What the pictures show; where each stands."""
+    ask(page, "sim-essay", "Explain why a model stops before its answer is whole.", max_tokens=60)
+    cut = ended(page)
+    exact = turn_of(page, "sim-essay", "Write what happened in the incident of Monday.", max_tokens=150)
+    whole = turn_of(page, "sim-essay", "Explain why a model stops before its answer is whole.", max_tokens=900)
+    for cap in (88, 100, 120, 400):
+        predicted(page, exact, cap)
+    return {
+        "cut": cut,
+        "cut_id": id_of(cut),
+        "exact": exact,
+        "whole_id": id_of(whole),
+        "backtest": backtested(page),
+        "policy": policy_of(page),
+        "shared": shared(page, cut),
+    }
+
+
+def turn_of(page: Page, model: str, prompt: str, **asked: Any) -> str:
+    ask(page, agent(page, model, **asked), prompt)
+    return ended(page)
+
+
+def id_of(turn: str) -> str:
+    return turn.rstrip("/").rsplit("/", 1)[1]
+
+
+def predicted(page: Page, turn: str, cap: int) -> None:
+    """A prediction of this turn under another cap, and what came of it."""
+    asked = {"mode": "rerun", "overrides": {"max_tokens": cap}}
+    again = api(page, f"turns/{id_of(turn)}/replay", asked)
+    address = f"/api/v1/turns/{again['id']}"
+    until(page, lambda: page.request.get(address).json()["status"] not in ("queued", "running"), "it does not end")
+
+
+def backtested(page: Page) -> str:
+    made = api(page, "backtests", {"policy": {"limits": {"max_continuations": 1}}, "max_tokens": 150})
+    address = f"/api/v1/backtests/{made['id']}"
+    until(page, lambda: page.request.get(address).json()["status"] == "done", "the backtest does not end")
+    return f"/backtests/{made['id']}"
+
+
+def policy_of(page: Page) -> str:
+    page.goto("/admin/agents/policy/")
+    page.locator("#result_list tbody a", has_text="support").first.click()
+    return page.url.split("/policy/")[1].split("/")[0]
+
+
+def shared(page: Page, turn: str) -> str:
+    page.goto(f"{turn}/share")
+    page.get_by_role("button", name="Make a link").click()
+    return page.get_by_label("Address of the link").input_value()
+
+
+def taken(browser: Browser, base: str, state: Any, name: str, address: str, scheme: Any) -> None:
+    for size in (DESK, PHONE):
+        context = browser.new_context(base_url=base, storage_state=state, viewport=size, color_scheme=scheme)  # type: ignore[arg-type]
+        page = context.new_page()
+        page.goto(address)
+        expect(page.locator("main")).to_be_visible()
+        if name == "policy-form":
+            page.get_by_role("button", name="Run the backtest").click()
+            expect(page.locator("#backtest")).to_contain_text("done", timeout=LONG)
+            page.locator("#backtest").scroll_into_view_if_needed()
+        page.wait_for_load_state("networkidle")
+        page.screenshot(path=FOLDER / f"{name}-{scheme}-{size['width']}.png", full_page=name in WHOLE)
+        context.close()
