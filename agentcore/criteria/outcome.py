@@ -102,12 +102,19 @@ class _ToldLater:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name):
+            put = object.__setattr__
             if name == "evaluations":
-                object.__setattr__(self, name, self._tell())
+                if (tell := self._tell) is not None:  # another thread may have asked since
+                    put(self, name, tell())
+                    put(self, "_decide", _by_evaluations)  # so neither keeps the snapshot any longer
+                    put(self, "_tell", None)
             elif name in _DECIDED:
-                put, decided = object.__setattr__, self._decide() or _decided_by(resolve(self.evaluations))
-                for slot, value in zip(_DECIDED, decided, strict=True):
-                    put(self, slot, value)
+                # Written out, for a loop takes longer than the four: `advance` reads each of its outcomes.
+                decided = self._decide() or _decided_by(resolve(self.evaluations))
+                put(self, "decision", decided[0])
+                put(self, "should_continue", decided[1])
+                put(self, "resolved_by", decided[2])
+                put(self, "stop_reason", decided[3])
             else:
                 raise AttributeError(f"{type(self).__name__} has no {name!r}")
             return object.__getattribute__(self, name)
@@ -115,7 +122,7 @@ class _ToldLater:
 
 #: What an outcome is without its evaluations: the first four fields of `ContinuationOutcome`.
 Decided = tuple[ContinuationDecision, bool, str, StopReason]
-_DECIDED = ("decision", "should_continue", "resolved_by", "stop_reason")
+_DECIDED = frozenset({"decision", "should_continue", "resolved_by", "stop_reason"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +177,10 @@ class Judged:
     """What criteria are asked about: `Snapshot`, and nothing else."""
 
     __slots__ = ()
+
+
+def _by_evaluations() -> None:
+    """Says that it takes the evaluations, which are there."""
 
 
 def _decided_by(outcome: ContinuationOutcome) -> Decided:
