@@ -37,8 +37,8 @@ class Users(UserAdmin):  # type: ignore[type-arg]
         return may and token_by(request) is None
 
     def get_readonly_fields(self, request: HttpRequest, obj: User | None = None) -> list[str]:
-        """Superusers are made by superusers."""
-        readonly = list(super().get_readonly_fields(request, obj))
+        """Superusers are made by superusers; when somebody joined or signed in is nobody's to write."""
+        readonly = [*super().get_readonly_fields(request, obj), "last_login", "date_joined"]
         return readonly if _is_superuser(request) else [*readonly, "is_superuser"]
 
     def formfield_for_manytomany(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:

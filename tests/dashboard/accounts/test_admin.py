@@ -58,6 +58,18 @@ def test_an_admin_cannot_become_superuser(made: Made):
     assert (admin.first_name, admin.is_superuser) == ("Ada", False)
 
 
+@pytest.mark.parametrize("root", [False, True])
+def test_nobody_writes_when_somebody_signed_in_or_joined(made: Made, root: bool):
+    user = made("bob", Role.WATCHER)
+    before = (user.date_joined, user.last_login)
+    times = {f"last_login_{n}": said for n, said in enumerate(("2031-01-01", "00:00:00"))}
+    groups = list(user.groups.values_list("pk", flat=True))
+    client = browser_of(made("ada", None if root else Role.ADMIN, is_superuser=root))
+    assert change(client, user, first_name="Bob", groups=groups, **times) == 302
+    user.refresh_from_db()
+    assert (user.first_name, (user.date_joined, user.last_login)) == ("Bob", before)
+
+
 def test_a_session_of_a_token_is_shown_no_form_that_would_be_refused(made: Made):
     root = made("root", is_superuser=True)
     client = browser_of(root)
