@@ -98,7 +98,6 @@ def _call(convention: Convention, span: Span) -> ModelCall:
     parameters = mapping(read_json(first(attributes, convention.facts.get("parameters", ()))))
     return ModelCall(
         span=span,
-        convention=convention.name,
         provider=provider,
         model=text_of(convention, attributes, "model") or words(parameters.get("model")),
         max_tokens=count_of(convention, attributes, "max_tokens") or as_count(first(parameters, _CAPS)) or None,

@@ -53,7 +53,6 @@ class ModelCall:
     """One call of a model. `spans`: all that tell of it, the first of which is the one it is named by."""
 
     span: Span
-    convention: str
     provider: str = ""  #: as the trace names it
     model: str = ""
     max_tokens: int | None = None

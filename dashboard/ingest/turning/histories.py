@@ -1,10 +1,9 @@
 """The machine, told of a turn's calls one after another: so the turn has the history that one driven here has."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from agentcore import serial
 from agentcore.commands import CallModel, Finish, RunTools, Wait
 from agentcore.errors import ErrorType
 from agentcore.events import (
@@ -177,13 +176,3 @@ def _is_breached(tool: ToolSpec, call: ToolCall, breaches: Breaches) -> bool:
         return bool(breaches(tool.schema, dict(call.arguments)))
     except Exception:  # a schema that cannot be read forbids nothing
         return True
-
-
-def policy_json(policy: Policy) -> Any:
-    """The policy as a turn's row keeps it."""
-    return serial.to_json(policy)
-
-
-def ids_of(turn: Joined) -> Iterable[str]:
-    """The spans that the turn is made of."""
-    return (span for step in turn.steps for span in step.call.spans)

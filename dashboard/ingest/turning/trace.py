@@ -54,10 +54,10 @@ def _histories(
             history = history_of(rest, implied(rest, base), runs, str(turn_id), breaches)
             taken, left = rest.steps[: history.used], rest.steps[history.used :]
             if left:
-                part = Joined(taken, rest.loop, ends_loop=False)
+                part = Joined(taken, rest.loop)
                 history = history_of(part, implied(part, base), runs, str(turn_id), breaches)
             yield history, turn_id
-            rest = Joined(left, rest.loop, rest.ends_loop) if left else None
+            rest = Joined(left, rest.loop) if left else None
 
 
 def id_of(trace: str, turn: Joined) -> UUID:

@@ -21,11 +21,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """The calls of one turn. `ends_loop`: nothing of its loop comes after them."""
+    """The calls of one turn, and the loop that they are of."""
 
     steps: tuple[Step, ...]
     loop: Loop | None
-    ends_loop: bool = True
 
 
 def joined(calls: Iterable[ModelCall], places: Places) -> Iterator[Joined]:
@@ -53,8 +52,7 @@ def _turns_in(steps: Sequence[Step], loop: Loop | None) -> Iterator[Joined]:
             turn.append(Step(steps[end].call, steps[end].answer, joint))
             end += 1
         parts = _handed_out(turn) if turn[-1].answer.tool_calls and len(turn) > 1 else [turn]
-        for n, part in enumerate(parts, start=1):
-            yield Joined(tuple(part), loop, ends_loop=end == len(steps) and n == len(parts))
+        yield from (Joined(tuple(part), loop) for part in parts)
         at = end
 
 
