@@ -129,7 +129,9 @@ def test_a_codec_refuses_what_an_argument_cannot_be_by_its_name(name: str, metho
 
 
 @pytest.mark.parametrize("name", PROVIDERS)
-@pytest.mark.parametrize("payload", [None, 3, "text", object(), [object()]], ids=["null", "number", "text", "object", "list"])
+@pytest.mark.parametrize(
+    "payload", [None, 3, "text", object(), [object()]], ids=["null", "number", "text", "object", "list"]
+)
 def test_a_payload_that_is_none_of_the_dialect_is_the_providers_fault(name: str, payload: Any):
     with pytest.raises(CoreError, match="The provider answered with JSON that is no "):
         PROVIDERS[name].decode_response(payload)
