@@ -108,7 +108,7 @@ def policy_of(page: Page) -> str:
 
 def shared(page: Page, turn: str) -> str:
     page.goto(f"{turn}/share")
-    page.get_by_role("button", name="Make a link").click()
+    page.get_by_role("button", name="Create link").click()
     return page.get_by_label("Address of the link").input_value()
 
 

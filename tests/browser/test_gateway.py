@@ -33,7 +33,7 @@ def test_a_key_is_made_shown_once_and_revoked(new_page: NewPage):
     page.goto("/gateway/keys")
     assert secret not in page.content()
     row = page.locator(".key", has_text=name)
-    expect(row).to_contain_text(re.compile(r"0 / 5\s000\stokens"))
+    expect(row).to_contain_text(re.compile(r"0 / 5,000\stokens"))
     row.locator("summary").click()
     row.get_by_role("button", name="Revoke “").click()
     expect(page.get_by_text("The key is revoked")).to_be_visible()

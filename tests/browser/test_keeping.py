@@ -91,7 +91,7 @@ def test_a_comment_is_made_at_a_step_and_stands_there(page: Page, cut_turn: str)
     expect(said).to_be_visible()
     expect(page.locator(".track .remarked")).to_have_count(1)
     page.get_by_role("button", name="Delete").click()
-    expect(page.locator("#comments")).to_contain_text("Nobody has said anything")
+    expect(page.locator("#comments")).to_contain_text("No comments yet")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

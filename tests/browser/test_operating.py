@@ -122,7 +122,7 @@ def test_a_turn_runs_to_a_state_and_an_operator_answers_for_the_model(page: Page
 
 def test_calls_wait_for_approval_with_their_time_and_run_as_they_were_changed(page: Page):
     calling(page)
-    expect(page.locator(".approval")).to_contain_text("2 calls to approve of, 14:")
+    expect(page.locator(".approval")).to_contain_text("2 tool calls awaiting approval, 14:")
     expect(page.locator(".approval")).to_contain_text("left, then they are refused")
     drawer(page)
     page.get_by_label("Arguments").first.fill('{"expression": "20+3"}')
@@ -218,7 +218,7 @@ def test_what_no_server_answers_is_said_beside_it_and_can_be_sent_again(new_page
     release, told = page.get_by_role("button", name="Release"), page.locator("#operate-told [role=alert]")
     page.context.set_offline(True)
     release.click()
-    expect(told).to_contain_text("The server does not answer, so this may not have been done.")
+    expect(told).to_contain_text("The server did not answer, so this may not have been done.")
     page.context.set_offline(False)
     release.click()
     expect(page.locator("#turn-head")).to_contain_text("continuations")

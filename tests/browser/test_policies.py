@@ -92,7 +92,7 @@ def _a_draft_runs_in_the_shadow(page: Page) -> None:
     expect(shadow).to_contain_text("would have stopped sooner 1", timeout=LONG)
     expect(shadow.get_by_role("link", name="Why do agents stop?")).to_have_attribute("href", turn)
     shadow.get_by_role("button", name="End shadow run").click()
-    expect(page.locator("#messages")).to_contain_text("The shadow has ended")
+    expect(page.locator("#messages")).to_contain_text("The shadow run has ended")
 
 
 def test_who_may_only_look_changes_nothing(page: Page, chrome: Browser, link: str):

@@ -125,7 +125,7 @@ def test_a_page_whose_server_is_not_heard_from_says_that_it_may_be_old_until_it_
     expect(said).to_have_text("")
     away["now"] = True
     cut(lines)
-    expect(said).to_contain_text("The server is not heard from, so what is shown here may be old.")
+    expect(said).to_contain_text("Connection lost. Retrying…")
     go_on(page, "sim-essay", "What was lost is not there any more.")
     expect(page.locator("#turn-head")).to_contain_text("What was lost is not there any more.")
     away["now"] = False
