@@ -182,7 +182,7 @@ def test_without_htmx_the_form_is_a_page_and_a_refused_one_is_shown_again(browse
 
 def test_a_turn_that_has_not_begun_has_nothing_to_change(browser: Client, agent_of: AgentOf):
     queued = turn_start(agent=agent_of("sim-essay"), input_text="Go.")
-    assert "has not begun yet" in page(browser, f"/turns/{queued.id}/operate")
+    assert "has not started yet" in page(browser, f"/turns/{queued.id}/operate")
 
 
 def test_a_stranger_sees_no_form(held: Turn):
