@@ -30,6 +30,13 @@ else:
         return _copier(value.__class__, tuple(changes))(value, changes)
 
 
+def changed(value: Made, changes: Mapping[str, Any]) -> Made:
+    """The same copy for whom the changes are a dictionary already: `**` would make another of it."""
+    cls: Any = value.__class__
+    copy: Made = _copier(cls, tuple(changes))(value, changes)
+    return copy
+
+
 @cache
 def _twin(cls: Any) -> Any:
     """A class whose objects lie alike in memory, and can be written to."""
@@ -106,4 +113,4 @@ def settle(value: object, **kinds: Callable[[Any], Any]) -> None:
             object.__setattr__(value, name, kind(given))
 
 
-__all__ = ["begun", "frozen", "quickly_made", "replace", "settle"]
+__all__ = ["begun", "changed", "frozen", "quickly_made", "replace", "settle"]

@@ -15,7 +15,7 @@ from agentcore.events import Event
 from agentcore.machine import ending
 from agentcore.machine.breakpoints import Holding, approval_here, hold_here
 from agentcore.machine.intake import take_in
-from agentcore.machine.judgement import NOTHING, Judgement
+from agentcore.machine.judgement import Judgement
 from agentcore.machine.judges import (
     abort_partial,
     continue_pending,
@@ -32,7 +32,7 @@ from agentcore.machine.states import CALLS, RELEASES, TERMINAL, TRANSITIONS, Sta
 from agentcore.policy import Policy
 from agentcore.reasons import AttemptKind
 from agentcore.strict import WrongInput, required, shown
-from agentcore.values import quickly_made, replace
+from agentcore.values import changed, quickly_made, replace
 
 #: One judge per deciding state.
 JUDGES: Mapping[State, Callable[[Snapshot, Policy], Judgement]] = {
@@ -150,14 +150,16 @@ def _unapproved(before: Snapshot, after: Snapshot, policy: Policy) -> Holding | 
     return None if before.approving else approval_here(after, policy)
 
 
-def _move(snapshot: Snapshot, trigger: Trigger, also: Mapping[str, Any] = NOTHING) -> Snapshot:
-    """The snapshot in the state that the trigger leads to, in one copy with what else changes."""
+def _move(snapshot: Snapshot, trigger: Trigger, changes: dict[str, Any] | None = None) -> Snapshot:
+    """The snapshot in the state that the trigger leads to, in one copy with what else changes. State and trigger are
+    put to the changes that are given: those are made for one move, and not copied again."""
     target = TRANSITIONS[snapshot.state].get(trigger)
     if target is None:
         raise IllegalEvent(f"{trigger} is not possible in state {snapshot.state}; nothing has changed.")
-    changes = {**also, "state": target, "trigger": trigger}
+    changes = {} if changes is None else changes
+    changes["state"], changes["trigger"] = target, trigger
     if target in _CALLS and trigger is not _OPERATOR_ACTED:
-        changes["spent"] = replace(also.get("spent", snapshot.spent), attempts=snapshot.spent.attempts + 1)
+        changes["spent"] = replace(changes.get("spent", snapshot.spent), attempts=snapshot.spent.attempts + 1)
         if (kind := _FRESH_CALLS.get(trigger)) is not None:
             changes["call"] = Call(kind, State.REQUEST, snapshot.asked.max_tokens)
-    return replace(snapshot, **changes)
+    return changed(snapshot, changes)
