@@ -102,19 +102,15 @@ class _ToldLater:
     if not TYPE_CHECKING:
 
         def __getattr__(self, name):
-            put = object.__setattr__
             if name == "evaluations":
                 if (tell := self._tell) is not None:  # another thread may have asked since
+                    put = object.__setattr__
                     put(self, name, tell())
-                    put(self, "_decide", _by_evaluations)  # so neither keeps the snapshot any longer
+                    if self._decide is not None:
+                        put(self, "_decide", _by_evaluations)  # so neither keeps the snapshot any longer
                     put(self, "_tell", None)
             elif name in _DECIDED:
-                # Written out, for a loop takes longer than the four: `advance` reads each of its outcomes.
-                decided = self._decide() or _decided_by(resolve(self.evaluations))
-                put(self, "decision", decided[0])
-                put(self, "should_continue", decided[1])
-                put(self, "resolved_by", decided[2])
-                put(self, "stop_reason", decided[3])
+                decided(self)
             else:
                 raise AttributeError(f"{type(self).__name__} has no {name!r}")
             return object.__getattribute__(self, name)
@@ -185,6 +181,19 @@ def _by_evaluations() -> None:
 
 def _decided_by(outcome: ContinuationOutcome) -> Decided:
     return outcome.decision, outcome.should_continue, outcome.resolved_by, outcome.stop_reason
+
+
+def decided(outcome: ContinuationOutcome) -> ContinuationOutcome:
+    """The same outcome, for who reads next what it comes to: Python finds an empty slot by way of an error, which takes
+    as long as deciding does."""
+    if (decide := getattr(outcome, "_decide", None)) is not None:  # else it has been decided
+        found, put = decide() or _decided_by(resolve(outcome.evaluations)), object.__setattr__
+        put(outcome, "decision", found[0])  # written out, for a loop takes longer than the four
+        put(outcome, "should_continue", found[1])
+        put(outcome, "resolved_by", found[2])
+        put(outcome, "stop_reason", found[3])
+        put(outcome, "_decide", None)
+    return outcome
 
 
 def unforbidden(should_continue: bool, resolved_by: str) -> Decided:

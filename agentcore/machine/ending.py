@@ -3,7 +3,7 @@
 from typing import Any
 
 from agentcore.commands import Finish, Observation
-from agentcore.criteria.outcome import ContinuationOutcome
+from agentcore.criteria.outcome import ContinuationOutcome, decided
 from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import State
 from agentcore.reasons import NormalizedStopReason, StopReason, TurnStatus
@@ -144,6 +144,7 @@ def termination_observed(snapshot: Snapshot, terminal_reason: str) -> tuple[Obse
 
 def evaluation_observed(snapshot: Snapshot, outcome: ContinuationOutcome) -> Observation:
     """What the criteria came to (spec: `ContinuationEvaluated`). A turn stands for an agent's run.."""
+    decided(outcome)
     fields = {
         "agentId": snapshot.asked.turn_id,
         "parentAgentId": snapshot.asked.parent,

@@ -1,7 +1,7 @@
 """continue_pending: whether a cut or paused answer is gone on with, and how it is asked for."""
 
 from agentcore.criteria.builtin import TokenUsageLimit
-from agentcore.criteria.outcome import ContinuationOutcome
+from agentcore.criteria.outcome import ContinuationOutcome, decided
 from agentcore.criteria.retries import APART, TruncationCriterion
 from agentcore.machine import ending
 from agentcore.machine.accounting import give_back
@@ -25,7 +25,7 @@ HINT = (
 def judge(snapshot: Snapshot, policy: Policy) -> Judgement:
     """Go on, as a continuation or a resume, unless a limit or a criterion forbids."""
     snapshot = give_back(snapshot)
-    outcome = evaluate(snapshot, policy)
+    outcome = decided(evaluate(snapshot, policy))
     if not outcome.should_continue:
         return _stop(snapshot, outcome)
     call = _next_call(snapshot)
