@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any
+from uuid import UUID
 from weakref import WeakKeyDictionary
 
 import structlog
@@ -148,7 +149,7 @@ async def _taken(
 
     def work() -> tuple[Taken, Outcome]:
         taken = read(unpacked(body, coding))
-        return taken, ingest(project_id=caller.project, taken=taken, by=caller.user_id)
+        return taken, ingest(project_id=caller.project, taken=taken, by=caller.user_id, sender=_sender_of(caller))
 
     try:
         return await in_database(work)
@@ -188,6 +189,11 @@ async def _body(headers: Mapping[bytes, str], receive: Receive) -> bytes:
 
 def _too_large() -> Told:
     return Told(413, f"The body is larger than {MOST_PACKED // 2**20} MiB. Send fewer spans at once.")
+
+
+def _sender_of(caller: Caller) -> UUID:
+    """A key, or the user of a token."""
+    return caller.key_id or UUID(int=caller.user_id or 0)
 
 
 def _form(headers: Mapping[bytes, str]) -> str | None:

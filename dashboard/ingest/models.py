@@ -1,17 +1,25 @@
 """What is kept of traces that came in."""
 
+from uuid import UUID
+
 from django.db import models
 
 from dashboard.turns.fields import ExactJSONField
 from dashboard.turns.models import Turn
 
+NO_SENDER = UUID(int=0)  #: of what came before senders were kept apart
+
 
 class Piece(models.Model):
     """A span, or a log event of one, as it came. Of a span that is not about a model only its place is kept, and that
-    only for as long as the trace may still turn out to be (`pieces.PLACES_KEPT`)."""
+    only for as long as the trace may still turn out to be (`pieces.PLACES_KEPT`).
 
-    pk = models.CompositePrimaryKey("project_id", "trace", "span", "part")
+    A trace belongs to its sender: what another one sends under the same id is another trace.
+    """
+
+    pk = models.CompositePrimaryKey("project_id", "sender", "trace", "span", "part")
     project_id = models.UUIDField()
+    sender = models.UUIDField(default=NO_SENDER)  #: whose it is: a key's id, or a user's as a number
     trace = models.UUIDField()  #: of the 16 bytes of the trace's id
     span = models.BigIntegerField()  #: of the 8 bytes of the span's id, as a signed number
     part = models.BigIntegerField()  #: 0: the span itself; else a digest of a log event
@@ -35,6 +43,7 @@ class Ingested(models.Model):
         Turn, on_delete=models.CASCADE, primary_key=True, db_constraint=False, related_name="ingested"
     )
     project_id = models.UUIDField()
+    sender = models.UUIDField(default=NO_SENDER)  #: as `Piece.sender`
     trace = models.UUIDField()  #: as `Piece.trace`
     spans = ExactJSONField(default=list)  #: ids of the spans of its calls, in hexadecimal
     instrumentations = ExactJSONField(default=list)  #: that told of it, with their versions

@@ -26,38 +26,41 @@ _SIGNED = 1 << 63
 LINES = 32
 LOCK = "SELECT pg_advisory_xact_lock(7316018, line) FROM (SELECT unnest(%s::int[]) AS line ORDER BY 1) lines"
 PUT = """
-INSERT INTO ingest_piece (project_id, trace, span, part, parent, content, at)
-SELECT %(project)s, given.trace, given.span, given.part, given.parent, given.content, %(at)s
+INSERT INTO ingest_piece (project_id, sender, trace, span, part, parent, content, at)
+SELECT %(project)s, %(sender)s, given.trace, given.span, given.part, given.parent, given.content, %(at)s
   FROM unnest(%(trace)s::uuid[], %(span)s::bigint[], %(part)s::bigint[], %(parent)s::bigint[], %(content)s::bytea[])
        AS given (trace, span, part, parent, content)
-ON CONFLICT (project_id, trace, span, part) DO UPDATE
+ON CONFLICT (project_id, sender, trace, span, part) DO UPDATE
    SET content = excluded.content, parent = excluded.parent
  WHERE coalesce(excluded.content, '') > coalesce(ingest_piece.content, '')
 RETURNING trace
 """
 GET = """
 SELECT trace, span, part, parent, content FROM ingest_piece
- WHERE project_id = %s AND trace = ANY(%s::uuid[]) ORDER BY trace, span, part
+ WHERE project_id = %s AND sender = %s AND trace = ANY(%s::uuid[]) ORDER BY trace, span, part
 """
 COUNT = """
-SELECT trace, count(*) FROM ingest_piece WHERE project_id = %s AND trace = ANY(%s::uuid[]) GROUP BY trace
+SELECT trace, count(*) FROM ingest_piece
+ WHERE project_id = %s AND sender = %s AND trace = ANY(%s::uuid[]) GROUP BY trace
 """
 #: Places in traces that have come to nothing.
 SWEEP = """
 DELETE FROM ingest_piece place
  WHERE place.content IS NULL AND place.at < %s
    AND NOT EXISTS (SELECT FROM ingest_piece other WHERE other.project_id = place.project_id
-                    AND other.trace = place.trace AND other.content IS NOT NULL)
+                    AND other.sender = place.sender AND other.trace = place.trace AND other.content IS NOT NULL)
 """
 
 
 #: What turns that are erased were made of; of a trace without any other turn, all of it.
 FORGET = """
 DELETE FROM ingest_piece piece USING ingest_ingested gone
- WHERE gone.turn_id = ANY(%(ids)s::uuid[]) AND piece.project_id = gone.project_id AND piece.trace = gone.trace
+ WHERE gone.turn_id = ANY(%(ids)s::uuid[]) AND piece.project_id = gone.project_id
+   AND piece.sender = gone.sender AND piece.trace = gone.trace
    AND (lpad(to_hex(piece.span), 16, '0') IN (SELECT jsonb_array_elements_text(gone.spans))
         OR NOT EXISTS (SELECT FROM ingest_ingested other
-                        WHERE other.project_id = gone.project_id AND other.trace = gone.trace
+                        WHERE other.project_id = gone.project_id
+                          AND other.sender = gone.sender AND other.trace = gone.trace
                           AND other.turn_id <> ALL(%(ids)s::uuid[])))
 """
 
@@ -78,7 +81,7 @@ def lock(traces: Iterable[UUID]) -> None:
         cursor.execute(LOCK, [lines])
 
 
-def put(project_id: UUID, taken: Taken, at: datetime) -> set[UUID]:
+def put(project_id: UUID, sender: UUID, taken: Taken, at: datetime) -> set[UUID]:
     """Keep what was taken; the traces that have changed by it."""
     rows = {row[:3]: row for row in sorted(_rows(taken), key=lambda row: row[4] or b"")}
     if not rows:
@@ -86,14 +89,14 @@ def put(project_id: UUID, taken: Taken, at: datetime) -> set[UUID]:
     trace, span, part, parent, content = (list(column) for column in zip(*rows.values(), strict=True))
     columns = {"trace": trace, "span": span, "part": part, "parent": parent, "content": content}
     with connection.cursor() as cursor:
-        cursor.execute(PUT, {"project": project_id, "at": at, **columns})
+        cursor.execute(PUT, {"project": project_id, "sender": sender, "at": at, **columns})
         return {found for (found,) in cursor.fetchall()}
 
 
-def counts(project_id: UUID, traces: Sequence[UUID]) -> dict[UUID, int]:
+def counts(project_id: UUID, sender: UUID, traces: Sequence[UUID]) -> dict[UUID, int]:
     """How many pieces are kept of each of these traces."""
     with connection.cursor() as cursor:
-        cursor.execute(COUNT, [project_id, list(traces)])
+        cursor.execute(COUNT, [project_id, sender, list(traces)])
         return dict(cursor.fetchall())
 
 
@@ -110,10 +113,10 @@ def _rows(taken: Taken) -> Iterator[_Row]:
         yield UUID(log.trace), signed(log.span), digest, None, packed(text)
 
 
-def get(project_id: UUID, traces: Sequence[UUID]) -> Iterator[Trace]:
+def get(project_id: UUID, sender: UUID, traces: Sequence[UUID]) -> Iterator[Trace]:
     """All that is kept of these traces, one after another."""
     with connection.cursor() as cursor:
-        cursor.execute(GET, [project_id, list(traces)])
+        cursor.execute(GET, [project_id, sender, list(traces)])
         found: dict[UUID, list[Any]] = {}
         for row in cursor.fetchall():
             found.setdefault(row[0], []).append(row)

@@ -16,6 +16,7 @@ from dashboard.agents.schemas import violations
 from dashboard.ingest import pieces
 from dashboard.ingest.conventions.reading import is_about_a_model
 from dashboard.ingest.conventions.spans import LogEvent, Span
+from dashboard.ingest.models import NO_SENDER
 from dashboard.ingest.pieces import Trace
 from dashboard.ingest.storing import turns_put
 from dashboard.ingest.turning.trace import Made, turns_of
@@ -36,31 +37,32 @@ class Outcome:
 
 
 @transaction.atomic
-def ingest(*, project_id: UUID, taken: Taken, by: int | None) -> Outcome:
+def ingest(*, project_id: UUID, taken: Taken, by: int | None, sender: UUID = NO_SENDER) -> Outcome:
     """Keep what was taken, and let the turns of its traces be what they now come to.
 
+    `sender`: who may add to these traces; the same traces of another sender are others, and are left as they are.
     `taken.refused` is added to where a trace has too many spans. Whatever is raised, nothing is stored.
     """
     traces = {UUID(span.trace) for span in taken.spans} | {UUID(record.trace) for record in taken.logs}
     if not traces:
         return Outcome(refused=taken.refused)
     pieces.lock(traces)
-    _bound(project_id, taken, sorted(traces))
+    _bound(project_id, sender, taken, sorted(traces))
     now = timezone.now()
-    changed = sorted(pieces.put(project_id, taken, now))
+    changed = sorted(pieces.put(project_id, sender, taken, now))
     made = {}
-    for trace in pieces.get(project_id, changed):
-        turns = _turns(trace)
+    for trace in pieces.get(project_id, sender, changed):
+        turns = _turns(trace, sender)
         if turns is not None:
             made[trace.id] = turns
-    written = turns_put(project_id, made, by=by, at=now) if made else []
+    written = turns_put(project_id, sender, made, by=by, at=now) if made else []
     let_go = sum(not is_about_a_model(span) for span in taken.spans)
     return Outcome(written, let_go, taken.refused)
 
 
-def _bound(project_id: UUID, taken: Taken, traces: Sequence[UUID]) -> None:
+def _bound(project_id: UUID, sender: UUID, taken: Taken, traces: Sequence[UUID]) -> None:
     """Refuse what is beyond the bound of a trace."""
-    held = pieces.counts(project_id, traces)
+    held = pieces.counts(project_id, sender, traces)
     if max(held.values(), default=0) + taken.count <= pieces.MOST_OF_TRACE:
         return
     room = Counter({trace.hex: pieces.MOST_OF_TRACE - held.get(trace, 0) for trace in traces})
@@ -76,12 +78,12 @@ def _bound(project_id: UUID, taken: Taken, traces: Sequence[UUID]) -> None:
         taken.refused[FULL] += refused
 
 
-def _turns(trace: Trace) -> list[Made] | None:
+def _turns(trace: Trace, sender: UUID) -> list[Made] | None:
     """The turns of a trace; None, where they cannot be made."""
     if not trace.seen:
         return []
     try:
-        return turns_of(trace.id.hex, trace.seen, trace.parents, base_policy(), violations)
+        return turns_of(f"{sender.hex}/{trace.id.hex}", trace.seen, trace.parents, base_policy(), violations)
     except Exception:
         # Whatever a stranger's trace holds, it must not keep the others of its request from being stored.
         log.exception("trace_without_turns", trace=trace.id.hex)

@@ -5,7 +5,7 @@ and its re-runs.
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
@@ -45,15 +45,19 @@ class _Kept:
     children: dict[UUID, UUID] = field(default_factory=dict)
 
 
-def turns_put(project_id: UUID, made: Mapping[UUID, Sequence[Made]], *, by: int | None, at: datetime) -> list[UUID]:
+def turns_put(
+    project_id: UUID, sender: UUID, made: Mapping[UUID, Sequence[Made]], *, by: int | None, at: datetime
+) -> list[UUID]:
     """Let these be all the turns of these traces; the ids of those that were written. In the caller's transaction."""
-    wanted = {one.id: _row(project_id, trace, one, at) for trace, turns in made.items() for one in turns}
-    known = Ingested.objects.filter(project_id=project_id, trace__in=list(made))
+    wanted = {one.id: _row(project_id, sender, trace, one, at) for trace, turns in made.items() for one in turns}
+    known = Ingested.objects.filter(project_id=project_id, sender=sender, trace__in=list(made))
     before = {turn_id: bytes(digest) for turn_id, digest in known.values_list("turn_id", "digest")}
     changed = [turn_id for turn_id, digest in before.items() if _differs(wanted.get(turn_id), digest)]
     kept = _kept(changed)
     _take_back(changed)
-    fresh = [one for turns in made.values() for one in turns if one.id not in before or one.id in changed]
+    there = _there_otherwise(wanted.keys() - before.keys())
+    new = wanted.keys() - (before.keys() - set(changed)) - there
+    fresh = [one for turns in made.values() for one in turns if one.id in new]
     whole_turns_store((one.id, part_of(one, project_id, by)) for one in fresh)
     Ingested.objects.bulk_create([wanted[one.id] for one in fresh])
     _link(fresh)
@@ -61,16 +65,22 @@ def turns_put(project_id: UUID, made: Mapping[UUID, Sequence[Made]], *, by: int 
     return [one.id for one in fresh]
 
 
+def _there_otherwise(turn_ids: Collection[UUID]) -> set[UUID]:
+    """Turns that are here by another way: exported, erased and imported again. They stay as they are."""
+    return set(Turn.objects.filter(id__in=turn_ids).values_list("id", flat=True)) if turn_ids else set()
+
+
 def _differs(row: Ingested | None, digest: bytes) -> bool:
     return row is None or row.digest != digest
 
 
-def _row(project_id: UUID, trace: UUID, made: Made, at: datetime) -> Ingested:
+def _row(project_id: UUID, sender: UUID, trace: UUID, made: Made, at: datetime) -> Ingested:
     turn = made.history.turn
     first, loop = turn.steps[0].call, turn.loop
     row = Ingested(
         turn_id=made.id,
         project_id=project_id,
+        sender=sender,
         trace=trace,
         spans=[span for step in turn.steps for span in step.call.spans],
         instrumentations=list(dict.fromkeys(scope for step in turn.steps for scope in step.call.scopes)),

@@ -4,12 +4,13 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 from django.db import transaction
 
 from dashboard.agents.selectors import project_default
 from dashboard.commenting.models import Comment
-from dashboard.ingest.models import Ingested, Piece
+from dashboard.ingest.models import NO_SENDER, Ingested, Piece
 from dashboard.ingest.services import Outcome, ingest
 from dashboard.ingest.wire import json_body
 from dashboard.ingest.wire.bodies import Taken
@@ -37,9 +38,9 @@ def export(name: str) -> Taken:
     return taken
 
 
-def send(*parts: Any) -> Outcome:
+def send(*parts: Any, sender: UUID = NO_SENDER) -> Outcome:
     """Spans and log events as one request."""
-    return ingest(project_id=project_default().pk, taken=taken_of(parts), by=None)
+    return ingest(project_id=project_default().pk, taken=taken_of(parts), by=None, sender=sender)
 
 
 def taken_of(parts: Iterable[Any]) -> Taken:

@@ -120,6 +120,19 @@ def test_a_body_that_is_too_large_packed_or_unpacked_is_not_taken(keyed: Keyed) 
     assert (answer.status, "unpacks to more" in answer.json["message"]) == (413, True)
 
 
+def test_a_trace_is_of_the_key_that_sent_it_and_another_keys_spans_leave_it_as_it_is(keyed: Keyed) -> None:
+    body = otlp.json_body("openinference-openai-ok")
+    assert keyed("otlp").send("POST", "/v1/traces", body, otlp.JSON).status == 200
+    recorded = Turn.objects.values().get()
+    told = json.loads(body)
+    span = told["resourceSpans"][0]["scopeSpans"][0]["spans"][0]
+    for words in ("", "z" * 5000):
+        span["status"] = {"code": 2, "message": words}
+        assert keyed("otlp").send("POST", "/v1/traces", json.dumps(told).encode(), otlp.JSON).status == 200
+    assert Turn.objects.values().get(id=recorded["id"]) == recorded
+    assert Turn.objects.count() == 3
+
+
 def test_where_too_many_wait_an_exporter_is_told_when_to_come_again(
     keyed: Keyed, monkeypatch: pytest.MonkeyPatch
 ) -> None:

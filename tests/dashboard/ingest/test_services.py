@@ -4,6 +4,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -14,6 +15,8 @@ from dashboard.gateway.models import GatewayCall
 from dashboard.ingest import pieces
 from dashboard.ingest.models import Ingested, Piece
 from dashboard.ingest.services import FULL, ingest
+from dashboard.keeping.exporting import file_text, turn_file
+from dashboard.keeping.services import turn_import
 from dashboard.replay.services import turn_verify
 from dashboard.timeline.services import turns_erase
 from dashboard.turns.models import Turn
@@ -90,6 +93,37 @@ def test_a_turn_that_is_written_anew_keeps_its_tags_comments_and_reruns(user: Us
     turn.refresh_from_db()
     assert (turn.attempts, turn.tags) == (2, ["seen"])
     assert turn.comments.get().text == "Why twice?"
+
+
+def test_another_sender_neither_changes_nor_joins_nor_fills_nor_erases_a_trace(
+    user: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loop, *calls = sorted(exports.export(AGENT).spans, key=lambda span: span.parent)
+    monkeypatch.setattr(pieces, "MOST_OF_TRACE", len(calls) + 1)
+    mine, other = UUID(int=1), UUID(int=2)
+    exports.send(*calls, sender=mine)
+    recorded = exports.stored()
+    forged = [replace(call, attributes={**call.attributes, "zzz": "z" * 9}) for call in calls]
+    exports.send(loop, *forged, sender=other)
+    theirs = set(Ingested.objects.filter(sender=other).values_list("turn_id", flat=True))
+    assert theirs
+    turns_erase(project=project_default(), chosen=list(theirs), by=user)
+    assert exports.stored() == recorded
+    assert set(Piece.objects.values_list("sender", flat=True)) == {mine}
+    exports.send(loop, sender=mine)
+    assert Turn.objects.get().ingested.loop_reason == "stop"
+
+
+def test_a_turn_that_was_erased_and_imported_again_is_left_as_it_is_when_its_trace_comes_again(user: User) -> None:
+    (call,) = (span for span in exports.export("otel-openai-v2-ok").spans if span.attributes)
+    exports.send(call)
+    turn = Turn.objects.get()
+    file = file_text(turn_file(turn)).encode()
+    turns_erase(project=project_default(), chosen=[turn.id], by=user)
+    assert turn_import(content=file, by=user, unverified=True).turn.id == turn.id
+    exports.send(call, *exports.export(AGENT).spans)
+    assert Turn.objects.get(id=turn.id).origin.imported_by == user
+    assert Turn.objects.exclude(id=turn.id).get().agent_name == "demo"
 
 
 def test_an_erased_turn_leaves_nothing_of_its_trace(user: User) -> None:
