@@ -23,7 +23,7 @@ def test_what_if_past_the_end_of_a_recording_says_that_the_rest_is_unknown(play:
     assert imagined.undecidable
     assert imagined.turn["status"] == "interrupted"
     assert imagined.turn["output_text"] == turn.output_text
-    assert "not in it" in imagined.turn["notice"]
+    assert "The recording ends here" in imagined.turn["notice"]
 
 
 def test_what_if_within_a_whole_recording_completes_in_one_call_with_the_same_words(play: Play):
