@@ -65,8 +65,8 @@ SELECT attempt.turn_id, -- The turn it is of.
        (attempt.usage ->> 'output_tokens')::bigint AS output_tokens, -- Output tokens that it counted, reasoning included.
        (attempt.usage ->> 'reasoning_tokens')::bigint AS reasoning_tokens, -- Of these, tokens of reasoning.
        (attempt.usage ->> 'cached_tokens')::bigint AS cached_tokens, -- Of the input tokens, those that were read from a cache.
-       length(attempt.text) AS characters, -- Characters of the answer.
-       attempt.text, -- The answer.
+       length(coalesce(attempt.text, turn.output_text)) AS characters, -- Characters of the answer.
+       coalesce(attempt.text, turn.output_text) AS text, -- The answer.
        jsonb_array_length(attempt.tool_calls) AS tool_calls, -- Tool calls in the answer.
        attempt.error ->> 'type' AS error_type, -- Type of its failure; null: it did not fail.
        attempt.error ->> 'kind' AS error_kind, -- The same, finer.
@@ -76,7 +76,8 @@ SELECT attempt.turn_id, -- The turn it is of.
        attempt.started_at, -- When it was sent.
        attempt.first_token_ms, -- Milliseconds until the first token; null: it was no stream, or none came.
        attempt.duration_ms -- Milliseconds until it ended; null: it has not.
-  FROM turns_attempt attempt;
+  FROM turns_attempt attempt
+  LEFT JOIN turns_turn turn ON turn.id = attempt.turn_id;
 
 -- view judgements: What all criteria together said at one moment: one row a judgement.
 SELECT outcome.turn_id, -- The turn that was judged.
@@ -129,13 +130,14 @@ SELECT attempt.turn_id, -- The turn it is of.
        before.stop_reason AS cut_by, -- Why the call before it stopped.
        before.raw_stop_reason AS cut_by_raw, -- The provider's own word for that.
        (before.usage ->> 'output_tokens')::bigint AS tokens_before, -- Output tokens of the call before it.
-       length(before.text) AS characters_before, -- Characters of the answer before it.
+       length(coalesce(before.text, turn.output_text)) AS characters_before, -- Characters of the answer before it.
        (attempt.usage ->> 'input_tokens')::bigint AS input_tokens, -- Input tokens of the continuation.
        (attempt.usage ->> 'output_tokens')::bigint AS output_tokens, -- Output tokens of the continuation.
-       length(attempt.text) AS characters, -- Characters that came with it, before a repeat at the seam is dropped.
+       length(coalesce(attempt.text, turn.output_text)) AS characters, -- Characters that came with it, before a repeat at the seam is dropped.
        attempt.stop_reason, -- Why the model stopped this time.
        attempt.duration_ms -- Milliseconds that it took.
   FROM turns_attempt attempt
+  LEFT JOIN turns_turn turn ON turn.id = attempt.turn_id
   LEFT JOIN turns_attempt before ON before.turn_id = attempt.turn_id AND before.index = attempt.index - 1
  WHERE attempt.kind IN ('continuation', 'resume');
 

@@ -132,9 +132,9 @@ OF_TABLE: Mapping[str, Mapping[str, str]] = {
         "envelope_retry": "Whether a structured answer was asked for again",
     },
     "turns_record": {
-        "event": "What happened; only its short fields where packed is set",
+        "event": "What happened; only its type where packed is set",
         "transitions": "The moves of the machine that it caused; empty where packed is set",
-        "command": "What is asked next; only its short fields where packed is set",
+        "command": "What is asked next; only its type and deadline where packed is set",
         "observed": "Structured facts for operators and metrics; empty where packed is set",
     },
     "turns_attempt": {
@@ -146,12 +146,11 @@ OF_TABLE: Mapping[str, Mapping[str, str]] = {
         "response_headers": "Headers of the answer",
         "content_type": "Content type of the answer",
         "usage": "Tokens that the provider counted; null: it did not",
-        "text": "The answer",
         "tool_calls": "Tool calls in the answer",
         "error": "How it failed; null: it did not",
         "first_token_ms": "Milliseconds until the first token",
     },
-    "turns_attemptchunk": {"raw": "The bytes", "text": "The text in them"},
+    "turns_attemptchunk": {"raw": "The bytes"},
     "turns_outcome": {
         "decision": "What was decided: request, allow, stop, forbid",
         "resolved_by": "The criterion whose word decided; aggregate: none alone",

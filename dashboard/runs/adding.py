@@ -9,6 +9,7 @@ from uuid import UUID
 from pydantic_core import from_json
 
 from dashboard.turns import nodes
+from dashboard.turns.compression import unpacked
 from dashboard.turns.models import Attempt, Node, Turn
 
 MOST_BACK = 40  #: messages of one call that are told
@@ -55,7 +56,7 @@ class _Walk:
     found: list[Mapping[str, Any]] = field(default_factory=list)  #: newest first
 
     def take(self, node: Node) -> None:
-        forms = dict(nodes.parts(nodes.unpacked(node.packed)))
+        forms = dict(nodes.parts(unpacked(node.packed)))
         self.at = node.parent_id
         client = forms.get(nodes.Form.CLIENT)
         if client is None:

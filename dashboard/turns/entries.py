@@ -140,6 +140,12 @@ def ended_columns(ended: CallEnd) -> Columns:
     return {"duration_ms": ended.duration_ms, "first_token_ms": ended.first_token_ms, **ended.columns}
 
 
+def kept_once(attempt: Columns, turn: Mapping[str, Any]) -> None:
+    """An answer with which the turn ended stands in the turn's row alone; `turn`: its columns."""
+    if turn.get("finished_at") is not None and attempt.get("text") == turn["output_text"]:
+        attempt["text"] = None
+
+
 def checkpoint_columns(entry: Entry) -> Columns:
     """All the turn knows after the step."""
     snapshot = serial.to_json(entry.step.snapshot)

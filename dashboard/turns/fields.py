@@ -1,7 +1,8 @@
 """Columns for what models and providers say, which may hold what Postgres takes in no text: U+0000 and lone surrogates.
 
 `ExactJSONField` gives back what was put in. `ShownTextField` is for showing and searching: it puts U+FFFD in the place
-of such a character, for the truth stands in the records and in the raw bytes.
+of such a character, for the truth stands in the records and in the raw bytes. `KeptOnceField` is such text, which the
+database may keep elsewhere.
 """
 
 import json
@@ -65,3 +66,25 @@ class ShownTextField(models.TextField):  # type: ignore[type-arg]
     def get_prep_value(self, value: Any) -> Any:
         prepared = super().get_prep_value(value)
         return storable_text(prepared) if isinstance(prepared, str) else prepared
+
+
+class KeptOnceField(ShownTextField):
+    """Text that stands elsewhere too. Where its column is null, it is read from there, also by `values_list`; a
+    condition on it does not see what is elsewhere.
+
+    `elsewhere`: the SQL of it, with `{row}` for the row that has the column.
+    """
+
+    def __init__(self, *args: Any, elsewhere: str = "", **kwargs: Any) -> None:
+        self.elsewhere = elsewhere
+        super().__init__(*args, **{**kwargs, "null": True})
+
+    def deconstruct(self) -> Any:
+        name, path, args, kwargs = super().deconstruct()
+        return name, path, args, {**kwargs, "elsewhere": self.elsewhere}
+
+    def select_format(self, _compiler: Any, sql: str, params: Any) -> Any:
+        row, _, column = sql.rpartition(".")
+        if column != f'"{self.column}"':
+            return sql, params
+        return f"coalesce({sql}, ({self.elsewhere.format(row=row)}))", params

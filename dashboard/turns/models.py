@@ -29,7 +29,7 @@ from django.db.models import F
 
 from agentcore.reasons import TurnStatus
 from dashboard.accounts.roles import TURN_PERMISSIONS
-from dashboard.turns.fields import ExactJSONField, ShownTextField
+from dashboard.turns.fields import ExactJSONField, KeptOnceField, ShownTextField
 from dashboard.turns.ids import new_id
 from dashboard.turns.indexes import ACTED, FINDING, MARKED, RAW_DUE, RUNNING_ON, SEARCHING
 from dashboard.turns.packing import RawField, unpacked_columns
@@ -39,6 +39,12 @@ from dashboard.turns.shared import BeginningField, RequestField, beginning
 UNFINISHED = (TurnStatus.QUEUED.value, TurnStatus.RUNNING.value, TurnStatus.HELD.value)
 #: Stands among an attempt's response headers where an operator answered in the model's place: who.
 ANSWERED_BY = "x-whystop-answered-by"
+#: The text of an attempt, and that of a piece of its answer, where it stands whole in the turn's row or the attempt's.
+_IN_TURN = "SELECT turn.output_text FROM turns_turn turn WHERE turn.id = {row}.turn_id"
+_IN_ATTEMPT = (
+    "SELECT coalesce(call.text, (SELECT turn.output_text FROM turns_turn turn WHERE turn.id = call.turn_id)) "
+    "FROM turns_attempt call WHERE call.turn_id = {row}.turn_id AND call.index = {row}.attempt"
+)
 
 
 class Turn(models.Model):
@@ -228,7 +234,7 @@ class Attempt(models.Model):
     stop_reason = models.TextField(null=True)
     raw_stop_reason = ShownTextField(null=True)
     usage = ExactJSONField(null=True)
-    text = ShownTextField(default="", blank=True)
+    text = KeptOnceField(default="", blank=True, elsewhere=_IN_TURN)  #: its answer; null: the turn's `output_text`
     tool_calls = ExactJSONField(default=list)
     error = ExactJSONField(null=True)
     started_at = models.DateTimeField()
@@ -252,7 +258,7 @@ class AttemptChunk(models.Model):
     attempt = models.PositiveIntegerField()  #: `Attempt.index`
     n = models.PositiveIntegerField()  #: from 1
     raw = RawField()
-    text = ShownTextField(default="", blank=True)
+    text = KeptOnceField(default="", blank=True, elsewhere=_IN_ATTEMPT)  #: the text in it; null: the attempt's
     at = models.DateTimeField()
 
     class Meta:

@@ -10,21 +10,18 @@ turn's shared values (`shared`), one after the turn's others.
 
 import hashlib
 import struct
-import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from uuid import UUID
 
-import zstandard
 from django.conf import settings
 from django.db import connection
 
-_LEVEL = 3  #: of zstd; higher ones take longer and save little in texts this short
-_PLAIN, _PACKED = b"\0", b"\1"  #: how a node's bytes begin
+from dashboard.turns.compression import packed, unpacked
+
 _PART = struct.Struct("!cI")  #: form, length in bytes
-_AT_THREAD = threading.local()
 
 _READ = """
 WITH RECURSIVE chain (id, parent_id, packed, n) AS (
@@ -123,35 +120,6 @@ def said(nodes: Iterable[Mapping[Form, bytes]], form: Form) -> list[bytes]:
     return [node[form] for node in nodes if form in node]
 
 
-def packed(content: bytes) -> bytes:
-    """The content as it is stored: compressed where that is shorter."""
-    small: bytes = _compressor().compress(content)
-    return _PACKED + small if len(small) < len(content) else _PLAIN + content
-
-
-def packed_one_by_one(contents: Iterable[bytes]) -> bytes:
-    """The same of many one after another, each of which is let go before the next is made."""
-    writing = _compressor().compressobj()
-    return b"".join([_PACKED, *(writing.compress(content) for content in contents), writing.flush()])
-
-
-def unpacked(stored: bytes | memoryview) -> bytes:
-    """The content again. Raises `ValueError` if it is none."""
-    kind, rest = bytes(stored[:1]), bytes(stored[1:])
-    if kind == _PLAIN:
-        return rest
-    if kind != _PACKED:
-        raise ValueError(f"A node begins with byte {kind!r}.")
-    try:
-        reading = zstandard.ZstdDecompressor().decompressobj()
-        content: bytes = reading.decompress(rest)
-    except zstandard.ZstdError as error:
-        raise ValueError(f"A node cannot be decompressed: {error}.") from error
-    if not reading.eof:
-        raise ValueError("A node is cut off.")
-    return content
-
-
 def parts(content: bytes) -> Iterator[tuple[Form, bytes]]:
     """The forms of a content."""
     at = 0
@@ -164,11 +132,3 @@ def parts(content: bytes) -> Iterator[tuple[Form, bytes]]:
 @lru_cache(maxsize=64)
 def _key(secret: str, project_id: UUID) -> bytes:
     return hashlib.blake2b(project_id.bytes, key=hashlib.sha512(secret.encode()).digest(), digest_size=32).digest()
-
-
-def _compressor() -> zstandard.ZstdCompressor:
-    """One for each thread: it may not be used by two at once, and takes long to make."""
-    made = getattr(_AT_THREAD, "compressor", None)
-    if made is None:
-        made = _AT_THREAD.compressor = zstandard.ZstdCompressor(level=_LEVEL)
-    return made

@@ -1,23 +1,30 @@
 """A record as its row holds it: compressed, but for what the database itself looks at.
 
 Event, transitions, command and observations are texts of JSON, line by line, compressed together: an answer stands in
-two of them and takes the bytes of one. Short words and numbers of event and command stand in columns too, for
-statements. Rows of older releases have all of it in columns, and nothing compressed.
+two of them and takes the bytes of one. What statements ask for stands in columns too: what the event and the command
+are, and until when a command waits. Rows of older releases have all of it in columns, and nothing compressed.
+
+The bytes of an answer say what its record says, in the provider's words. Where both are stored at once, the bytes are
+compressed after the record, and take next to nothing.
 """
 
+import hashlib
 import json
-from collections.abc import Mapping
+import struct
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from itertools import chain
 from typing import Any
+from uuid import UUID
 
-from django.db import models
+from django.db import connection, models
 
-from dashboard.turns.nodes import packed, packed_one_by_one, unpacked
+from dashboard.turns.compression import packed, packed_after, packed_one_by_one, unpacked, unpacked_after
 from dashboard.turns.shared import exact_text
 
 PACKED = ("event", "transitions", "command", "observed")
-SHORT = 64  #: characters
+#: What of an event, and of a command, stands in columns too.
+SHORT = ("type", "deadline")
 LARGE = 256 * 1024  #: bytes, from which on the texts do not stand side by side in memory
 
 
@@ -33,9 +40,17 @@ def beside_packed(columns: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _packed(columns: Mapping[str, Any]) -> bytes:
-    first = exact_text(columns[PACKED[0]])
-    rest = (b"\n" + exact_text(columns[name]) for name in PACKED[1:])
-    return packed(b"".join([first, *rest])) if len(first) < LARGE else packed_one_by_one(chain([first], rest))
+    texts = [exact_text(columns[PACKED[0]])]
+    rest = (part for name in PACKED[1:] for part in _line(columns[name]))
+    if len(texts[0]) < LARGE:
+        return packed(b"".join([*texts, *rest]))
+    return packed_one_by_one(chain((texts.pop() for _ in range(1)), rest))
+
+
+def _line(value: Any) -> Iterator[bytes]:
+    """One after another: put together, a large text would be there twice."""
+    yield b"\n"
+    yield exact_text(value)
 
 
 def unpacked_columns(content: bytes | memoryview) -> dict[str, Any]:
@@ -49,30 +64,62 @@ def lines_of(content: bytes | memoryview) -> list[bytes]:
 
 
 def _short(value: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: held for name, held in value.items() if _is_short(held)}
-
-
-def _is_short(value: Any) -> bool:
-    return len(value) <= SHORT if isinstance(value, str) else isinstance(value, int | float) or value is None
+    return {name: value[name] for name in SHORT if name in value}
 
 
 #: How compressed bytes of an answer begin. Others stand as they came, unless they begin so themselves.
 MARK = b"\x9ewhystop\x9e"
+#: After that, of bytes that are compressed after a record: which it is.
+_AFTER = struct.Struct("!c16sI")
+_IS_AFTER = b"\x09"  #: none of the kinds of `compression`
+_DIGEST = 8  #: bytes of a hash of the answer, for a record may be another than it was
 
 
-def packed_raw(raw: bytes) -> bytes:
-    """Bytes of an answer as a column holds them."""
-    small = MARK + packed(raw)
+#: A record as it is stored: its turn, its number, and `packed`.
+Stored = tuple[UUID, int, bytes]
+
+
+def packed_raw(raw: bytes, record: Stored | None = None) -> bytes:
+    """Bytes of an answer as a column holds them. `record`: the one that tells of it, where both are stored at once.
+
+    To be read after a record they must not be large, for then both are in memory.
+    """
+    small = MARK + (packed(raw) if record is None else _packed_after(raw, *record))
     return small if len(small) < len(raw) or raw.startswith(MARK) else raw
 
 
+def _packed_after(raw: bytes, turn_id: UUID, seq: int, record: bytes) -> bytes:
+    if len(record) > LARGE or not (content := unpacked(record)):
+        return packed(raw)
+    return _AFTER.pack(_IS_AFTER, turn_id.bytes, seq) + _digest(raw) + packed_after(content, raw)
+
+
 def raw_of(stored: bytes | memoryview) -> bytes:
-    """The bytes again; of some that were changed since, what is stored."""
+    """The bytes again; of some that were changed since, or whose record was, what is stored."""
     held = bytes(stored)
     if held.startswith(MARK):
-        with suppress(ValueError):
-            return unpacked(held[len(MARK) :])
+        rest = held[len(MARK) :]
+        with suppress(ValueError, LookupError, struct.error):
+            return _unpacked_after(rest) if rest.startswith(_IS_AFTER) else unpacked(rest)
     return held
+
+
+def _unpacked_after(stored: bytes) -> bytes:
+    _, turn_id, seq = _AFTER.unpack_from(stored)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT packed FROM turns_record WHERE turn_id = %s AND seq = %s", [UUID(bytes=turn_id), seq])
+        found = cursor.fetchone()
+    if found is None or found[0] is None:
+        raise LookupError("The record that tells of the answer is not stored.")
+    begins = _AFTER.size + _DIGEST
+    raw = unpacked_after(unpacked(found[0]), stored[begins:])
+    if _digest(raw) != stored[_AFTER.size : begins]:
+        raise ValueError("The record that tells of the answer is another than it was.")
+    return raw
+
+
+def _digest(raw: bytes) -> bytes:
+    return hashlib.blake2b(raw, digest_size=_DIGEST).digest()
 
 
 class RawField(models.BinaryField):  # type: ignore[type-arg]

@@ -19,6 +19,7 @@ from dashboard.turns.entries import (
     begun_columns,
     checkpoint_columns,
     ended_columns,
+    kept_once,
     outcome_columns,
     outcomes_columns,
     record_columns,
@@ -69,13 +70,13 @@ def record_step(entry: Entry) -> None:
     keep(telling.made)
     _insert_record(entry, record, event)
     _insert_outcomes(entry, record)
+    columns = turn_columns(entry, record.transitions)
     if entry.ended is not None:
-        _end_attempt(entry.turn_id, entry.ended)
+        _end_attempt(entry.turn_id, entry.ended, columns)
     if entry.begun is not None:
         models.Attempt.objects.create(**begun_columns(entry.turn_id, entry.begun, request, entry.at))
     if entry.seq % CHECKPOINT_EVERY == 0:
         models.Checkpoint.objects.create(**checkpoint_columns(entry))
-    columns = turn_columns(entry, record.transitions)
     if telling.made:
         columns |= telling.columns()
     if isinstance(entry.event, Started):
@@ -127,9 +128,10 @@ def outcome_row(turn_id: UUID, seq: int, position: int, transition: Mapping[str,
     return models.Outcome(**outcome_columns(turn_id, seq, position, transition))
 
 
-def _end_attempt(turn_id: UUID, ended: CallEnd) -> None:
-    open_attempt = models.Attempt.objects.filter(turn_id=turn_id, index=ended.index, duration_ms=None)
-    open_attempt.update(**ended_columns(ended))
+def _end_attempt(turn_id: UUID, ended: CallEnd, turn: Mapping[str, Any]) -> None:
+    columns = ended_columns(ended)
+    kept_once(columns, turn)
+    models.Attempt.objects.filter(turn_id=turn_id, index=ended.index, duration_ms=None).update(**columns)
     # From here on nothing is appended any more: who tries waits for this transaction and finds the attempt ended.
     if ended.pieces is not None and pieces_kept(turn_id, ended.index) != ended.pieces:
         raise LateArrivalError(f"More has come of attempt {ended.index} of turn {turn_id}.")

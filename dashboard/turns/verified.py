@@ -70,7 +70,7 @@ def examined(turn: Turn, recording: Recording) -> Verification:
     if not found.verified:
         return found
     attempts, raws = list(Attempt.objects.filter(turn_id=turn.id).order_by("index")), raws_of(turn.id)
-    faults = (faults_of(recording.records, attempts, raws), _row_faults(turn, recording))
+    faults = (_row_faults(turn, recording), faults_of(recording.records, attempts, raws))
     for fault in chain(*faults, derived_faults(turn, recording)):
         return diverging(found, fault)
     missing = unproven(recording.records, attempts, raws)

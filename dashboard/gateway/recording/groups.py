@@ -20,7 +20,8 @@ from dashboard.gateway.recording import statements
 from dashboard.gateway.recording.apart import Apart, Settle
 from dashboard.gateway.recording.known import Known
 from dashboard.gateway.recording.large import parameters
-from dashboard.gateway.recording.rows import Kept, Part, Rows, add_part, listed
+from dashboard.gateway.recording.rows import Kept, Rows, add_part, listed
+from dashboard.gateway.recording.said import Part
 from dashboard.gateway.recording.storing import (
     SECONDS,
     DatabaseAway,

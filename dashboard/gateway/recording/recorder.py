@@ -19,7 +19,8 @@ import structlog
 
 from agentcore.commands import Finish
 from dashboard.gateway.recording.groups import Group, Writer
-from dashboard.gateway.recording.rows import Kept, NewTurn, Part, Piece, Told
+from dashboard.gateway.recording.rows import Kept
+from dashboard.gateway.recording.said import NewTurn, Part, Piece, Told
 from dashboard.gateway.recording.storing import DatabaseAway, RefusedError
 from dashboard.gateway.recording.tracks import (
     PATIENCE_SECONDS,
@@ -36,7 +37,6 @@ from dashboard.metrics.counters import count_step
 from dashboard.turns.recorder import Entry
 
 log = structlog.get_logger(__name__)
-
 TICK_SECONDS = 0.02
 RETRY_SECONDS = 0.25
 GROUP_TURNS = 256

@@ -3,25 +3,22 @@
 The columns are those of `dashboard.turns.entries`, so the rows are the ones a driver would have written one by one.
 """
 
-import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
-from functools import cache
 from typing import Any
 from uuid import UUID
 
 from django.db import models as orm
 
-from agentcore.events import ModelResponded, Started
+from agentcore.events import ModelResponded
 from agentcore.replay import Record
-from agentcore.values import quickly_made
 from dashboard.gateway.models import GatewayCall
 from dashboard.gateway.recording.going_on import Asked, answered_key, asked_with
 from dashboard.gateway.recording.large import LARGE, Marked, marked, taken_out
 from dashboard.gateway.recording.row_text import row_text
-from dashboard.gateway.recording.statements import HAS_PIECE, HAS_RECORD, columns_of
-from dashboard.gateway.routing import OBSERVE, Ruling
+from dashboard.gateway.recording.said import Part, Piece, call_columns, defaults, new_columns, told_columns
+from dashboard.gateway.recording.statements import HAS_PIECE, HAS_RECORD
+from dashboard.gateway.routing import OBSERVE
 from dashboard.turns import models
 from dashboard.turns.entries import (
     CHECKPOINT_EVERY,
@@ -30,77 +27,16 @@ from dashboard.turns.entries import (
     begun_columns,
     checkpoint_columns,
     ended_columns,
+    kept_once,
     outcomes_columns,
     record_columns,
     turn_columns,
 )
 from dashboard.turns.fields import storable_text
 from dashboard.turns.nodes import NewNode
-from dashboard.turns.packing import packed_raw
+from dashboard.turns.packing import Stored, packed_raw
 from dashboard.turns.request_frames import split
 from dashboard.turns.telling import Telling
-
-
-@quickly_made
-@dataclass(frozen=True, slots=True)
-class NewTurn:
-    """A turn that has begun, and how it was asked: the columns of its row and of its call."""
-
-    id: UUID
-    project_id: UUID
-    agent_id: UUID | None
-    agent_name: str
-    provider: str
-    model: str
-    max_tokens: int
-    input_text: str
-    started: Started  #: the first event; its setup and messages are the row's `setup`
-    ruling: Ruling  #: policy, its sources and its version
-    body: bytes  #: the client's request, verbatim
-    created_at: datetime
-    created_by_id: int | None
-    caller: str  #: the key's or token's name
-    key_id: UUID | None
-    mode: str
-    stream: bool
-    n: int
-    legacy: bool = False  #: it offered functions, not tools
-
-
-@quickly_made
-@dataclass(frozen=True, slots=True)
-class Told:
-    """What the caller was told in the end, as a row of calls keeps it."""
-
-    status: int
-    finish_reason: str | None
-    source: str  #: of the reason: a `ReasonSighting.source`, or `machine`
-    continued: bool
-    disconnected: bool
-    overhead_us: int
-
-
-@dataclass(slots=True)
-class Piece:
-    """Bytes of an answer as they came, one after the other, and the text in them."""
-
-    attempt: int
-    at: datetime  #: of the last of them
-    raws: list[bytes]
-    texts: list[str]
-
-
-@dataclass(slots=True)
-class Part:
-    """What has been said of a turn since its last part was written."""
-
-    since: float  #: seconds, the loop's
-    new: NewTurn | None = None
-    entries: list[Entry] = field(default_factory=list)
-    pieces: list[Piece] = field(default_factory=list)
-    told: Told | None = None
-    size: int = 0  #: bytes, about
-    waiting: "list[tuple[float, asyncio.Future[None]]]" = field(default_factory=list)  #: since when who waits for it
 
 
 @dataclass(slots=True)
@@ -111,6 +47,15 @@ class Kept:
     pieces: dict[int, int] = field(default_factory=dict)  #: how many, by attempt
     calls: set[int] = field(default_factory=set)  #: attempts that have a row
     asked: Asked | None = None  #: the conversation that the client sent
+
+
+@dataclass(slots=True)
+class Calls:
+    """The calls of one part, by their numbers: those that begin, those that end, and the records of their ends."""
+
+    begun: dict[int, Columns] = field(default_factory=dict)
+    ended: dict[int, Columns] = field(default_factory=dict)
+    told_by: dict[int, Stored] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -156,38 +101,30 @@ def listed(texts: Iterable[bytes]) -> bytes:
 
 def add_part(rows: Rows, turn_id: UUID, part: Part, kept: Kept) -> None:
     """The rows of one part; `kept` is brought up to date."""
-    begun: dict[int, Columns] = {}
+    calls = Calls()
     turn: Columns = {}
     moves: list[Mapping[str, Any]] = []
     client: Sequence[bytes] = ()
     if part.size > LARGE:
-        rows.large = marked(_answers(part))
+        rows.large = marked((*_answers(part), *map(_joined, part.pieces)))
     if part.new is not None:
         asked = split(part.new.body)
         client = asked.messages
         frame = asked.frame if part.new.body else None  # a turn that was ingested is no client's request
         kept.telling = Telling(part.new.project_id, client=client, frame=frame)
     for entry in part.entries:
-        record = Record.of(entry.seq, entry.event, entry.step)
-        event, request = kept.telling.step(entry.event, entry.begun)
+        record, setup = _add_step(rows, entry, kept, calls)
         if part.new is not None and entry is part.entries[0]:
-            turn |= _new_columns(part.new, event["setup"])
-        columns = record_columns(entry, record, event)
-        rows.packed.append(columns.pop("packed"))
-        rows.add(models.Record, columns)
-        for judged in outcomes_columns(entry, record):
-            rows.add(models.Outcome, judged)
-        _add_call(rows, entry, request, begun)
-        if entry.seq % CHECKPOINT_EVERY == 0:
-            rows.add(models.Checkpoint, checkpoint_columns(entry))
+            turn |= new_columns(part.new, setup)
         moves += record.transitions
     if part.entries:
         turn |= turn_columns(part.entries[-1], moves)
         rows.found_by = HAS_RECORD.name, (part.entries[0].seq,)
-    for columns in begun.values():
-        rows.add(models.Attempt, columns)
     for piece in part.pieces:
-        _add_piece(rows, turn_id, piece, kept)
+        _add_piece(rows, turn_id, piece, kept, calls)
+    if part.entries and (last := part.entries[-1].ended) is not None:
+        kept_once(calls.ended[last.index], turn)
+    _add_calls(rows, calls)
     turn |= _run(kept, part, client) if turn else {}
     rows.nodes += kept.telling.made
     kept.telling.made = []
@@ -206,6 +143,12 @@ def _run(kept: Kept, part: Part, client: Sequence[bytes]) -> Columns:
     return columns
 
 
+def _joined(piece: Piece) -> str:
+    """Its text, of which there is one copy from here on."""
+    piece.texts = ["".join(piece.texts)]
+    return piece.texts[0]
+
+
 def _answers(part: Part) -> Iterator[str]:
     """The texts of answers in it, which stand in many rows: what was said, thought aloud, and called with."""
     for entry in reversed(part.entries):
@@ -219,23 +162,42 @@ def _answers(part: Part) -> Iterator[str]:
             yield entry.event.response.reasoning_content or ""
 
 
-def _add_call(rows: Rows, entry: Entry, request: str, begun: dict[int, Columns]) -> None:
+def _add_step(rows: Rows, entry: Entry, kept: Kept, calls: Calls) -> tuple[Record, Any]:
+    """The rows of one step, but for its calls and the turn's; the record, and the setup of a turn that begins."""
+    record = Record.of(entry.seq, entry.event, entry.step)
+    event, request = kept.telling.step(entry.event, entry.begun)
+    columns = record_columns(entry, record, event)
+    rows.packed.append(columns.pop("packed"))
+    rows.add(models.Record, columns)
+    for judged in outcomes_columns(entry, record):
+        rows.add(models.Outcome, judged)
+    if entry.seq % CHECKPOINT_EVERY == 0:
+        rows.add(models.Checkpoint, checkpoint_columns(entry))
     if (ended := entry.ended) is not None:
-        columns = ended_columns(ended)
-        if ended.index in begun:
-            begun[ended.index] |= columns
-        else:
-            whole = {**_defaults(models.Attempt), **columns, "turn_id": entry.turn_id, "index": ended.index}
-            rows.ended.append(rows.text(models.Attempt, whole))
+        calls.told_by[ended.index] = entry.turn_id, entry.seq, rows.packed[-1]
+        calls.ended[ended.index] = {"turn_id": entry.turn_id, "index": ended.index, **ended_columns(ended)}
     if (call := entry.begun) is not None:
-        begun[call.index] = {**_defaults(models.Attempt), **begun_columns(entry.turn_id, call, request, entry.at)}
+        calls.begun[call.index] = begun_columns(entry.turn_id, call, request, entry.at)
+    return record, event.get("setup")
 
 
-def _add_piece(rows: Rows, turn_id: UUID, piece: Piece, kept: Kept) -> None:
+def _add_calls(rows: Rows, calls: Calls) -> None:
+    for index, columns in calls.begun.items():
+        rows.add(models.Attempt, {**defaults(models.Attempt), **columns, **calls.ended.pop(index, {})})
+    for columns in calls.ended.values():
+        rows.ended.append(rows.text(models.Attempt, {**defaults(models.Attempt), **columns}))
+
+
+def _add_piece(rows: Rows, turn_id: UUID, piece: Piece, kept: Kept, calls: Calls) -> None:
     n = kept.pieces[piece.attempt] = kept.pieces.get(piece.attempt, 0) + 1
-    text = storable_text("".join(piece.texts))
+    text: str | None = storable_text("".join(piece.texts))
+    piece.texts.clear()  # each part is made into rows once, and a large answer would be there twice
+    raw = b"".join(piece.raws)
+    piece.raws.clear()
+    if n == 1 and text and text == calls.ended.get(piece.attempt, {}).get("text"):
+        text = None  # the attempt has it
     rows.add(models.AttemptChunk, {"turn_id": turn_id, "attempt": piece.attempt, "n": n, "text": text, "at": piece.at})
-    rows.raws.append(packed_raw(b"".join(piece.raws)))
+    rows.raws.append(packed_raw(raw, calls.told_by.get(piece.attempt) if len(raw) <= LARGE else None))
     rows.found_by = rows.found_by or (HAS_PIECE.name, (piece.attempt, n))
 
 
@@ -243,59 +205,8 @@ def _add_turn(rows: Rows, turn_id: UUID, part: Part, turn: Columns) -> None:
     if turn:
         turn["id"] = turn_id
         rows.add(models.Turn, turn)
-    told = {} if part.told is None else _told_columns(part.told)
+    told = {} if part.told is None else told_columns(part.told)
     if (new := part.new) is not None:
-        rows.add(GatewayCall, {**_defaults(GatewayCall), **_call_columns(new), **told})
+        rows.add(GatewayCall, {**defaults(GatewayCall), **call_columns(new), **told})
     elif told:
         rows.add(GatewayCall, {"turn_id": turn_id, **told})
-
-
-def _new_columns(new: NewTurn, setup: Any) -> Columns:
-    """The columns a step does not change. Its first record has the messages that the turn was started with."""
-    return {
-        **_defaults(models.Turn),
-        "project_id": new.project_id,
-        "agent_id": new.agent_id,
-        "agent_name": new.agent_name,
-        "provider": new.provider,
-        "input_text": storable_text(new.input_text),
-        "setup": {"setup": setup},
-        "policy": new.ruling.stored,
-        "policy_version_id": new.ruling.version_id,
-        "policy_sources": new.ruling.sources,
-        "keep_raw_days": new.ruling.keep_raw_days,
-        "created_at": new.created_at,
-        "created_by_id": new.created_by_id,
-    }
-
-
-def _call_columns(new: NewTurn) -> Columns:
-    return {
-        "turn_id": new.id,
-        "project_id": new.project_id,
-        "key_id": new.key_id,
-        "caller": new.caller,
-        "mode": new.mode,
-        "stream": new.stream,
-        "n": new.n,
-        "created_at": new.created_at,
-    }
-
-
-def _told_columns(told: Told) -> Columns:
-    return {
-        "status": told.status,
-        "client_finish_reason": told.finish_reason,
-        "finish_source": told.source,
-        "continued": told.continued,
-        "disconnected": told.disconnected,
-        "overhead_us": told.overhead_us,
-    }
-
-
-@cache
-def _defaults(model: type[orm.Model]) -> Columns:
-    """What columns are that nobody speaks of. Not among them: what is made anew each time, an id, and what is null."""
-    fields = {field.column: field for field in model._meta.concrete_fields}
-    empty = {name: fields[name].get_default() for name in columns_of(model) if not fields[name].primary_key}
-    return {name: value for name, value in empty.items() if value is not None}

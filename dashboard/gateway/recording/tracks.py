@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from agentcore.events import ModelResponded
-from dashboard.gateway.recording.rows import Kept, Part
+from dashboard.gateway.recording.rows import Kept
+from dashboard.gateway.recording.said import Part
 from dashboard.turns.recorder import Entry
 
 OPEN_SECONDS = 0.05  #: after which a turn is written although it has not ended

@@ -10,7 +10,7 @@ from agentcore.events import Setup, Started
 from agentcore.json_asked import ANY_OBJECT, json_asked
 from agentcore.values import quickly_made, replace
 from dashboard.gateway.access.callers import Caller
-from dashboard.gateway.recording.rows import NewTurn
+from dashboard.gateway.recording.said import NewTurn
 from dashboard.gateway.routing import CONTINUE, DEFAULT_CAP, OBSERVE, Route, Ruling
 from dashboard.gateway.wire.asked import Asked, shown_input
 from dashboard.gateway.wire.dialects import extra_of, tools_of, wants_json

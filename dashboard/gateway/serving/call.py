@@ -10,7 +10,7 @@ import structlog
 
 from agentcore.messages import TokenUsage
 from dashboard.gateway.access.callers import Caller
-from dashboard.gateway.recording.rows import Told
+from dashboard.gateway.recording.said import Told
 from dashboard.gateway.recording.tracks import NotStoredError, UnstorableError
 from dashboard.gateway.serving.beginning import Begun
 from dashboard.gateway.serving.driving import Drive, House, NoSlotError, Teller

@@ -19,7 +19,7 @@ from agentcore.reasons import NormalizedStopReason
 from dashboard.agents.models import Connection
 from dashboard.agents.selectors import project_default
 from dashboard.gateway.recording.recorder import Recorder
-from dashboard.gateway.recording.rows import NewTurn, Told
+from dashboard.gateway.recording.said import NewTurn, Told
 from dashboard.live.calling import prepared_call
 from dashboard.turns.evidence import answer_columns
 from dashboard.turns.ids import new_id

@@ -20,8 +20,8 @@ from dashboard.sealing.models import Chain, Seal, Tombstone
 from dashboard.sealing.parts import packed
 from dashboard.timeline.retention import raw_remove
 from dashboard.timeline.services import turns_erase
+from dashboard.turns.compression import packed as packed_node
 from dashboard.turns.models import Turn
-from dashboard.turns.nodes import packed as packed_node
 from tests.dashboard.driving import Play
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -105,7 +105,8 @@ CHANGES = {
     "record 2": f"UPDATE turns_record SET packed = '\\x{FORGED.hex()}' WHERE turn_id = %s AND seq = 2",
     "attempt 1": "UPDATE turns_attempt SET text = 'I never said this.' WHERE turn_id = %s",
     "provider's bytes of attempt 1": "UPDATE turns_attemptchunk SET raw = 'x' || raw WHERE turn_id = %s",
-    "turn": "UPDATE turns_turn SET output_text = 'I never said this.' WHERE id = %s",
+    "turn": "UPDATE turns_turn SET error_message = 'It never failed so.' WHERE id = %s",
+    "turn, attempt 1": "UPDATE turns_turn SET output_text = 'I never said this.' WHERE id = %s",  # its last answer
 }
 
 

@@ -7,7 +7,7 @@ from django.test import override_settings
 
 from dashboard.turns.ids import new_id
 from dashboard.turns.models import Node
-from dashboard.turns.nodes import Form, grown, read, said, unpacked
+from dashboard.turns.nodes import Form, grown, read, said
 from dashboard.turns.recorder import keep
 
 ONE, OTHER = UUID(int=1), UUID(int=2)
@@ -65,19 +65,6 @@ def test_forms_and_messages_that_run_together_alike_are_told_apart():
         )
     }
     assert len(ids) == 4
-
-
-@pytest.mark.parametrize("text", [b"", b"short", b"word " * 2_000, bytes(range(256)) * 40])
-def test_what_is_long_is_compressed_and_what_would_grow_is_not(text: bytes):
-    (node,) = grown(ONE, None, {Form.WIRE: [text]})
-    assert unpacked(node.packed) == node.content
-    assert len(node.packed) <= len(node.content) + 1
-
-
-@pytest.mark.parametrize("packed", [b"", b"\x02abc", b"\x01no zstd"])
-def test_bytes_that_are_no_node_are_refused(packed: bytes):
-    with pytest.raises(ValueError, match="node"):
-        unpacked(packed)
 
 
 @pytest.mark.django_db

@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 
 from dashboard.turns.ids import new_id
-from dashboard.turns.models import AttemptChunk
+from dashboard.turns.models import AttemptChunk, Record
 from dashboard.turns.packing import MARK, packed_columns, packed_raw, raw_of, unpacked_columns
 from tests.dashboard.gateway.told_turns import ODD
 
@@ -20,7 +20,7 @@ ANSWERS = [b"", b"{}", b"data: {}\n\n" * 500, bytes(range(256)), MARK, MARK + b"
 def test_a_record_comes_back_as_it_was():
     columns = packed_columns(WHOLE)
     assert unpacked_columns(columns["packed"]) == WHOLE
-    assert columns["event"] == {"type": "model_responded", "at": 1.5}
+    assert columns["event"] == {"type": "model_responded"}, "what statements ask for"
     assert columns["command"] == {"type": "finish"}
     assert len(columns["packed"]) < len(ODD) * 50, "what stands in two places takes the bytes of one"
 
@@ -44,3 +44,19 @@ def test_bytes_that_were_stored_before_are_read_as_they_are():
         )
     assert AttemptChunk.objects.get().raw == raw
     assert len(packed_raw(raw)) < 100
+
+
+@pytest.mark.django_db
+def test_bytes_after_a_record_take_next_to_nothing_and_are_read_with_it():
+    turn_id, words = new_id(), " ".join(map(str, range(500)))
+    raw = b'{"choices": [{"message": {"content": "%b"}}]}' % words.encode()
+    columns = packed_columns(WHOLE | {"event": EVENT | {"response": {"text": words}}})
+    record = Record(turn_id=turn_id, seq=2, at=AT, core_version="3", **columns)
+    stored = packed_raw(raw, (turn_id, 2, columns["packed"]))
+    assert len(stored) < 120 < len(packed_raw(raw)) / 4
+    assert raw_of(stored) == stored, "its record is not there"
+    record.save(force_insert=True)
+    assert raw_of(stored) == raw
+    other = packed_columns(WHOLE | {"event": EVENT | {"response": {"text": words[::-1]}}})["packed"]
+    changed = packed_raw(raw[::-1], (turn_id, 2, other))
+    assert raw_of(changed) == changed, "its record is another than it was"

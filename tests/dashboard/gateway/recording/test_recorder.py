@@ -14,7 +14,8 @@ from dashboard.gateway.models import GatewayCall
 from dashboard.gateway.recording import groups
 from dashboard.gateway.recording.large import LARGE, MARKS
 from dashboard.gateway.recording.recorder import Recorder
-from dashboard.gateway.recording.rows import Kept, Part, Rows, add_part
+from dashboard.gateway.recording.rows import Kept, Rows, add_part
+from dashboard.gateway.recording.said import Part
 from dashboard.gateway.recording.tracks import answered
 from dashboard.live.models import OwnedTurn, Process
 from dashboard.timeline.services import turns_erase
@@ -26,7 +27,7 @@ from dashboard.turns.history import (
     request_body_of,
     sha256_of,
 )
-from dashboard.turns.models import Attempt, ClientRequest, Node, Record, Turn, TurnMessage
+from dashboard.turns.models import Attempt, AttemptChunk, ClientRequest, Node, Record, Turn, TurnMessage
 from dashboard.turns.nodes import Form, read
 from dashboard.turns.recorder import append_chunk, record_step
 from tests.dashboard.gateway.told_turns import BODY, ODD, TOLD, Story, called, cut, ended, tell, thought
@@ -90,6 +91,8 @@ def all_rows() -> dict[str, list[dict[str, object]]]:
     rows["turns_record"] = [vars(record) | {"_state": None} for record in Record.objects.order_by("turn_id", "seq")]
     for record in rows["turns_record"]:
         record["packed"] = record["packed"] is not None
+    pieces = AttemptChunk.objects.order_by("turn_id", "attempt", "n")  # the rows may refer to record and attempt
+    rows["turns_attemptchunk"] = list(pieces.values("turn_id", "attempt", "n", "raw", "text", "at"))
     return rows
 
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from dashboard.gateway.recording.rows import Part
+from dashboard.gateway.recording.said import Part
 from dashboard.gateway.recording.tracks import PATIENCE_SECONDS, NotStoredError, Track, tell_the_weary
 from dashboard.turns.ids import new_id
 

@@ -1,0 +1,57 @@
+"""A text that stands in the row of its turn, or of its attempt, is read from there."""
+
+import asyncio
+
+import pytest
+from django.db import connection
+
+from dashboard.gateway.recording.recorder import Recorder
+from dashboard.turns.models import Attempt, AttemptChunk
+from tests.dashboard.gateway.told_turns import Story, cut, ended, tell
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def recorded(story: Story, *, one_by_one: bool = False) -> None:
+    new = story.new_turn()
+
+    async def told() -> None:
+        recorder = Recorder()
+        await tell(recorder, story, new, one_by_one=one_by_one)
+        await recorder.close()
+
+    asyncio.run(told())
+
+
+def in_column(table: str) -> list[str | None]:
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT text FROM {table} ORDER BY 1 NULLS LAST")
+        return [text for (text,) in cursor.fetchall()]
+
+
+@pytest.mark.parametrize("one_by_one", [False, True])
+def test_the_answer_that_ended_a_turn_stands_in_its_row_alone(one_by_one: bool):
+    recorded(Story([ended("whole")]), one_by_one=one_by_one)
+    assert in_column("turns_attempt") == [None]
+    assert Attempt.objects.get().text == "whole"
+    assert Attempt.objects.values_list("text", flat=True).get() == "whole"
+    assert Attempt.objects.defer("text").get().text == "whole"
+    assert AttemptChunk.objects.get().text == "whole"
+
+
+def test_a_part_of_an_answer_stands_in_its_attempt():
+    recorded(Story([cut("The quick brown fox"), ended(" jumps.")]))
+    assert in_column("turns_attempt") == [" jumps.", "The quick brown fox"]
+    assert in_column("turns_attemptchunk") == [None, None]
+    pieces = AttemptChunk.objects.order_by("attempt").values_list("text", flat=True)
+    assert list(pieces) == ["The quick brown fox", " jumps."]
+
+
+def test_an_analyst_reads_the_text_of_each_call():
+    from dashboard.querying.installed import install
+
+    install()
+    recorded(Story([ended("whole")]))
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT text, characters FROM whystop.attempts")
+        assert cursor.fetchall() == [("whole", 5)]
