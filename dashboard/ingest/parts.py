@@ -12,7 +12,7 @@ from agentcore.events import Event, ModelFailed, ModelResponded, Started
 from agentcore.providers import get_provider
 from agentcore.values import replace as changed
 from dashboard.agents.models import Connection
-from dashboard.gateway.recording.rows import NewTurn, Part
+from dashboard.gateway.recording.said import NewTurn, Part
 from dashboard.gateway.routing import OBSERVE, Ruling
 from dashboard.gateway.serving.beginning import MOST_SHOWN
 from dashboard.gateway.wire.asked import shown_input

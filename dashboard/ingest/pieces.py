@@ -15,7 +15,7 @@ from dashboard.ingest.conventions.reading import is_about_a_model, seen
 from dashboard.ingest.conventions.seen import Seen
 from dashboard.ingest.conventions.spans import Happened, LogEvent, Span
 from dashboard.ingest.wire.bodies import Taken
-from dashboard.turns.nodes import packed, unpacked
+from dashboard.turns.compression import packed, unpacked
 
 PLACES_KEPT = timedelta(days=1)
 SWEEP_SECONDS = 600.0

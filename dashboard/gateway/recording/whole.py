@@ -9,7 +9,8 @@ from pydantic_core import to_json
 
 from dashboard.gateway.recording import statements
 from dashboard.gateway.recording.large import parameters
-from dashboard.gateway.recording.rows import Kept, Part, Rows, add_part
+from dashboard.gateway.recording.rows import Kept, Rows, add_part
+from dashboard.gateway.recording.said import Part
 from dashboard.turns import models
 
 GROUP_TURNS = 256

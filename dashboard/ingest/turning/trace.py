@@ -31,7 +31,9 @@ class Made:
 def turns_of(
     trace: str, seen: Iterable[Seen], parents: Mapping[str, str], base: Policy, breaches: Breaches
 ) -> list[Made]:
-    """The turns of what was seen of a trace. `trace`: by what it differs from all others; `parents`: of each of its spans that has arrived."""
+    """The turns of what was seen of a trace.
+
+    `trace`: the name that tells it from all others; `parents`: the parent of each of its spans that has arrived."""
     told = list(seen)
     places = places_of(parents, (one for one in told if isinstance(one, Loop)))
     calls = as_one((one for one in told if isinstance(one, ModelCall)), places)
