@@ -19,12 +19,14 @@ def _one_call_is_certain(snapshot: Snapshot) -> bool:
 
     After a hint a model may say other things than in one go; a failed call, a repair and another iteration spend tokens
     on other texts; an estimate bounds nothing; what cut a call below its cap is not known; an end that may hide a cut
-    is no end.
+    is no end; hidden reasoning may take more tokens in one call than it took in all of these; a call that was never
+    made takes a time that nobody knows.
     """
     spent = snapshot.spent
     alone = spent.attempts == spent.continuations + 1 and not spent.total_failures and snapshot.iteration <= 1
     natural = snapshot.model_stop_reason in _NATURAL and not snapshot.flagged
-    return alone and natural and not spent.estimated and continued_at_the_cap(snapshot) and _continued_exactly(snapshot)
+    known = not spent.estimated and not snapshot.veiled and snapshot.limits.max_seconds is None
+    return alone and natural and known and continued_at_the_cap(snapshot) and _continued_exactly(snapshot)
 
 
 def continued_at_the_cap(snapshot: Snapshot) -> bool:

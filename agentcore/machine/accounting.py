@@ -11,6 +11,7 @@ from agentcore.messages import ChatResponse
 from agentcore.policy import Policy
 from agentcore.prefill import ECHO, TRIMMING, goes_on_exactly
 from agentcore.reasons import NormalizedStopReason
+from agentcore.usage import may_hide_reasoning
 from agentcore.values import replace
 
 
@@ -38,7 +39,8 @@ def counted(snapshot: Snapshot, response: ChatResponse | None, seconds: float) -
         estimated=spent.estimated or (usage is None and output > 0),
     )
     reason, raw = response.stop_reason._value_, response.raw_stop_reason
-    return {"spent": spent, "model_stop_reason": reason, "raw_stop_reason": raw}
+    veiled = snapshot.veiled or may_hide_reasoning(response, snapshot.current_call.max_tokens) or None
+    return {"spent": spent, "veiled": veiled, "model_stop_reason": reason, "raw_stop_reason": raw}
 
 
 def _estimated_output(response: ChatResponse, call: Call) -> int:

@@ -21,6 +21,7 @@ from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import CALLS
 from agentcore.messages import ChatResponse, Message, ToolCall
 from agentcore.reasons import NormalizedStopReason
+from agentcore.usage import may_hide_reasoning, reasoning_of, reported
 from agentcore.values import quickly_made, replace
 
 _CALLS = frozenset(CALLS)
@@ -29,11 +30,6 @@ _MAX_TOKENS = NormalizedStopReason.MAX_TOKENS
 #: What a call asks for, without its cap: prompt, conversation and what is to be continued.
 Asks = tuple[Any, ...]
 _MESSAGES, _ECHO = 0, 1
-TOKENS_OF_A_CHARACTER = 0.25  #: of English prose
-#: Tokens of a byte above which a text may hide reasoning: prose takes 0.25 in most languages, code a little more.
-_DENSE = 0.34
-_OF_A_CALL = 24  #: bytes that the form of a tool call counts as
-_OF_AN_END = 4  #: tokens that the form of an answer may take
 
 
 def asks_of(snapshot: Snapshot) -> Asks:
@@ -86,7 +82,7 @@ class Heard:
     doubtful: bool  #: no call of the recording shows whether its reasoning counted; `tokens` are with it
     #: its reasoning had ended: something was said after it, or the answer ended by itself
     thought_through: bool
-    #: more tokens were counted than such text takes in most languages: it may have reasoned, and nothing tells how much
+    #: it may have reasoned (`may_hide_reasoning`), and nothing tells how much
     veiled: bool
 
     @property
@@ -119,7 +115,7 @@ def heard(before: Snapshot, event: Event, response: ChatResponse | None, nth: in
     through = response is not None and bool(
         not cut or response.text or response.tool_calls or response.broken_tool_calls
     )
-    output, reasoning = _output(response), _reasoning(response, cap, cut=cut)
+    output, reasoning = reported(response), reasoning_of(response, cap, cut=cut)
     counts = shows_counting(cap, output, reasoning, cut=cut)
     if cut and not through and counts is not False:
         reasoning = cap if output is None else output
@@ -141,7 +137,7 @@ def heard(before: Snapshot, event: Event, response: ChatResponse | None, nth: in
         uncounted=False,
         doubtful=False,
         thought_through=through,
-        veiled=not reasoning and _says_too_little(response, cap if output is None and cut else output),
+        veiled=response is not None and may_hide_reasoning(response, cap),
     )
 
 
@@ -175,52 +171,6 @@ def shows_counting(cap: int, output: int | None, reasoning: int, *, cut: bool) -
 def slack(cap: int) -> int:
     """By how many tokens an answer that its cap has cut may be shorter: some servers do not count all that they cut."""
     return max(2, cap // 50)
-
-
-def withheld(response: ChatResponse) -> bool:
-    """Whether a filter blocked this answer and nothing of it is shown: how much was said by then is not known."""
-    blocked = response.stop_reason is NormalizedStopReason.SAFETY_BLOCKED
-    return blocked and not (response.text or response.tool_calls or response.broken_tool_calls)
-
-
-def _output(response: ChatResponse | None) -> int | None:
-    """The reported output tokens; None where none were reported, or 0 of an answer that has cost some."""
-    if response is None or response.usage is None:
-        return None
-    says = response.text or response.tool_calls or response.broken_tool_calls or response.reasoning_content
-    has_cost = says or withheld(response) or response.stop_reason is NormalizedStopReason.MAX_TOKENS
-    return response.usage.output_tokens or (None if has_cost else 0)
-
-
-def _reasoning(response: ChatResponse | None, cap: int, *, cut: bool) -> int:
-    """The provider's count; else the share of the thinking that is shown, of the tokens it counted or was cut at."""
-    if response is None or (response.usage and response.usage.reasoning_tokens):
-        return response.usage.reasoning_tokens if response and response.usage else 0
-    shown = len(response.reasoning_content)
-    if not shown:
-        return 0
-    length = shown + len(response.text) + written_in(response)
-    output = _output(response) or (cap if cut else min(cap, length * TOKENS_OF_A_CHARACTER))
-    return round(output * shown / length)
-
-
-def _says_too_little(response: ChatResponse | None, output: int | None) -> bool:
-    """Whether what an answer shows may have taken fewer tokens than were counted."""
-    if response is None or output is None:
-        return False
-    if output <= len(response.text) * _DENSE:
-        return False  # nearly every answer, and it has at least as many bytes as characters
-    calls = (*response.tool_calls, *response.broken_tool_calls)
-    texts = (response.text, *(call.raw + call.name for call in calls))
-    shown = sum(len(text.encode(errors="surrogatepass")) for text in texts) + len(calls) * _OF_A_CALL
-    return shown > 0 and output > shown * _DENSE + _OF_AN_END
-
-
-def written_in(response: ChatResponse) -> int:
-    """Characters of its tool calls, broken ones included."""
-    if not response.tool_calls and not response.broken_tool_calls:
-        return 0
-    return sum(len(call.raw) + len(call.name) for call in (*response.tool_calls, *response.broken_tool_calls))
 
 
 @dataclass(slots=True)

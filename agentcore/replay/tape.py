@@ -13,7 +13,8 @@ from agentcore.machine.classify import response_error
 from agentcore.merging import cut
 from agentcore.messages import CallIssue, ChatResponse, ToolCall
 from agentcore.reasons import NormalizedStopReason
-from agentcore.replay.heard import Heard, withheld, written_in
+from agentcore.replay.heard import Heard
+from agentcore.usage import withheld, written_in
 from agentcore.values import quickly_made, replace
 
 #: Where the context window is full depends on what was sent along: another call may say more, or less.

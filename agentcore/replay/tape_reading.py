@@ -9,10 +9,11 @@ from agentcore.merging import cut
 from agentcore.messages import ChatResponse, TokenUsage
 from agentcore.reasons import NormalizedStopReason
 from agentcore.replay.assuming import HIGH, LOW, NEARLY, POSITION, WORDING
-from agentcore.replay.certainty import Assumed, Certainty
-from agentcore.replay.heard import Asks, Heard, alike, asks_of, withheld
+from agentcore.replay.certainty import Assumed, Certainty, weakest
+from agentcore.replay.heard import Asks, Heard, alike, asks_of
 from agentcore.replay.pending_call import UNKNOWN, Answer, PendingCall
 from agentcore.replay.tape import Part, Tape, spoken_tokens, tape_of
+from agentcore.usage import withheld
 from agentcore.values import replace
 
 _OF_A_TOKEN = 6  #: characters by which a token may be longer or shorter than others
@@ -260,7 +261,10 @@ class TapeReading(PendingCall):
         return Answer(Interrupted(at, partial), Certainty.UNDECIDABLE, decided=False)
 
     def _said(self, response: ChatResponse, tokens: float, certainty: Certainty, place: float) -> Answer:
-        return Answer(ModelResponded(self.snapshot.at + self._seconds(tokens), response), certainty, place)
+        at = self.snapshot.at + self._seconds(tokens)
+        if Assumed.SECONDS in self.assuming.step:  # how fast a call is follows from nothing that was said
+            certainty = weakest((certainty, Certainty.ESTIMATED))
+        return Answer(ModelResponded(at, response), certainty, place)
 
     def _usage(self, tape: Tape, reading: Reading, output: float) -> TokenUsage | None:
         """What the call would report, as this provider reports: None where it reports nothing."""

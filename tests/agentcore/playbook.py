@@ -173,6 +173,11 @@ def usage(output: int, prompt: int = 10) -> TokenUsage:
     return TokenUsage(prompt, output)
 
 
+def worded(word: str, tokens: int) -> str:
+    """A text that so many tokens are no wonder for."""
+    return f"{word:.<4} " * tokens
+
+
 def truncated(text: str = "", *, tokens: int | None = 10, **more: Any) -> Event:
     used = None if tokens is None else usage(tokens)
     reason = NormalizedStopReason.MAX_TOKENS

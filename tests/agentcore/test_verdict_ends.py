@@ -28,6 +28,7 @@ from tests.agentcore.playbook import (
     truncated,
     unknown,
     woke_up,
+    worded,
 )
 
 SCHEMA = {"required": ["a"]}
@@ -44,14 +45,14 @@ def play(*events, **given) -> Playbook:
 
 
 def cut(*tokens: int):
-    return [truncated(text, tokens=count) for text, count in zip("abcdefgh", tokens, strict=False)]
+    return [truncated(worded(letter, count), tokens=count) for letter, count in zip("abcdefgh", tokens, strict=False)]
 
 
 #: What happened, under what, the end as it is filed, and the sentence.
 ENDS = [
     (play(ended("done")), "completed completed completed", "Completed in 1 call."),
     (
-        play(*cut(400, 400), ended("c", tokens=12), max_tokens=400, extra=PREFILL),
+        play(*cut(400, 400), ended(worded("c", 12), tokens=12), max_tokens=400, extra=PREFILL),
         "completed completed completed",
         "Completed after 2 continuations. With max_tokens ≥ 813 it would have taken one call.",
     ),
@@ -61,7 +62,7 @@ ENDS = [
         "Completed after 2 continuations.",
     ),
     (
-        play(*cut(1600), ended("c", tokens=414), max_tokens=1600, extra=PREFILL),
+        play(*cut(1600), ended(worded("c", 414), tokens=414), max_tokens=1600, extra=PREFILL),
         "completed completed completed",
         "Completed after 1 continuation. With max_tokens ≥ 2,015 it would have taken one call.",
     ),
@@ -71,13 +72,13 @@ ENDS = [
         "Completed after 1 continuation.",
     ),
     (
-        play(truncated("abc def", tokens=60), ended(" ghi", tokens=50), ceiling=60, extra=PREFILL),
+        play(*cut(60), ended(worded("b", 50), tokens=50), ceiling=60, extra=PREFILL),
         "completed completed completed",
         "Completed after 1 continuation. One call would have needed max_tokens ≥ 111, above the connection's ceiling "
         "of 60.",
     ),
     (
-        play(truncated("abc def", tokens=60), ended(" ghi", tokens=50), ceiling=110, extra=PREFILL),
+        play(*cut(60), ended(worded("b", 50), tokens=50), ceiling=110, extra=PREFILL),
         "completed completed completed",
         "Completed after 1 continuation.",
     ),
@@ -327,7 +328,7 @@ def test_every_limit_that_bound_is_named(book: Playbook, wanted: str):
 
 @pytest.mark.parametrize("tokens", [(60,), (60, 60), (60, 60, 60)])
 def test_the_number_that_is_offered_takes_one_call_by_the_recording_itself(tokens: tuple[int, ...]):
-    book = play(*cut(*tokens), ended("end", tokens=9), extra=PREFILL)
+    book = play(*cut(*tokens), ended(worded("end", 9), tokens=9), extra=PREFILL)
     offered = sum(tokens) + 9 + 1  # for the end, which some servers count and do not report
     assert f"max_tokens ≥ {offered} it would have taken one call" in verdict(book.snapshot)
     imagined = what_if(book.recording, Policy(max_tokens=offered))
@@ -346,9 +347,9 @@ def test_the_continuations_that_are_offered_go_on_by_the_recording_itself():
 @pytest.mark.parametrize(
     ("book", "why"),
     [
-        (play(*cut(60, 60), ended("c")), "after a hint the model may say other things than in one go"),
+        (play(*cut(60, 60), ended("the end")), "after a hint the model may say other things than in one go"),
         (
-            play(error(), woke_up(), *cut(60), ended("b"), error_policy=ErrorPolicy.retry_all(2), extra=PREFILL),
+            play(error(), woke_up(), *cut(60), ended("the end"), error_policy=ErrorPolicy.retry_all(2), extra=PREFILL),
             "a failed call spent tokens on another text",
         ),
         (
@@ -362,7 +363,7 @@ def test_the_continuations_that_are_offered_go_on_by_the_recording_itself():
         ),
         (play(*cut(60), unknown(None, "b"), extra=PREFILL), "an end without a word is no end that is known"),
         (play(*cut(60), ended("b", answered_by="ops"), extra=PREFILL), "an operator said it"),
-        (play(*cut(60, 7), ended("c"), extra=PREFILL), "something else than the cap cut the second call"),
+        (play(*cut(60, 7), ended("the end"), extra=PREFILL), "something else than the cap cut the second call"),
         (
             play(*cut(60), ended("b", tokens=60), max_tokens=60, extra=PREFILL),
             "an answer that ends at the cap may have been cut there",
@@ -377,8 +378,8 @@ def test_no_number_is_said_where_it_is_not_certain(book: Playbook, why: str):
 
 
 def test_a_cut_that_the_provider_itself_goes_on_from_is_exact_where_it_is_the_only_one():
-    cuts = [truncated(text, tokens=60, resume_token=text) for text in ("abc", "d")]
-    once, twice = play(cuts[0], ended("d")), play(*cuts, ended("e"))
+    cuts = [truncated(worded(text, 60), tokens=60, resume_token=text) for text in ("abc", "d")]
+    once, twice = play(cuts[0], ended("the end")), play(*cuts, ended("the end"))
     assert verdict(once.snapshot).endswith("With max_tokens ≥ 66 it would have taken one call.")
     assert verdict(twice.snapshot) == "Completed after 2 continuations."
 

@@ -33,6 +33,7 @@ def test_every_module_somebody_imports_from_is_in_the_reference():
         "wording",
         "overlaps",
         "remedies",
+        "usage",
         "machine",
         "criteria",
         "replay",

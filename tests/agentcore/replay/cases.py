@@ -151,9 +151,9 @@ def json_of(chance: random.Random) -> str:
     return json.dumps({"expression": str(chance.randrange(10 ** chance.choice([1, 30])))})
 
 
-def drawn(name: str, chance: random.Random) -> tuple[Model, dict[str, Any]]:
-    """A model of this class, and what else the class wants of its case."""
-    habits = {"iterations": chance.choice([1, 1, 1, 2])} | CLASSES[name](chance)
+def drawn(name: str, chance: random.Random, **habits: Any) -> tuple[Model, dict[str, Any]]:
+    """A model of this class with these habits, and what else the class wants of its case."""
+    habits = {"iterations": chance.choice([1, 1, 1, 2])} | CLASSES[name](chance) | habits
     usual = {
         "seed": chance.randrange(10**9),
         "texts": tuple(

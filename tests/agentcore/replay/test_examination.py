@@ -8,11 +8,13 @@ import os
 import random
 import sys
 from collections import Counter
+from itertools import product
 
 from agentcore import Certainty, what_if
+from agentcore.one_call import enough_for_one_call
 from agentcore.values import replace
 from tests.agentcore.playbook import Playbook
-from tests.agentcore.replay.cases import CLASSES, case
+from tests.agentcore.replay.cases import CLASSES, case, drawn
 from tests.agentcore.replay.examining import (
     SURE,
     begun,
@@ -26,6 +28,7 @@ from tests.agentcore.replay.texts import prose
 
 CASES = int(os.environ.get("WHYSTOP_EXAMINE", "60"))  #: of each class
 
+TIMES = (None, None, None, 4.0)  #: limits of seconds
 
 Counts = Counter[tuple[Certainty, bool | None]]
 
@@ -67,6 +70,26 @@ def test_both_endings_of_an_undecidable_one_are_ends_that_differ():
             ends = [ending_of(snapshot) for snapshot in finals if snapshot is not None]
             assert ends[0] != ends[1]
             assert imagined.assumes
+
+
+def test_the_number_that_a_verdict_names_is_certain_to_need_one_call_in_a_what_if_as_well():
+    """Of models that continue exactly: of no other is a number ever named."""
+    numbers = 0
+    for name, seed in product(CLASSES, range(8)):
+        chance = random.Random(f"{name} {seed}")
+        model, _ = drawn(name, chance, prefill=True, iterations=1, fails={})
+        limits = {"max_continuations": 40, "max_total_completion_tokens": 9999, "max_seconds": chance.choice(TIMES)}
+        book = Playbook(max_tokens=chance.choice([20, 40, 90]), extra={"prefill": True}, **limits)
+        recorded = run(begun(book), model)
+        number = enough_for_one_call(recorded.snapshot)
+        if number is None or recorded.end.terminal_reason != "completed" or not recorded.snapshot.spent.continuations:
+            continue
+        imagined = what_if(recorded.recording, replace(recorded.policy, max_tokens=number))
+        assert imagined.certainty in SURE, f"{name} {seed} at {number}"
+        assert imagined.final is not None
+        assert (imagined.final.end.terminal_reason, imagined.final.spent.attempts) == ("completed", 1)
+        numbers += 1
+    assert numbers >= 30, "there is something to examine"
 
 
 def test_a_model_that_goes_on_in_other_words_after_a_hint_is_never_certain_about_one_call():

@@ -12,7 +12,7 @@ from agentcore.replay import Assumed, WhatIf
 from agentcore.replay.past import Past
 from agentcore.values import replace
 from agentcore.verdict import verdict
-from tests.agentcore.playbook import Playbook, broken, ended, error, responded, started, truncated
+from tests.agentcore.playbook import Playbook, broken, ended, error, responded, started, truncated, worded
 
 UNKNOWN = Experience()
 
@@ -103,6 +103,18 @@ def test_a_broken_call_takes_tokens_also_where_none_are_reported():
 
 def broken_call(characters: int) -> Any:
     return replace(broken(), raw="x" * characters)
+
+
+def test_how_long_a_call_takes_that_was_never_made_is_assumed_where_time_is_limited():
+    """At twice the recorded pace it would still be in time, and another call may be slower than that."""
+    cut, end = (
+        replace(event, at=at) for at, event in ((1.0, truncated(worded("a", 20), tokens=20)), (2.0, ended("the end")))
+    )
+    book = Playbook(max_tokens=20, max_seconds=10.0, extra={"prefill": True})
+    story = book >> started() >> cut >> end
+    imagined = asked(story, max_tokens=40)
+    assert (imagined.certainty, names(imagined)) == (Certainty.ESTIMATED, {Assumed.SECONDS})
+    assert verdict(story.snapshot) == "Completed after 1 continuation."
 
 
 def test_a_call_that_was_never_made_is_assumed_not_to_fail():

@@ -3,9 +3,9 @@
 import pytest
 
 from agentcore.why import Kind, derive, lines_of
-from tests.agentcore.playbook import Playbook, ended, started, truncated
+from tests.agentcore.playbook import Playbook, ended, started, truncated, worded
 
-CUT = (truncated("a", tokens=20), truncated("b", tokens=20), ended("c", tokens=16))
+CUT = (truncated(worded("a", 20), tokens=20), truncated(worded("b", 20), tokens=20), ended(worded("c", 16), tokens=16))
 
 
 def play(*events, **given) -> Playbook:
@@ -52,7 +52,7 @@ def test_programs_read_the_same_as_data_with_the_record_and_the_transition_of_ea
 
 
 def test_a_continuation_by_the_providers_token_is_told_as_one():
-    cut = truncated("abc", tokens=20, resume_token="on")
+    cut = truncated(worded("a", 20), tokens=20, resume_token="on")
     assert "1 continuation from the very words before, by the provider's own token" in "\n".join(
         lines(play(cut, ended("d", tokens=4)))
     )

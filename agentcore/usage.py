@@ -1,0 +1,64 @@
+"""How many tokens an answer took, and how many of these were reasoning: as reported, as shown, or perhaps hidden."""
+
+from agentcore.messages import ChatResponse
+from agentcore.reasons import NormalizedStopReason
+
+_OF_A_CHARACTER = 0.25  #: of English prose
+#: Tokens of a byte above which a text may hide reasoning: prose takes 0.25 in most languages, code a little more.
+_DENSE = 0.34
+_OF_A_CALL = 24  #: bytes that the form of a tool call counts as
+_OF_AN_END = 4  #: tokens that the form of an answer may take
+
+
+def withheld(response: ChatResponse) -> bool:
+    """Whether a filter blocked this answer and nothing of it is shown: how much was said by then is not known."""
+    blocked = response.stop_reason is NormalizedStopReason.SAFETY_BLOCKED
+    return blocked and not (response.text or response.tool_calls or response.broken_tool_calls)
+
+
+def reported(response: ChatResponse | None) -> int | None:
+    """The reported output tokens; None where none were reported, or 0 of an answer that has cost some."""
+    if response is None or response.usage is None:
+        return None
+    says = response.text or response.tool_calls or response.broken_tool_calls or response.reasoning_content
+    has_cost = says or withheld(response) or response.stop_reason is NormalizedStopReason.MAX_TOKENS
+    return response.usage.output_tokens or (None if has_cost else 0)
+
+
+def reasoning_of(response: ChatResponse | None, cap: int, *, cut: bool) -> int:
+    """The provider's count; else the share of the thinking that is shown, of the tokens it counted or was cut at."""
+    if response is None or (response.usage and response.usage.reasoning_tokens):
+        return response.usage.reasoning_tokens if response and response.usage else 0
+    shown = len(response.reasoning_content)
+    if not shown:
+        return 0
+    length = shown + len(response.text) + written_in(response)
+    output = reported(response) or (cap if cut else min(cap, length * _OF_A_CHARACTER))
+    return round(output * shown / length)
+
+
+def written_in(response: ChatResponse) -> int:
+    """Characters of its tool calls, broken ones included."""
+    if not response.tool_calls and not response.broken_tool_calls:
+        return 0
+    return sum(len(call.raw) + len(call.name) for call in (*response.tool_calls, *response.broken_tool_calls))
+
+
+def may_hide_reasoning(response: ChatResponse, cap: int) -> bool:
+    """Whether more tokens were counted than such text takes in most languages, and no reasoning tells what for."""
+    cut, output = response.stop_reason is NormalizedStopReason.MAX_TOKENS, reported(response)
+    if not _says_too_little(response, cap if output is None and cut else output):
+        return False
+    return not reasoning_of(response, cap, cut=cut)
+
+
+def _says_too_little(response: ChatResponse, output: int | None) -> bool:
+    """Whether what an answer shows may have taken fewer tokens than were counted."""
+    if output is None:
+        return False
+    if output <= len(response.text) * _DENSE:
+        return False  # nearly every answer, and it has at least as many bytes as characters
+    calls = (*response.tool_calls, *response.broken_tool_calls)
+    texts = (response.text, *(call.raw + call.name for call in calls))
+    shown = sum(len(text.encode(errors="surrogatepass")) for text in texts) + len(calls) * _OF_A_CALL
+    return shown > 0 and output > shown * _DENSE + _OF_AN_END
