@@ -20,7 +20,7 @@ def said(page: Page, why: str, continuations: int, counts: str = "now") -> None:
     """The policy's next version, made in the admin."""
     page.get_by_label("Why").fill(why)
     page.get_by_label("Max continuations").fill(str(continuations))
-    page.get_by_label("Counts").select_option(counts)
+    page.get_by_label("Status").select_option(counts)
     saved(page)
 
 

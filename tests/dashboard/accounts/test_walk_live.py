@@ -20,9 +20,9 @@ GATEWAY = (
     ("POST", "/v1/chat/completions"), ("GET", "/v1/chat/completions"), ("GET", "/v1/models"), ("GET", "/v1/models/x"),
     ("POST", "/v1/embeddings"), ("DELETE", "/v1/models/x"), ("POST", "/v1/traces"),
 )  # fmt: skip
-#: How each of them is answered: to who may call, `{}` lacks a model, and is an export without spans.
+#: How each of them is answered: to who may call, `{}` lacks a model, twice, and is an export without spans.
 SHUT = (401,) * len(GATEWAY)
-SERVED = (400, 405, 200, 404, 404, 405, 200)
+SERVED = (400, 405, 200, 404, 400, 405, 200)
 OF_A_WATCHERS_TOKEN = (403,) * len(GATEWAY)
 #: Tables that may have other rows afterwards: a session that is worth nothing any more is let go, one used is noted.
 WRITTEN_BY_COMING_IN = {"accounts_apitoken", "django_session"}
