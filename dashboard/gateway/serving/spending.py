@@ -9,6 +9,7 @@ from agentcore.providers.wire.shapes import count, mapping
 
 CHARACTERS_PER_TOKEN = 4  #: of a request, where its provider did not count
 WINDOW = 8 * 1024  #: bytes at the beginning and at the end of an answer, where providers say what it used
+EVENT = b"data:"  #: begins what an event of a stream holds
 _USAGE = re.compile(rb'"usage"\s*:\s*(\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\})')
 
 
@@ -18,6 +19,7 @@ class Spending:
 
     asked: int = 0
     answered: bool = False
+    _events: int = field(default=0, init=False)  #: of a stream; each holds about a token
     _head: bytes = field(default=b"", init=False)
     _tail: bytes = field(default=b"", init=False)
 
@@ -25,7 +27,9 @@ class Spending:
         """More of the answer."""
         if len(self._head) < WINDOW:
             self._head += part[: WINDOW - len(self._head)]
-        self._tail = (self._tail + part[-WINDOW:])[-WINDOW:]
+        before, self._tail = self._tail, (self._tail + part[-WINDOW:])[-WINDOW:]
+        joined = before[-len(EVENT) + 1 :] + part
+        self._events += joined.count(EVENT)
 
     def used(self) -> TokenUsage | None:
         """What it says it used; by our estimate where it does not say. None for what was not answered."""
@@ -33,7 +37,7 @@ class Spending:
             return None
         found = [*_USAGE.findall(self._head), *_USAGE.findall(self._tail)]
         told = [usage for each in found if (usage := _read(each)) is not None]
-        return told[-1] if told else TokenUsage(self.asked // CHARACTERS_PER_TOKEN)
+        return told[-1] if told else TokenUsage(self.asked // CHARACTERS_PER_TOKEN, self._events)
 
 
 def _read(text: bytes) -> TokenUsage | None:

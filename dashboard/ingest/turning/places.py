@@ -24,9 +24,6 @@ class Places:
             yield at
             at = self.parents.get(at, "")
 
-    def is_below(self, span: str, other: str) -> bool:
-        return other in self.above(span)
-
     def loop_of(self, span: str) -> Loop | None:
         """The agent that it is of; else the outermost chain around it."""
         loops = [self.loops[at] for at in self.above(span) if at in self.loops]

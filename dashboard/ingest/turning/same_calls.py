@@ -1,12 +1,13 @@
 """A call that several spans tell of, as one: the provider's own SDK and an instrumentation, or one within another."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
 from dashboard.ingest.conventions.content.merged import merged, unique
 from dashboard.ingest.conventions.seen import ModelCall
 from dashboard.ingest.turning.places import Places
 
+MOST_TELLING = 8  #: spans of one call; a trace that says more would be compared with itself for hours
 SLACK = 20_000_000  #: nanoseconds by which the clock of a span within another may differ
 _OF_SDK = "anthropic.message.stop_reason"  #: which only a provider's own SDK writes
 _LOG = "log"  #: what Logfire calls a span for the end of a stream
@@ -16,7 +17,8 @@ def as_one(calls: Iterable[ModelCall], places: Places) -> list[ModelCall]:
     """The calls, each once, by when they began."""
     groups: list[list[ModelCall]] = []
     for call in sorted(calls, key=_order):
-        group = next((group for group in _near(groups, call) if any(_same(one, call, places) for one in group)), None)
+        above = frozenset(places.above(call.span.id))
+        group = next((group for group in _near(groups, call) if any(_same(one, call, above) for one in group)), None)
         if group is None:
             groups.append([call])
         else:
@@ -32,7 +34,8 @@ def _order(call: ModelCall) -> tuple[int, int, str]:
 def _near(groups: list[list[ModelCall]], call: ModelCall) -> Iterator[list[ModelCall]]:
     """The latest groups: those of calls that could be under way when this one began."""
     for group in reversed(groups[-64:]):
-        if group[0].span.end + SLACK >= call.span.start or _is_log(call):
+        is_at_once = group[0].span.end + SLACK >= call.span.start or _is_log(call)
+        if is_at_once and len(group) < MOST_TELLING:
             yield group
 
 
@@ -40,8 +43,9 @@ def _is_log(call: ModelCall) -> bool:
     return call.span.attributes.get("logfire.span_type") == _LOG
 
 
-def _same(outer: ModelCall, inner: ModelCall, places: Places) -> bool:
-    is_within = places.is_below(inner.span.id, outer.span.id)
+def _same(outer: ModelCall, inner: ModelCall, above: Collection[str]) -> bool:
+    """`above`: the spans above the inner one."""
+    is_within = outer.span.id in above
     if outer.model and inner.model and outer.model != inner.model and not is_within:
         return False
     if outer.response_id and inner.response_id:

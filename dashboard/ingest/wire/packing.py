@@ -31,4 +31,6 @@ def unpacked(body: bytes, coding: str) -> bytes:
         raise TooLargeError(f"The body unpacks to more than {most:,} bytes. Send fewer spans at once.")
     if not unpacking.eof:
         raise PackedError(f"The body is cut off: its {coding} does not end.")
+    if unpacking.unused_data:
+        raise PackedError(f"Something stands behind the end of the body's {coding}; nothing of it was taken.")
     return content

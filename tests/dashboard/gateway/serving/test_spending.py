@@ -41,6 +41,12 @@ def test_the_last_word_of_a_stream_counts():
     assert spent(b"".join(b"data: " + json.dumps(event).encode() + b"\n\n" for event in events)) == TokenUsage(7, 2)
 
 
+@pytest.mark.parametrize("size", [1, 3, 7, 1000])
+def test_a_stream_that_does_not_say_costs_about_a_token_for_each_event(size):
+    events = [b'data: {"choices": [{"text": "One"}]}\n\n'] * 30
+    assert spent(b"".join(events), size=size) == TokenUsage(100, 30)
+
+
 def test_an_error_costs_nothing():
     assert spent(b'{"usage": {"prompt_tokens": 7}}', answered=False) is None
 

@@ -1,6 +1,7 @@
 """Which calls of a trace are one turn, and what the machine makes of them."""
 
 import json
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -8,6 +9,7 @@ from agentcore.events import ModelFailed, ModelResponded, ToolsReturned, WokeUp
 from dashboard.ingest.conventions.reading import seen
 from dashboard.ingest.conventions.spans import Span
 from dashboard.ingest.services import base_policy
+from dashboard.ingest.turning.same_calls import MOST_TELLING
 from dashboard.ingest.turning.trace import Made, turns_of
 
 SECOND, START = 10**9, 2 * 10**18
@@ -99,3 +101,24 @@ def test_spans_that_are_above_one_another_in_a_circle_are_read_all_the_same() ->
     circle = Span("1" * 32, "b" * 16, "a" * 16, "x", START, START)
     looped = Span("1" * 32, "a" * 16, "b" * 16, other.name, START, START, attributes=other.attributes)
     assert len(made(one, circle, looped)) == 1
+
+
+class Counted(dict[str, str]):
+    """Parents of spans, which count how often they are asked for."""
+
+    asked = 0
+
+    def get(self, span: str, default: Any = None) -> Any:
+        self.asked += 1
+        return super().get(span, default)
+
+
+def test_calls_within_one_another_without_end_are_each_compared_with_few() -> None:
+    spans = [chat(place, parent=f"{place:016x}") for place in range(1, 60)]
+    spans = [replace(span, start=START, end=START + SECOND) for span in spans]
+    parents = Counted({span.id: span.parent for span in spans})
+    turns = turns_of("1" * 32, [one for span in spans if (one := seen(span))], parents, base_policy(), lambda *_: [])
+    told = [step.call.spans for turn in turns for step in turn.history.turn.steps]
+    assert sum(map(len, told)) == len(spans)
+    assert max(map(len, told)) == MOST_TELLING
+    assert parents.asked < 3 * sum(range(len(spans)))
