@@ -302,7 +302,12 @@ def test_the_page_and_the_api_say_that_it_is_not_kept_since_when_and_by_whose_wo
     html = page(browser, address)
     turn.refresh_from_db()
     assert turn.raw_removed_at is not None
-    for words in ("The raw response was removed", f"{turn.raw_removed_at:%H:%M} UTC", "once the turn had ended", "lean v1"):
+    for words in (
+        "The raw response was removed",
+        f"{turn.raw_removed_at:%H:%M} UTC",
+        "once the turn had ended",
+        "lean v1",
+    ):
         assert words in html
     assert "Nothing came back" not in html
     assert browser.get(f"/turns/{turn.id}/attempts/1/bytes").status_code == 404
