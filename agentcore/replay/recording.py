@@ -85,3 +85,5 @@ class WhatIf(Recording):
     certainty: Certainty = Certainty.RECORDED
     assumes: tuple[Assumption, ...] = ()  #: each name once, with the widest range that a step took
     endings: tuple["WhatIf", ...] = ()  #: none, or two
+    work: int = field(default=0, compare=False)  #: that it took, in steps of following a recording; both ends included
+    stopped: str = ""  #: in words, where it is undecidable because it would have taken too much work; else empty

@@ -157,15 +157,17 @@ class TapeReading(PendingCall):
         if self.past.exact:
             return Reading(parts, place, idle, reasoning, beside=beside)
         repeats = self.assuming.repeats(place)
-        again = self._said_again(place, repeats, self.cap - idle)
+        reached = len(tape.text) - sum(len(part.text) for part in parts)
+        again = self._said_again(reached / place if place else 0.0, repeats, self.cap - idle)
         return Reading(parts, place, idle + repeats, reasoning, again, beside)
 
-    def _said_again(self, place: float, repeats: float, room: float) -> str:
-        """The last words that were said, again: as many of them as `room` tokens allow."""
-        if not place or not repeats or room <= 0:
+    def _said_again(self, density: float, repeats: float, room: float) -> str:
+        """The last words that were said, again: as many of them as `room` tokens allow. `density`: characters of a
+        token, by the tape: the answer may hold repeats that were kept, and would double with each call."""
+        if not density or not repeats or room <= 0:
             return ""
         text = self.snapshot.answer.text
-        characters = round(len(text) * repeats / place)
+        characters = round(density * repeats)
         again = text[max(0, len(text) - characters) :]
         return again if repeats <= room else cut(again, round(characters * room / repeats))
 

@@ -3,7 +3,7 @@
 While every command is the one that was recorded, the recorded events are fed as they are. From the first other command
 on each call is answered by the recorded call of the same occurrence, as far as it tells (`answering`). Where a step
 takes an assumption the run goes on twice, once to each end of the assumed range: equal ends are an estimate, different
-ones are undecidable.
+ones are undecidable. What is imagined is bounded (`work`): beyond the bound the rest is undecidable.
 """
 
 import math
@@ -32,10 +32,10 @@ from agentcore.replay.heard import result_for
 from agentcore.replay.past import Past
 from agentcore.replay.pending_call import UNKNOWN, Answer
 from agentcore.replay.recording import Provenance, Record, Recording, WhatIf
+from agentcore.replay.work import Work
 from agentcore.strict import required
 from agentcore.values import replace
 
-_MAX_STEPS = 10_000  #: far above what limits allow; a policy without any must still end
 NO_EXPERIENCE = Experience()  #: nothing is known of the model's stored calls
 
 
@@ -102,6 +102,7 @@ class _Run:
     places: dict[int, float] = field(default_factory=dict)  #: tokens of tape read since the runs parted, by iteration
     first: dict[int, int] = field(default_factory=dict)  #: the first attempt of each iteration
     given: set[int] = field(default_factory=set)  #: recorded calls whose answers were given, by their place in the turn
+    work: Work = field(default_factory=Work)  #: of this run and those it was copied from or to
 
     def __post_init__(self) -> None:
         self.snapshot = self.base = under(self.recording.base_snapshot, self.recording.policy, self.policy)
@@ -122,6 +123,7 @@ class _Run:
         copy.places |= self.places
         copy.first |= self.first
         copy.given |= self.given
+        copy.work = self.work
         return copy
 
     def to_the_end(self) -> WhatIf:
@@ -135,9 +137,10 @@ class _Run:
             self.certainty = Certainty.UNDECIDABLE
             return self._result()
         while self.snapshot.state not in TERMINAL:
-            answer = self._answer() if self.seq < _MAX_STEPS else UNKNOWN
+            answer = UNKNOWN if self.work.over else self._answer()
             if answer.event is not None:
                 provenance = Provenance.RECORDED if answer.certainty is Certainty.RECORDED else Provenance.DERIVED
+                self._count(answer.event)
                 self._feed(answer, provenance)
             if not answer.decided:
                 self.certainty = Certainty.UNDECIDABLE
@@ -159,6 +162,8 @@ class _Run:
             self.certainty,
             tuple(self.assuming.taken.values()) if assumes is None else assumes,
             endings,
+            self.work.followed + self.work.imagined,
+            self.work.words if self.certainty is Certainty.UNDECIDABLE and self.work.over else "",
         )
 
     # While the runs agree ---------------------------------------------------------------------------------------------
@@ -170,6 +175,7 @@ class _Run:
             if recorded.state is not State.IDLE and self._parts(recorded, event):
                 return False
             recorded = after
+            self.work.follow(*self._characters(event))
             answer = Answer(event, Certainty.RECORDED, given=self.snapshot.spent.attempts)
             self._feed(answer, Provenance.RECORDED)
             if self.snapshot.state in TERMINAL:
@@ -187,6 +193,20 @@ class _Run:
         if left < was:
             return took > left - NEARLY
         return isinstance(event, ModelFailed) and left != was and took + SLACK >= was
+
+    # How much work that is --------------------------------------------------------------------------------------------
+
+    def _characters(self, event: Event) -> tuple[int, int]:
+        """Characters that an event brings, and of the text that they are joined to."""
+        response = event.response if isinstance(event, ModelResponded) else getattr(event, "partial", None)
+        return (0 if response is None else len(response.text)), len(self.snapshot.answer.text)
+
+    def _count(self, event: Event) -> None:
+        said, before = self._characters(event)
+        iteration = self.snapshot.iteration
+        tape, calls = self.past.tapes.get(iteration), self.past.calls.get(iteration, ())
+        read = before + (len(tape.text) if tape is not None else 0)
+        self.work.imagine(said, read, len(calls) + len(self.snapshot.messages))
 
     # Once they have parted --------------------------------------------------------------------------------------------
 

@@ -57,6 +57,9 @@ class Ending(Turn):
 
     steps: list[Step]
     undecidable: bool = Field(description="The recording does not decide how the turn ends; it stops there.")
+    stopped: str = Field(
+        description="Why it is undecidable, in words, where imagining it would take too much work; else empty."
+    )
     certainty: Certainty = Field(description="The weakest of its steps. " + CERTAINTIES)
     assumes: list[Assumption] = Field(description="What its steps take for granted, each name with its widest range.")
 
@@ -98,6 +101,9 @@ class Sweep(BaseModel):
     likely: Found | None = Field(description="Where it completes, `estimated` included; null: nowhere.")
     least: int | None = Field(description="The smallest value that completes, however certain: `likely.first`.")
     sure: bool = Field(description="Every smaller value of the range than `least` was tried.")
+    left_out: int = Field(
+        description="Values of the range that were not evaluated, for the sweep would have taken too much work."
+    )
     tried: int
     words: str
     recommended: list[Point] = Field(

@@ -109,7 +109,15 @@ def imagined(
     recording: Recording, policy: Policy, *, experience: Experience = NO_EXPERIENCE, trace: bool = False
 ) -> WhatIf | None:
     """The turn under another policy, as `what_if`; None where its recording does not tell, or a criterion of the policy
-    cannot be asked. No I/O: whatever the core raises, this one history is to blame.
+    cannot be asked. No I/O: whatever the core raises, this one history is to blame."""
+    found = tried_under(recording, policy, experience=experience, trace=trace)
+    return None if found is None or found.undecidable else found
+
+
+def tried_under(
+    recording: Recording, policy: Policy, *, experience: Experience = NO_EXPERIENCE, trace: bool = False
+) -> WhatIf | None:
+    """The same, with an undecidable one too.
 
     Of a watched turn the recording is what its provider said and no more: where that was cut, nobody knows what the
     policy would have made of it. Of a call for several answers only the first is known.
@@ -118,11 +126,10 @@ def imagined(
         return None
     try:
         asked = by_itself(recording) if was_watched(recording.policy) else recording
-        found = what_if(asked, policy, trace=trace, experience=experience)
+        return what_if(asked, policy, trace=trace, experience=experience)
     except Exception as error:
         log.info("history_undecidable", error=f"{type(error).__name__}: {error}")
         return None
-    return None if found.undecidable else found
 
 
 def _several(recording: Recording) -> bool:

@@ -1,9 +1,9 @@
 """Two limits at once over a sample of turns: how many would be whole, at what price, how many cannot be told."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
+from itertools import islice, product
 from uuid import UUID
 
 from agentcore.reasons import TurnStatus
@@ -11,7 +11,7 @@ from agentcore.replay import Certainty, Experience, Recording
 from agentcore.values import replace
 from dashboard.agents.models import Project
 from dashboard.agents.watching import was_watched
-from dashboard.backtests.judging import imagined
+from dashboard.backtests.judging import tried_under
 from dashboard.backtests.reading import Told, batches, recordings
 from dashboard.prices.rates import rate_of
 from dashboard.prices.selectors import totals_price
@@ -21,6 +21,7 @@ from dashboard.turns.models import UNFINISHED
 from dashboard.turns.selectors import turns_matching
 
 SAMPLE = 100  #: turns, the newest
+MOST_WORK = 32_000  #: of one map, in steps of following a recording (`agentcore.replay.work`)
 CONTINUATIONS = (0, 1, 2, 3, 5, 8)
 #: Of the largest max_tokens in the sample.
 SHARES = (0.25, 0.5, 1.0, 2.0, 4.0)
@@ -54,6 +55,7 @@ class Ended:
     dollars: float | None
     certainty: str = Certainty.UNDECIDABLE.value
     status: str = ""  #: how it would have ended; empty where that cannot be told
+    work: int = 1  #: that this took
 
     @property
     def sort(self) -> str:
@@ -73,6 +75,7 @@ class Cell:
     continuations: int
     max_tokens: int
     ended: tuple[Ended, ...]
+    left_out: int = 0  #: older turns of the sample that were not evaluated, for their work
 
     @cached_property
     def counts(self) -> dict[str, int]:
@@ -135,13 +138,15 @@ class Cell:
 @dataclass(frozen=True, slots=True)
 class SweepMap:
     """Rows by continuations, columns by max_tokens. `newest`: the last of its turns; None where there is none.
-    `watched`: how many were only watched."""
+    `watched`: how many were only watched. `left_out`: older turns of the sample that were not evaluated, for the map
+    would have taken too much work."""
 
     columns: tuple[int, ...]
     rows: tuple[tuple[int, tuple[Cell, ...]], ...]
     turns: int
     newest: UUID | None
     watched: int
+    left_out: int = 0
 
 
 def sample_of(
@@ -162,11 +167,33 @@ def experience_with(project: Project) -> Known:
 
 
 def map_of(sample: Sequence[tuple[Told, Recording | None]], known: Known = nothing_known) -> SweepMap:
-    """Every pair of limits; each recording's past is read once."""
+    """Every pair of limits; each recording's past is read once. The newest turns first, as far as the work allows."""
     columns = columns_of(sample)
-    rows = tuple((n, tuple(cell_of(sample, n, tokens, known) for tokens in columns)) for n in CONTINUATIONS)
-    watched = sum(recording is not None and was_watched(recording.policy) for _, recording in sample)
-    return SweepMap(columns, rows, len(sample), sample[-1][0].id if sample else None, watched)
+    pairs = tuple(product(CONTINUATIONS, columns))
+    tried = _tried(sample, pairs, known)
+    cells = {pair: Cell(*pair, tuple(each[place] for each in tried)) for place, pair in enumerate(pairs)}
+    rows = tuple((n, tuple(cells[n, tokens] for tokens in columns)) for n in CONTINUATIONS)
+    left_out = len(sample) - len(tried)
+    watched = sum(recording is not None and was_watched(recording.policy) for _, recording in sample[left_out:])
+    return SweepMap(columns, rows, len(tried), sample[-1][0].id if sample else None, watched, left_out)
+
+
+def _tried(
+    sample: Sequence[tuple[Told, Recording | None]], pairs: Sequence[tuple[int, int]], known: Known
+) -> list[list[Ended]]:
+    """Each turn under each of the pairs, in the order of the sample; older ones are left out where the work is spent.
+    Of the last turn that is tried the pairs beyond that are undecidable."""
+    found, work = list[list[Ended]](), 0
+    for told, recording in reversed(sample):
+        if work >= MOST_WORK:
+            break
+        experience, ended = known(told), list[Ended]()
+        for pair in pairs:
+            over = work >= MOST_WORK
+            ended.append(Ended(told, "undecidable", None) if over else _ended(told, recording, *pair, experience))
+            work += ended[-1].work
+        found.append(ended)
+    return found[::-1]
 
 
 def columns_of(sample: Sequence[tuple[Told, Recording | None]]) -> tuple[int, ...]:
@@ -183,27 +210,27 @@ def _asked_first(recording: Recording) -> int:
 def cell_of(
     sample: Sequence[tuple[Told, Recording | None]], continuations: int, max_tokens: int, known: Known = nothing_known
 ) -> Cell:
-    """The token total is lifted with the continuations, so that they and max_tokens are what binds."""
-    limits = {
-        "max_continuations": continuations,
-        "max_total_completion_tokens": (continuations + 1) * max_tokens,
-    }
-    ended = (_ended(told, recording, limits, max_tokens, known(told)) for told, recording in sample)
-    return Cell(continuations, max_tokens, tuple(ended))
+    """The turns under one pair, the newest first as far as the work allows."""
+    ended = tuple(each for (each,) in _tried(sample, [(continuations, max_tokens)], known))
+    return Cell(continuations, max_tokens, ended, len(sample) - len(ended))
 
 
 def _ended(
-    told: Told, recording: Recording | None, limits: Mapping[str, int], max_tokens: int, experience: Experience
+    told: Told, recording: Recording | None, continuations: int, max_tokens: int, experience: Experience
 ) -> Ended:
+    """The token total is lifted with the continuations, so that they and max_tokens are what binds."""
     if recording is None:
         return Ended(told, "undecidable", None)
     own = recording.policy
-    policy = replace(own, limits=replace(own.limits, **limits), max_tokens=max_tokens)
-    found = imagined(recording, policy, experience=experience)
-    if found is None or found.final is None or found.final.end is None:
-        return Ended(told, "undecidable", None)
+    total = (continuations + 1) * max_tokens
+    limits = replace(own.limits, max_continuations=continuations, max_total_completion_tokens=total)
+    found = tried_under(recording, replace(own, limits=limits, max_tokens=max_tokens), experience=experience)
+    if found is None or found.undecidable or found.final is None or found.final.end is None:
+        return Ended(told, "undecidable", None, work=1 if found is None else found.work)
     rate = rate_of(provider=told.provider, model=told.model, address=told.address or "", at=told.started_at)
     price = totals_price(found.final.own, recording.base_snapshot.own, rate)
     status = found.final.end.status
     word = "complete" if status is TurnStatus.COMPLETED else "partial"
-    return Ended(told, word, None if price is None else float(price.dollars), found.certainty.value, status.value)
+    return Ended(
+        told, word, None if price is None else float(price.dollars), found.certainty.value, status.value, found.work
+    )

@@ -49,6 +49,7 @@ class Side:
     same_words: bool = False
     undecidable: bool = False
     unfinished: bool = False
+    stopped: str = ""  #: why, in words, where imagining it would have taken too much work
     reach: str = ""  #: where it is undecidable: how far the recording reaches
     scale: int = 1  #: the tokens that fill the whole width of the bars
     price: Price | None = None  #: None: not known
@@ -75,6 +76,8 @@ class Side:
     @property
     def leading(self) -> Leading:
         """The verdict in parts."""
+        if self.stopped:
+            return Leading("Undecidable:", f" {self.stopped}.")
         if self.undecidable:
             return Leading("Undecidable.", f" {TWO_ENDINGS if self.endings else UNDECIDABLE}")
         return leading(self.shown.snapshot, str(self.row["verdict"]), self.reason)
@@ -136,7 +139,8 @@ def imagined(turn: Turn, recording: Recording, what_if: WhatIf) -> Side:
         parts_how=parting_words(parting),
         same_words=_certain(what_if) and what_if.turn["output_text"] == turn.output_text,
         undecidable=what_if.undecidable,
-        reach="" if what_if.endings else reach_words(what_if.recording),
+        stopped=what_if.recording.stopped,
+        reach="" if what_if.endings or what_if.recording.stopped else reach_words(what_if.recording),
         scale=max(1, turn.output_tokens, what_if.turn["output_tokens"]),
         price=recording_price(what_if.recording, final, rate, derived=derived),
         certainty=what_if.recording.certainty.value,

@@ -102,6 +102,8 @@ def _told(imagined: Imagined, turn: Turn) -> WhatIf:
     endings = tuple(_told(ending, turn) for ending in imagined.endings)
     if imagined.undecidable:
         columns = undecided(columns)
+    if imagined.stopped:
+        columns |= {"verdict": f"Undecidable: {imagined.stopped}.", "notice": f"The what-if {imagined.stopped}."}
     columns["error_type"] = failed_by(move for record in imagined.records for move in record.transitions)
     columns["duration_ms"] = round(imagined.final.at * 1000)
     told = WhatIf(imagined, columns, endings)

@@ -4,11 +4,13 @@ Two values are named: from where it completes for certain, and from where it lik
 not grow with a limit (a continuation more may run into another limit): "from" is said only where every larger value
 that was tried completes as well. The smallest value is not searched by halves alone: between the last grid value that
 fails and the first that completes it is, and then every smaller value is tried too, as far as the work allows. Where it
-does not, the words say so.
+does not, the words say so. The work is that of the what-ifs in all (`agentcore.replay.work`), not their number.
 """
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -40,7 +42,13 @@ SWEPT = (
     "schema_rounds",
 )
 MOST_POINTS = 120  #: of the chart
-LEAST_WORK, MOST_WORK, WORK = 150, 1_000, 4_000  #: what-ifs of one sweep; times attempts they come to about WORK
+MOST_WORK = 24_000  #: of one sweep, in steps of following a recording (`agentcore.replay.work`)
+THOROUGH_WORK = 16_000  #: the same, beyond which no smaller values than the first that completes are tried one by one
+OF_A_POINT = 5  #: what a what-if takes beside its steps
+
+
+class TooMuchWork(Exception):
+    """A value that was not evaluated: those before it took all the work that there may be."""
 
 
 def turn_sweep(*, turn: Turn, name: str, values: range, overrides: Mapping[str, Any]) -> Sweep:
@@ -62,8 +70,7 @@ def run_of(*, turn: Turn, name: str, overrides: Mapping[str, Any], recording: Re
         raise ValidationError(faults)
     connection = turn.agent.connection if turn.agent else None
     policy = overridden(recording.policy, overrides_clean(overrides, connection))
-    work = max(LEAST_WORK, min(MOST_WORK, WORK // max(1, turn.attempts)))
-    return Run(recording, policy, name, turn_rate(turn), work, turn_experience(turn))
+    return Run(recording, policy, name, turn_rate(turn), turn_experience(turn))
 
 
 def recorded_value(turn: Turn, policy: Policy, name: str) -> Number | None:
@@ -112,23 +119,32 @@ class Run:
     policy: Policy
     name: str
     rate: Rate | None
-    work: int
     experience: Experience
     known: dict[int, Point] = field(default_factory=dict)
+    work: int = 0  #: so far
 
     def sweep(self, values: range, recorded: Number | None) -> Sweep:
-        asked = [self.at(value).value for value in values]
-        sure = self._look_for(values, _completes)
-        self._look_for(values, _completes_certainly)
-        for calls in calls_of(self.known.values()):
-            self._begin_closer(calls)
+        sure, was = False, [recorded] if isinstance(recorded, int) and recorded > 0 else []
+        with suppress(TooMuchWork):
+            self._try_all(values, was)
+            sure = self._look_for(values, _completes)
+            self._look_for(values, _completes_certainly)
+            for calls in calls_of(self.known.values()):
+                self._begin_closer(calls)
         certain, likely = self._found(_completes_certainly), self._found(_completes)
         named = (value for found in (certain, likely) if found for value in (found.first, found.value))
         advised = recommended(self.known.values())
-        was = [self.at(recorded).value] if isinstance(recorded, int) and recorded > 0 else []
-        wanted = {*asked, *named, *was, *(point.value for point in advised)}
+        wanted = {*values, *named, *was, *(point.value for point in advised)} & self.known.keys()
         points = tuple(self.known[value] for value in sorted(wanted))
-        return Sweep(self.name, recorded, points, certain, likely, sure, len(self.known), advised)
+        left_out = sum(value not in self.known for value in values)
+        return Sweep(self.name, recorded, points, certain, likely, sure, len(self.known), advised, left_out)
+
+    def _try_all(self, values: range, first: Iterable[int]) -> None:
+        """Try these values, the first ones first and then from coarse to fine, so that what the work may not allow is
+        missing evenly."""
+        steps = (2**power for power in reversed(range(len(values).bit_length())))
+        for value in (*first, values[-1], *chain.from_iterable(values[::step] for step in steps)):
+            self.at(value)
 
     def _look_for(self, values: range, holds: Holds) -> bool:
         """Try what is needed to name the smallest at which it holds; whether every smaller one could be tried."""
@@ -178,20 +194,24 @@ class Run:
     def _all_before(self, values: Iterable[int], holds: Holds) -> bool:
         """Try these values until it holds at one. False where the work did not allow to try all before it."""
         for value in values:
-            if value not in self.known and len(self.known) >= self.work:
+            if value not in self.known and self.work >= THOROUGH_WORK:
                 return False
             if holds(self.at(value)):
                 return True
         return True
 
     def at(self, value: int) -> Point:
+        """The turn at this value. Raises `TooMuchWork` where it would have to be imagined and the work is spent."""
         if value not in self.known:
+            if self.work >= MOST_WORK:
+                raise TooMuchWork
             self.known[value] = self._point(value)
         return self.known[value]
 
     def _point(self, value: int) -> Point:
         policy = overridden(self.policy, _at(self.name, value))
         imagined = what_if(self.recording, policy, trace=False, experience=self.experience)
+        self.work += OF_A_POINT + imagined.work
         final = imagined.final
         assert final is not None, "a what-if knows where it ended"
         status = status_of(final)
@@ -205,4 +225,5 @@ class Run:
             totals_price(final.own, self.recording.base_snapshot.own, self.rate),
             imagined.certainty,
             round(final.at, 3),
+            bool(imagined.stopped),
         )

@@ -29,6 +29,7 @@ class Point:
     price: Price | None
     certainty: Certainty = Certainty.RECORDED
     seconds: float = 0.0  #: since the turn started; with assumed calls it is about so long
+    stopped: bool = False  #: it is undecidable because imagining it would take too much work
 
     @property
     def undecidable(self) -> bool:
@@ -116,7 +117,8 @@ class Sweep:
     """`certain`: where the turn completes, recorded or certain; `likely`: where it completes, estimated included.
 
     `points` are those asked for, and the values that are named. `sure`: every smaller value of the range than the
-    smallest that completes was tried. `recommended`: the values to choose from, the fewest calls first.
+    smallest that completes was tried. `recommended`: the values to choose from, the fewest calls first. `left_out`:
+    how many of the values asked for were not evaluated, for the sweep would have taken too much work.
     """
 
     name: str
@@ -127,11 +129,13 @@ class Sweep:
     sure: bool
     tried: int
     recommended: tuple[Point, ...] = ()
+    left_out: int = 0
 
     def shown(self) -> dict[str, Any]:
         """As the API tells it."""
         least = None if self.least is None else self.least.value
         told: dict[str, Any] = {"limit": self.name, "least": least, "sure": self.sure, "tried": self.tried}
+        told["left_out"] = self.left_out
         found = {name: None if each is None else each.shown() for name, each in self._found.items()}
         told |= {**found, "words": self.words, "recommended": [point.shown() for point in self.recommended]}
         return {**told, "points": [point.shown() for point in self.points]}
@@ -202,9 +206,27 @@ class Sweep:
 
     @property
     def proof(self) -> str:
-        """How far that is known."""
+        """How far that is known, and what was left out for its work."""
+        return " ".join(filter(None, (self._known_so_far, self._left_out, self._stopped)))
+
+    @property
+    def _left_out(self) -> str:
+        if not self.left_out:
+            return ""
+        values = "1 value" if self.left_out == 1 else f"{self.left_out:,} values"
+        tried = "1 value" if self.tried == 1 else f"{self.tried:,} values"
+        return f"Stopped after {tried}, for what this turn takes to imagine: {values} of the range were not evaluated."
+
+    @property
+    def _stopped(self) -> str:
+        count = sum(point.stopped for point in self.points)
+        values = "1 value" if count == 1 else f"{count:,} values"
+        return f"Undecidable only because it would take too much work to imagine: {values}." if count else ""
+
+    @property
+    def _known_so_far(self) -> str:
         if self.least is not None:
-            if self.least.value == self.points[0].value:
+            if not self.left_out and self.least.value == self.points[0].value:
                 return "The range begins there."
             return f"{'Every' if self.sure else 'Not every'} smaller value of the range was tried."
         unknown = next((point for point in self.points if point.undecidable), None)

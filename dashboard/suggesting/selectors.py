@@ -14,7 +14,7 @@ from agentcore.values import replace
 from dashboard.backtests.lengths import ENOUGH
 from dashboard.prices.rates import priced
 from dashboard.prices.selectors import turn_rate
-from dashboard.replay.sweeping import SWEPT, completes_within, run_of
+from dashboard.replay.sweeping import SWEPT, TooMuchWork, completes_within, run_of
 from dashboard.replay.swept import surer
 from dashboard.suggesting.cases import Case, case_of
 from dashboard.suggesting.reruns import Tried, reruns_of
@@ -78,7 +78,7 @@ def _recorded(case: Case) -> Suggestion | None:
         return Suggestion("max_tokens", *certain, calls=1, used=case.last.spent.output_tokens)
     if case.limit not in SWEPT or case.turn.attempts > MOST_ATTEMPTS or not isinstance(case.recorded, int):
         return None
-    with suppress(ValidationError):  # a recording that cannot be judged any more tells nothing
+    with suppress(ValidationError, TooMuchWork):  # a recording that cannot be judged any more tells nothing
         run = run_of(turn=case.turn, name=case.limit, overrides=case.together or {})
         holds = completes_within(1) if one_call else completes_within(FAR * case.ample)
         most = FAR * case.ample if case.ceiling is None else case.ample

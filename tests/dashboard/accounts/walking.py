@@ -33,8 +33,6 @@ from dashboard.sharing.services import link_create
 from dashboard.timeline.models import SavedView
 
 WITH_BODY = ("POST", "PUT", "PATCH")
-#: Asked for with no range, it tries hundreds of values, under limits that let one turn go on for thousands of calls.
-SWEEP, ONE_VALUE = "turns/<uuid:turn_id>/replay/sweep/", "?limit=max_tokens&begin=400&end=400&step=1"
 NAME = "walked"  #: of the agent, the connection and the policy
 MIGRATIONS = (
     ("0002_roles", "make_roles"), ("0003_roles_of_policies", "give_admins"), ("0004_roles_of_the_gateway", "give"),
@@ -102,8 +100,7 @@ class World:
             return self.share
         if route.startswith("^share"):
             return "/share/nothing/here"
-        address = "/" + re.sub(r"<(?:\w+:)?(\w+)>", lambda found: self.ids[found[1]], route)
-        return address + ONE_VALUE if route == SWEEP else address
+        return "/" + re.sub(r"<(?:\w+:)?(\w+)>", lambda found: self.ids[found[1]], route)
 
     def _of_the_admin(self, route: str) -> str:
         found = re.match(r"admin/(\w+)/(\w+)/<(?:path:object_)?id>", route)

@@ -12,6 +12,7 @@ from dashboard.agents.models import PolicyVersion
 from dashboard.agents.selectors import policy_version_active, project_default
 from dashboard.agents.services import policy_create
 from dashboard.agents.versioning import version_activate
+from dashboard.backtests import sweep_map
 from dashboard.backtests.lengths import estimate_of
 from dashboard.backtests.reading import policy_of
 from dashboard.backtests.sweep_map import cell_of, map_of, sample_of
@@ -204,6 +205,21 @@ def test_a_cell_says_of_how_many_turns_its_price_is(browser: Client):
     html = page(browser, "/backtests/limits/map")
     assert bare(html).count(" of 4") >= sum(cell.priced == 4 for cell in cells)
     assert 'for 4 turns"' in html
+
+
+def test_a_map_that_takes_too_much_work_leaves_out_the_older_turns_and_says_how_many(
+    browser: Client, monkeypatch: pytest.MonkeyPatch
+):
+    list(copy_turns(project=project_default(), turns=6))
+    monkeypatch.setattr(sweep_map, "MOST_WORK", 8)
+    found = map_of(sample_of(project=project_default(), filters=TimelineFilters()))
+    assert (found.turns, found.left_out) == (1, 5)
+    assert all(len(cell.ended) == 1 for _, cells in found.rows for cell in cells)
+    assert found.rows[-1][1][-1].ended[0].word == "undecidable", "not evaluated, so nothing is claimed"
+    assert "<b>5</b> older turns of the sample were not evaluated" in page(browser, "/backtests/limits/map")
+    monkeypatch.setattr(sweep_map, "MOST_WORK", 2)
+    cell = page(browser, "/backtests/limits/map?continuations=3&max_tokens=60")
+    assert "of the sample were not evaluated" in cell
 
 
 def test_the_map_is_a_page_of_its_own_and_a_part_for_the_page_of_limits(browser: Client):

@@ -7,7 +7,10 @@ from django.core.exceptions import ValidationError
 from django.test import Client
 
 from agentcore.replay import Certainty
+from agentcore.replay.work import MOST_WORK
 from dashboard.agents.models import Agent, PolicyVersion
+from dashboard.agents.selectors import project_default
+from dashboard.bench.long_turn import long_turn_store
 from dashboard.replay import sweeping
 from dashboard.replay.chart import charts_of
 from dashboard.replay.services import turn_what_if
@@ -107,14 +110,41 @@ def test_what_is_not_in_the_recording_is_not_called_complete(cut: Turn):
 
 
 def test_where_not_every_smaller_value_could_be_tried_the_words_say_so(whole: Turn, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(sweeping, "LEAST_WORK", 20)
-    monkeypatch.setattr(sweeping, "MOST_WORK", 20)
+    monkeypatch.setattr(sweeping, "THOROUGH_WORK", 1)
     found = turn_sweep(turn=whole, name="max_tokens", values=range(20, 620, 50), overrides={})
     assert found.least is not None
     assert found.least.completed
     assert not found.sure
     assert "Not every smaller value" in found.words
-    assert found.tried <= 20 + 7 + 7
+    assert found.left_out == 0
+    assert found.tried <= 12 + 7 + 7 + 20
+
+
+def test_a_sweep_that_takes_too_much_work_says_what_it_left_out_and_claims_nothing_of_it(
+    whole: Turn, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(sweeping, "MOST_WORK", 40)
+    found = turn_sweep(turn=whole, name="max_tokens", values=range(20, 620, 50), overrides={})
+    assert 0 < len(found.points) == found.tried < 12
+    assert (found.sure, found.shown()["left_out"]) == (False, found.left_out)
+    assert f"{found.left_out} values of the range were not evaluated." in found.words
+    assert found.points[-1].value == 570, "the ends of the range and the recorded value come first"
+    assert found.recorded in [point.value for point in found.points]
+    assert charts_of(found)
+
+
+def test_a_sweep_of_a_turn_under_no_limit_to_speak_of_is_bounded_by_its_work_and_its_page_says_so(
+    browser: Client, monkeypatch: pytest.MonkeyPatch
+):
+    turn = long_turn_store(project=project_default(), attempts=1, stream_bytes=1_000)
+    run = sweeping.run_of(turn=turn, name="max_tokens", overrides={})
+    monkeypatch.setattr(sweeping, "MOST_WORK", 500)
+    found = run.sweep(range(20, 820, 20), turn.max_tokens)
+    assert run.work < 500 + 2 * MOST_WORK, "a last what-if is whole"
+    assert (found.left_out > 0, found.sure) == (True, False)
+    html = page(browser, f"/turns/{turn.id}/replay/sweep/")
+    assert "of the range were not evaluated." in html
+    assert "stopped after " in page(browser, f"/turns/{turn.id}/replay/?max_tokens=399")
 
 
 def test_it_is_swept_under_what_else_is_overridden(whole: Turn):
