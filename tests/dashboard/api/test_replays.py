@@ -42,7 +42,7 @@ def test_a_history_that_was_tampered_with_diverges_at_its_record(api: Program, t
 def test_what_if_with_a_larger_budget_is_one_call_with_the_same_words(api: Program, turn: Turn):
     status, imagined = replay(api, turn, {"mode": "what_if", "overrides": {"max_tokens": 400}})
     assert status == 200
-    assert list(imagined) == [*TURN, "steps", "undecidable", "certainty", "assumes", "endings"]
+    assert list(imagined) == [*TURN, "steps", "undecidable", "stopped", "certainty", "assumes", "endings"]
     assert (imagined["status"], imagined["attempts"], imagined["undecidable"]) == ("completed", 1, False)
     assert imagined["output_text"] == ESSAY
     assert imagined["id"] == str(turn.id)
