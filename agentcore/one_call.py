@@ -19,8 +19,8 @@ def _one_call_is_certain(snapshot: Snapshot) -> bool:
 
     After a hint a model may say other things than in one go; a failed call, a repair and another iteration spend tokens
     on other texts; an estimate bounds nothing; what cut a call below its cap is not known; an end that may hide a cut
-    is no end; hidden reasoning may take more tokens in one call than it took in all of these; a call that was never
-    made takes a time that nobody knows.
+    is no end; hidden reasoning may take more tokens in one call than it took in all of these, also where a call shows
+    that its provider does not report all that it counts; a call that was never made takes a time that nobody knows.
     """
     spent = snapshot.spent
     alone = spent.attempts == spent.continuations + 1 and not spent.total_failures and snapshot.iteration <= 1

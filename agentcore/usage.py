@@ -25,6 +25,21 @@ def reported(response: ChatResponse | None) -> int | None:
     return response.usage.output_tokens or (None if has_cost else 0)
 
 
+def slack(cap: int) -> int:
+    """By how many tokens an answer that its cap has cut may be shorter: some servers do not count all that they cut."""
+    return max(2, cap // 50)
+
+
+def counts_unreported(response: ChatResponse, cap: int, window: int | None) -> bool:
+    """Whether its cap has cut an answer with fewer tokens than that, as reported, and no full context `window` explains
+    it: then the provider counts tokens that it does not report. A reported 0 is such a report."""
+    usage = response.usage
+    if usage is None or response.stop_reason is not NormalizedStopReason.MAX_TOKENS:
+        return False
+    full = window is not None and usage.input_tokens + usage.output_tokens >= window
+    return not full and usage.output_tokens < cap - slack(cap)
+
+
 def reasoning_of(response: ChatResponse | None, cap: int, *, cut: bool) -> int:
     """The provider's count; else the share of the thinking that is shown, of the tokens it counted or was cut at."""
     if response is None or (response.usage and response.usage.reasoning_tokens):

@@ -11,7 +11,7 @@ from agentcore.messages import ChatResponse
 from agentcore.policy import Policy
 from agentcore.prefill import ECHO, TRIMMING, goes_on_exactly
 from agentcore.reasons import NormalizedStopReason
-from agentcore.usage import may_hide_reasoning
+from agentcore.usage import counts_unreported, may_hide_reasoning
 from agentcore.values import replace
 
 
@@ -39,7 +39,9 @@ def counted(snapshot: Snapshot, response: ChatResponse | None, seconds: float) -
         estimated=spent.estimated or (usage is None and output > 0),
     )
     reason, raw = response.stop_reason._value_, response.raw_stop_reason
-    veiled = snapshot.veiled or may_hide_reasoning(response, snapshot.current_call.max_tokens) or None
+    cap, window = snapshot.current_call.max_tokens, snapshot.asked.context_window
+    hides = snapshot.veiled or may_hide_reasoning(response, cap) or counts_unreported(response, cap, window)
+    veiled = hides or None
     return {"spent": spent, "veiled": veiled, "model_stop_reason": reason, "raw_stop_reason": raw}
 
 

@@ -153,7 +153,8 @@ class Snapshot(Judged):
     revision: int | None = None  #: the policy's
     watched: bool | None = None  #: the policy's, where it allows no continuation
     failed_spent: bool | None = None  #: True: failed attempts of this iteration have spent output tokens
-    veiled: bool | None = None  #: True: some answer took more tokens than its text shows, and may hide reasoning
+    #: True: some answer may hide reasoning: it took more tokens than its text shows, or fewer than it was cut at
+    veiled: bool | None = None
     end: Finish | None = None  #: decided; then the command of the terminal state
 
     @property

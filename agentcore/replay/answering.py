@@ -134,6 +134,8 @@ class Asked(TapeReading):
         """The tokens that it takes of a cap."""
         if heard is not same and self.past.reasoning:
             return spoken_tokens(heard, self.past.rate)[1] + self._reasoning(heard, same)
+        if heard.unreported and heard.tokens is not None and heard.tokens <= self.cap < heard.cap:
+            return heard.tokens + self._hidden(heard)
         least, most = self._counted(heard)
         if least <= self.cap < most and heard.doubtful and heard.tokens is not None:
             return least + self.assuming.counted(most - least)

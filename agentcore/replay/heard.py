@@ -21,7 +21,7 @@ from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import CALLS
 from agentcore.messages import ChatResponse, Message, ToolCall
 from agentcore.reasons import NormalizedStopReason
-from agentcore.usage import may_hide_reasoning, reasoning_of, reported
+from agentcore.usage import counts_unreported, may_hide_reasoning, reasoning_of, reported, slack
 from agentcore.values import quickly_made, replace
 
 _CALLS = frozenset(CALLS)
@@ -84,6 +84,9 @@ class Heard:
     thought_through: bool
     #: it may have reasoned (`may_hide_reasoning`), and nothing tells how much
     veiled: bool
+    #: tokens that may have counted towards its cap beside the reported ones, at most, where a call shows that its
+    #: provider does not report all that it counts
+    unreported: int = 0
 
     @property
     def failed(self) -> bool:
@@ -145,10 +148,25 @@ def told_apart(calls: Sequence[Heard]) -> list[Heard]:
     """The calls, each with whether its reasoning counted or is hidden, which any of them shows for all."""
     if any(one.veiled for one in calls):
         calls = [replace(one, veiled=not one.reasoning) for one in calls]
+    if any(_shows_less(one) for one in calls):
+        calls = [replace(one, unreported=_unreported(one)) for one in calls]
     shown = {one.counts for one in calls} - {None}
     if shown == {True} or not any(one.reasoning for one in calls):
         return list(calls)
     return [_told(one, uncounted=shown == {False}) if one.reasoning else one for one in calls]
+
+
+def _shows_less(heard: Heard) -> bool:
+    """Whether this call shows that its provider counts tokens that it does not report."""
+    if heard.response is None or not heard.answered:
+        return False
+    return counts_unreported(heard.response, heard.cap, heard.before.asked.context_window)
+
+
+def _unreported(heard: Heard) -> int:
+    """How many tokens its cap left for more than was reported."""
+    open_ended = heard.answered and (not heard.cut or heard.cut_below_cap)
+    return max(0, heard.cap - heard.tokens) if open_ended and heard.tokens is not None else 0
 
 
 def _told(heard: Heard, *, uncounted: bool) -> Heard:
@@ -166,11 +184,6 @@ def shows_counting(cap: int, output: int | None, reasoning: int, *, cut: bool) -
     if output > cap:
         return False if output - reasoning <= cap + slack(cap) else None
     return True if cut and output >= cap - slack(cap) and reasoning > slack(cap) else None
-
-
-def slack(cap: int) -> int:
-    """By how many tokens an answer that its cap has cut may be shorter: some servers do not count all that they cut."""
-    return max(2, cap // 50)
 
 
 @dataclass(slots=True)

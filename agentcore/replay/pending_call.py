@@ -85,8 +85,11 @@ class PendingCall:
                 return self.assuming.reasoning()
             least, most = spoken_tokens(known, self.past.rate)
             source = "counted, but neither reported nor shown"
-            return self.assuming.at(Assumed.REASONING, known.spent - most, known.spent - least, source)
+            low, high = known.spent - most, known.spent - least + known.unreported
+            return self.assuming.at(Assumed.REASONING, low, high, source)
         if known is same and known.thought_through:
+            if known.unreported:
+                return known.reasoning + self._hidden(known)
             if known.tokens is not None or not known.reasoning:
                 return float(known.reasoning)
             source = "from the thinking that is shown"
@@ -95,6 +98,10 @@ class PendingCall:
             return self.assuming.reasoning()
         least, most = float(same.reasoning), max(float(same.reasoning), float(self.cap))
         return self.assuming.at(Assumed.REASONING, least, most, "cut in its thinking; its length is not recorded")
+
+    def _hidden(self, heard: Heard) -> float:
+        """Tokens that its cap had counted and nobody reported."""
+        return self.assuming.at(Assumed.REASONING, 0.0, heard.unreported, "counted, but not reported")
 
     def _idle(self, known: Heard, reasoning: float) -> float:
         """How much of its reasoning counts towards its cap."""

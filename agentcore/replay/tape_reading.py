@@ -125,9 +125,11 @@ class TapeReading(PendingCall):
         return HIGH if value == tape.most else LOW
 
     def _all_spent(self) -> float | None:
-        """All tokens that the calls of this iteration spent; None where some were not reported, failed, or began anew,
-        as after an answer of blanks."""
+        """All tokens that the calls of this iteration spent; None where some were not reported, or may not have been,
+        failed, or began anew, as after an answer of blanks."""
         calls = self.past.calls.get(self.snapshot.iteration, ())
+        if any(heard.unreported for heard in calls):
+            return None
         counts = [None if heard.failed or (place and heard.anew) else heard.tokens for place, heard in enumerate(calls)]
         return None if None in counts else float(sum(count or 0 for count in counts))
 

@@ -228,3 +228,39 @@ def test_a_model_may_reason_before_its_first_words_alone():
     imagined = asked(story, max_tokens=150, max_total_completion_tokens=300)
     assert imagined.undecidable
     assert {one.final.end.terminal_reason for one in imagined.endings} == {"budget_exhausted", "completed"}
+
+
+@pytest.mark.parametrize("reported", [0, 50])
+@pytest.mark.parametrize("cap", [31, 40, 60, 100])
+def test_an_answer_cut_below_its_cap_shows_that_other_answers_may_have_more_tokens_than_were_reported(reported, cap):
+    """What it spent up to its cap was not reported; so the 30 tokens of the next answer may not be all of it."""
+    story = Playbook(max_tokens=200) >> started() >> truncated(tokens=reported)
+    story = story >> ended("Thirty tokens of text. " * 7, tokens=30)
+    imagined = asked(story, max_tokens=cap)
+    assert imagined.certainty.rank >= Certainty.ESTIMATED.rank
+    assert Assumed.REASONING in names(imagined)
+    assert [one.final.end.terminal_reason for one in imagined.endings] == ["completed", "repetition"]
+    assert asked(story).certainty is Certainty.RECORDED
+
+
+def test_where_a_turn_ends_alike_with_any_number_of_unreported_tokens_it_is_estimated():
+    story = Playbook(max_tokens=200) >> started() >> truncated(tokens=0)
+    story = story >> ended("Thirty tokens of text. " * 7, tokens=30)
+    imagined = asked(story, max_tokens=10, max_continuations=1)
+    assert (imagined.certainty, imagined.final.end.terminal_reason) == (Certainty.ESTIMATED, "retry_limit")
+    assert Assumed.REASONING in names(imagined)
+
+
+@pytest.mark.parametrize(("window", "certainty"), [(60, Certainty.CERTAIN), (1000, Certainty.UNDECIDABLE)])
+def test_a_context_window_that_was_full_shows_nothing_of_other_answers(window: int, certainty: Certainty):
+    story = Playbook(max_tokens=200, context_window=window) >> started() >> truncated(tokens=50)
+    story = story >> ended("Thirty tokens of text. " * 7, tokens=30)
+    assert asked(story, max_tokens=40).certainty is certainty
+
+
+def test_of_a_provider_that_counts_unreported_tokens_no_number_is_said():
+    book = Playbook(max_tokens=200, max_continuations=4, extra={"prefill": True}) >> started()
+    story = book >> truncated(tokens=0) >> truncated(worded("a", 400), tokens=400) >> ended("the end", tokens=3)
+    assert story.snapshot.veiled
+    assert "max_tokens" not in verdict(story.snapshot)
+    assert asked(story, max_tokens=404).certainty.rank >= Certainty.ESTIMATED.rank
