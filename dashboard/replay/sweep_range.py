@@ -10,6 +10,7 @@ from dashboard.replay.dials import Dial
 from dashboard.replay.sweeping import SWEPT
 from dashboard.turns.models import Turn
 
+RANGE = ("begin", "end", "step")
 POINTS = 40  #: about so many, where nobody says how many
 
 
@@ -32,7 +33,8 @@ def range_form(turn: Turn, dials: tuple[Dial, ...], query: Mapping[str, Any]) ->
     name = str(query.get("limit") or "max_tokens")
     dial = next((dial for dial in dials if dial.name == name and name in SWEPT), dials[0])
     usual = usual_range(turn, dial)
-    begin, end, step = (str(query.get(key) or "") for key in ("begin", "end", "step"))
+    given: Mapping[str, Any] = {} if other_limit_chosen(query) else query
+    begin, end, step = (str(given.get(key) or "") for key in RANGE)
     data = {
         "limit": name,
         "begin": begin or usual.start,
@@ -40,6 +42,11 @@ def range_form(turn: Turn, dials: tuple[Dial, ...], query: Mapping[str, Any]) ->
         "step": step or usual.step,
     }
     return RangeForm(data, auto_id="sweep_%s")
+
+
+def other_limit_chosen(query: Mapping[str, Any]) -> bool:
+    """Whether the range that was sent along is that of another limit: `range_of` names the limit it was shown for."""
+    return bool(query.get("range_of")) and query.get("range_of") != query.get("limit")
 
 
 def usual_range(turn: Turn, dial: Dial) -> range:

@@ -15,7 +15,7 @@ from dashboard.accounts.models import User
 from dashboard.replay.asked import Asked
 from dashboard.replay.chart import charts_of
 from dashboard.replay.policies import policy_of_replay
-from dashboard.replay.sweep_range import RangeForm, range_form
+from dashboard.replay.sweep_range import RANGE, RangeForm, other_limit_chosen, range_form
 from dashboard.replay.sweeping import turn_sweep
 from dashboard.replay.swept import Sweep
 from dashboard.turns.views import turn_or_404
@@ -33,14 +33,23 @@ def sweep(request: HttpRequest, turn_id: UUID) -> HttpResponse:
         "sweep": found,
         "charts": charts_of(found) if found else (),
         "beside": [(name, value) for name, value in asked.given.items() if name != ranged.data["limit"]],
+        "other_limit": other_limit_chosen(request.GET),
         "can_be_policy": found is not None and found.best is not None and found.name != "max_tokens",
     }
-    alone = request.headers.get("HX-Target") == "sweep"
-    response = render(request, "replay/_sweep.html" if alone else "replay/sweep.html", {**context, "alone": alone})
+    alone = context["alone"] = request.headers.get("HX-Target") == "sweep"
+    response = render(request, "replay/_sweep.html" if alone else "replay/sweep.html", context)
     if alone:
-        response["HX-Replace-Url"] = request.get_full_path()
+        response["HX-Replace-Url"] = _address(request)
     patch_vary_headers(response, ["HX-Target"])
     return response
+
+
+def _address(request: HttpRequest) -> str:
+    """What the browser's address becomes: without the range of another limit."""
+    query = request.GET.copy()
+    for key in ("range_of", *(RANGE if other_limit_chosen(query) else ())):
+        query.pop(key, None)
+    return f"{request.path}?{query.urlencode()}"
 
 
 def _found(asked: Asked, ranged: RangeForm) -> Sweep | None:

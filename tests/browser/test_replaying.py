@@ -1,7 +1,6 @@
 """What people do with a recorded turn: turn its dials, sweep a limit, run it again in other words."""
 
 import re
-from pathlib import Path
 
 from playwright.sync_api import Page, Route, expect
 
@@ -61,15 +60,14 @@ def test_a_number_that_cannot_be_is_answered_beside_its_field_while_it_is_typed(
     expect(page.locator("#budget_max_tokens_errors")).to_be_empty()
 
 
-def test_find_the_smallest_limit_that_completes_and_see_it_confirmed(page: Page, tmp_path: Path):
+def test_find_the_smallest_limit_that_completes_and_see_it_confirmed(page: Page):
     ask(page, "sim-essay", "Find my limit.", max_tokens=150)
     page.goto(ended(page))
     page.get_by_role("link", name="What if…").click()
     page.get_by_role("link", name="Sweep").click()
     expect(page.locator("#sweep")).to_contain_text("Recommended values")
-    page.screenshot(path=tmp_path / "sweep.png", full_page=True)
     page.get_by_label("limit", exact=True).select_option("max_continuations")
-    expect(page.locator("#sweep")).to_contain_text("certain from 2")
+    expect(page.locator("#sweep")).to_contain_text(re.compile(r"certain from 2\b"))
     page.get_by_role("link", name=re.compile("What if max_continuations were")).first.click()
     expect(page.locator("#what-if")).to_contain_text("same text as recorded")
 

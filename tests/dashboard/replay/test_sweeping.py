@@ -213,6 +213,19 @@ def test_htmx_gets_the_chart_alone_and_the_address_keeps_what_was_asked(browser:
     assert b"<html" not in response.content
 
 
+def test_who_chooses_another_limit_sweeps_its_usual_range_and_not_the_one_of_the_limit_before(
+    browser: Client, whole: Turn
+):
+    address = f"/turns/{whole.id}/replay/sweep"
+    asked = f"{address}?limit=max_continuations&begin=20&end=720&step=20&range_of=max_tokens&max_steps=5"
+    answer = browser.get(asked, headers={**HTMX, "HX-Target": "sweep"})
+    html = answer.content.decode()
+    assert "completes from 2</li>" in html
+    assert 'id="sweep-fields" hx-swap-oob="true"' in html
+    assert 'name="range_of" value="max_continuations"' in html
+    assert answer["HX-Replace-Url"] == f"{address}?limit=max_continuations&max_steps=5"
+
+
 def test_a_wrong_range_is_answered_beside_its_field_with_nothing_lost(browser: Client, whole: Turn):
     html = page(browser, f"/turns/{whole.id}/replay/sweep?begin=90&end=20&step=x")
     assert 'value="90"' in html
