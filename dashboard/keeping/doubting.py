@@ -7,8 +7,7 @@ from uuid import UUID
 from agentcore.events import Started
 from agentcore.replay import Recording
 from dashboard.keeping import shapes
-from dashboard.turns.evidence import faults_of
-from dashboard.turns.fields import storable_text
+from dashboard.turns.evidence import faults_of, other_beginning
 from dashboard.turns.models import Attempt
 
 UUID_OF_TIME = 7
@@ -26,10 +25,8 @@ def evidence_doubt(turn: shapes.Turn, recording: Recording) -> str:
 
 def _turn_faults(turn: shapes.Turn, recording: Recording) -> Iterator[str]:
     first = recording.records[0].event if recording.records else None
-    if isinstance(first, Started):
-        said = (storable_text(message.text) for message in first.messages)
-        if not any(text.startswith(turn.input_text) for text in said):
-            yield "Its input is not the one of its first record"
+    if isinstance(first, Started) and (other := other_beginning(turn.provider, turn.input_text, first)):
+        yield f"Its {other} is not the one of its first record"
     yield from _times(turn)
 
 

@@ -38,6 +38,7 @@ class Judged:
 
 def judge(turn: shapes.Turn) -> Judged:
     """Fold and verify the history. Raises `ValidationError` by field where it is not one."""
+    _check_order(turn)
     recording = _recording(turn)
     try:
         columns = _columns(turn, recording)
@@ -48,6 +49,13 @@ def judge(turn: shapes.Turn) -> Judged:
     except Exception as error:  # a well-typed file can still contradict itself in more ways than have names
         raise ValidationError({"turn.records": UNREADABLE.format(why=_why(error))}) from error
     return Judged(recording, columns, doubt)
+
+
+def _check_order(turn: shapes.Turn) -> None:
+    first = turn.attempts[0].index if turn.attempts else 1  # a fork counts on from its parent's
+    for index, attempt in enumerate(turn.attempts, start=first):
+        if attempt.index != index:
+            raise ValidationError({"turn.attempts": f"Attempt {attempt.index} stands where {index} belongs."})
 
 
 def _recording(turn: shapes.Turn) -> Recording:

@@ -49,10 +49,7 @@ def _messages(said: shapes.Turn) -> Iterator[str]:
 
 
 def _attempts(turn: models.Turn, said: shapes.Turn) -> Iterator[models.Attempt]:
-    first = said.attempts[0].index if said.attempts else 1  # a fork counts on from its parent's
     for n, attempt in enumerate(said.attempts):
-        if attempt.index != first + n:
-            raise ValidationError({"turn.attempts": f"Attempt {attempt.index} stands where {first + n} belongs."})
         row = models.Attempt(turn_id=turn.id, **attempt.model_dump(exclude={"chunks"}))
         _check_request(row, said.messages, f"turn.attempts.{n}.request")
         yield row

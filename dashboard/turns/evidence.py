@@ -11,7 +11,7 @@ from typing import Any
 
 from agentcore import serial
 from agentcore.errors import DecodeError
-from agentcore.events import Event, Interrupted, ModelFailed, ModelResponded
+from agentcore.events import Event, Interrupted, ModelFailed, ModelResponded, Started
 from agentcore.messages import ChatResponse
 from agentcore.providers import PROVIDERS, get_provider
 from agentcore.reasons import NormalizedStopReason
@@ -36,6 +36,9 @@ NAMES: Mapping[str, str] = {
     "error": "error",
 }
 
+#: Characters of a turn's input that no writer of turns cuts off; a longer one may be the beginning of what was asked.
+WHOLE_INPUT = 50_000
+
 
 @dataclass(frozen=True, slots=True)
 class Fault:
@@ -54,12 +57,24 @@ class Answered:
 
 
 def faults_of(records: Iterable[Record], attempts: Iterable[Attempt], raws: Mapping[int, bytes]) -> Iterator[Fault]:
-    """Every stored answer that differs from its bytes or its row. `raws`: the bytes that are stored, by attempt."""
+    """Every stored answer that differs from its bytes or its row, or has none. `raws`: the bytes that are stored, by
+    attempt."""
+    records, attempts = list(records), list(attempts)
+    yield from _left_out(records, attempts)
     for answered in _answered(records, attempts):
         yield from _row_faults(answered)
         raw = raws.get(answered.attempt.index, b"")
         if raw and answered.attempt.provider in PROVIDERS:
             yield from _byte_faults(answered, raw)
+
+
+def other_beginning(provider: str, input_text: str, first: Started) -> str:
+    """Which of the two is not the one of a turn's first record; empty where both are."""
+    if provider != first.setup.provider:
+        return "provider"
+    texts = [storable_text(message.text) for message in first.messages]
+    cut = len(input_text) > WHOLE_INPUT and any(text.startswith(input_text) for text in texts)
+    return "" if cut or input_text in texts else "input"
 
 
 def unproven(records: Iterable[Record], attempts: Iterable[Attempt], raws: Mapping[int, bytes]) -> list[int]:
@@ -75,11 +90,26 @@ def unproven(records: Iterable[Record], attempts: Iterable[Attempt], raws: Mappi
 
 def _answered(records: Iterable[Record], attempts: Iterable[Attempt]) -> Iterator[Answered]:
     rows = {attempt.index: attempt for attempt in attempts}
+    for record, calling in _calls_ended(records):
+        if calling in rows:
+            yield Answered(record, rows[calling])
+
+
+def _calls_ended(records: Iterable[Record]) -> Iterator[tuple[Record, int]]:
+    """The records that end a call, with the number of its attempt."""
     calling: int | None = None
     for record in records:
-        if calling in rows and isinstance(record.event, ModelResponded | ModelFailed | Interrupted):
-            yield Answered(record, rows[calling])
+        if calling is not None and isinstance(record.event, ModelResponded | ModelFailed | Interrupted):
+            yield record, calling
         calling = record.command.get("attempt") if record.command.get("type") == "call_model" else None
+
+
+def _left_out(records: Iterable[Record], attempts: Iterable[Attempt]) -> Iterator[Fault]:
+    """Answers without an attempt: whoever leaves one out has left out the bytes that it is compared with."""
+    stored = {attempt.index for attempt in attempts}
+    for record, calling in _calls_ended(records):
+        if calling not in stored and _response(record.event) is not None:
+            yield Fault(record.seq, f"Attempt {calling}, whose answer is recorded, is not stored.")
 
 
 def _response(event: Event) -> ChatResponse | None:
@@ -98,6 +128,11 @@ def _row_faults(answered: Answered) -> Iterator[Fault]:
     said_of = {} if response is None else answer_columns(response)
     if isinstance(event, ModelFailed):
         said_of["error"] = serial.to_json(event.error)
+    elif isinstance(event, ModelResponded):
+        said_of["error"] = None if event.response.error is None else serial.to_json(event.response.error)
+    if response is not None and row.answered_by != response.answered_by:
+        words = f"Attempt {row.index} says that another answered than its record does."
+        yield Fault(answered.record.seq, words)
     for name, said in said_of.items():
         if getattr(row, name) != said:
             words = f"The {NAMES[name]} of attempt {row.index} is not the one of its record."

@@ -18,8 +18,7 @@ from agentcore import VERSION
 from agentcore.events import Started
 from agentcore.replay import Divergence, Recording, Verification, verify
 from dashboard.turns.derived import derived_faults
-from dashboard.turns.evidence import Fault, faults_of, unproven
-from dashboard.turns.fields import storable_text
+from dashboard.turns.evidence import Fault, faults_of, other_beginning, unproven
 from dashboard.turns.history import rebuilt_columns
 from dashboard.turns.models import Attempt, AttemptChunk, Record, Turn
 
@@ -122,8 +121,8 @@ def _row_faults(turn: Turn, recording: Recording) -> Iterator[Fault]:
 def _beginning_faults(turn: Turn, first: Started) -> Iterator[Fault]:
     if turn.setup.get("setup") not in (None, _setup(turn)):
         yield Fault(1, "The turn's setup differs from its first record")
-    if not any(storable_text(message.text).startswith(turn.input_text) for message in first.messages):
-        yield Fault(1, "The turn's input differs from its first record")
+    if other := other_beginning(turn.provider, turn.input_text, first):
+        yield Fault(1, f"The turn's {other} differs from its first record")
 
 
 def _setup(turn: Turn) -> Any:

@@ -11,10 +11,11 @@ from django.conf import settings
 from dashboard.accounts.models import User
 from dashboard.commenting.services import comment_add
 from dashboard.keeping.selectors import origin_told
+from dashboard.replay.services import turn_verify
 from dashboard.sealing import keys
 from dashboard.sealing.models import KnownKey
 from dashboard.sharing.services import link_create
-from dashboard.turns.models import Turn
+from dashboard.turns.models import ANSWERED_BY, Turn
 from tests.dashboard.driving import Play
 from tests.dashboard.keeping.test_services import brought, changed, erase, exported, refused
 
@@ -72,6 +73,36 @@ def test_a_file_without_the_providers_bytes_says_that_its_answers_were_not_compa
     assert "answers not compared" in html
 
 
+def test_an_answer_whose_attempt_was_left_out_does_not_verify(honest: Turn):
+    file = exported(honest)
+    erase(honest)
+    altered = changed(file, "turn", "attempts", to=[])
+    assert "Attempt 1, whose answer is recorded, is not stored" in refused(altered)["turn.records"][0]
+    unsound = brought(altered, unverified=True).turn
+    assert not turn_verify(turn=Turn.objects.get(pk=unsound.pk)).verified
+
+
+def test_the_provider_whose_answer_it_is_cannot_be_taken_from_an_answer(honest: Turn):
+    file = exported(honest)
+    erase(honest)
+    altered = changed(file, "turn", "attempts", 0, "response_headers", to={ANSWERED_BY: "a cache"})
+    assert "says that another answered" in refused(altered)["turn.records"][0]
+
+
+def test_an_error_beside_an_answer_does_not_verify(honest: Turn):
+    file = exported(honest)
+    erase(honest)
+    altered = changed(file, "turn", "attempts", 0, "error", to={"kind": "server", "message": "It failed."})
+    assert "The error of attempt 1 is not the one of its record" in refused(altered)["turn.records"][0]
+
+
+@pytest.mark.parametrize(("name", "to"), [("provider", "anthropic"), ("input_text", "")])
+def test_a_beginning_that_is_not_the_one_of_its_record_does_not_verify(honest: Turn, name: str, to: str):
+    file = exported(honest)
+    erase(honest)
+    assert "of its first record" in refused(changed(file, "turn", name, to=to))["turn.records"][0]
+
+
 def test_bytes_of_another_dialect_are_no_answer(honest: Turn):
     file = exported(honest)
     erase(honest)
@@ -83,8 +114,6 @@ def test_bytes_of_another_dialect_are_no_answer(honest: Turn):
 
 @pytest.mark.parametrize("column", ["status", "stop_reason", "output_text", "output_tokens", "finished_at"])
 def test_a_row_that_was_changed_does_not_verify(honest: Turn, column: str):
-    from dashboard.replay.services import turn_verify
-
     other = {"output_tokens": 9, "finished_at": honest.created_at}.get(column, "aborted")
     Turn.objects.filter(pk=honest.pk).update(**{column: other})
     found = turn_verify(turn=Turn.objects.get(pk=honest.pk))
