@@ -33,7 +33,8 @@ def curl_command(turn: Turn, attempt: Attempt, body: str) -> str:
 
     The key is that of the connection the turn's agent has now; an agent that is gone leaves none.
     """
-    if not ADDRESS.fullmatch(attempt.request_url):
+    # Signs that are not seen, or turn the direction of what follows them, show another address than is called.
+    if not (ADDRESS.fullmatch(attempt.request_url) and attempt.request_url.isprintable()):
         return "# What is stored as the address of this request is none, so there is no command for it."
     arguments = ["curl --globoff --proto =http,https --silent --show-error --no-buffer"]
     arguments.append(f"--url {shlex.quote(attempt.request_url)}")

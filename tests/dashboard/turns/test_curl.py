@@ -198,6 +198,8 @@ def test_aws_credentials_are_named_for_hosts_of_aws_alone():
         "https://evil.example/\x1b[201~id\n",
         "https://api.openai.com@evil.example/",
         "https://evil.example\\@api.openai.com/",
+        "https://evil.example/\u202e1v/moc.ianepo.ipa",
+        "https://api.openai.com\u200b.evil.example/",
     ],
 )
 def test_what_is_no_address_gives_no_command(url: str):
