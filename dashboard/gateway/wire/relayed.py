@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import Any
 
-from dashboard.gateway.wire.asked import LONGEST_NAME, read_body
-from dashboard.gateway.wire.faults import Fault, wrong_type
+from dashboard.gateway.wire.asked import read_body
+from dashboard.gateway.wire.chat.asking import read_model
+from dashboard.gateway.wire.faults import Fault
 from dashboard.gateway.wire.messages.asking import DIALECT, read_count
 from dashboard.gateway.wire.messages.door import add_prompt
 
@@ -45,14 +46,9 @@ def _named(path: str) -> Callable[[bytes], Relayed | Fault]:
         body = read_body(raw)
         if isinstance(body, Fault):
             return body
-        model = body.get("model")
-        if not model:
-            return Fault(400, "you must provide a model parameter")
-        if not isinstance(model, str):
-            return wrong_type("model", "a string", model)
-        if len(model) > LONGEST_NAME:
-            message = f"Invalid 'model': string too long. Expected a string with maximum length {LONGEST_NAME}."
-            return Fault(400, message, code="string_above_max_length", param="model")
+        model = read_model(body)
+        if isinstance(model, Fault):
+            return model
         return Relayed(model, body, path, _OPENAI)
 
     return read

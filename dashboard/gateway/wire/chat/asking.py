@@ -21,11 +21,8 @@ READ = frozenset({"model", "messages", "tools", "functions", "function_call", "s
 _SCHEMA_AT = "response_format.json_schema.schema"
 
 
-def read_request(raw: bytes, schema_fault: SchemaFault) -> Asked | Fault:
-    """What is asked, or what is wrong with it."""
-    body = read_body(raw)
-    if isinstance(body, Fault):
-        return body
+def read_model(body: Mapping[str, Any]) -> str | Fault:
+    """The model that a request in one of OpenAI's forms names."""
     model = body.get("model")
     if not model:
         return Fault(400, "you must provide a model parameter")
@@ -34,6 +31,17 @@ def read_request(raw: bytes, schema_fault: SchemaFault) -> Asked | Fault:
     if len(model) > LONGEST_NAME:
         message = f"Invalid 'model': string too long. Expected a string with maximum length {LONGEST_NAME}."
         return Fault(400, message, code="string_above_max_length", param="model")
+    return model
+
+
+def read_request(raw: bytes, schema_fault: SchemaFault) -> Asked | Fault:
+    """What is asked, or what is wrong with it."""
+    body = read_body(raw)
+    if isinstance(body, Fault):
+        return body
+    model = read_model(body)
+    if isinstance(model, Fault):
+        return model
     if "messages" not in body:
         return missing("messages")
     conversation = read_messages(body["messages"])
