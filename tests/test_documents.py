@@ -1,0 +1,39 @@
+"""The documents: each is found from the index, no link is broken, and the README stays short."""
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+LINK = re.compile(r"\]\(([^)#\s]*)(?:#([^)\s]*))?\)")
+
+
+def broken_links(page: Path) -> list[str]:
+    """The links of a page to files or headings that do not exist."""
+    broken = []
+    for file, heading in LINK.findall(page.read_text(encoding="utf-8")):
+        if "://" in file or file.startswith("/"):
+            continue
+        target = page.parent / file if file else page
+        if not target.exists() or (heading and heading not in headings(target)):
+            broken.append(f"{page.name}: {file}#{heading}")
+    return broken
+
+
+def headings(page: Path) -> set[str]:
+    """The anchors of a page's headings, as GitHub makes them."""
+    lines = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", line.lower()).replace(" ", "-") for line in lines}
+
+
+def test_every_link_between_the_documents_leads_somewhere() -> None:
+    assert [link for page in PAGES for link in broken_links(page)] == []
+
+
+def test_every_document_is_in_the_index() -> None:
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    assert [page.name for page in PAGES[1:] if page.name != "index.md" and f"]({page.name})" not in index] == []
+
+
+def test_the_readme_is_at_most_150_lines() -> None:
+    assert len(PAGES[0].read_text(encoding="utf-8").splitlines()) <= 150
