@@ -20,11 +20,11 @@ from dashboard.gateway.access.refusals import Refusal
 from dashboard.gateway.serving.outgoing import Send
 from dashboard.gateway.serving.receiving import Receive
 from dashboard.gateway.validation import TRACES
+from dashboard.gateway.wire.packing import KNOWN, MOST_PACKED, PackedError, TooLargeError, unpacked
 from dashboard.ingest.services import Outcome, ingest
 from dashboard.ingest.wire import answers, json_body, protobuf
 from dashboard.ingest.wire.answers import JSON, PROTOBUF
 from dashboard.ingest.wire.bodies import BodyError, Taken
-from dashboard.ingest.wire.packing import MOST_PACKED, PackedError, TooLargeError, unpacked
 from dashboard.live.announcing import announce_group
 from dashboard.live.offload import AWAY, in_database
 from dashboard.metrics.ingests import count_spans
@@ -154,7 +154,7 @@ async def _taken(
     try:
         return await in_database(work)
     except KeyError as error:
-        raise Told(415, f"The body's encoding “{coding[:40]}” is not known here: send gzip, or none.") from error
+        raise Told(415, f"The body's encoding “{coding[:40]}” is not known here: send {KNOWN}, or none.") from error
     except TooLargeError as error:
         raise Told(413, str(error)) from error
     except (PackedError, BodyError) as error:

@@ -1,10 +1,11 @@
-"""A request's body as it comes in, within bounds; and whether its client is still there."""
+"""A request's body as it comes in, unpacked within bounds; and whether its client is still there."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
 from dashboard.gateway.wire.faults import INVALID, Fault
+from dashboard.gateway.wire.packing import KNOWN, PackedError, TooLargeError, unpacked
 
 MOST_BYTES = 16 * 1024 * 1024
 MOST_SECONDS = 60.0  #: that a body may take to come
@@ -17,24 +18,31 @@ _TOO_SLOW = Fault(408, f"The request's body did not come within {MOST_SECONDS:.0
 
 
 async def read_body(headers: Iterable[tuple[bytes, bytes]], receive: Receive) -> bytes | Fault | None:
-    """The body; None where the client has gone before it was whole."""
+    """The body, unpacked; None where the client has gone before it was whole."""
     told = dict(headers)
-    length, coding = told.get(b"content-length", b""), told.get(b"content-encoding", b"identity")
-    if coding.lower() != b"identity":
-        return _packed(coding)
+    length, coding = told.get(b"content-length", b""), told.get(b"content-encoding", b"").decode("latin-1")
     if length.isdigit() and int(length[:12]) > MOST_BYTES:
         return _TOO_LARGE
     try:
         async with asyncio.timeout(MOST_SECONDS):
-            return await _gather(receive)
+            body = await _gather(receive)
     except TimeoutError:
         return _TOO_SLOW
+    if coding in {"", "identity"} or not isinstance(body, bytes):
+        return body
+    return await asyncio.to_thread(_unpacked, body, coding)
 
 
-def _packed(coding: bytes) -> Fault:
-    named = coding[:40].decode("latin-1")
-    message = f"The request's body is encoded as '{named}', which is not unpacked here: send the JSON as it is."
-    return Fault(415, message, INVALID, "unsupported_content_encoding")
+def _unpacked(body: bytes, coding: str) -> bytes | Fault:
+    try:
+        return unpacked(body, coding, most=MOST_BYTES)
+    except KeyError:
+        message = f"The request's body is encoded as '{coding[:40]}', which is not known here: send {KNOWN}, or none."
+        return Fault(415, message, INVALID, "unsupported_content_encoding")
+    except TooLargeError as error:
+        return Fault(413, str(error), INVALID, "request_too_large")
+    except PackedError as error:
+        return Fault(400, str(error), INVALID)
 
 
 async def _gather(receive: Receive) -> bytes | Fault | None:

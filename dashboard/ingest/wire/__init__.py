@@ -1,6 +1,5 @@
 """OTLP/HTTP's bodies, in protobuf and JSON, to spans and log events and back. Pure.
 
-packing     gzip and deflate, unpacked within a bound
 bodies      a body → its spans or log events, and what of it is refused
 protobuf    the same from protobuf's messages
 json_body   the same from JSON, whose ids are hexadecimal

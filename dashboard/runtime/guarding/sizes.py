@@ -6,7 +6,7 @@ from django.conf import settings
 
 from dashboard.api.reading import MAX_BODY
 from dashboard.gateway.serving.receiving import MOST_BYTES as MOST_GATEWAY
-from dashboard.ingest.wire.packing import MOST_PACKED as MOST_EXPORT
+from dashboard.gateway.wire.packing import MOST_PACKED as MOST_EXPORT
 from dashboard.keeping.reading import MAX_BYTES as MOST_FILE
 
 SMALL = 32_768  #: bytes that anybody may send anywhere; an address that is not below takes no more

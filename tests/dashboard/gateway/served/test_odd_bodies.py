@@ -6,6 +6,7 @@ import socket
 from typing import Any
 from urllib.parse import urlsplit
 
+import brotli
 import pytest
 
 from dashboard.gateway.serving.receiving import MOST_BYTES
@@ -101,12 +102,24 @@ def test_how_a_body_is_sent(gate: Gate):
 
 
 @pytest.mark.usefixtures("agent")
-def test_what_is_packed_or_too_large_is_refused_in_words(gate: Gate):
+def test_a_packed_body_is_unpacked_or_refused_in_words(gate: Gate):
     packed = gzip.compress(GOOD)
-    status, told = spoken(gate, f"Content-Length: {len(packed)}\r\nContent-Encoding: gzip", packed)
+
+    def sent(body: bytes, coding: str) -> tuple[int, Any]:
+        return spoken(gate, f"Content-Length: {len(body)}\r\nContent-Encoding: {coding}", body)
+
+    assert sent(packed, "gzip")[0] == 200
+    assert sent(brotli.compress(GOOD), "br")[0] == 200
+    status, told = sent(packed, "compress")
     is_refused(status, told, 415)
     assert "gzip" in told["error"]["message"]
+    is_refused(*sent(packed[:-9], "gzip"))
+    is_refused(*sent(gzip.compress(b" " * MOST_BYTES + GOOD), "gzip"), 413)
     is_refused(*spoken(gate, f"Content-Length: {len(packed)}", packed))
+
+
+@pytest.mark.usefixtures("agent")
+def test_what_is_too_large_is_refused_in_words(gate: Gate):
     is_refused(*spoken(gate, f"Content-Length: {MOST_BYTES + 1}", b"{"), 413)
     is_refused(*spoken(gate, f"Content-Length: {'9' * 17}", b"{"), 413)
     large = gate.post(b" " * (MOST_BYTES - len(GOOD)) + GOOD)
