@@ -6,7 +6,11 @@ let counting;
 let asking = false; // for another list
 
 htmx.config.historyCacheSize = 0; // back and forth are read from the address, never from a kept page
-htmx.config.refreshOnHistoryMiss = true;
+/* The address is named: a reload at this moment may be one of the page that is left. */
+document.addEventListener("htmx:historyCacheMiss", (event) => {
+  event.preventDefault();
+  location.replace(event.detail.path);
+});
 
 const controls = (name) => [...form.elements].filter((control) => control.name === name);
 const local = (value) => value.replace(/(\.\d+)?(Z|[+ ]00:00)?$/, "");
