@@ -26,6 +26,7 @@ from dashboard.runtime.static_files import with_static_files  # noqa: E402
 _gateway = Gateway(with_static_files(_django), passes_unstored=settings.GATEWAY_PASSES_UNSTORED)
 _http = Health(Ingest(_gateway))
 _timed = timed(ProtocolTypeRouter({"http": _http, "websocket": AccessStack(router())}), "page")
-# Wrong tokens are counted in each process; its share of the limit is such that all together keep it.
-guarded = Counting(Guard(_timed), Guesses(most=MOST // (PLACE.processes if PLACE else 1)))
+# Wrong tokens and strangers are counted in each process; its share of a limit is such that all together keep it.
+_processes = PLACE.processes if PLACE else 1
+guarded = Counting(Guard(_timed, processes=_processes), Guesses(most=MOST // _processes))
 application = Arriving(guarded, settings.TRUSTED_PROXIES, https=settings.SECURE_SSL_REDIRECT)

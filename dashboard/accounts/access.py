@@ -8,6 +8,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 
 SIGN_IN = "/sign-in/"
 SIGN_OUT = "/sign-out/"
+LET_IN = "whystop.let_in"  #: in an ASGI scope: who is told the user that a request's credentials let in
 HOME = "/"
 ADMIN = "/admin/"
 ADMIN_LOGIN = "/admin/login/"  #: Django's; it leads to ours

@@ -14,7 +14,7 @@ from django.utils import timezone
 from django.utils.deprecation import MiddlewareMixin
 
 from dashboard.accounts import answers, roles, services
-from dashboard.accounts.access import ADMIN, ADMIN_LOGIN, SIGN_IN, Door, door_of, is_machine, next_url
+from dashboard.accounts.access import ADMIN, ADMIN_LOGIN, LET_IN, SIGN_IN, Door, door_of, is_machine, next_url
 from dashboard.accounts.credentials import bearer_of
 from dashboard.accounts.forms import SignInForm
 from dashboard.accounts.selectors import SESSION_TOKEN, api_token_find, session_is_valid
@@ -51,6 +51,7 @@ class AccessMiddleware(MiddlewareMixin):
         if secret is not None:
             return self._by_token(request, door, secret)
         if session_is_valid(user=request.user, session=request.session):
+            _tell(request, "session")
             return _forged(request, door)
         return None if door is Door.SIGN_IN else _refuse(request, door, answers.STRANGER)
 
@@ -90,7 +91,15 @@ class AccessMiddleware(MiddlewareMixin):
             return _refuse(request, door, answers.WRONG_TOKEN)
         services.api_token_used(token, now=now)
         _admit(request, token)
+        _tell(request, "token")
         return None
+
+
+def _tell(request: HttpRequest, kind: str) -> None:
+    """A program's requests and a browser's of the same user do not wait for each other."""
+    tell = getattr(request, "scope", {}).get(LET_IN)
+    if tell is not None:
+        tell(f"{kind} of user {request.user.pk}")
 
 
 def _wrong_method(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:

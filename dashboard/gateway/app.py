@@ -197,9 +197,12 @@ async def _models(scope: Scope, outgoing: Outgoing, caller: Caller) -> None:
 
 
 def _handed_up(headers: Iterable[tuple[bytes, bytes]], door: Door) -> dict[str, str]:
-    """The caller's headers that go along to an upstream of its own dialect."""
-    named = ((name.decode("latin-1"), value.decode("latin-1")) for name, value in headers)
-    return {name: value for name, value in named if name in door.headers.up}
+    """The caller's headers that go along to an upstream of its own dialect. Lines of one name are one list."""
+    told: dict[str, list[str]] = {}
+    for name, value in headers:
+        if (known := name.decode("latin-1")) in door.headers.up and (said := value.decode("latin-1")):
+            told.setdefault(known, []).append(said)
+    return {name: ", ".join(dict.fromkeys(lines)) for name, lines in told.items()}
 
 
 def _told(refusal: Refusal) -> Fault:

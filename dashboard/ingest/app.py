@@ -5,9 +5,11 @@ turns are there when the exporter reads the answer. One that failed may be sent 
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections import Counter
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, MutableMapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeVar
 from uuid import UUID
 from weakref import WeakKeyDictionary
 
@@ -28,12 +30,16 @@ from dashboard.ingest.wire.bodies import BodyError, Taken
 from dashboard.live.announcing import announce_group
 from dashboard.live.offload import AWAY, in_database
 from dashboard.metrics.ingests import count_spans
+from dashboard.runtime.fair_line import FairLine, FullError, Width
 
 log = structlog.get_logger(__name__)
 
 MOST_SECONDS = 60.0  #: that a body may take to come
-AT_ONCE = 2  #: requests that are worked on at once
-MOST_WAITING = 32  #: that wait for their turn; more are told to come again
+#: Of requests whose bodies are here. One sender has two places, as many as are worth having, so another finds one.
+WIDTH = Width(places=3, of_one=2, waiting=64, waiting_of_one=8, seconds=60.0)
+MOST_OF_ONE = 8  #: requests of one sender that are held at once, those whose bodies are still coming included
+MOST_HELD = 32  #: of all senders; beyond it each may have one, up to `MOST_SENDERS`
+MOST_SENDERS = 64
 RETRY_SECONDS = 2
 _READERS: Mapping[tuple[str, str], Callable[[bytes], Taken]] = {
     ("traces", PROTOBUF): protobuf.spans_of,
@@ -43,6 +49,7 @@ _READERS: Mapping[tuple[str, str], Callable[[bytes], Taken]] = {
 }
 _SIGNALS = {"/v1/traces/": "traces", "/v1/logs/": "logs"}
 
+T = TypeVar("T")
 Scope = MutableMapping[str, Any]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
@@ -65,12 +72,28 @@ class Told(Exception):
         self.status, self.message, self.again, self.allow = status, message, again, allow
 
 
-@dataclass(slots=True)
-class _Line:
-    """Of one event loop: who is worked on, and how many wait."""
+class _Line(FairLine):
+    """Of one event loop: the senders whose requests are held, and who is worked on."""
 
-    room: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
-    waiting: int = 0
+    def __init__(self) -> None:
+        super().__init__(WIDTH)
+        self._held: Counter[str] = Counter()
+
+    @contextmanager
+    def held(self, sender: str) -> Iterator[None]:
+        """Hold a request for the length of the block. A sender who has many is told to wait before others are."""
+        own, total = self._held[sender], self._held.total()
+        if own >= MOST_OF_ONE:
+            raise Told(429, f"This key has {own} requests under way; send this again when one is done.", RETRY_SECONDS)
+        if total >= (MOST_HELD if own else MOST_SENDERS):
+            raise Told(503, "Too many requests wait already; send this again later.", RETRY_SECONDS)
+        self._held[sender] += 1
+        try:
+            yield
+        finally:
+            self._held[sender] -= 1
+            if not self._held[sender]:
+                del self._held[sender]
 
 
 _lines: WeakKeyDictionary[asyncio.AbstractEventLoop, _Line] = WeakKeyDictionary()
@@ -115,15 +138,10 @@ async def _answer(
     if form is None:
         raise Told(415, f"Send {PROTOBUF} or {JSON}: this address takes OTLP in these forms.")
     line = _lines.setdefault(asyncio.get_running_loop(), _Line())
-    if line.waiting >= MOST_WAITING:
-        raise Told(503, "Too many requests wait already; send this again later.", RETRY_SECONDS)
-    line.waiting += 1
-    try:
+    sender = str(_sender_of(caller))
+    with line.held(sender):
         body = await _body(headers, receive)
-        async with line.room:
-            taken, outcome = await _taken(_READERS[signal, form], body, headers, caller)
-    finally:
-        line.waiting -= 1
+        taken, outcome = await _in_turn(line, sender, _taken(_READERS[signal, form], body, headers, caller))
     if outcome.written:
         announce_group({}, last=outcome.written[-1])
     refused = sum(taken.refused.values())
@@ -140,6 +158,15 @@ async def _caller(scope: Scope) -> Caller:
     if caller.scope and TRACES not in caller.scope:
         raise Told(403, f"The key “{caller.name}” may not send traces: its scope does not name “{TRACES}”.")
     return caller
+
+
+async def _in_turn(line: _Line, sender: str, work: Coroutine[Any, Any, T]) -> T:
+    try:
+        async with line.place(sender):
+            return await work
+    except FullError:
+        work.close()
+        raise Told(503, "Requests before this one take long; send this again later.", RETRY_SECONDS) from None
 
 
 async def _taken(

@@ -24,6 +24,7 @@ from dashboard.runtime.guarding.bounds import Bounds
 from dashboard.runtime.guarding.census import Census
 from dashboard.runtime.guarding.protocol import Guarded
 from dashboard.runtime.guarding.sockets import GuardedSocket
+from dashboard.runtime.memory import give_back_memory
 
 Application = Callable[..., Any]  #: ASGI, as our applications type it each in its own way
 
@@ -78,6 +79,7 @@ class Parts:
 
 def serve(parts: Parts) -> None:
     """Serves until SIGINT or SIGTERM. Raises StartError when a part gives up by itself."""
+    give_back_memory()
     # uvicorn's choice of loop is uvloop where that is installed.
     with asyncio.Runner(loop_factory=uvicorn.Config("", log_config=None).get_loop_factory()) as runner:
         runner.run(_serve(parts))

@@ -1,6 +1,7 @@
 """What a stranger can send without any key: halves of requests, bodies and headers without end, many checks."""
 
 import contextlib
+import socket
 import time
 from itertools import cycle, islice
 
@@ -10,6 +11,7 @@ HALF = b"GET / HTTP/1.1\r\nHost: x\r\nX-"
 HALVES = 1_100
 HELD_SECONDS = 6.0
 CHECKS, CHECKERS = 1_681, 50
+FLOODING, IN_ONE = 300, 60  #: connections, and requests that each sends at once
 MOST_PIECES = 160  #: of a body: 10 MB
 MOST_LINES = 1_000_000  #: of headers
 PATHS = (
@@ -56,3 +58,29 @@ def headers(target: Target) -> None:
 def checks(target: Target) -> None:
     """Many callers of `/healthz`."""
     send_all(target, lambda number: Request("/healthz") if number < CHECKS else None, at_once=CHECKERS)
+
+
+def pipelined(target: Target) -> None:
+    """Many connections that each ask for the sign-in page again and again without waiting for an answer."""
+    asked = b"GET /sign-in/ HTTP/1.1\r\nHost: localhost\r\n%b\r\n"
+    forms = cycle([asked % b"", asked % b"Via: 1.1 a-proxy-that-nobody-trusts\r\n"])
+    while not target.is_over:
+        with contextlib.ExitStack() as stack:
+            opened = []
+            for form in islice(forms, FLOODING):
+                with contextlib.suppress(OSError):
+                    opened.append(stack.enter_context(target.dial()))
+                    opened[-1].sendall(form * IN_ONE)
+            for one in opened:
+                _answers(one, target)
+
+
+def _answers(one: socket.socket, target: Target) -> None:
+    with contextlib.suppress(OSError):
+        while not target.is_over:
+            one.settimeout(max(0.01, target.until - time.monotonic()))
+            said = one.recv(1 << 20)
+            if not said:
+                return
+            for piece in said.split(b"HTTP/1.1 ")[1:]:
+                target.answers[piece[:3].decode("latin-1")] += 1

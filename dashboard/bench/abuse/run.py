@@ -36,6 +36,7 @@ ATTACKS: Mapping[str, Callable[[Target], None]] = {
     "bodies of 12 GB": connections.bodies,
     "headers without end": connections.headers,
     "1,681 health checks": connections.checks,
+    "pipelined sign-in pages": connections.pipelined,
     "imports that unpack": files.imports,
     "answers that unpack": files.answers,
     "800 invented models": files.names,

@@ -72,6 +72,8 @@ class Relay:
     def _left(self, working: "asyncio.Task[object]") -> None:
         if not self.outgoing.ended:
             self._gone = True
+            # What was asked before the client left costs what it costs, though nobody has waited for its answer.
+            self._spending.answered = self._spending.answered or not self.outgoing.begun
             working.cancel()
 
     async def _ask(self) -> None:

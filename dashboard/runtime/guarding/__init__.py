@@ -8,4 +8,5 @@ On a connection, before there is a request:
 On a request, before anything of it is kept:
   guard.py     the ASGI application before all      sizes.py     how large a body each address takes
   callers.py   who may send a large one             refusing.py  an answer in the form its address speaks
+  rooms.py     how many are worked on at once
 """

@@ -13,8 +13,10 @@ from django.db import InterfaceError, OperationalError
 from dashboard.accounts.access import is_machine
 from dashboard.accounts.answers import STRANGER
 from dashboard.runtime.failing import AWAY
+from dashboard.runtime.fair_line import FullError
 from dashboard.runtime.guarding.callers import is_known
 from dashboard.runtime.guarding.refusing import Answer, refusal
+from dashboard.runtime.guarding.rooms import Place, Rooms, rooms_of_loop
 from dashboard.runtime.guarding.sizes import SMALL, size_of
 
 Scope = MutableMapping[str, Any]
@@ -29,27 +31,30 @@ _UNKNOWN = f"Sign in first, then send this again: without signing in a request m
 _CHALLENGE = ((b"www-authenticate", b'Bearer realm="whystop"'),)
 _DIGITS = 18  #: of a length; what is longer is far beyond every bound
 _AGAIN = ((b"retry-after", b"1"),)
+_OFTEN = "Too many requests come from you at once. Wait a second, then send this again."
+_BUSY = "Too many requests wait already. Send this again in a moment."
 
 
 class Guard:
     """`application` behind it."""
 
-    def __init__(self, application: Application) -> None:
-        self._application = application
+    def __init__(self, application: Application, *, processes: int = 1) -> None:
+        self._application, self._processes = application, processes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """ASGI."""
         if scope["type"] != "http":
             await self._application(scope, receive, send)
             return
-        exchange = _Exchange(scope, receive, send)
+        exchange = _Exchange(scope, receive, send, rooms_of_loop(self._processes))
         announced = _announced(scope)
-        if announced is None:
-            receive = exchange.receive
-        elif announced > SMALL:
+        if announced is not None and announced > SMALL:
             exchange.refused = await exchange.judge(announced)
         if exchange.refused is None:
-            await self._application(scope, receive, exchange.send)
+            try:
+                await self._application(scope, exchange.receive, exchange.send)
+            finally:
+                exchange.leave()
         if exchange.refused is not None and not exchange.begun:
             await _answer(exchange.refused, send)
 
@@ -57,9 +62,11 @@ class Guard:
 class _Exchange:
     """One request: how much of its body has come, and whether it goes on."""
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        self._scope, self._receive, self._send = scope, receive, send
+    def __init__(self, scope: Scope, receive: Receive, send: Send, rooms: Rooms) -> None:
+        self._scope, self._receive, self._send, self._rooms = scope, receive, send, rooms
         self._size, self._allowed = 0, SMALL
+        self._whole = False  #: the body is here
+        self._place: Place | None = None
         self.refused: Answer | None = None
         self.begun = False
 
@@ -69,6 +76,10 @@ class _Exchange:
         self._size += len(message.get("body", b""))
         if self._size > self._allowed:
             self.refused = await self.judge(self._size)
+        if self.refused is None and not self._whole and message["type"] == "http.request":
+            self._whole = not message.get("more_body", False)
+            if self._whole:
+                self.refused = await self._enter()
         return message if self.refused is None else {"type": "http.disconnect"}
 
     async def send(self, message: Message) -> None:
@@ -76,9 +87,24 @@ class _Exchange:
         if self.refused is not None and not self.begun:
             return
         if message["type"] == "http.response.start":
+            self.leave(answered=True)
             self.begun = True
             message = {**message, "headers": _kept_private(self._scope["path"], message.get("headers", ()))}
         await self._send(message)
+
+    def leave(self, *, answered: bool = False) -> None:
+        """Give its place to the next."""
+        if self._place is not None:
+            self._place.leave(answered=answered)
+
+    async def _enter(self) -> Answer | None:
+        """Take a place among those that are worked on; why there is none."""
+        try:
+            self._place = await self._rooms.enter(self._scope)
+        except FullError as full:
+            status, told = (429, _OFTEN) if full.own else (503, _BUSY)
+            return refusal(self._scope["path"], status, told, more=_AGAIN)
+        return None
 
     async def judge(self, size: int) -> Answer | None:
         """Why a body of this size is not taken; None: it is."""

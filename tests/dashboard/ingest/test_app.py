@@ -1,5 +1,6 @@
 """OTLP/HTTP's addresses: who may send, in which forms, how much; and what an exporter is told."""
 
+import contextlib
 import gzip
 import http.client
 import json
@@ -16,6 +17,7 @@ from dashboard.ingest.wire import bodies
 from dashboard.turns.models import Turn
 from tests.dashboard.gateway.served.gate import Gate
 from tests.dashboard.ingest import exports, otlp
+from tests.dashboard.website import until
 
 Keyed = Callable[..., Gate]
 TRUNC = "otel-openai-v2@events-trunc"
@@ -140,9 +142,27 @@ def test_a_trace_is_of_the_key_that_sent_it_and_another_keys_spans_leave_it_as_i
 def test_where_too_many_wait_an_exporter_is_told_when_to_come_again(
     keyed: Keyed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(app, "MOST_WAITING", 0)
+    monkeypatch.setattr(app, "MOST_SENDERS", 0)
     answer = keyed().send("POST", "/v1/traces", otlp.protobuf_body(TRUNC), otlp.PROTOBUF)
     assert (answer.status, answer.headers["retry-after"]) == (503, "2")
+
+
+def test_a_sender_with_many_slow_requests_is_told_to_wait_and_no_other_sender_is(keyed: Keyed) -> None:
+    heavy, other, body = keyed("otlp"), keyed(), otlp.protobuf_body(TRUNC)
+    with contextlib.ExitStack() as open_:
+        for _ in range(app.MOST_HELD):
+            slow = open_.enter_context(heavy.connected())
+            slow.request("POST", "/v1/traces", body[:50], {**_signed(heavy), "Content-Length": str(len(body))})
+        until(lambda: heavy.send("POST", "/v1/traces", body, otlp.PROTOBUF).status == 429)
+        refused = heavy.send("POST", "/v1/traces", body, otlp.PROTOBUF)
+        assert refused.headers["retry-after"] == "2"
+        assert status_of(refused.body).startswith("This key has 8 requests under way")
+        assert other.send("POST", "/v1/traces", body, otlp.PROTOBUF).status == 200
+    until(lambda: heavy.send("POST", "/v1/traces", body, otlp.PROTOBUF).status == 200)
+
+
+def _signed(gate: Gate) -> dict[str, str]:
+    return {**otlp.PROTOBUF, "Authorization": f"Bearer {gate.token}"}
 
 
 def test_a_client_that_leaves_in_the_middle_stores_nothing(keyed: Keyed) -> None:

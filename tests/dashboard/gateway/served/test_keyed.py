@@ -13,6 +13,7 @@ from dashboard.gateway import services
 from dashboard.gateway.models import GatewayCall, GatewayKey, KeySpending
 from dashboard.turns.models import Turn
 from tests.dashboard.gateway.served.gate import Gate
+from tests.dashboard.gateway.served.upstream import Reply
 from tests.dashboard.website import until
 
 KeyedGate = Callable[..., tuple[Gate, GatewayKey]]
@@ -125,3 +126,15 @@ def test_what_is_handed_on_counts_for_its_key_and_is_held_to_its_limits(keyed, u
     narrow, _ = keyed(name="narrow", scope=["watched"])
     assert narrow.send("POST", "/v1/embeddings", body, {}).status == 403
     assert len(upstream.asked) == 1
+
+
+def test_a_request_whose_client_left_before_the_answer_began_counts_for_its_key(keyed, upstream, watched):
+    client, key = keyed(scope=["openai/*"], tokens_in_total=1)
+    upstream.says(Reply([b"{}"], silent=True))
+    body = b'{"model": "openai/embed-1", "input": "%b"}' % (b"why " * 1_000)
+    with client.connected() as connection:
+        connection.request("POST", "/v1/embeddings", body, {"Authorization": f"Bearer {client.token}"})
+        until(lambda: upstream.asked != [])
+    until(KeySpending.objects.filter(key=key, calls=1, tokens__gte=1_000).exists, 20)
+    assert client.send("POST", "/v1/embeddings", body, {}).status == 429
+    assert upstream.left == 1

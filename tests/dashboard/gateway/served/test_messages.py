@@ -118,6 +118,22 @@ def test_the_version_and_betas_of_the_caller_are_handed_on_to_the_same_dialect(a
         assert upstream.headers[0].items() >= named.items()
 
 
+@pytest.mark.parametrize("to", ["", "/count_tokens"])
+def test_betas_in_several_lines_are_all_handed_on(gate, upstream, claude, to):
+    upstream.says(message(text("Hello.")))
+    body = json.dumps({"model": "watched", "max_tokens": 9, "messages": [{"role": "user", "content": "?"}]}).encode()
+    with gate.connected() as connection:
+        connection.putrequest("POST", f"/v1/messages{to}")
+        told = [("authorization", f"Bearer {gate.token}"), ("content-length", str(len(body)))]
+        versions = [("anthropic-version", "2023-06-01")] * 2
+        for name, value in [*told, *versions, ("anthropic-beta", "one"), ("Anthropic-Beta", "two,three")]:
+            connection.putheader(name, value)
+        connection.endheaders(body)
+        assert connection.getresponse().status == 200
+    assert upstream.headers[0]["anthropic-beta"] == "one, two,three"
+    assert upstream.headers[0]["anthropic-version"] == "2023-06-01"
+
+
 def test_a_pause_of_a_watched_call_is_the_clients_to_resume(ask, upstream, claude):
     search = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "x"}}
     upstream.says(message(text("I look."), search, reason="pause_turn"))

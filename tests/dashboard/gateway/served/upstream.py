@@ -67,6 +67,7 @@ class Reply:
     pause: float = 0.0
     breaks: bool = False
     waits: bool = False  #: until the caller goes
+    silent: bool = False  #: and nothing is sent before that
 
 
 @dataclass
@@ -90,6 +91,8 @@ class Upstream:
         self.paths.append(request.path)
         self.headers.append({name.lower(): value for name, value in request.headers.items()})
         reply = self.replies[min(len(self.asked), len(self.replies)) - 1]
+        if reply.silent:
+            await self._wait(request)
         headers = {"content-type": reply.content_type, **reply.headers}
         response = web.StreamResponse(status=reply.status, headers=headers)
         await response.prepare(request)
@@ -97,13 +100,16 @@ class Upstream:
             await asyncio.sleep(reply.pause)
             await response.write(piece)
         if reply.waits:
-            while request.transport is not None and not request.transport.is_closing():
-                await asyncio.sleep(0.01)
-            self.left += 1
+            await self._wait(request)
         if reply.breaks:
             assert request.transport is not None
             request.transport.close()
         return response
+
+    async def _wait(self, request: web.Request) -> None:
+        while request.transport is not None and not request.transport.is_closing():
+            await asyncio.sleep(0.01)
+        self.left += 1
 
 
 def _reply(reply: Reply | bytes | list[bytes]) -> Reply:

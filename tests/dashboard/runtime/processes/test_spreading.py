@@ -1,6 +1,7 @@
 """Connections are handed on to whoever has the fewest, and counted by their address at all processes."""
 
 import asyncio
+import resource
 import socket
 from collections.abc import AsyncIterator, Iterator
 
@@ -136,3 +137,42 @@ async def test_a_process_that_is_not_there_gets_none_and_none_is_lost(port: Port
         while not first.member.load:
             await asyncio.sleep(0.01)
     assert first.take() == 2
+
+
+async def test_a_supervisor_without_a_free_descriptor_waits_and_then_takes_who_came_meanwhile(
+    port: Port, takers: tuple[Taker, Taker], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(spreading, "_NO_FILE_SECONDS", 0.05)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    port.come()  # the kernel has it; nobody has accepted it yet
+    with socket.socket() as last:
+        free = last.fileno()
+    resource.setrlimit(resource.RLIMIT_NOFILE, (free, hard))
+    try:
+        looked = await _turns_for(0.12)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert sum(taker.member.load for taker in takers) == 0
+    assert looked < 50, "it does not look again at every turn of the loop"
+    async with asyncio.timeout(PATIENCE):
+        while sum(taker.member.load for taker in takers) == 0:
+            await asyncio.sleep(0.01)
+
+
+async def _turns_for(seconds: float) -> int:
+    """How often the loop has turned by then, while nothing here has it turn."""
+    loop, over, turns = asyncio.get_running_loop(), asyncio.Event(), 0
+    loop.call_later(seconds, over.set)
+    select = loop._selector.select  # type: ignore[attr-defined]
+
+    def counted(timeout: float | None) -> object:
+        nonlocal turns
+        turns += 1
+        return select(timeout)
+
+    loop._selector.select = counted  # type: ignore[attr-defined]
+    try:
+        await over.wait()
+    finally:
+        loop._selector.select = select  # type: ignore[attr-defined]
+    return turns

@@ -1,0 +1,127 @@
+"""How many requests Django works on at once: strangers in one room, those who have signed in in another.
+
+Each such request is a thread, and all threads share one interpreter with the loop that serves the gateway: a hundred at
+once would make every call wait for a hundred turns. A place is taken when the whole request is here, and given back
+when its answer begins, so that nobody holds one by sending or reading slowly. The gateway, the ingest, health checks
+and static files have bounds of their own, and take no place.
+
+Whoever asks without credentials counts by address; with credentials that have let somebody in, by that user. What only
+looks like a credential counts as none, until it has worked.
+"""
+
+import asyncio
+import time
+from collections import OrderedDict
+from collections.abc import Iterable, MutableMapping
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from django.conf import settings
+from django.http import parse_cookie
+
+from dashboard.accounts.access import LET_IN, Door, door_of
+from dashboard.accounts.credentials import bearer_of, digest_of
+from dashboard.runtime.fair_line import FairLine, FullError, Width
+from dashboard.runtime.guarding.arriving import is_near
+from dashboard.runtime.guarding.proxies import customer_of
+
+Scope = MutableMapping[str, Any]
+
+STRANGERS = Width(places=2, of_one=2, waiting=512, waiting_of_one=64, seconds=5.0)
+KNOWN = Width(places=6, of_one=3, waiting=512, waiting_of_one=128, seconds=30.0)
+A_SECOND, AT_FIRST = 20.0, 200.0  #: requests of one address without credentials; this machine's are not counted
+KEPT = 10_000  #: credentials that worked, and addresses; beyond it the longest unused are forgotten
+_OWN_ROOM = ("/v1/", "/static/")
+
+
+class Pace:
+    """So many requests a second for each address, and more at first. `now` is in seconds of any monotonic clock."""
+
+    def __init__(self, a_second: float, at_first: float) -> None:
+        self._rate, self._most = a_second, at_first
+        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()  #: requests, and when it was so many
+
+    def may(self, address: str, *, now: float) -> bool:
+        """Count a request, unless it is one too many."""
+        left, then = self._left.pop(address, (self._most, now))
+        left = min(self._most, left + (now - then) * self._rate)
+        self._left[address] = (left - 1 if left >= 1 else left, now)
+        if len(self._left) > KEPT:
+            self._left.popitem(last=False)
+        return left >= 1
+
+
+class Rooms:
+    """Of one event loop."""
+
+    def __init__(self, *, strangers: Width = STRANGERS, known: Width = KNOWN, processes: int = 1) -> None:
+        self._strangers, self._known = FairLine(strangers), FairLine(known)
+        self._pace = Pace(A_SECOND / processes, AT_FIRST / processes)
+        self._users: OrderedDict[str, str] = OrderedDict()  #: who was let in, by the digest of their credentials
+
+    async def enter(self, scope: Scope) -> "Place | None":
+        """A place for this request; None: it needs none. Raises FullError."""
+        if scope["path"] == "/healthz" or f"{scope['path']}/".startswith(_OWN_ROOM):
+            return None
+        credential = _credential_of(scope["headers"])
+        user = self._users.get(credential) if credential else None
+        host = (scope.get("client") or ("", 0))[0]
+        who = user or customer_of(host) or ""
+        if user is None and not is_near(scope) and not self._pace.may(who, now=time.monotonic()):
+            raise FullError(own=True)
+        line = self._known if user else self._strangers
+        await line.enter(who)
+        return Place(self, line, who, credential, scope)
+
+    def learn(self, credential: str, user: str | None) -> None:
+        """Whom it let in; None: nobody any more."""
+        self._users.pop(credential, None)
+        if user is not None:
+            self._users[credential] = user
+            if len(self._users) > KEPT:
+                self._users.popitem(last=False)
+
+
+class Place:
+    """One request's, until its answer begins."""
+
+    def __init__(self, rooms: Rooms, line: FairLine, who: str, credential: str | None, scope: Scope) -> None:
+        self._rooms, self._line, self._who, self._credential = rooms, line, who, credential
+        self._looked = door_of(scope["path"]) not in {Door.OPEN, Door.SHARED}  # elsewhere nobody looks at credentials
+        self._user: str | None = None
+        self._held = True
+        scope[LET_IN] = self._let_in
+
+    def leave(self, *, answered: bool = False) -> None:
+        """Give it back. May be called twice."""
+        if not self._held:
+            return
+        self._held = False
+        self._line.leave(self._who)
+        if answered and self._looked and self._credential:
+            self._rooms.learn(self._credential, self._user)
+
+    def _let_in(self, user: str) -> None:
+        self._user = user
+
+
+_rooms: WeakKeyDictionary[asyncio.AbstractEventLoop, Rooms] = WeakKeyDictionary()
+
+
+def rooms_of_loop(processes: int) -> Rooms:
+    """Those of the loop that runs."""
+    loop = asyncio.get_running_loop()
+    rooms = _rooms.get(loop)
+    if rooms is None:
+        rooms = _rooms[loop] = Rooms(processes=processes)
+    return rooms
+
+
+def _credential_of(headers: Iterable[tuple[bytes, bytes]]) -> str | None:
+    """The digest of what might let somebody in, with its kind: a program does not wait behind a browser."""
+    told = {name: value.decode("latin-1") for name, value in headers if name in (b"authorization", b"cookie")}
+    secret = bearer_of(told.get(b"authorization", ""))
+    if secret is not None:
+        return f"token {digest_of(secret)}"
+    key = parse_cookie(told.get(b"cookie", "")).get(settings.SESSION_COOKIE_NAME)
+    return f"session {digest_of(key)}" if key else None

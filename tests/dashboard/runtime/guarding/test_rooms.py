@@ -1,0 +1,161 @@
+"""Strangers wait for strangers, users for their own requests, and nobody holds a place by being slow."""
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from dashboard.accounts.access import LET_IN
+from dashboard.runtime.fair_line import FullError, Width
+from dashboard.runtime.guarding.guard import Guard
+from dashboard.runtime.guarding.rooms import AT_FIRST, Pace, Rooms
+
+NARROW = Width(places=1, of_one=1, waiting=8, waiting_of_one=2, seconds=0.01)
+HERE, THERE = "192.0.2.1", "192.0.2.2"
+
+
+def scope_of(address: str = HERE, path: str = "/", *, token: str = "", cookie: str = "", host: str = "whystop.example"):
+    headers = [(b"host", host.encode())]
+    headers += [(b"authorization", f"Bearer {token}".encode())] if token else []
+    headers += [(b"cookie", f"whystop_session={cookie}".encode())] if cookie else []
+    return {"type": "http", "method": "GET", "path": path, "headers": headers, "client": (address, 1)}
+
+
+def rooms(strangers: Width = NARROW, known: Width = NARROW) -> Rooms:
+    return Rooms(strangers=strangers, known=known)
+
+
+async def let_in(one: Rooms, user: str, **credentials: str) -> None:
+    """A request with these credentials is answered as this user's."""
+    scope: dict[str, Any] = scope_of("192.0.2.9", **credentials)
+    place = await one.enter(scope)
+    assert place is not None
+    scope[LET_IN](user)
+    place.leave(answered=True)
+
+
+async def entering(one: Rooms) -> bool:
+    try:
+        await one.enter(scope_of())
+    except FullError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/static/x.css", "/v1/chat/completions", "/v1/traces", "/v1/models"])
+async def test_what_has_bounds_of_its_own_takes_no_place(path: str):
+    one = rooms()
+    await one.enter(scope_of())
+    assert await one.enter(scope_of(path=path)) is None
+
+
+@pytest.mark.parametrize("credentials", [{"token": "x"}, {"cookie": "x"}])
+async def test_credentials_that_have_worked_are_in_a_room_that_strangers_cannot_fill(credentials: dict[str, str]):
+    one = rooms()
+    await let_in(one, "user 1", **credentials)
+    await one.enter(scope_of())
+    with pytest.raises(FullError):
+        await one.enter(scope_of(THERE, token="invented", cookie="invented"))
+    assert await one.enter(scope_of(**credentials)) is not None
+
+
+async def test_credentials_that_work_no_more_are_a_strangers_again():
+    one = rooms()
+    await let_in(one, "user 1", cookie="x")
+    place = await one.enter(scope_of(cookie="x"))
+    assert place is not None
+    place.leave(answered=True)  # and nobody was let in
+    await one.enter(scope_of())
+    with pytest.raises(FullError):
+        await one.enter(scope_of(THERE, cookie="x"))
+
+
+async def test_a_user_with_many_sessions_is_one_caller():
+    one = rooms(known=replace(NARROW, places=2))
+    for user, cookie in (("user 1", "a"), ("user 1", "b"), ("user 2", "c")):
+        await let_in(one, user, cookie=cookie)
+    await one.enter(scope_of(cookie="a"))
+    with pytest.raises(FullError):
+        await one.enter(scope_of(cookie="b"))
+    assert await one.enter(scope_of(cookie="c")) is not None
+
+
+async def test_an_address_without_credentials_has_so_many_requests_a_second_and_this_machine_more():
+    one = rooms(strangers=replace(NARROW, places=10_000, of_one=10_000))
+    entered = [await entering(one) for _ in range(2 * int(AT_FIRST))]
+    assert all(entered[: int(AT_FIRST)])
+    assert not all(entered)
+    assert await one.enter(scope_of(THERE)) is not None
+    for _ in range(2 * int(AT_FIRST)):
+        await one.enter(scope_of("127.0.0.1", host="localhost"))
+
+
+def test_a_pace_earns_requests_as_time_goes_and_no_more_than_at_first():
+    pace = Pace(2.0, 3.0)
+    assert [pace.may("a", now=0.0) for _ in range(4)] == [True, True, True, False]
+    assert [pace.may("a", now=0.5) for _ in range(2)] == [True, False]
+    assert [pace.may("a", now=99.0) for _ in range(4)] == [True, True, True, False]
+    assert pace.may("b", now=0.0)
+
+
+class Asked:
+    """A request that is sent to a guard piece by piece, and what it is answered."""
+
+    def __init__(self, guard: Guard, path: str = "/", *, whole: bool = True) -> None:
+        self.pieces: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        self.told: list[Any] = []
+        self.pieces.put_nowait({"type": "http.request", "body": b"x", "more_body": not whole})
+        scope = scope_of(path=path)
+        scope["headers"].append((b"transfer-encoding", b"chunked"))
+        self.task = asyncio.create_task(guard(scope, self.pieces.get, self.send))
+
+    async def send(self, message: dict[str, Any]) -> None:
+        self.told.append(message.get("status"))
+
+
+async def test_neither_half_a_body_nor_a_slow_reader_holds_a_place(monkeypatch: pytest.MonkeyPatch):
+    working, answered = asyncio.Event(), asyncio.Event()
+
+    async def application(scope, receive, send):
+        while (await receive()).get("more_body"):
+            pass
+        await (working.wait() if scope["path"] == "/works" else asyncio.sleep(0))
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await (answered.wait() if scope["path"] == "/unread" else asyncio.sleep(0))
+
+    monkeypatch.setattr("dashboard.runtime.guarding.guard.rooms_of_loop", lambda _, one=rooms(): one)
+    guard = Guard(application)
+    slow = [Asked(guard, whole=False), Asked(guard, "/unread")]
+    await asyncio.sleep(0.01)
+    works = Asked(guard, "/works")
+    await asyncio.sleep(0.01)
+    late = Asked(guard)
+    await late.task
+    assert [late.told[0], works.told] == [503, []]
+    working.set()
+    await works.task
+    last = Asked(guard)
+    await last.task
+    assert [works.told, last.told] == [[200], [200]]
+    for one in slow:
+        one.task.cancel()
+    await asyncio.gather(*(one.task for one in slow), return_exceptions=True)
+
+
+async def test_who_hangs_up_before_an_answer_gives_the_place_back(monkeypatch: pytest.MonkeyPatch):
+    async def application(_scope, receive, _send):
+        await receive()
+        await asyncio.sleep(60)
+
+    monkeypatch.setattr("dashboard.runtime.guarding.guard.rooms_of_loop", lambda _, one=rooms(): one)
+    guard = Guard(application)
+    gone = Asked(guard)
+    await asyncio.sleep(0.01)
+    gone.task.cancel()
+    await asyncio.gather(gone.task, return_exceptions=True)
+    following = Asked(guard)
+    await asyncio.sleep(0.05)
+    assert following.told == []  # it is worked on
+    following.task.cancel()
+    await asyncio.gather(following.task, return_exceptions=True)
