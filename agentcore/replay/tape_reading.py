@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from agentcore.machine.states import State
 from agentcore.merging import cut
-from agentcore.replay.assuming import HIGH, LOW, NEARLY, WORDING
+from agentcore.replay.assuming import HIGH, IN_ONE_GO, LOW, NEARLY, WORDING
 from agentcore.replay.certainty import Assumed
 from agentcore.replay.heard import Asks, Heard, alike, asks_of
 from agentcore.replay.pending_call import UNKNOWN, Answer
@@ -66,9 +66,9 @@ class TapeReading(Saying):
             self._reworded()
         parts, place = tape.after(known, end, 0.0)
         parts = self._widened(tape, parts)
+        whole = self._all_spent() if self.past.exact else None
         reasoning = self._reasoning(known, same)
         idle = self._idle(known, reasoning)
-        whole = self._all_spent() if self.past.exact else None
         return Reading(parts, place, idle, reasoning, beside=reasoning - idle, whole=whole)
 
     def _widened(self, tape: Tape, parts: list[Part]) -> list[Part]:
@@ -76,23 +76,19 @@ class TapeReading(Saying):
         hinted = sum(part.tokens for part in parts[1:]) if any(one.hinted for one in tape.stretches) else 0.0
         if not hinted or self.cap < parts[0].tokens:
             return parts
+        times, least = IN_ONE_GO
+        longest = max(times * (parts[0].tokens + hinted), least) - parts[0].tokens
         source = "said after a hint, not in one go"
-        share = self._share(Assumed.WORDING, hinted, hinted * (1 + WORDING), source, enough=self._enough(tape, parts))
-        if share == 1.0:
+        if self._enough(tape, parts[0].tokens + longest) and self.assuming.end is None:
+            self.assuming.note(Assumed.WORDING, WORDING[0] * hinted, longest, source)
             return parts
-        return [part._replace(tokens=part.tokens * share) if place else part for place, part in enumerate(parts)]
+        share = self.assuming.at(Assumed.WORDING, WORDING[0] * hinted, longest, source) / hinted
+        return [parts[0], *(part._replace(tokens=part.tokens * share) for part in parts[1:])]
 
-    def _enough(self, tape: Tape, parts: Sequence[Part]) -> bool:
-        """Whether this cap is enough at both ends, with nothing to follow."""
-        longest = parts[0].tokens + sum(part.tokens for part in parts[1:]) * (1 + WORDING)
+    def _enough(self, tape: Tape, longest: float) -> bool:
+        """Whether this cap is enough for so many tokens, with nothing to follow."""
         called = bool(tape.last and tape.last.tool_calls)
         return tape.closed and not called and self.cap >= longest + tape.call_tokens + 2 * self.past.reasoning
-
-    def _share(self, name: Assumed, low: float, high: float, source: str, *, enough: bool) -> float:
-        if enough and self.assuming.end is None:
-            self.assuming.note(name, low, high, source)
-            return 1.0
-        return self.assuming.at(name, low, high, source) / low
 
     def _usage_end(self, tape: Tape) -> float:
         """Which end of the tape's tokens this run takes, where their number was not reported."""
@@ -134,16 +130,26 @@ class TapeReading(Saying):
         """A continuation that was never asked for at this place."""
         end = self._usage_end(tape)
         place = tape.place_of(len(self.snapshot.answer.text), end) if self.place is None else self.place
-        reasoning = self.assuming.reasoning()
+        reasoning = self.assuming.reasoning(self.cap)
         idle = 0.0 if self.past.uncounted else reasoning
         self.assuming.note(Assumed.FAILURES, 0.0, 0.0, "a call that was never made does not fail")
         parts, beside = tape.parts(place, end, 0.0), reasoning - idle
         if self.past.exact:
             return Reading(parts, place, idle, reasoning, beside=beside)
+        parts = self._reworded_rest(parts)
         repeats = self.assuming.repeats(place)
         reached = len(tape.text) - sum(len(part.text) for part in parts)
         again = self._said_again(reached / place if place else 0.0, repeats, self.cap - idle)
         return Reading(parts, place, idle + repeats, reasoning, again, beside)
+
+    def _reworded_rest(self, parts: list[Part]) -> list[Part]:
+        """What is left to say, as short or as long as a model may say it that is asked with a hint to go on."""
+        rest = sum(part.tokens for part in parts)
+        if not rest:
+            return parts
+        source = "would be said after a hint"
+        share = self.assuming.at(Assumed.WORDING, WORDING[0] * rest, WORDING[1] * rest, source) / rest
+        return [part._replace(tokens=part.tokens * share) for part in parts]
 
     def _said_again(self, density: float, repeats: float, room: float) -> str:
         """The last words that were said, again: as many of them as `room` tokens allow. `density`: characters of a
