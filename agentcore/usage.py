@@ -6,6 +6,10 @@ from agentcore.reasons import NormalizedStopReason
 _OF_A_CHARACTER = 0.25  #: of English prose
 #: Tokens of a byte above which a text may hide reasoning: prose takes 0.25 in most languages, code a little more.
 _DENSE = 0.34
+#: Tokens of a byte that every text takes at least: long words of a language that the tokenizer knows well.
+_LEAST = 0.1
+#: The share of an answer's tokens that may be reasoning without showing: texts differ by as much in how dense they are.
+_UNSEEN = 0.25
 _OF_A_CALL = 24  #: bytes that the form of a tool call counts as
 _OF_AN_END = 4  #: tokens that the form of an answer may take
 
@@ -67,13 +71,24 @@ def may_hide_reasoning(response: ChatResponse, cap: int) -> bool:
     return not reasoning_of(response, cap, cut=cut)
 
 
+def unneeded(response: ChatResponse, output: int) -> int:
+    """How many of its tokens may be reasoning that nothing tells of: such a text may take so many fewer."""
+    spare = output - _shown(response) * _LEAST
+    return max(0, int(min(spare, output * _UNSEEN)))
+
+
 def _says_too_little(response: ChatResponse, output: int | None) -> bool:
     """Whether what an answer shows may have taken fewer tokens than were counted."""
     if output is None:
         return False
     if output <= len(response.text) * _DENSE:
         return False  # nearly every answer, and it has at least as many bytes as characters
+    shown = _shown(response)
+    return shown > 0 and output > shown * _DENSE + _OF_AN_END
+
+
+def _shown(response: ChatResponse) -> int:
+    """Bytes of its text and its calls, with what the form of a call counts as."""
     calls = (*response.tool_calls, *response.broken_tool_calls)
     texts = (response.text, *(call.raw + call.name for call in calls))
-    shown = sum(len(text.encode(errors="surrogatepass")) for text in texts) + len(calls) * _OF_A_CALL
-    return shown > 0 and output > shown * _DENSE + _OF_AN_END
+    return sum(len(text.encode(errors="surrogatepass")) for text in texts) + len(calls) * _OF_A_CALL

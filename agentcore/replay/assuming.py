@@ -12,8 +12,11 @@ from agentcore.values import replace
 
 #: Tokens that a continuation by hint may repeat where nothing tells: about three lines of text.
 REPEATS = 48.0
-#: By how much text that was said after a hint may be longer when it is said in one go, as a share.
-WORDING = 0.2
+#: How much of a text is said after a hint that was never given: asked to go on, a model may say other things.
+WORDING = (0.75, 1.0)
+#: What a text that was asked for with hints may take in one go: of all its tokens, and tokens at least. A model that
+#: was cut early and ended soon after the hint may have had much more to say.
+IN_ONE_GO = (1.3, 250.0)
 #: How far the share of a text's characters may be from the share of its tokens.
 POSITION = 0.2
 
@@ -57,9 +60,12 @@ class Assuming:
         high, source = self._bound(self.experience.repeats, self.past.repeated, REPEATS)
         return self.at(Assumed.REPEATS, 0.0, min(high, said), source)
 
-    def reasoning(self) -> float:
-        """Tokens of reasoning in a call that was never made."""
+    def reasoning(self, cap: int) -> float:
+        """Tokens of reasoning in a call that was never made. Hidden reasoning matters where it may take all the cap."""
         high, source = self._bound(self.experience.reasoning, float(self.past.reasoning), 0.0)
+        unseen = self.past.unseen if self.past.unseen >= cap else 0.0
+        if unseen > high:  # stored calls that tell of no reasoning tell nothing of what is hidden
+            high, source = unseen, "may be hidden among the tokens of a text"
         value = self.at(Assumed.REASONING, 0.0, high, source)
         return value if self.later is None else high * self.later
 

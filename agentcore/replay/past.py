@@ -39,6 +39,7 @@ class Past:
     rate: tuple[float, float]  #: tokens of a character, least and most, where usage is missing
     repeated: float  #: tokens that a continuation repeated, at most
     reasoning: int  #: tokens of reasoning in one call, at most
+    unseen: float  #: tokens of reasoning that may be hidden among those of a text, in one call, at most
     uncounted: bool  #: reasoning does not count towards the caps
     window: int | None  #: tokens of input and output together at which a call found the context window full
 
@@ -86,6 +87,7 @@ def _read(recording: Recording) -> Past:
         rate,
         max((_repeated(one, segments) for one in heard), default=0.0),
         max((_reasoned(one, rate) for one in heard), default=0),
+        float(max((one.unseen for one in heard), default=0)),
         any(one.uncounted for one in heard),
         min((full for one in heard if (full := _full_at(one))), default=None),
     )

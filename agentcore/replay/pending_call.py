@@ -82,11 +82,13 @@ class PendingCall:
         """The tokens it thinks for: those of the same occurrence, where its thinking had ended."""
         if known is same and known.veiled and known.thought_through:
             if known.spent is None:
-                return self.assuming.reasoning()
+                return self.assuming.reasoning(self.cap)
             least, most = spoken_tokens(known, self.past.rate)
             source = "counted, but neither reported nor shown"
             low, high = known.spent - most, known.spent - least + known.unreported
             return self.assuming.at(Assumed.REASONING, low, high, source)
+        if known is same and self.cap <= known.unseen and not known.unreported:
+            return self.assuming.at(Assumed.REASONING, 0.0, known.unseen, "may be hidden among the tokens of the text")
         if known is same and known.thought_through:
             if known.unreported:
                 return known.reasoning + self._hidden(known)
@@ -95,7 +97,7 @@ class PendingCall:
             source = "from the thinking that is shown"
             return self.assuming.at(Assumed.REASONING, known.reasoning / 2, known.reasoning * 2.0, source)
         if same is None or same.thought_through or not same.answered or not alike(same.asks, known.asks):
-            return self.assuming.reasoning()
+            return self.assuming.reasoning(self.cap)
         least, most = float(same.reasoning), max(float(same.reasoning), float(self.cap))
         return self.assuming.at(Assumed.REASONING, least, most, "cut in its thinking; its length is not recorded")
 

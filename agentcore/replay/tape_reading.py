@@ -1,37 +1,19 @@
 """What a call reads off the tape of its iteration: from where on, how far its cap reaches, and how that ends."""
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
 
-from agentcore.events import Interrupted, ModelResponded
 from agentcore.machine.states import State
 from agentcore.merging import cut
-from agentcore.messages import ChatResponse, TokenUsage
-from agentcore.reasons import NormalizedStopReason
-from agentcore.replay.assuming import HIGH, LOW, NEARLY, POSITION, WORDING
-from agentcore.replay.certainty import Assumed, Certainty, weakest
+from agentcore.replay.assuming import HIGH, IN_ONE_GO, LOW, NEARLY, WORDING
+from agentcore.replay.certainty import Assumed
 from agentcore.replay.heard import Asks, Heard, alike, asks_of
-from agentcore.replay.pending_call import UNKNOWN, Answer, PendingCall
+from agentcore.replay.pending_call import UNKNOWN, Answer
+from agentcore.replay.saying import Reading, Saying
 from agentcore.replay.tape import Part, Tape, spoken_tokens, tape_of
-from agentcore.usage import withheld
 from agentcore.values import replace
 
-_OF_A_TOKEN = 6  #: characters by which a token may be longer or shorter than others
 
-
-class Reading(NamedTuple):
-    """What a call reads: parts of a tape, after tokens that bring nothing new."""
-
-    parts: Sequence[Part]
-    place: float  #: where on the tape it begins
-    idle: float  #: tokens of reasoning and repeats, spent before anything new is said
-    reasoning: float  #: of these, reasoning
-    repeated: str = ""  #: what is said again
-    beside: float = 0.0  #: tokens of reasoning that do not count towards the cap
-    whole: float | None = None  #: from this cap on one call is certain to say all; None: nothing makes it certain
-
-
-class TapeReading(PendingCall):
+class TapeReading(Saying):
     """A call that no recorded call answers as it is: the recorded text answers it, as far as it goes."""
 
     __slots__ = ()
@@ -84,9 +66,9 @@ class TapeReading(PendingCall):
             self._reworded()
         parts, place = tape.after(known, end, 0.0)
         parts = self._widened(tape, parts)
+        whole = self._all_spent() if self.past.exact else None
         reasoning = self._reasoning(known, same)
         idle = self._idle(known, reasoning)
-        whole = self._all_spent() if self.past.exact else None
         return Reading(parts, place, idle, reasoning, beside=reasoning - idle, whole=whole)
 
     def _widened(self, tape: Tape, parts: list[Part]) -> list[Part]:
@@ -94,23 +76,19 @@ class TapeReading(PendingCall):
         hinted = sum(part.tokens for part in parts[1:]) if any(one.hinted for one in tape.stretches) else 0.0
         if not hinted or self.cap < parts[0].tokens:
             return parts
+        times, least = IN_ONE_GO
+        longest = max(times * (parts[0].tokens + hinted), least) - parts[0].tokens
         source = "said after a hint, not in one go"
-        share = self._share(Assumed.WORDING, hinted, hinted * (1 + WORDING), source, enough=self._enough(tape, parts))
-        if share == 1.0:
+        if self._enough(tape, parts[0].tokens + longest) and self.assuming.end is None:
+            self.assuming.note(Assumed.WORDING, WORDING[0] * hinted, longest, source)
             return parts
-        return [part._replace(tokens=part.tokens * share) if place else part for place, part in enumerate(parts)]
+        share = self.assuming.at(Assumed.WORDING, WORDING[0] * hinted, longest, source) / hinted
+        return [parts[0], *(part._replace(tokens=part.tokens * share) for part in parts[1:])]
 
-    def _enough(self, tape: Tape, parts: Sequence[Part]) -> bool:
-        """Whether this cap is enough at both ends, with nothing to follow."""
-        longest = parts[0].tokens + sum(part.tokens for part in parts[1:]) * (1 + WORDING)
+    def _enough(self, tape: Tape, longest: float) -> bool:
+        """Whether this cap is enough for so many tokens, with nothing to follow."""
         called = bool(tape.last and tape.last.tool_calls)
         return tape.closed and not called and self.cap >= longest + tape.call_tokens + 2 * self.past.reasoning
-
-    def _share(self, name: Assumed, low: float, high: float, source: str, *, enough: bool) -> float:
-        if enough and self.assuming.end is None:
-            self.assuming.note(name, low, high, source)
-            return 1.0
-        return self.assuming.at(name, low, high, source) / low
 
     def _usage_end(self, tape: Tape) -> float:
         """Which end of the tape's tokens this run takes, where their number was not reported."""
@@ -152,16 +130,26 @@ class TapeReading(PendingCall):
         """A continuation that was never asked for at this place."""
         end = self._usage_end(tape)
         place = tape.place_of(len(self.snapshot.answer.text), end) if self.place is None else self.place
-        reasoning = self.assuming.reasoning()
+        reasoning = self.assuming.reasoning(self.cap)
         idle = 0.0 if self.past.uncounted else reasoning
         self.assuming.note(Assumed.FAILURES, 0.0, 0.0, "a call that was never made does not fail")
         parts, beside = tape.parts(place, end, 0.0), reasoning - idle
         if self.past.exact:
             return Reading(parts, place, idle, reasoning, beside=beside)
+        parts = self._reworded_rest(parts)
         repeats = self.assuming.repeats(place)
         reached = len(tape.text) - sum(len(part.text) for part in parts)
         again = self._said_again(reached / place if place else 0.0, repeats, self.cap - idle)
         return Reading(parts, place, idle + repeats, reasoning, again, beside)
+
+    def _reworded_rest(self, parts: list[Part]) -> list[Part]:
+        """What is left to say, as short or as long as a model may say it that is asked with a hint to go on."""
+        rest = sum(part.tokens for part in parts)
+        if not rest:
+            return parts
+        source = "would be said after a hint"
+        share = self.assuming.at(Assumed.WORDING, WORDING[0] * rest, WORDING[1] * rest, source) / rest
+        return [part._replace(tokens=part.tokens * share) for part in parts]
 
     def _said_again(self, density: float, repeats: float, room: float) -> str:
         """The last words that were said, again: as many of them as `room` tokens allow. `density`: characters of a
@@ -191,102 +179,6 @@ class TapeReading(PendingCall):
             return self._cut(tape, reading, budget, need)
         return self._to_the_end(tape, reading, need) if tape.closed else UNKNOWN
 
-    def _to_the_end(self, tape: Tape, reading: Reading, need: float) -> Answer:
-        assert tape.last is not None, "a closed tape has its last answer"
-        text = reading.repeated + "".join(part.text for part in reading.parts)
-        usage = self._usage(tape, reading, reading.idle + need)
-        response = replace(tape.last, text=text, usage=usage, echo=None, reasoning_content="")
-        place = reading.place + sum(part.advance for part in reading.parts)
-        if reading.whole is not None and self.cap >= reading.whole:
-            self._note_the_end(reading.whole)
-        sure = reading.whole is not None and self.cap >= reading.whole and not self.assuming.step
-        certainty = Certainty.CERTAIN if sure else self._estimated()
-        return self._said(response, reading.idle + need, certainty, place)
-
-    def _estimated(self) -> Certainty:
-        if not self.assuming.taken:
-            self.assuming.note(Assumed.WORDING, 0.0, 0.0, "said in other calls than these")
-        return Certainty.ESTIMATED
-
-    def _cut(self, tape: Tape, reading: Reading, budget: float, need: float) -> Answer:
-        if tape.last is not None and withheld(tape.last) and not any(part.text for part in reading.parts):
-            return UNKNOWN  # cut before it was blocked it would have shown something
-        text, advance = _reached(reading.parts, max(0.0, budget), self._stray)
-        inside = bool(tape.call_tokens) and budget >= 1 and self._inside_calls(tape, budget, need)
-        broken = tape.cut_calls() if inside else ()
-        if len(broken) > 1:
-            return UNKNOWN  # the first ones may be whole by then
-        response = ChatResponse(
-            text=reading.repeated + text,
-            broken_tool_calls=broken,
-            stop_reason=NormalizedStopReason.MAX_TOKENS,
-            usage=self._usage(tape, reading, float(self.cap)),
-            diagnostics=("derived",),
-            model=self.snapshot.asked.model,
-        )
-        place = reading.place + advance
-        certainty = Certainty.ESTIMATED if self.assuming.taken else Certainty.CERTAIN
-        return self._said(response, float(self.cap), certainty, place)
-
-    def _stray(self, characters: int, text: str, first: bool) -> int:
-        """Where a cap falls in a text: about `characters` from its beginning. `first`: nothing but blanks come before,
-        so that it matters whether a word is reached."""
-        shorter = min(characters, len(text) - characters)
-        stray = max(shorter * POSITION, min(shorter, _OF_A_TOKEN))
-        low, high = round(characters - stray), round(characters + stray)
-        room = self.snapshot.limits.max_total_output_chars - self.snapshot.spent.output_chars
-        blank = first and not text[: max(1, low)].strip() and bool(text[:high].strip())
-        if high <= room and not blank:
-            if low != high:
-                self.assuming.note(Assumed.POSITION, low, high, "proportional to characters")
-            return characters
-        return round(self.assuming.at(Assumed.POSITION, low, high, "proportional to characters"))
-
-    def _inside_calls(self, tape: Tape, budget: float, need: float) -> bool:
-        """Whether the cap falls inside the tool calls at the end. Providers do not tell text's tokens from those of
-        calls: the calls may have taken half of what their characters suggest, or twice that."""
-        source = "where the text ends and the tool call begins"
-        if need - tape.call_tokens - 2 < budget < need + tape.call_tokens / 2 + 2:
-            return bool(self.assuming.at(Assumed.POSITION, 0.0, 1.0, source))
-        if budget > need:
-            self.assuming.note(Assumed.POSITION, 0.0, 1.0, source)
-        return budget > need
-
-    def _past_the_end(self, reading: Reading) -> Answer:
-        """The recording stops before this call would: what is known of it is kept, the rest is not guessed."""
-        reached = list(reading.parts)
-        stop = next((place + 1 for place, part in enumerate(reached[:-1]) if part.barrier), len(reached))
-        rest = "".join(part.text for part in reached[:stop])
-        if not rest:
-            return UNKNOWN
-        tokens = sum(part.tokens for part in reached[:stop])
-        partial = ChatResponse(text=rest, usage=TokenUsage(0, round(tokens)), diagnostics=("derived",))
-        at = self.snapshot.at + self._seconds(tokens)
-        return Answer(Interrupted(at, partial), Certainty.UNDECIDABLE, decided=False)
-
-    def _said(self, response: ChatResponse, tokens: float, certainty: Certainty, place: float) -> Answer:
-        at = self.snapshot.at + self._seconds(tokens)
-        if Assumed.SECONDS in self.assuming.step:  # how fast a call is follows from nothing that was said
-            certainty = weakest((certainty, Certainty.ESTIMATED))
-        return Answer(ModelResponded(at, response), certainty, place)
-
-    def _usage(self, tape: Tape, reading: Reading, output: float) -> TokenUsage | None:
-        """What the call would report, as this provider reports: None where it reports nothing."""
-        first = tape.stretches[0].heard
-        if first.response is None or first.response.usage is None:
-            return None
-        given = first.response.usage.input_tokens
-        if first.tokens is None:
-            return TokenUsage(given, 0)  # it reports zeros
-        continued = self.snapshot.call is not None and self.snapshot.call.hint is not None
-        bounds = self._given(tape.stretches[0].heard, reading.place)
-        if continued and bounds is not None and self.snapshot.limits.max_total_tokens is not None:
-            given = round(self.assuming.at(Assumed.INPUT, *bounds, "the text so far and a hint come in"))
-        elif continued:
-            given += round(reading.place)
-        output += reading.beside
-        return TokenUsage(given, round(output), round(min(reading.reasoning, output)))
-
 
 def _stands_on(tape: Tape, heard: Heard) -> bool:
     return any(stretch.heard is heard for stretch in tape.stretches)
@@ -299,17 +191,3 @@ def _before_barrier(parts: Sequence[Part]) -> float:
         if part.barrier:
             return tokens
     return tokens
-
-
-def _reached(parts: Sequence[Part], budget: float, stray: Callable[[int, str, bool], int]) -> tuple[str, float]:
-    """The text that `budget` tokens reach, and how far they lead on the tape; `stray` says where a cap falls."""
-    text, advance = "", 0.0
-    for part in parts:
-        if budget >= part.tokens:
-            text, advance, budget = text + part.text, advance + part.advance, budget - part.tokens
-            continue
-        share = budget / part.tokens if part.tokens else 0.0
-        reached = max(int(len(part.text) * share + NEARLY), 1 if part.text and budget >= 1 else 0)
-        text += part.text[: stray(reached, part.text, not text.strip())]
-        return text, advance + part.advance * share
-    return text, advance

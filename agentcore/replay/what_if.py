@@ -68,8 +68,10 @@ def _both_ends(run: "_Run") -> WhatIf:
     if not (low.undecidable or high.undecidable) and _end(low) == _end(high):
         if not any(one.name is Assumed.REASONING and one.low < one.high for one in low.assumes):
             return low
-        high = run.towards(HIGH, later=LOW).to_the_end()  # many models reason before their first words alone
-        if not high.undecidable and _end(low) == _end(high):
+        # Many models reason before their first words alone, some not before these but later on.
+        others = (run.towards(end, later=later).to_the_end() for end, later in ((HIGH, LOW), (LOW, HIGH)))
+        high = next((one for one in others if one.undecidable or _end(one) != _end(low)), low)
+        if high is low:
             return low
     endings = () if low.undecidable or high.undecidable else (low, high)
     return run.undecided(low.assumes, endings)

@@ -98,9 +98,11 @@ CLASSES: dict[str, Draw] = {
     "begins anew": lambda chance: {"goes_on": "restarts"},
     "says that it goes on": lambda chance: {"goes_on": "preamble"},
     "other words": lambda chance: {"goes_on": "other"},
+    "a rest of unrelated length": lambda chance: {"goes_on": "unrelated"},
     "reasoning, reported": lambda chance: thinking(chance) | {"told": "reported"},
     "reasoning, shown": lambda chance: thinking(chance) | {"told": "shown"},
     "reasoning, hidden": lambda chance: thinking(chance) | {"told": "hidden"},
+    "reasoning, hidden, exact continuations": lambda chance: thinking(chance) | {"told": "hidden", "prefill": True},
     "reasoning that does not count": lambda chance: thinking(chance) | {"told": "uncounted"},
     "reasoning without usage": lambda chance: (
         thinking(chance) | chance.choice([{"told": "shown", "usage": "none"}, {"told": "hidden", "usage": "odd"}])

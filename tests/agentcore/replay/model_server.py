@@ -74,7 +74,7 @@ class Model:
     texts: tuple[Words, ...]  #: of each iteration; all but the last end in tool calls
     thinks: Mapping[str, tuple[int, int]] = field(default_factory=dict)  #: tokens, by kind of call
     told: str = "reported"  #: reported, shown, hidden, uncounted
-    goes_on: str = "exactly"  #: after a hint: exactly, repeats, sentence, restarts, preamble, other
+    goes_on: str = "exactly"  #: after a hint: exactly, repeats, sentence, restarts, preamble, other, unrelated
     repeats: tuple[int, int] = (0, 0)  #: tokens said again
     fails: Mapping[int, str | int] = field(default_factory=dict)  #: an error, or the tokens before a reset
     in_stream: bool = False  #: what breaks off is an error object within an answer
@@ -212,6 +212,8 @@ class Model:
             case "other":
                 rest = len(text) - place
                 return prose(random.Random(f"{self.seed} {place}"), max(1, round(rest * chance.uniform(0.6, 1.5))))
+            case "unrelated":
+                return prose(random.Random(f"{self.seed} {place}"), chance.choice([5, 30, 80]))
         return text[place:]
 
     def _text(self, messages: Sequence[Message]) -> Words:

@@ -1,5 +1,6 @@
 """What a what-if claims, and what it does not: each claim that was found false, told once (design §3.9)."""
 
+import random
 from dataclasses import replace
 
 import pytest
@@ -37,10 +38,13 @@ from tests.agentcore.playbook import (
     truncated,
     woke_up,
 )
-from tests.agentcore.replay.examiner import Provider, run, words
+from tests.agentcore.replay.examining import begun, run
+from tests.agentcore.replay.model_server import Model
 from tests.agentcore.replay.obedient import Says, play, text_of
+from tests.agentcore.replay.texts import prose
 
 ESSAY = text_of(300)
+TOLD = prose(random.Random(1), 80)
 
 
 def asked(story, experience=None, **changes):
@@ -142,11 +146,11 @@ def test_a_repeat_in_the_recording_that_is_larger_than_the_default_bounds_what_i
 
 def test_recorded_reasoning_counts_towards_a_smaller_cap():
     """300 tokens of reasoning and 80 of text: at 100 it was said to complete; really it repeats nothing twice."""
-    provider = Provider((words(1, 80),), reasoning=(300,))
-    story = run(Playbook(max_tokens=600), provider)
+    model = Model(1, (TOLD,), thinks={"first": (300, 300), "continuation": (300, 300)})
+    story = run(begun(Playbook(max_tokens=600)), model)
     imagined = asked(story, max_tokens=100)
     assert imagined.undecidable
-    truth = run(Playbook(max_tokens=100), provider).end
+    truth = run(begun(Playbook(max_tokens=100)), model).end
     assert (truth.status, truth.terminal_reason) == (TurnStatus.PARTIAL, "repetition")
     assert (truth.status.value, truth.terminal_reason) in ends(imagined)
     assert names(imagined) >= {Assumed.REASONING}
@@ -185,14 +189,14 @@ def test_a_tools_result_belongs_to_the_occurrence_of_its_call():
 
 def test_a_fork_brings_the_text_of_its_base_and_its_pending_call():
     """A child re-run from record 2 was said to complete at any cap, with half of the text."""
-    provider = Provider((words(2, 300),), prefill=True)
-    parent = run(Playbook(max_tokens=100, extra={"prefill": True}), provider)
+    model = Model(2, (prose(random.Random(2), 300),), prefill=True)
+    parent = run(begun(Playbook(max_tokens=100, extra={"prefill": True})), model)
     base = parent.steps[1].snapshot
     child = replace(parent.recording, base_snapshot=base, records=parent.records[2:])
     for cap in (50, 100, 150, 400):
         imagined = what_if(child, replace(parent.policy, max_tokens=cap))
         if not imagined.undecidable and imagined.final.end.status is TurnStatus.COMPLETED:
-            assert imagined.final.end.output_text == "".join(provider.texts[0])
+            assert imagined.final.end.output_text == "".join(model.texts[0])
     other = what_if(child, replace(parent.policy, model="another"))
     assert (other.undecidable, other.records) == (True, ())
     assert what_if(child, parent.policy).certainty is Certainty.RECORDED

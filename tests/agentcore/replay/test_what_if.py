@@ -135,8 +135,8 @@ def test_a_smaller_cap_gives_cuts_that_are_derived():
     assert calls(imagined) == [100, 100, 100]
     assert end_of(imagined).output_text == ESSAY
     assert provenances(imagined)[1:] == [Provenance.DERIVED] * 3
-    short = under(story, max_tokens=60)
-    assert end_of(short).output_text == ESSAY[: 4 * 60 * 4]
+    short = under(story, max_tokens=80, max_continuations=2)
+    assert end_of(short).output_text == ESSAY[: 3 * 80 * 4]
     assert end_of(short).stop_reason is StopReason.RETRY_LIMIT
 
 

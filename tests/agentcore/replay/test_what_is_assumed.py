@@ -175,9 +175,9 @@ def test_after_an_answer_of_blanks_the_model_began_anew_and_the_text_of_one_call
 
 def test_a_cut_within_the_blanks_at_the_beginning_may_show_a_word_or_none():
     """Where nothing is shown the call is made once more, with twice the cap, and not gone on with."""
-    story = Playbook(max_tokens=400) >> started() >> ended("        return None\n        return None\n", tokens=8)
+    story = Playbook(max_tokens=400) >> started() >> ended("        return None\n" * 4, tokens=8)
     imagined = asked(story, max_tokens=1)
-    assert [one.final.end.terminal_reason for one in imagined.endings] == ["repetition", "retry_limit"]
+    assert [one.final.end.terminal_reason for one in imagined.endings] == ["budget_exhausted", "retry_limit"]
 
 
 def test_thinking_that_is_shown_may_not_fit_into_a_smaller_cap_where_no_tokens_are_reported():
@@ -218,6 +218,37 @@ def test_a_window_that_was_found_full_shows_its_size():
     story = Playbook(max_tokens=200) >> started() >> responded(said)
     assert Past.of(story.recording).window == 250
     assert asked(story, max_tokens=60).undecidable
+
+
+@pytest.mark.parametrize(("cap", "decided"), [(20, False), (60, True)])
+def test_a_call_of_few_tokens_may_be_reasoning_that_nothing_tells_of(cap: int, decided: bool):
+    """Of 160 tokens a quarter may be; a server that reports no reasoning said 80 tokens and was empty at 5, twice."""
+    book = Playbook(max_tokens=400, max_continuations=1, extra={"prefill": True})
+    story = book >> started() >> ended(worded("one", 160), tokens=160)
+    imagined = asked(story, max_tokens=cap, max_continuations=2)
+    assert imagined.undecidable is not decided
+    if not decided:
+        assert [one.final.end.terminal_reason for one in imagined.endings] == ["retry_limit", "repetition"]
+
+
+@pytest.mark.parametrize(("cap", "decided"), [(240, False), (250, True)])
+def test_an_answer_that_ended_soon_after_a_hint_may_be_much_longer_in_one_go(cap: int, decided: bool):
+    """A model of 110 tokens in one go was cut at 33, asked to go on, and said 5 more."""
+    story = (
+        Playbook(max_tokens=33)
+        >> started()
+        >> truncated(worded("one", 33), tokens=33)
+        >> ended(worded("two", 5), tokens=5)
+    )
+    imagined = asked(story, max_tokens=cap)
+    assert (imagined.certainty is Certainty.ESTIMATED) is decided
+    assert names(imagined) >= {Assumed.WORDING}
+
+
+def test_what_would_be_said_after_a_hint_may_be_a_quarter_shorter_than_what_was_said():
+    story = Playbook(max_tokens=400, max_continuations=1) >> started() >> ended(worded("one", 200), tokens=200)
+    assert asked(story, max_tokens=92).undecidable, "108 tokens are left for 92, or 81"
+    assert asked(story, max_tokens=70).certainty is Certainty.ESTIMATED
 
 
 def test_a_model_may_reason_before_its_first_words_alone():

@@ -38,10 +38,10 @@ def asked(
     ("text", "tokens", "cap", "setup"),
     [
         ((PROSE * 2)[:200], 400, 399, {}),
-        (PROSE * 900, 25_000, 1, {"extra": {"prefill": True}}),
+        (PROSE * 900, 9_500, 1, {"extra": {"prefill": True}}),
         (PROSE * 900, 25_000, 10, {"extra": {"prefill": True}}),
-        ("a" * 100_000, 25_000, 49, {}),
-        ("ab\n" * 30_000, 25_000, 60, {}),
+        ("a" * 100_000, 10_000, 49, {}),
+        ("ab\n" * 30_000, 9_000, 60, {}),
     ],
     ids=["the answer said again and again", "one token a call", "ten tokens a call", "one letter", "short lines"],
 )
@@ -64,7 +64,7 @@ def test_the_text_of_an_imagined_call_does_not_grow_with_repeats_that_were_kept(
 
 
 def test_an_ordinary_what_if_takes_little_work_and_does_not_stop():
-    imagined = asked(PROSE * 4, 120, 30, extra={"prefill": True})
+    imagined = asked(PROSE * 4, 120, 40, extra={"prefill": True})
     assert imagined.certainty is Certainty.ESTIMATED
     assert (imagined.stopped, imagined.work < MOST_WORK / 100) == ("", True)
 

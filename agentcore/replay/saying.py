@@ -1,0 +1,144 @@
+"""What comes back to a call that reads so much of its iteration's tape: an answer, cut or whole, and what it cost."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from agentcore.events import Interrupted, ModelResponded
+from agentcore.messages import ChatResponse, TokenUsage
+from agentcore.reasons import NormalizedStopReason
+from agentcore.replay.assuming import NEARLY, POSITION
+from agentcore.replay.certainty import Assumed, Certainty, weakest
+from agentcore.replay.pending_call import UNKNOWN, Answer, PendingCall
+from agentcore.replay.tape import Part, Tape
+from agentcore.usage import withheld
+from agentcore.values import replace
+
+_OF_A_TOKEN = 6  #: characters by which a token may be longer or shorter than others
+
+
+class Reading(NamedTuple):
+    """What a call reads: parts of a tape, after tokens that bring nothing new."""
+
+    parts: Sequence[Part]
+    place: float  #: where on the tape it begins
+    idle: float  #: tokens of reasoning and repeats, spent before anything new is said
+    reasoning: float  #: of these, reasoning
+    repeated: str = ""  #: what is said again
+    beside: float = 0.0  #: tokens of reasoning that do not count towards the cap
+    whole: float | None = None  #: from this cap on one call is certain to say all; None: nothing makes it certain
+
+
+class Saying(PendingCall):
+    """A call whose answer is made from a tape."""
+
+    __slots__ = ()
+
+    def _to_the_end(self, tape: Tape, reading: Reading, need: float) -> Answer:
+        assert tape.last is not None, "a closed tape has its last answer"
+        text = reading.repeated + "".join(part.text for part in reading.parts)
+        usage = self._usage(tape, reading, reading.idle + need)
+        response = replace(tape.last, text=text, usage=usage, echo=None, reasoning_content="")
+        place = reading.place + sum(part.advance for part in reading.parts)
+        if reading.whole is not None and self.cap >= reading.whole:
+            self._note_the_end(reading.whole)
+        sure = reading.whole is not None and self.cap >= reading.whole and not self.assuming.step
+        certainty = Certainty.CERTAIN if sure else self._estimated()
+        return self._said(response, reading.idle + need, certainty, place)
+
+    def _estimated(self) -> Certainty:
+        if not self.assuming.taken:
+            self.assuming.note(Assumed.WORDING, 0.0, 0.0, "said in other calls than these")
+        return Certainty.ESTIMATED
+
+    def _cut(self, tape: Tape, reading: Reading, budget: float, need: float) -> Answer:
+        if tape.last is not None and withheld(tape.last) and not any(part.text for part in reading.parts):
+            return UNKNOWN  # cut before it was blocked it would have shown something
+        text, advance = _reached(reading.parts, max(0.0, budget), self._stray)
+        inside = bool(tape.call_tokens) and budget >= 1 and self._inside_calls(tape, budget, need)
+        broken = tape.cut_calls() if inside else ()
+        if len(broken) > 1:
+            return UNKNOWN  # the first ones may be whole by then
+        response = ChatResponse(
+            text=reading.repeated + text,
+            broken_tool_calls=broken,
+            stop_reason=NormalizedStopReason.MAX_TOKENS,
+            usage=self._usage(tape, reading, float(self.cap)),
+            diagnostics=("derived",),
+            model=self.snapshot.asked.model,
+        )
+        place = reading.place + advance
+        certainty = Certainty.ESTIMATED if self.assuming.taken else Certainty.CERTAIN
+        return self._said(response, float(self.cap), certainty, place)
+
+    def _stray(self, characters: int, text: str, first: bool) -> int:
+        """Where a cap falls in a text: about `characters` from its beginning. `first`: nothing but blanks come before,
+        so that it matters whether a word is reached."""
+        shorter = min(characters, len(text) - characters)
+        stray = max(shorter * POSITION, min(shorter, _OF_A_TOKEN))
+        low, high = round(characters - stray), round(characters + stray)
+        room = self.snapshot.limits.max_total_output_chars - self.snapshot.spent.output_chars
+        blank = first and not text[: max(1, low)].strip() and bool(text[:high].strip())
+        if high <= room and not blank:
+            if low != high:
+                self.assuming.note(Assumed.POSITION, low, high, "proportional to characters")
+            return characters
+        return round(self.assuming.at(Assumed.POSITION, low, high, "proportional to characters"))
+
+    def _inside_calls(self, tape: Tape, budget: float, need: float) -> bool:
+        """Whether the cap falls inside the tool calls at the end. Providers do not tell text's tokens from those of
+        calls: the calls may have taken half of what their characters suggest, or twice that."""
+        source = "where the text ends and the tool call begins"
+        if need - tape.call_tokens - 2 < budget < need + tape.call_tokens / 2 + 2:
+            return bool(self.assuming.at(Assumed.POSITION, 0.0, 1.0, source))
+        if budget > need:
+            self.assuming.note(Assumed.POSITION, 0.0, 1.0, source)
+        return budget > need
+
+    def _past_the_end(self, reading: Reading) -> Answer:
+        """The recording stops before this call would: what is known of it is kept, the rest is not guessed."""
+        reached = list(reading.parts)
+        stop = next((place + 1 for place, part in enumerate(reached[:-1]) if part.barrier), len(reached))
+        rest = "".join(part.text for part in reached[:stop])
+        if not rest:
+            return UNKNOWN
+        tokens = sum(part.tokens for part in reached[:stop])
+        partial = ChatResponse(text=rest, usage=TokenUsage(0, round(tokens)), diagnostics=("derived",))
+        at = self.snapshot.at + self._seconds(tokens)
+        return Answer(Interrupted(at, partial), Certainty.UNDECIDABLE, decided=False)
+
+    def _said(self, response: ChatResponse, tokens: float, certainty: Certainty, place: float) -> Answer:
+        at = self.snapshot.at + self._seconds(tokens)
+        if Assumed.SECONDS in self.assuming.step:  # how fast a call is follows from nothing that was said
+            certainty = weakest((certainty, Certainty.ESTIMATED))
+        return Answer(ModelResponded(at, response), certainty, place)
+
+    def _usage(self, tape: Tape, reading: Reading, output: float) -> TokenUsage | None:
+        """What the call would report, as this provider reports: None where it reports nothing."""
+        first = tape.stretches[0].heard
+        if first.response is None or first.response.usage is None:
+            return None
+        given = first.response.usage.input_tokens
+        if first.tokens is None:
+            return TokenUsage(given, 0)  # it reports zeros
+        continued = self.snapshot.call is not None and self.snapshot.call.hint is not None
+        bounds = self._given(tape.stretches[0].heard, reading.place)
+        if continued and bounds is not None and self.snapshot.limits.max_total_tokens is not None:
+            given = round(self.assuming.at(Assumed.INPUT, *bounds, "the text so far and a hint come in"))
+        elif continued:
+            given += round(reading.place)
+        output += reading.beside
+        return TokenUsage(given, round(output), round(min(reading.reasoning, output)))
+
+
+def _reached(parts: Sequence[Part], budget: float, stray: Callable[[int, str, bool], int]) -> tuple[str, float]:
+    """The text that `budget` tokens reach, and how far they lead on the tape; `stray` says where a cap falls."""
+    text, advance = "", 0.0
+    for part in parts:
+        if budget >= part.tokens:
+            text, advance, budget = text + part.text, advance + part.advance, budget - part.tokens
+            continue
+        share = budget / part.tokens if part.tokens else 0.0
+        reached = max(int(len(part.text) * share + NEARLY), 1 if part.text and budget >= 1 else 0)
+        text += part.text[: stray(reached, part.text, not text.strip())]
+        return text, advance + part.advance * share
+    return text, advance
