@@ -160,7 +160,7 @@ class Turn(Replays):
                 return
             yield read_as(Record, shown) if kind == "record" else read_as(Draft, shown)
 
-    def wait(self, *, seconds: float | None = None) -> "Turn":
+    def wait(self, seconds: float | None = None) -> "Turn":
         """The turn when it has ended, or is held after what was asked of it last. Raises `TimeoutError`."""
         deadline = deadline_in(seconds)
         for message in self.watch(after=self._hand.acted, seconds=seconds):

@@ -10,6 +10,7 @@ from agentcore.why import Derivation, Fact, Kind, Node, derive, lines_of, roads_
 from dashboard.policies.sources import Source, sources_of
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import Turn
+from dashboard.turns.verdicts import verdict_now
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ def why_told(turn: Turn, why: Why | None) -> dict[str, Any]:
     """As the API tells it: the sentence, the reasons apart, and the tree."""
     derivation = why.derivation if why else None
     return {
-        "verdict": turn.verdict,
+        "verdict": verdict_now(turn),
         "loop_reason": turn.stop_reason,
         "terminal_reason": turn.terminal_reason,
         "resource": turn.resource,

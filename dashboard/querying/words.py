@@ -114,7 +114,7 @@ OF_TABLE: Mapping[str, Mapping[str, str]] = {
         "input_text": "What was asked, as lists show it",
         "output_text": "The answer, as far as it came",
         "notice": "What is missing from the answer",
-        "verdict": "Why it stopped, in a sentence",
+        "verdict": "Why it stopped, in a sentence of the version in core_version",
         "input_tokens": "Input tokens of all its calls",
         "output_tokens": "Output tokens of all its calls, reasoning included",
         "tokens_estimated": "Whether some of its tokens are estimates",

@@ -20,6 +20,7 @@ from dashboard.turns.leading import Leading, leading
 from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.shown import Draft, Shown, draft_shown, shown_of
 from dashboard.turns.standing_words import standing_words
+from dashboard.turns.verdicts import verdict_now
 from dashboard.turns.waterfall import LENGTH, Bar
 
 UNDECIDABLE = "The recording ends here. Re-run live to find out."
@@ -176,7 +177,7 @@ def live(turn: Turn, parent: Recording, what_if: WhatIf | None) -> Side:
     return Side(
         "Re-run, live",
         "live",
-        {**_row(turn), "verdict": turn.verdict or standing_words(turn, shown.snapshot)},
+        {**_row(turn), "verdict": verdict_now(turn) or standing_words(turn, shown.snapshot)},
         shown,
         parts_at=parting.seq if parting and not unfinished else 0,
         parts_how=parting_words(parting),

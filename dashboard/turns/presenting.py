@@ -13,6 +13,7 @@ from dashboard.ingest.selectors import ingested_told
 from dashboard.keeping.selectors import origin_told
 from dashboard.turns.certainty import assumption_shown
 from dashboard.turns.models import Attempt, Outcome, Record, Turn
+from dashboard.turns.verdicts import verdict_now
 
 Shown = dict[str, Any]
 
@@ -84,10 +85,12 @@ MAX_SHOWN_RESPONSE = 1_000_000  #: bytes of one answer
 
 
 def turn_shown(turn: Turn) -> Shown:
-    """`policy_version` is the number of the policy's version; null where the agent has no policy."""
+    """`policy_version` is the number of the policy's version; null where the agent has no policy. `verdict`: as this
+    version of the core says it."""
     version = turn.policy_version.version if turn.policy_version else None
     came = {"origin": origin_told(turn), "ingested": ingested_told(turn)}
     apart = {"agent": turn.agent_name, "policy_version": version, "run_id": turn.run, **came}
+    apart["verdict"] = verdict_now(turn)
     return {key: apart[key] if key in apart else getattr(turn, key) for key in TURN_KEYS}
 
 

@@ -23,6 +23,7 @@ from dashboard.turns.stepping import Moment, moments_of
 from dashboard.turns.stretches import HELD, stretches_of
 from dashboard.turns.told import Told, told
 from dashboard.turns.transcript import TINTS, Transcript, transcript_of
+from dashboard.turns.verdicts import verdict_now
 from dashboard.turns.verified import cores, proof_of
 from dashboard.turns.waterfall import NO_WAITS, Rail, bars_of, dots_path, rail_of
 from dashboard.turns.windowing import Window, whole, window_of
@@ -250,7 +251,7 @@ def turn_shown(turn: Turn, *, step: int | None = None) -> TurnShown:
         turn=turn,
         shown=shown,
         draft=draft_shown(turn, shown.snapshot) if unfinished else None,
-        verdict=turn.verdict or _standing(turn, shown.snapshot),
+        verdict=verdict_now(turn) or _standing(turn, shown.snapshot),
         verified=verified,
         cores=cores(turn) if verified is False else "",
         unproven="" if proof is None else proof.missing,

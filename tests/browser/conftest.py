@@ -62,9 +62,9 @@ def installation(environment: dict[str, str]) -> Iterator[str]:
 
 @pytest.fixture(scope="package")
 def environment(started_once: Callable[[Path], None]) -> Iterator[dict[str, str]]:
-    """That of the installation which this package's tests share."""
+    """That of the installation which this package's tests share: its simulator takes scripts."""
     with surroundings(started_once) as given:
-        yield given
+        yield {**given, "WHYSTOP_TEST_SEAM": "1"}
 
 
 @pytest.fixture(scope="package")

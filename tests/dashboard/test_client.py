@@ -153,7 +153,7 @@ def test_each_hold_is_waited_for_though_nobody_watched_the_one_before(whystop: W
 def test_a_turn_is_cancelled(whystop: Whystop, essay: str, working: None):
     turn = whystop.start(essay, "hello", breakpoints=HELD_WHEN_CUT)
     turn.wait(seconds=60)
-    assert turn.cancel().wait(seconds=60).status == "cancelled"
+    assert turn.cancel().wait(60).status == "cancelled"
 
 
 def test_a_tools_result_is_given_by_hand(whystop: Whystop, agent_of: AgentOf, working: None):

@@ -9,7 +9,9 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.text import Truncator
 
+from dashboard.turns.models import Turn
 from dashboard.turns.transcript import TINTS
+from dashboard.turns.verdicts import verdict_now
 
 register = template.Library()
 
@@ -30,6 +32,12 @@ def prompt(text: str, length: int) -> str:
 def quoted(text: str, length: int) -> str:
     """As `prompt`, in quotes where it is what was asked."""
     return f"“{prompt(text, length)}”" if text.strip() else WORDLESS
+
+
+@register.filter
+def verdict(turn: Turn) -> str:
+    """Why it stopped, as this version of the core says it."""
+    return verdict_now(turn)
 
 
 @register.filter

@@ -1,0 +1,49 @@
+"""A verdict that another version of the core wrote is told as this one says it, and stays stored as it was."""
+
+import pytest
+from django.test import Client
+
+from dashboard.live.services import turn_start
+from dashboard.sealing.services import chain_some
+from dashboard.turns.models import Turn
+from dashboard.turns.verdicts import verdict_now
+from tests.dashboard.driving import AgentOf, Play
+from tests.dashboard.pages import page
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+CLAIM = "Completed after 2 continuations. With max_tokens ≥ 12 it would have taken one call."
+TODAY = "Completed after 2 continuations."
+
+
+@pytest.fixture
+def old(play: Play) -> Turn:
+    """Written by an earlier version, which claimed more."""
+    turn = play("sim-essay", max_tokens=150)
+    assert turn.verdict == TODAY
+    Turn.objects.filter(id=turn.id).update(core_version="4", verdict=CLAIM)
+    turn.refresh_from_db()
+    return turn
+
+
+def test_the_claim_of_an_earlier_version_is_told_nowhere(old: Turn, browser: Client):
+    for address in (f"turns/{old.id}", f"turns/{old.id}/verdict"):
+        assert browser.get(f"/api/v1/{address}").json()["verdict"] == TODAY
+    assert [told["verdict"] for told in browser.get("/api/v1/turns").json()["items"]] == [TODAY]
+    for address in (f"/turns/{old.id}", "/"):
+        assert "≥ 12" not in page(browser, address)
+
+
+def test_the_row_keeps_what_was_written_so_that_its_seal_holds(old: Turn):
+    chain_some()
+    verdict_now(old)
+    old.refresh_from_db()
+    assert (old.verdict, old.core_version) == (CLAIM, "4")
+
+
+def test_a_turn_that_was_given_up_keeps_its_sentence_for_its_history_has_none(agent_of: AgentOf):
+    turn = turn_start(agent=agent_of("sim-essay"), input_text="x")
+    given_up = "Interrupted: no worker took it."
+    Turn.objects.filter(id=turn.id).update(status="interrupted", core_version="4", verdict=given_up)
+    turn.refresh_from_db()
+    assert verdict_now(turn) == given_up
