@@ -22,7 +22,7 @@ from dashboard.gateway.serving.receiving import Receive, Watch
 from dashboard.gateway.serving.spending import CHARACTERS_PER_TOKEN
 from dashboard.gateway.serving.streaming import Quiet, Translating
 from dashboard.gateway.wire import reasons
-from dashboard.gateway.wire.answers import Ended, Named, comment, total_of
+from dashboard.gateway.wire.answers import Ended, ItemStream, Named, comment, total_of
 from dashboard.gateway.wire.faults import Fault
 from dashboard.gateway.wire.reasons import Said
 from dashboard.metrics.calls import CallSeen, count_call
@@ -61,7 +61,9 @@ class Call:
         return self._translating() if asked.stream else Quiet()
 
     def _translating(self) -> Translating:
-        return Translating(self.begun, self.begun.door.stream(self._named, self.begun.asked), self.outgoing)
+        stream = self.begun.door.stream(self._named, self.begun.asked)
+        self.outgoing.stream = stream if isinstance(stream, ItemStream) else None
+        return Translating(self.begun, stream, self.outgoing)
 
     @property
     def _named(self) -> Named:

@@ -52,3 +52,4 @@ class Door:
     marks: Marks
     headers: Headers
     knows_pauses: bool = False  #: whether its clients send a paused answer back themselves
+    cap: str = ""  #: the name of the cap in a body; empty: as the connection has it
