@@ -134,8 +134,6 @@ def _wrong(body: Mapping[str, Any]) -> Fault | None:
         return wrong_type("include", "an array of strings", included)
     if body.get("background"):
         return unsupported("background", _NO_BACKGROUND)
-    if body.get(PREVIOUS):
-        return unsupported(PREVIOUS, "earlier answers are not kept by their ids here: send the conversation itself")
     if body.get(PREVIOUS) and body.get("conversation"):
         return Fault(400, _TWO_PASTS, code="mutually_exclusive_parameters")
     if body.get("input") in (None, []) and not any(body.get(name) for name in (PREVIOUS, "prompt", "conversation")):

@@ -57,5 +57,6 @@ RESPONSES = Door(
     closing=b"",
     marks=Marks(_LAST, _LAST, {_LAST: (b"response.completed", b"response.incomplete", b"response.failed")}),
     headers=Headers(on=CHAT.headers.on, groups=CHAT.headers.groups),
+    keeps=True,
     cap=CAP,
 )

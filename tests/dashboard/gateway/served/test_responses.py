@@ -6,12 +6,16 @@ import re
 import pytest
 
 from agentcore import verify
+from dashboard.accounts.models import User
+from dashboard.accounts.services import OPERATOR
 from dashboard.gateway.models import GatewayCall
+from dashboard.gateway.services import key_create
 from dashboard.simulator import texts
 from dashboard.turns.history import recording_of
 from tests.dashboard.gateway.served.conftest import turn_of
 from tests.dashboard.gateway.served.gate import Answer
 from tests.dashboard.gateway.served.upstream import Reply
+from tests.dashboard.gateway.served.upstream import whole as chat_whole
 
 QUESTION = "Why do agents stop?"
 LOOK = {"type": "function", "name": "look", "parameters": {"type": "object"}}
@@ -245,3 +249,110 @@ def test_a_stream_that_fails_ends_with_an_event_that_says_so(ask, upstream, abov
     assert answer.body.startswith(b"".join(pieces))
     assert told(answer)[-1]["type"] == "error"
     assert told(answer)[-1]["message"]
+
+
+@pytest.fixture
+def named(gate):
+    """An answer that was told before, by its id."""
+
+    def make(answer_id: str, method: str = "GET", *, key: str | None = None, query: str = "") -> Answer:
+        headers = {} if key is None else {"Authorization": f"Bearer {key}"}
+        return gate.send(method, f"/v1/responses/{answer_id}{query}", None, headers)
+
+    return make
+
+
+@pytest.mark.parametrize("dialect", ["openai", "openai_responses", "anthropic"])
+def test_an_answer_is_read_again_as_it_was_told(ask, named, agent_at, dialect):
+    agent = agent_at("sim-essay", dialect)
+    asked = {"model": agent.name, "max_output_tokens": 200, "metadata": {"a": "b"}, "instructions": "Be brief."}
+    told_whole = ask(**asked).json
+    assert named(told_whole["id"]).json == told_whole
+    last = told(ask(stream=True, **asked))[-1]["response"]
+    found = named(last["id"]).json
+    assert [item["content"] for item in found["output"]] == [item["content"] for item in last["output"]]
+    assert {**found, "output": []} == {**last, "output": []}
+
+
+def test_a_watched_answer_is_read_again_under_the_providers_own_id(ask, named, upstream, above):
+    for made in (whole, streamed):
+        upstream.says(made(response(SIGNED, said("Hello."), new={"a": 1})))
+        ask(model="watched", stream=made is streamed)
+        assert named("resp_up").json == response(SIGNED, said("Hello."), new={"a": 1})
+
+
+def test_what_is_not_to_be_stored_and_what_was_forgotten_is_not_there(ask, named, agent_at):
+    agent = agent_at("sim-essay")
+    kept = ask(model=agent.name).json["id"]
+    assert named(kept, "DELETE").json == {"id": kept, "object": "response", "deleted": True}
+    secret = ask(model=agent.name, store=False).json["id"]
+    for answer_id in (kept, secret, "resp_0", "%00", "a" * 5_000):
+        assert named(answer_id).status == named(answer_id, "DELETE").status == 404
+        assert named(answer_id).json["error"]["message"].startswith("Response with id '")
+    refused = ask(model=agent.name, previous_response_id=kept)
+    assert (refused.status, refused.json["error"]["code"]) == (400, "previous_response_not_found")
+    assert named(kept, "PUT").status == 405
+    assert named(kept, query="?stream=true").json["error"]["param"] == "stream"
+
+
+def test_another_key_does_not_find_it(ask, named, agent_at):
+    agent = agent_at("sim-essay")
+    user = User.objects.get(username=OPERATOR)
+    one, other = (key_create(project=agent.project, name=name, by=user)[1] for name in ("one", "other"))
+    answer_id = ask(model=agent.name, headers={"Authorization": f"Bearer {one}"}).json["id"]
+    assert named(answer_id, key=one).status == 200
+    assert named(answer_id, key=other).status == named(answer_id).status == 404
+    assert named(answer_id, "DELETE", key=other).status == 404
+    refused = ask(model=agent.name, previous_response_id=answer_id, headers={"Authorization": f"Bearer {other}"})
+    assert refused.json["error"]["code"] == "previous_response_not_found"
+
+
+def test_a_request_goes_on_from_an_earlier_answer(ask, agent_at, upstream, connected):
+    agent_at("m", connection=connected("openai", base_url=upstream.address, name="chat"), name="chat")
+    upstream.says(chat_whole("One."), chat_whole("Two."), chat_whole("Three."))
+    first = ask(model="chat", instructions="Be brief.").json["id"]
+    second = ask(model="chat", previous_response_id=first, input="And?").json
+    assert second["previous_response_id"] == first
+    ask(model="chat", previous_response_id=second["id"], input="Then?", instructions="Be kind.")
+    assert [(each["role"], each["content"]) for each in upstream.asked[2]["messages"]] == [
+        ("system", "Be kind."),
+        ("user", QUESTION),
+        ("assistant", "One."),
+        ("user", "And?"),
+        ("assistant", "Two."),
+        ("user", "Then?"),
+    ]
+
+
+def test_results_of_calls_follow_the_answer_that_asked_for_them(ask, agent_at):
+    schema = {"type": "object", "properties": {"expression": {"type": "string"}}}
+    tool = {"type": "function", "name": "calculator", "description": "", "parameters": schema}
+    asked = {"model": agent_at("sim-tools").name, "tools": [tool], "max_output_tokens": 400}
+    answer = ask(**asked).json
+    calls = [item["call_id"] for item in answer["output"] if item["type"] == "function_call"]
+    results = [
+        {"type": "function_call_output", "call_id": call, "output": value}
+        for call, value in zip(calls, ("42", "1024"), strict=True)
+    ]
+    final = ask(previous_response_id=answer["id"], input=results, **asked)
+    assert final.json["output"][0]["content"][0]["text"] == "Both numbers are in. The tools returned: 42; 1024."
+    lacking = ask(previous_response_id=answer["id"], input=results[:1], **asked)
+    assert lacking.json["error"]["message"] == f"No tool output found for function call {calls[1]}."
+
+
+def test_what_an_upstream_knows_by_its_id_is_named_to_it_and_else_told(ask, upstream, above):
+    upstream.says(whole(response(SIGNED, said("One."))), whole(response(said("Two."), id="resp_two")))
+    ask(model="watched")
+    ask(model="watched", previous_response_id="resp_up", input="And?")
+    asked = {"model": "m", "previous_response_id": "resp_up", "input": "And?", "max_output_tokens": 400}
+    assert upstream.asked[1] == asked
+    upstream.says(whole(response(said("Two."), id="resp_two")))
+    answer = ask(model="continued", previous_response_id="resp_up", input="And?").json
+    question = {"role": "user", "content": QUESTION}
+    assert upstream.asked[0]["input"] == [question, SIGNED, said("One."), {"role": "user", "content": "And?"}]
+    upstream.says(whole(response(said("Three."), id="resp_three")))
+    ask(model="watched", previous_response_id=answer["id"], input="Then?")
+    assert "previous_response_id" not in upstream.asked[0]
+    assert [item.get("role") for item in upstream.asked[0]["input"]] == [
+        *["user", None, "assistant", "user", "assistant", "user"]
+    ]
