@@ -160,7 +160,9 @@ class ReasonSighting:
 class Delta:
     """One increment of a streamed answer, for showing: text, reasoning, or a piece of a tool call's arguments.
 
-    `signature` signs the reasoning that came before it: whoever is told that needs it to send it back.
+    `signature` signs the reasoning that came before it: whoever is told that needs it to send it back. Where an answer
+    is a list of items (`openai_responses`), `begins` is one that is announced here, and `thought` a whole item of
+    reasoning, each as its dialect wants it back.
     """
 
     text: str = ""
@@ -168,6 +170,8 @@ class Delta:
     tool_name: str = ""  #: of a call that begins here
     tool_arguments: str = ""  #: a piece of its arguments, as text
     signature: str = ""
+    begins: Mapping[str, Any] | None = None
+    thought: Mapping[str, Any] | None = None
 
 
 @strict()

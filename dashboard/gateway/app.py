@@ -9,11 +9,13 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import parse_qs
 from weakref import WeakKeyDictionary
 
 import structlog
 
 from agentcore.values import replace
+from dashboard.gateway import kept
 from dashboard.gateway.access import keys
 from dashboard.gateway.access.keys import Caller, Refusal
 from dashboard.gateway.listing import models_of
@@ -31,7 +33,7 @@ from dashboard.gateway.serving.schemas import schema_fault
 from dashboard.gateway.wire.asked import Asked
 from dashboard.gateway.wire.door import Door
 from dashboard.gateway.wire.doors import BY_PATH, door_at
-from dashboard.gateway.wire.faults import Fault
+from dashboard.gateway.wire.faults import Fault, unsupported
 from dashboard.gateway.wire.relayed import RELAYED
 from dashboard.live.slots import Slots
 from dashboard.live.transport import Transport
@@ -39,7 +41,7 @@ from dashboard.turns.ids import new_id
 
 log = structlog.get_logger(__name__)
 
-MODELS = "/v1/models"
+MODELS, RESPONSES = "/v1/models", "/v1/responses"
 _POSTED = (*BY_PATH, *RELAYED)
 _OURS, _NOT_OURS = "/v1/", "/v1/traces/"
 
@@ -94,6 +96,8 @@ class Gateway:
             await outgoing.fault(_told(caller))
         elif path == MODELS or path.startswith(f"{MODELS}/"):
             await _models(scope, outgoing, caller)
+        elif path.startswith(f"{RESPONSES}/") and path.count("/") == RESPONSES.count("/") + 1:
+            await _kept(scope, outgoing, caller)
         elif path not in _POSTED:
             await outgoing.fault(_unknown(scope))
         elif scope["method"] != "POST":
@@ -133,6 +137,8 @@ class Gateway:
         asked = raw if isinstance(raw, Fault) else outgoing.door.read(raw, schema_fault)
         if isinstance(asked, Asked) and outgoing.door.headers.up:
             asked = replace(asked, headers=_handed_up(scope["headers"], outgoing.door))
+        if isinstance(asked, Asked) and asked.goes_on_from:
+            asked = await kept.with_conversation(asked, caller)
         begun = asked if isinstance(asked, Fault) else await self._begun(asked, caller, opened)
         if isinstance(begun, Fault):
             await outgoing.fault(begun)
@@ -196,6 +202,22 @@ async def _models(scope: Scope, outgoing: Outgoing, caller: Caller) -> None:
         await outgoing.whole(200, answer)
 
 
+async def _kept(scope: Scope, outgoing: Outgoing, caller: Caller) -> None:
+    """An answer that was told before: read again, or forgotten."""
+    answer_id = scope["path"].rstrip("/").rpartition("/")[2]
+    query = parse_qs(scope.get("query_string", b"").decode("latin-1"))
+    if scope["method"] not in ("GET", "DELETE"):
+        answer: bytes | Fault = _wrong_method(scope, "GET or DELETE")
+    elif query.get("stream", ["false"])[0].lower() == "true":
+        answer = unsupported("stream", "an answer that is stored is told whole")
+    else:
+        answer = await (kept.forget if scope["method"] == "DELETE" else kept.read_again)(caller, answer_id)
+    if isinstance(answer, Fault):
+        await outgoing.fault(answer)
+    else:
+        await outgoing.whole(200, answer)
+
+
 def _handed_up(headers: Iterable[tuple[bytes, bytes]], door: Door) -> dict[str, str]:
     """The caller's headers that go along to an upstream of its own dialect. Lines of one name are one list."""
     told: dict[str, list[str]] = {}
@@ -213,11 +235,12 @@ def _told(refusal: Refusal) -> Fault:
 def _unknown(scope: Scope) -> Fault:
     message = (
         f"Unknown request URL: {scope['method']} {scope['path'][:200]}. "
-        f"This gateway answers {', '.join(f'POST {path}' for path in _POSTED)}, GET {MODELS} and GET {MODELS}/…"
+        f"This gateway answers {', '.join(f'POST {path}' for path in _POSTED)}, GET {MODELS}, GET {MODELS}/… "
+        f"and GET or DELETE {RESPONSES}/…"
     )
     return Fault(404, message, code="unknown_url")
 
 
 def _wrong_method(scope: Scope, allowed: str) -> Fault:
     message = f"Not allowed to {scope['method']} on {scope['path']} (HINT: use {allowed})."
-    return Fault(405, message, code="method_not_supported", headers=(("allow", allowed),))
+    return Fault(405, message, code="method_not_supported", headers=(("allow", allowed.replace(" or ", ", ")),))

@@ -235,6 +235,7 @@ class GatewayCall(models.Model):
     continued = models.BooleanField(default=False)  #: more than one call upstream stands behind the answer
     disconnected = models.BooleanField(default=False)  #: the caller went before the end
     overhead_us = models.PositiveBigIntegerField(null=True)  #: microseconds that were ours, not the provider's
+    answer_id = models.TextField(null=True)  #: by which its caller may ask for the answer again; null: it may not
 
     class Meta:
         indexes: ClassVar = [
@@ -244,7 +245,8 @@ class GatewayCall(models.Model):
                 F("created_at").desc(),
                 name="gateway_call_recent",
                 include=["client_finish_reason", "mode", "status", "continued", "disconnected", "overhead_us"],
-            )
+            ),
+            models.Index(fields=["answer_id"], name="gateway_call_answer", condition=Q(answer_id__isnull=False)),
         ]
 
     def __str__(self) -> str:

@@ -97,6 +97,8 @@ def normal(message: Mapping[str, Any]) -> bytes:
 
     Fields that say nothing to the model that answers next are left out, such as `reasoning_content` and `name`.
     """
+    if "role" not in message and isinstance(message.get("type"), str):  # an item of the Responses API
+        return json.dumps(message, separators=(",", ":"), sort_keys=True).encode()
     given = message.get("role")
     role = _ROLES.get(given, given) if isinstance(given, str) else None
     words, others = _content(message.get("content"))

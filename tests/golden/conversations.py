@@ -71,6 +71,60 @@ def _to_claude(about: str, answers: Sequence[Answer], request: Json | None = Non
     return Conversation(about, answers, given, **{"provider": "anthropic", "door": MESSAGES, **more})
 
 
+RESPONSES = "/v1/responses"
+ITEM_TOOLS = {"tools": [{"type": "function", **CALCULATOR}]}
+ITEM_SCHEMA = {"text": {"format": {"type": "json_schema", "name": "place", "schema": PLACE, "strict": True}}}
+_HONEST: Json = {"limits": {"max_continuations": 1}}
+_FROM = {"openai_responses": "", "openai": "_of_chat", "anthropic": "_of_claude", "gemini": "_of_gemini"}
+
+
+def _as_items(about: str, answers: Sequence[Answer], request: Json | None = None, **more: Any) -> Conversation:
+    """At the door of responses, to an upstream of that dialect unless another is named."""
+    return Conversation(about, answers, request or {}, **{"provider": "openai_responses", "door": RESPONSES, **more})
+
+
+def _items_from(provider: str) -> Mapping[str, Conversation]:
+    """What every kind of ending looks like, whatever the upstream speaks."""
+    kinds = {
+        "completed": _as_items("An answer that ends by itself.", [Answer(SHORT)], provider=provider),
+        "continued": _as_items(
+            "Cut, and continued to its end; what was said twice is dropped.",
+            [_cut(FIRST), Answer(SECOND)],
+            provider=provider,
+        ),
+        "incomplete": _as_items(
+            "Cut more often than the policy continues: incomplete, and it says so.",
+            [_cut(FIRST), _cut(SECOND)],
+            provider=provider,
+            policy=_HONEST,
+        ),
+        "calls": _as_items(
+            "Two calls at once, after some words; the client runs them.",
+            [Answer("I shall work both out.", (SUM, POWER))],
+            ITEM_TOOLS,
+            provider=provider,
+        ),
+        "repaired": _as_items(
+            "A call that was cut is asked for again.",
+            [Answer("Let me see.", (SUM,), cut_after=8), Answer(calls=(SUM,))],
+            ITEM_TOOLS,
+            provider=provider,
+        ),
+        "filtered": _as_items(
+            "Blocked half way: what was said is withheld.", [Answer(SHORT, ending=Ending.FILTERED)], provider=provider
+        ),
+        "turned_away": _as_items(
+            "The provider turns the caller away, and no policy retries.",
+            [Answer(error=errors.rate_limited("the-model", 7))],
+            provider=provider,
+        ),
+        "interrupted": _as_items(
+            "The connection breaks half way: what came is kept.", [Answer(WHOLE, hangs_up=True)], provider=provider
+        ),
+    }
+    return {f"responses_{kind}{_FROM[provider]}": held for kind, held in kinds.items()}
+
+
 CONVERSATIONS: Mapping[str, Conversation] = {
     "stop": Conversation("An answer that ends by itself.", [Answer(SHORT)]),
     "stop_observed": Conversation(
@@ -242,5 +296,43 @@ CONVERSATIONS: Mapping[str, Conversation] = {
     ),
     "messages_refused": _to_claude(
         "What another dialect cannot be told is refused in words.", [Answer(SHORT)], {"top_k": 5}, provider="openai"
+    ),
+    **{name: held for provider in _FROM for name, held in _items_from(provider).items()},
+    "responses_completed_observed": _as_items(
+        "Watched: what the provider says goes through.", [Answer(SHORT)], mode="observe"
+    ),
+    "responses_incomplete_observed": _as_items(
+        "Cut by max_output_tokens, and watched: it stays cut.",
+        [Answer(WHOLE)],
+        {"max_output_tokens": 16},
+        mode="observe",
+    ),
+    "responses_calls_observed": _as_items("A call, watched.", [Answer(calls=(SUM,))], ITEM_TOOLS, mode="observe"),
+    "responses_refusal_observed": _as_items(
+        "The model refuses, watched.", [Answer(refusal="I will not open this lock.")], mode="observe"
+    ),
+    "responses_refusal": _as_items("The model refuses.", [Answer(refusal="I will not open this lock.")]),
+    "responses_refusal_of_chat": _as_items(
+        "The model refuses, under stop.", [Answer(refusal="I will not open this lock.")], provider="openai"
+    ),
+    "responses_structured": _as_items(
+        "JSON against the schema once, then as it should be.",
+        [Answer('{"place": "Falkirk"}'), Answer('{"place": "Falkirk", "locks": 2}')],
+        ITEM_SCHEMA,
+    ),
+    "responses_structured_of_chat": _as_items(
+        "Half an object, then the whole one.",
+        [_cut('{"place": "Fal'), Answer('{"place": "Falkirk", "locks": 2}')],
+        ITEM_SCHEMA,
+        provider="openai",
+    ),
+    "responses_nothing_said_of_claude": _as_items(
+        "The window is full before a word is said: an error.", [Answer(ending=Ending.CONTEXT)], provider="anthropic"
+    ),
+    "responses_refused": _as_items(
+        "What another dialect cannot be told is refused in words.",
+        [Answer(SHORT)],
+        {"tools": [{"type": "web_search"}]},
+        provider="openai",
     ),
 }

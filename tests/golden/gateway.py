@@ -6,7 +6,7 @@ from typing import Any
 from dashboard.agents.selectors import project_default
 from dashboard.agents.services import agent_create, connection_create, policy_create
 from dashboard.simulator.scripts import PREFIX, SCRIPTS
-from tests.golden.conversations import CONVERSATIONS, Conversation
+from tests.golden.conversations import CONVERSATIONS, RESPONSES, Conversation
 from tests.golden.transcript import ask, written
 
 QUESTION = [{"role": "user", "content": "How does a canal lock work?"}]
@@ -16,7 +16,8 @@ def prepare(simulator_url: str) -> None:
     """An agent for each conversation, of its name."""
     project = project_default()
     # Of the dialects with an address of their own, each is asked at the root.
-    bases = {"openai": simulator_url, "anthropic": simulator_url.removesuffix("/v1")}
+    root = simulator_url.removesuffix("/v1")
+    bases = {"openai": simulator_url, "openai_responses": simulator_url, "anthropic": root, "gemini": root}
     connections = {
         provider: connection_create(project=project, name=provider, provider=provider, base_url=base)
         for provider, base in bases.items()
@@ -36,7 +37,8 @@ def prepare(simulator_url: str) -> None:
 
 def requests_of(name: str, conversation: Conversation) -> Mapping[str, dict[str, Any]]:
     """What is asked for a whole answer, and for a stream."""
-    whole = {"model": name, "messages": QUESTION, **conversation.request}
+    asked = "input" if conversation.door == RESPONSES else "messages"
+    whole = {"model": name, asked: QUESTION, **conversation.request}
     return {"whole": whole, "stream": {**whole, "stream": True, **conversation.streamed}}
 
 

@@ -18,10 +18,10 @@ from urllib.parse import urlsplit
 KEPT = re.compile(r"content-type|x-whystop-.*|retry-after|x-should-retry|request-id")
 _PLACEHOLDERS = (
     ("turn", re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}\b")),
-    ("id", re.compile(r"\b(?:chatcmpl-|msg_)[\w-]+")),
+    ("id", re.compile(r"\b(?:chatcmpl-|msg_|resp_|rs_|fc_)[\w-]+")),
     ("request", re.compile(r"\breq_[0-9a-f]{32}\b")),
     ("upstream", re.compile(r"\bhttp://127\.0\.0\.1:\d+")),
-    ("call", re.compile(r"\b(?:call|toolu|srvtoolu)_\w+")),
+    ("call", re.compile(r"\b(?:call|toolu|srvtoolu)_(?!id\b)\w+")),
 )
 _KEEP_ALIVE = re.compile(r": keep-alive\n\n")
 
@@ -95,7 +95,7 @@ class _Names:
         """A JSON value with placeholders where a key says that what it holds is different each time."""
         match value:
             case dict():
-                times = {"created": self.of("created", str(value["created"]))} if "created" in value else {}
+                times = {key: self.of("created", str(value[key])) for key in ("created", "created_at") if key in value}
                 return {key: self.in_value(held) for key, held in value.items()} | times
             case list():
                 return [self.in_value(held) for held in value]

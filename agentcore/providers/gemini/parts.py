@@ -80,7 +80,8 @@ class PartCollector:
         if not deltas:
             return None
         columns = zip(*((d.text, d.reasoning, d.tool_name, d.tool_arguments) for d in deltas), strict=True)
-        delta = Delta(*("".join(column) for column in columns))
+        text, reasoning, name, arguments = ("".join(column) for column in columns)
+        delta = Delta(text, reasoning, name, arguments)
         return None if delta == Delta() else delta
 
     @property

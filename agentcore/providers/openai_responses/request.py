@@ -1,10 +1,10 @@
 """Our request as the body of the Responses API."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from agentcore.messages import ChatRequest, Message, Role, ToolCall, ToolSpec
-from agentcore.providers.openai_responses.items import OTHER_CLIENT_CALLS, call_id, client_calls
+from agentcore.providers.openai_responses.items import OTHER_CLIENT_CALLS, Item, call_id, client_calls
 from agentcore.providers.wire.calls import encode_call
 from agentcore.providers.wire.continuing import by_hint_message, sent_extra
 from agentcore.providers.wire.history import History
@@ -16,13 +16,17 @@ _DECIDED = frozenset({"model", "input", "instructions", "max_output_tokens", "st
 )
 _NEED_TOOLS = frozenset({"tool_choice", "parallel_tool_calls"})
 _OUTPUT_TYPES = frozenset({"message", "reasoning", *OTHER_CLIENT_CALLS})
+#: Under this name an echo holds what a client of this API wrote: items of the input, or instructions (below).
+_WRITTEN = "input"
+INSTRUCTIONS = {"instructions": True}  #: the echo of a system message that stands outside the input
 
 
 def encode_request(request: ChatRequest) -> dict[str, Any]:
     """The body. `extra` may replace what is optional, never the model, the input, the cap or the framing."""
     body: dict[str, Any] = {"model": request.model, "input": list(_input(request))}
-    if request.system_prompt:
-        body["instructions"] = request.system_prompt
+    told = [message.text for message in request.messages if message.echo == INSTRUCTIONS]
+    if instructions := "\n\n".join(part for part in (request.system_prompt, *told) if part):
+        body["instructions"] = instructions
     body["max_output_tokens"] = request.max_tokens
     if request.tools:
         body["tools"] = [_tool(spec) for spec in request.tools]
@@ -37,10 +41,16 @@ def encode_request(request: ChatRequest) -> dict[str, Any]:
     return body
 
 
-def _input(request: ChatRequest) -> Iterator[Any]:
-    history = History(request.messages)
+def written(items: Sequence[Item]) -> dict[str, Any]:
+    """The echo of a message that a client of this API wrote as these items."""
+    return {_WRITTEN: list(items)}
+
+
+def encode_messages(messages: Sequence[Message]) -> Iterator[Any]:
+    """A conversation as items of the input."""
+    history = History(messages)
     kinds: dict[str, str] = {}  # of the calls so far, by id: each has its own form of result
-    for message in request.messages:
+    for message in messages:
         match message.role:
             case Role.ASSISTANT:
                 for item in _assistant(message, history):
@@ -48,16 +58,28 @@ def _input(request: ChatRequest) -> Iterator[Any]:
                     yield item
             case Role.TOOL:
                 if history.has_call(message):
-                    yield _result(message, kinds.get(message.tool_call_id or "", "function_call"))
-            case role:
-                yield {"role": role.value, "content": message.text}
+                    result = _result(message, kinds.get(message.tool_call_id or "", "function_call"))
+                    yield from _as_written(message) or [result]
+            case role if message.echo != INSTRUCTIONS:
+                yield from _as_written(message) or [{"role": role.value, "content": message.text}]
+
+
+def _input(request: ChatRequest) -> Iterator[Any]:
+    yield from encode_messages(request.messages)
     for speaker, text in by_hint_message(request, can_prefill=False):
         yield {"role": speaker, "content": text}
 
 
+def _as_written(message: Message) -> list[Any] | None:
+    """The items as a client of this API wrote them."""
+    items = message.echo.get(_WRITTEN) if isinstance(message.echo, dict) else None
+    return items if isinstance(items, list) and all(isinstance(item, dict) for item in items) else None
+
+
 def _assistant(message: Message, history: History) -> Iterable[Any]:
-    if _is_ours(message.echo) and history.may_echo(message):
-        return _with_ids(message.echo, message.tool_calls)
+    items = _as_written(message) or (message.echo if _is_ours(message.echo) else None)
+    if items and history.may_echo(message):
+        return _with_ids(items, message.tool_calls)
     calls = [_call(call) for call in history.calls_of(message)]
     said = [{"role": "assistant", "content": message.text}] if message.text or not calls else []
     return [*said, *calls]

@@ -1,6 +1,7 @@
 """The output items of a streamed answer, put together from its events."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from agentcore.messages import Delta
@@ -78,7 +79,8 @@ class OutputCollector:
         """Adds an event about an item; returns what is new of it to show."""
         kind, _, phase = string(event.get("type")).rpartition(".")
         if kind == "response.output_item" and phase in ("added", "done"):
-            return self._take_item(self._item(event), mapping(event.get("item")), done=phase == "done")
+            given = mapping(event.get("item"))
+            return _told(given, self._take_item(self._item(event), given, done=phase == "done"), done=phase == "done")
         if kind not in _PIECES or phase not in ("delta", "done"):
             return None
         piece, field = _PIECES[kind]
@@ -124,6 +126,16 @@ class OutputCollector:
         if unseen:
             return Delta(shown.text, shown.reasoning, name, shown.tool_arguments)
         return Delta(tool_name=name) if name else None
+
+
+def _told(item: Item, new: Delta | None, *, done: bool) -> Delta | None:
+    """What is new, with the item itself where whoever shows the answer as items needs more than its text."""
+    kind = item.get("type")
+    if done and kind == "reasoning":
+        return replace(new or Delta(), thought=item)
+    if not done and kind in ("reasoning", "message"):
+        return replace(new or Delta(), begins=item)
+    return new
 
 
 def _part(kind: str, text: str) -> dict[str, str]:

@@ -55,6 +55,7 @@ class Told:
     continued: bool
     disconnected: bool
     overhead_us: int
+    answer_id: str | None = None  #: by which the caller may ask for the answer again
 
 
 @dataclass(slots=True)
@@ -120,6 +121,7 @@ def told_columns(told: Told) -> Columns:
         "continued": told.continued,
         "disconnected": told.disconnected,
         "overhead_us": told.overhead_us,
+        "answer_id": told.answer_id,
     }
 
 

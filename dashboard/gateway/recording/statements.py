@@ -35,7 +35,7 @@ PROJECTED = (
     "tool_repairs", "envelope_retries", "model", "max_tokens", "resource",
 )  # fmt: skip
 
-TOLD = ("status", "client_finish_reason", "finish_source", "continued", "disconnected", "overhead_us")
+TOLD = ("status", "client_finish_reason", "finish_source", "continued", "disconnected", "overhead_us", "answer_id")
 
 
 def columns_of(model: type[orm.Model]) -> tuple[str, ...]:

@@ -155,5 +155,5 @@ def _body(asked: Asked, route: Route) -> dict[str, Any]:
     if route.system_prompt:
         BY_DIALECT[asked.dialect].prompt(body, route.system_prompt)
     if route.agent_id is not None and asked.max_tokens is None and route.max_tokens:
-        body[route.connection.max_tokens_field] = route.max_tokens
+        body[BY_DIALECT[asked.dialect].cap or route.connection.max_tokens_field] = route.max_tokens
     return body

@@ -22,10 +22,11 @@ from dashboard.gateway.serving.receiving import Receive, Watch
 from dashboard.gateway.serving.spending import CHARACTERS_PER_TOKEN
 from dashboard.gateway.serving.streaming import Quiet, Translating
 from dashboard.gateway.wire import reasons
-from dashboard.gateway.wire.answers import Ended, Named, comment, total_of
+from dashboard.gateway.wire.answers import Ended, ItemStream, Named, comment, total_of
 from dashboard.gateway.wire.faults import Fault
 from dashboard.gateway.wire.reasons import Said
 from dashboard.metrics.calls import CallSeen, count_call
+from dashboard.turns.fields import storable_text
 
 log = structlog.get_logger(__name__)
 
@@ -61,7 +62,9 @@ class Call:
         return self._translating() if asked.stream else Quiet()
 
     def _translating(self) -> Translating:
-        return Translating(self.begun, self.begun.door.stream(self._named, self.begun.asked), self.outgoing)
+        stream = self.begun.door.stream(self._named, self.begun.asked)
+        self.outgoing.stream = stream if isinstance(stream, ItemStream) else None
+        return Translating(self.begun, stream, self.outgoing)
 
     @property
     def _named(self) -> Named:
@@ -245,12 +248,23 @@ class Call:
             continued=drive.snapshot.spent.attempts > 1,
             disconnected=disconnected,
             overhead_us=round(drive.overhead * 1e6),
+            answer_id=self._answer_id(status),
         )
         self._told_of = told
         self.house.recorder.told(self.begun.id, told)
         count_call(self._seen(told))
         for used in self._used():
             self.caller.charge(used, provider=route.provider.name, model=route.model, address=route.connection.base_url)
+
+    def _answer_id(self, status: int) -> str | None:
+        """The id by which the caller may ask for the answer again: that which it was told, be it the upstream's own."""
+        begun = self.begun
+        if status != 200 or not begun.door.keeps or begun.asked.body.get("store") is False:
+            return None
+        if isinstance(self.teller, Passing) and self._is_handed_on(self.teller):
+            response = self.drive.snapshot.response
+            return storable_text(response.response_id) if response is not None and response.response_id else None
+        return self._named.id
 
     def _used(self) -> Iterator[TokenUsage]:
         """What counts for the caller's limits: each attempt's usage; what its provider did not count, by our estimate,

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from dashboard.gateway.wire.answers import ItemStream
 from dashboard.gateway.wire.chat.door import CHAT
 from dashboard.gateway.wire.door import Door
 from dashboard.gateway.wire.faults import Fault
@@ -45,6 +46,7 @@ class Outgoing:
     ended: bool = False  #: or about to
     within: bool = False  #: a large piece, of which a part has been said: nothing else may stand there
     status: int = 0
+    stream: ItemStream | None = None  #: the answer's own events, where they know how to end with an error
     last: float = field(default_factory=lambda: asyncio.get_running_loop().time())  #: when something was said
 
     async def whole(self, status: int, body: bytes, headers: Headers = (), *, content_type: str = JSON) -> None:
@@ -63,7 +65,8 @@ class Outgoing:
 
     def fault_event(self, fault: Fault) -> bytes:
         """An error in the middle of a stream; nothing follows it."""
-        return self.door.fault_event(fault, self._request_id)
+        told = self.door.fault_event if self.stream is None else self.stream.fails
+        return told(fault, self._request_id)
 
     @property
     def _request_id(self) -> str:

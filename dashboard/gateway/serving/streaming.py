@@ -13,7 +13,7 @@ from agentcore.machine.states import State
 from agentcore.messages import Delta
 from dashboard.gateway.serving.beginning import Begun
 from dashboard.gateway.serving.outgoing import Outgoing
-from dashboard.gateway.wire.answers import Ended, Stream
+from dashboard.gateway.wire.answers import Ended, ItemStream, Stream
 from dashboard.gateway.wire.seams import Seam
 from dashboard.live.reading import Reading
 
@@ -37,6 +37,7 @@ class Translating:
     def __init__(self, begun: Begun, stream: Stream, outgoing: Outgoing) -> None:
         self._policy = begun.ruling.policy
         self._stream = stream
+        self._items = stream if isinstance(stream, ItemStream) else None
         self._outgoing = outgoing
         # A structured answer is told once it is valid; a criterion may want another one in its place.
         self._at_end = bool(self._policy.criteria) or (
@@ -64,7 +65,7 @@ class Translating:
         del part
         if self._seam is None or not deltas:
             return
-        if any(delta.reasoning or delta.signature for delta in deltas):
+        if any(delta.reasoning or delta.signature or delta.begins or delta.thought for delta in deltas):
             said = b"".join(self._one_by_one(deltas, self._seam))
         else:
             said = self._texts(self._seam.take_all([delta.text for delta in deltas]))
@@ -73,8 +74,12 @@ class Translating:
 
     def _one_by_one(self, deltas: list[Delta], seam: Seam) -> Iterator[bytes]:
         for delta in deltas:
+            if self._items is not None and delta.begins is not None:
+                yield self._items.begins(delta.begins)
             if delta.reasoning or delta.signature:
                 yield self._stream.reasoning(delta.reasoning, delta.signature)
+            if self._items is not None and delta.thought is not None:
+                yield self._items.thought(delta.thought)
             yield self._texts(seam.take_all([delta.text]))
 
     def _texts(self, new: list[str]) -> bytes:

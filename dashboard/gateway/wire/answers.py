@@ -1,10 +1,11 @@
 """What an answer is made of, in whatever dialect it is then told. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from agentcore.messages import ChatResponse, TokenUsage
+from dashboard.gateway.wire.faults import Fault
 from dashboard.gateway.wire.reasons import Said
 
 KEEP_ALIVE = b": keep-alive\n\n"
@@ -44,6 +45,20 @@ class Stream(Protocol):
 
     def end(self, ended: Ended) -> bytes:
         """All that follows the text, up to and with why it ended."""
+
+
+@runtime_checkable
+class ItemStream(Stream, Protocol):
+    """A stream whose dialect tells an answer as a list of items, and an error as the end of it."""
+
+    def begins(self, item: Mapping[str, Any]) -> bytes:
+        """An upstream of the same dialect begins an item."""
+
+    def thought(self, item: Mapping[str, Any]) -> bytes:
+        """A whole item of thoughts, as such an upstream wants it back."""
+
+    def fails(self, fault: Fault, request_id: str) -> bytes:
+        """The last event of a stream that ends with an error."""
 
 
 def total_of(usages: Sequence[TokenUsage | None]) -> TokenUsage | None:

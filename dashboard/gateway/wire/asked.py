@@ -45,6 +45,7 @@ class Asked:
     native: Mapping[str, Any] | None = None
     headers: Mapping[str, str] = field(default_factory=dict)  #: that go along to an upstream of its dialect
     beyond: str = ""  #: the first field that no other dialect can be told
+    goes_on_from: str = ""  #: the id of an earlier answer, whose conversation comes before these messages
 
     @property
     def tools(self) -> tuple[ToolSpec, ...]:

@@ -48,8 +48,8 @@ _NO_NAMES = frozenset({"cohere", "ollama", "llama"})
 def _openai(asked: Asked) -> Json:
     extra = _as_they_came(asked, but={"tool_choice"})
     offered = asked.offered
-    if offered.verbatim:
-        extra["tools"] = list(offered.verbatim)
+    if verbatim := [entry for entry in offered.verbatim if "function" in entry or "custom" in entry]:
+        extra["tools"] = verbatim
     if offered.choice is not None:
         extra["tool_choice"] = offered.choice
     if offered.legacy:

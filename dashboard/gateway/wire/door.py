@@ -52,3 +52,5 @@ class Door:
     marks: Marks
     headers: Headers
     knows_pauses: bool = False  #: whether its clients send a paused answer back themselves
+    keeps: bool = False  #: whether its clients may ask for an answer again, by its id
+    cap: str = ""  #: the name of the cap in a body; empty: as the connection has it

@@ -5,8 +5,13 @@ from collections.abc import Mapping
 from dashboard.gateway.wire.chat.door import CHAT
 from dashboard.gateway.wire.door import Door
 from dashboard.gateway.wire.messages.door import MESSAGES
+from dashboard.gateway.wire.responses.door import RESPONSES
 
-BY_PATH: Mapping[str, Door] = {"/v1/chat/completions": CHAT, "/v1/messages": MESSAGES}
+BY_PATH: Mapping[str, Door] = {
+    "/v1/chat/completions": CHAT,
+    "/v1/messages": MESSAGES,
+    "/v1/responses": RESPONSES,
+}
 BY_DIALECT: Mapping[str, Door] = {door.dialect: door for door in BY_PATH.values()}
 
 

@@ -1,0 +1,32 @@
+"""The one table of how an answer ended in the Responses API's words. Pure.
+
+| chat completions would say | `status`     | `incomplete_details.reason` |
+|----------------------------|--------------|-----------------------------|
+| `stop`                     | `completed`  |                             |
+| `tool_calls`               | `completed`  |                             |
+| `length`                   | `incomplete` | `max_output_tokens`         |
+| `content_filter`           | `incomplete` | `content_filter`            |
+"""
+
+from collections.abc import Mapping
+
+from dashboard.gateway.wire.answers import Ended
+from dashboard.gateway.wire.reasons import FILTERED, LENGTH
+
+COMPLETED, INCOMPLETE, IN_PROGRESS, FAILED = "completed", "incomplete", "in_progress", "failed"
+#: Why an answer is incomplete; all others are completed.
+REASONS: Mapping[str, str] = {LENGTH: "max_output_tokens", FILTERED: "content_filter"}
+
+
+def reason_of(ended: Ended) -> str | None:
+    """Why it is incomplete; None: it is not."""
+    return REASONS.get(ended.said.finish_reason)
+
+
+def status_of(ended: Ended) -> str:
+    return COMPLETED if reason_of(ended) is None else INCOMPLETE
+
+
+def word_of(ended: Ended) -> str:
+    """The word that the caller is told: the status, or what makes it incomplete."""
+    return reason_of(ended) or COMPLETED
