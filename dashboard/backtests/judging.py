@@ -21,6 +21,7 @@ from dashboard.backtests.tallies import Judged
 from dashboard.prices.rates import rate_of
 from dashboard.prices.selectors import totals_price
 from dashboard.turns.fields import exact_json
+from dashboard.turns.shared import rules_of
 
 log = structlog.get_logger(__name__)
 
@@ -84,8 +85,8 @@ class Stands:
         return self.made[words]
 
     def _among(self, sources: str | None, overrides: str | None) -> Policy | None:
-        stored = exact_json(sources or "null")
         try:
+            stored = rules_of(exact_json(sources or "null"), "policy_sources")
             return tried(self.draft, stored, exact_json(overrides or "{}"), versions_named(stored))
         except WORDS_LOST as error:
             log.info("words_lost", sources=sources, error=f"{type(error).__name__}: {error}")

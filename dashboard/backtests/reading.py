@@ -23,7 +23,7 @@ from dashboard.agents.policies import stored_policy
 from dashboard.turns.fields import MARK, exact_json
 from dashboard.turns.models import Turn
 from dashboard.turns.packing import lines_of
-from dashboard.turns.shared import Said, beginning, messages_of
+from dashboard.turns.shared import Said, beginning, messages_of, rules_of
 
 log = structlog.get_logger(__name__)
 
@@ -146,7 +146,7 @@ def _readable(told: Told, read: Callable[[], T]) -> T | None:
 @lru_cache(maxsize=256)
 def policy_of(text: str) -> Policy:
     """Many turns have the very same policy."""
-    return stored_policy(exact_json(text))
+    return stored_policy(rules_of(exact_json(text), "policy"))
 
 
 def _base(text: str | None) -> Snapshot:

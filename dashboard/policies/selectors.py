@@ -89,9 +89,14 @@ def turns_under(shadow: Shadow) -> QuerySet[Turn]:
         project=shadow.project_id,
         id__gte=max(shadow.seen_to, first_id_at(shadow.started_at)),
         created_at__gte=shadow.started_at,
-        policy_sources__layers__contains=[{"policy": shadow.version.policy.name}],
     )
-    return ran.exclude(policy__limits__max_total_output_chars=ENDLESS_CHARS)
+    named = _contains("policy_sources", {"layers": [{"policy": shadow.version.policy.name}]})
+    return ran.filter(named).exclude(_contains("policy", {"limits": {"max_total_output_chars": ENDLESS_CHARS}}))
+
+
+def _contains(column: str, asked: Mapping[str, object]) -> Q:
+    """Rows of older releases hold the whole object, others a list with what is asked for (`dashboard.turns.shared`)."""
+    return Q(**{f"{column}__contains": asked}) | Q(**{f"{column}__contains": [asked]})
 
 
 def turns_unjudged(shadow: Shadow) -> tuple[QuerySet[Turn], QuerySet[Turn]]:

@@ -34,7 +34,7 @@ from dashboard.turns.ids import new_id
 from dashboard.turns.indexes import ACTED, FINDING, MARKED, RAW_DUE, RUNNING_ON, SEARCHING
 from dashboard.turns.packing import RawField, unpacked_columns
 from dashboard.turns.run_sums import RunSums
-from dashboard.turns.shared import BeginningField, RequestField, beginning
+from dashboard.turns.shared import BeginningField, RequestField, RulesField, beginning
 
 UNFINISHED = (TurnStatus.QUEUED.value, TurnStatus.RUNNING.value, TurnStatus.HELD.value)
 #: Stands among an attempt's response headers where an operator answered in the model's place: who.
@@ -83,10 +83,10 @@ class Turn(models.Model):
     finished_at = models.DateTimeField(null=True)
     duration_ms = models.PositiveBigIntegerField(null=True)
     policy_version = models.ForeignKey("agents.PolicyVersion", null=True, on_delete=models.PROTECT)
-    policy = ExactJSONField(default=dict)  #: the policy as the turn uses it (`agentcore.serial`)
+    policy = RulesField(default=dict)  #: the policy as the turn uses it (`agentcore.serial`)
     overrides = ExactJSONField(default=dict)  #: what was asked for beside the policy
     #: who said each field of the policy (`dashboard.agents.resolving`); null for turns from before there were layers
-    policy_sources = ExactJSONField(null=True)
+    policy_sources = RulesField(null=True)
     #: how long raw answers (`AttemptChunk`) stay once the turn has ended, as its policy said; null: for ever
     keep_raw_days = models.PositiveIntegerField(null=True)
     raw_removed_at = models.DateTimeField(null=True)  #: when they were removed (`dashboard.timeline.retention`)

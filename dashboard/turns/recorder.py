@@ -28,7 +28,7 @@ from dashboard.turns.entries import (
 from dashboard.turns.fields import storable_text
 from dashboard.turns.history import messages_of
 from dashboard.turns.packing import packed_raw
-from dashboard.turns.shared import Shared
+from dashboard.turns.shared import ASKED, Shared
 from dashboard.turns.telling import Telling
 
 __all__ = [
@@ -86,10 +86,13 @@ def record_step(entry: Entry) -> None:
 
 def _telling(entry: Entry) -> Telling:
     """What is stored of what the turn says, where the step says more."""
-    turn = models.Turn.objects.only("project_id", "node_id", "shared_id").get(id=entry.turn_id)
-    if entry.begun is None:
-        return Telling(turn.project_id, turn.node_id)
-    return Telling(turn.project_id, turn.node_id, messages_of(entry.turn_id), Shared.of(turn.shared_id))
+    first = entry.seq == 1
+    asked = models.Turn.objects.only("project_id", "node_id", "shared_id", *(ASKED if first else ()))
+    turn = asked.get(id=entry.turn_id)
+    telling = Telling(turn.project_id, turn.node_id, rules={name: getattr(turn, name) for name in ASKED if first})
+    if entry.begun is not None:
+        telling.wires, telling.shared = messages_of(entry.turn_id), Shared.of(turn.shared_id)
+    return telling
 
 
 def _insert_record(entry: Entry, record: Record, event: Any) -> None:

@@ -1,12 +1,13 @@
 """What many turns have alike, stored once: in a row of theirs stands a reference to the node that has it.
 
-`[node, rest]` is an object whose large values are in the node; in `rest` null stands in their places. Of the messages
-that a turn began with, the node of the last one stands there. Nobody else can put a reference there: what may hold one
+`[node, rest]` is an object whose large values are in the node; in `rest` null stands in their places. Of the policy of
+a turn, and of who said what in it, all is in the node, and `rest` has what statements ask for. Of the messages that a
+turn began with, the node of the last one stands there. Nobody else can put a reference there: what may hold one
 is an object, or a list of messages, wherever it is read.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -22,6 +23,19 @@ from dashboard.turns.nodes import Form, NewNode, grown, read_all, read_one, read
 
 LARGE = 256  #: bytes of JSON, from which on a value is shared
 Json = Mapping[str, Any]
+
+
+def _asked_of_policy(policy: Json) -> Json:
+    limits = policy.get("limits", {})
+    return {"limits": {name: limits[name] for name in ("max_total_output_chars",) if name in limits}}
+
+
+def _asked_of_sources(sources: Json) -> Json:
+    return {"layers": [{"policy": layer["policy"]} for layer in sources.get("layers", ())]}
+
+
+#: Columns of a turn that say by which rules it ran, and what of each statements ask for.
+ASKED: Mapping[str, Callable[[Json], Json]] = {"policy": _asked_of_policy, "policy_sources": _asked_of_sources}
 
 
 @dataclass(slots=True)
@@ -51,6 +65,14 @@ class Shared:
             self.head = self.ids[content] = node_id = node.id
         return [str(node_id), {name: None if texts.get(name) else held for name, held in value.items()}]
 
+    def rules(self, project_id: UUID, rules: Json, made: list[NewNode]) -> Json:
+        """The columns of `ASKED` as a row holds them; one node has them all."""
+        held = {name: value for name, value in rules.items() if value is not None}
+        (node,) = grown(project_id, self.head, {Form.VALUE: [_in_order(exact_text(held))]})
+        made.append(node)
+        self.head = node.id
+        return {**rules, **{name: [str(node.id), ASKED[name](value)] for name, value in held.items()}}
+
 
 def _large_text(value: Any) -> bytes:
     """The value's JSON; empty where it is small."""
@@ -77,6 +99,17 @@ def whole(told: Any) -> Any:
     node, rest = told
     large = json.loads(_content(UUID(node)))
     return {name: large.get(name, held) for name, held in rest.items()}
+
+
+@lru_cache(maxsize=64)
+def _in_order(text: bytes) -> bytes:
+    """The keys in one order: a driver has them from the database, which has its own. Few texts come again and again."""
+    return json.dumps(json.loads(text), sort_keys=True, separators=(",", ":")).encode()
+
+
+def rules_of(told: Any, column: str) -> Any:
+    """The value again, of what `Shared.rules` made of it."""
+    return json.loads(_content(UUID(str(told[0]))))[column] if isinstance(told, list) else told
 
 
 @lru_cache(maxsize=64)
@@ -134,6 +167,17 @@ def messages_of(held: Iterable[Any]) -> Said:
 
 def _began(held: Any) -> bool:
     return isinstance(held, dict) and held.get("type", "started") == "started"
+
+
+class RulesField(ExactJSONField):
+    """JSON of a column of `ASKED`; the reference, where it cannot be followed."""
+
+    def from_db_value(self, value: Any, expression: Any, connection: Any) -> Any:
+        held = super().from_db_value(value, expression, connection)
+        if isinstance(expression, Col):  # a part of it may be anybody's words
+            with suppress(LookupError, ValueError):
+                return rules_of(held, self.name)
+        return held
 
 
 class RequestField(models.TextField):  # type: ignore[type-arg]

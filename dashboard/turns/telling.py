@@ -27,7 +27,9 @@ class Telling:
     shared: Shared = field(default_factory=Shared)
     client: Sequence[bytes] = ()  #: the messages of the client's request, until they have nodes,
     frame: bytes | None = None  #: and what stands around them (`request_frames`)
+    rules: Mapping[str, Any] = field(default_factory=dict)  #: by which it runs, until its first step
     of_client: Sequence[UUID] = ()  #: the nodes of those messages
+    ruled: Mapping[str, Any] = field(default_factory=dict)  #: the same as its row holds it
     made: list[NewNode] = field(default_factory=list)
 
     def step(self, event: Event, call: Call | None) -> tuple[Any, str]:
@@ -38,6 +40,8 @@ class Telling:
             told["setup"] = self.shared.told(self.project_id, told["setup"], self.made)
         request, new = ("", []) if call is None else self._request(call)
         self._grow(new, [exact_text(message) for message in told["messages"]] if began else ())
+        if self.rules:
+            self.ruled, self.rules = self.shared.rules(self.project_id, self.rules, self.made), {}
         if self.frame is not None:
             self.made += (around := grown(self.project_id, self.shared.head, {Form.FRAME: [self.frame]}))
             self.shared.head, self.frame = around[0].id, None
@@ -47,7 +51,7 @@ class Telling:
 
     def columns(self) -> Columns:
         """What of the turn's row has to do with it."""
-        return {"node_id": self.said, "shared_id": self.shared.head}
+        return {"node_id": self.said, "shared_id": self.shared.head, **self.ruled}
 
     def _request(self, call: Call) -> tuple[str, list[str]]:
         """The call's body with its messages told as the turn's first n and a tail, and what is new of the turn's."""

@@ -111,7 +111,8 @@ def add_part(rows: Rows, turn_id: UUID, part: Part, kept: Kept) -> None:
         asked = split(part.new.body)
         client = asked.messages
         frame = asked.frame if part.new.body else None  # a turn that was ingested is no client's request
-        kept.telling = Telling(part.new.project_id, client=client, frame=frame)
+        rules = {"policy": part.new.ruling.stored, "policy_sources": part.new.ruling.sources}
+        kept.telling = Telling(part.new.project_id, client=client, frame=frame, rules=rules)
     for entry in part.entries:
         record, setup = _add_step(rows, entry, kept, calls)
         if part.new is not None and entry is part.entries[0]:

@@ -18,6 +18,7 @@ from dashboard.agents.policies import overridden
 from dashboard.agents.selectors import policy_version_active
 from dashboard.agents.services import policy_create
 from dashboard.agents.versioning import version_activate
+from dashboard.agents.watching import ENDLESS_CHARS
 from dashboard.policies import services, shadowing
 from dashboard.policies.models import Shadow, ShadowVerdict
 from dashboard.policies.selectors import tally_of, turns_under
@@ -47,6 +48,17 @@ def shadow(tight: PolicyVersion, ann: User) -> Shadow:
 
 def verdicts(shadow: Shadow) -> dict[str, str]:
     return {str(verdict.turn_id): verdict.word for verdict in shadow.verdicts.all()}
+
+
+def test_turns_whose_rows_hold_their_policy_whole_are_judged_alike(play: Play, shadow: Shadow):
+    flips = play("sim-essay", name="a", max_tokens=150, policy=shadow.version.policy)
+    watched = play("sim-essay", name="b", max_tokens=150, policy=shadow.version.policy)
+    assert watched.policy_sources is not None
+    endless = {**watched.policy, "limits": {**watched.policy["limits"], "max_total_output_chars": ENDLESS_CHARS}}
+    Turn.objects.filter(id=flips.id).update(policy=flips.policy, policy_sources=flips.policy_sources)
+    for policy in (endless, [str(flips.id), {"limits": endless["limits"]}]):
+        Turn.objects.filter(id=watched.id).update(policy=policy)
+        assert [turn.id for turn in turns_under(shadow)] == [flips.id]
 
 
 def test_each_turn_is_judged_once_it_has_ended_and_keeps_its_own_end(play: Play, shadow: Shadow):

@@ -11,6 +11,7 @@ from django.db import connection, transaction
 from agentcore import serial, verify
 from agentcore.events import Started
 from agentcore.messages import Message, Role, ToolSpec
+from agentcore.policy import Policy
 from agentcore.values import replace
 from dashboard.agents.selectors import project_default
 from dashboard.gateway.recording.recorder import Recorder
@@ -27,6 +28,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 TOOLS = tuple(ToolSpec(f"tool_{n}", f"{ODD} says what it does. " * 20, {"type": "object"}) for n in range(5))
 ODD_VALUES = {"text": ODD * LARGE, "numbers": [2**70, 1e22, -0.0, 0.1] * LARGE, "small": 1, "none": None, "nothing": []}
+
+SOURCES = {"fields": {"limits.max_continuations": 0}, "layers": [{"level": "agent", "of": "told", "policy": "site"}]}
 
 
 class Agent(Story):
@@ -69,10 +72,17 @@ def by_a_driver(*stories: Story) -> None:
             model="m",
             max_tokens=40,
             policy=new.ruling.stored,
+            policy_sources=new.ruling.sources,
             setup={"setup": began["setup"], "messages": began["messages"]},
         )
         for _, entry in story.steps():
             record_step(entry)
+
+
+def stored_rules(turn_id: UUID) -> Any:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT policy::text, policy_sources::text FROM turns_turn WHERE id = %s", [turn_id])
+        return cursor.fetchone()
 
 
 def stored_event(turn_id: UUID) -> Any:
@@ -112,7 +122,39 @@ def test_turns_of_one_agent_share_their_tools_and_each_message(write):
     assert Node.objects.count() == before + 3, "the two that are new, and the user's after them"
     assert Turn.objects.values("shared_id").distinct().count() == 1
     values = [node for node in nodes.read(first.turn().shared_id) if nodes.Form.VALUE in node]
-    assert len(values) == 2, "the setup's tools, and the calls'"
+    assert len(values) == 3, "the setup's tools, the calls', and the policy"
+
+
+@pytest.mark.parametrize("write", [by_a_driver, by_the_gateway])
+def test_turns_of_one_policy_share_it_and_who_said_what_in_it(write):
+    first, second, other = agent("One."), agent("One.", "Two."), agent("One.")
+    for story in (first, second):
+        story.ruling = replace(story.ruling, sources=SOURCES)
+    other.ruling = replace(other.ruling, policy=Policy(max_tokens=41))
+    write(first, second, other)
+    assert stored_rules(first.id) == stored_rules(second.id) != stored_rules(other.id)
+    assert sum(len(text or "") for text in stored_rules(first.id)) < 300, "references, and what statements ask for"
+    for story in (first, second, other):
+        turn = story.turn()
+        assert (turn.policy, turn.policy_sources) == (story.ruling.stored, story.ruling.sources)
+        assert verify(recording_of(turn)).verified
+    named = Turn.objects.filter(policy_sources__contains=[{"layers": [{"policy": "site"}]}])
+    assert set(named.values_list("id", flat=True)) == {first.id, second.id}
+
+
+def test_drivers_and_the_gateway_share_a_policy():
+    driven, called = agent("One."), agent("One.")
+    driven.ruling = called.ruling = replace(driven.ruling, sources=SOURCES)
+    by_a_driver(driven)
+    by_the_gateway(called)
+    assert stored_rules(driven.id) == stored_rules(called.id)
+
+
+@pytest.mark.parametrize("lost", [[str(UUID(int=1)), {}], [1], [], ["no id"]])
+def test_a_policy_that_cannot_be_followed_reads_as_what_its_row_holds(lost):
+    by_the_gateway(story := agent())
+    Turn.objects.filter(id=story.id).update(policy=lost)
+    assert story.turn().policy == lost
 
 
 def test_what_turns_share_goes_with_the_last_of_them(django_user_model):

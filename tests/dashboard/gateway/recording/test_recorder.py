@@ -189,7 +189,7 @@ def test_turns_that_say_the_same_share_their_messages():
             await asyncio.gather(*(tell(recorder, *each) for each in zip(stories, new, strict=True)))
 
     asyncio.run(told())
-    assert Node.objects.count() == 2, "one message, and one frame of the request"
+    assert Node.objects.count() == 3, "one message, one policy, and one frame of the request"
 
 
 def test_a_turn_from_before_there_were_nodes_is_read_as_it_was_stored():

@@ -1,0 +1,19 @@
+"""Policies, and who said what in them, as nodes. What a column may hold is told apart by who reads it, so no row is
+written anew."""
+
+from django.db import migrations
+
+import dashboard.turns.shared
+
+
+class Migration(migrations.Migration):
+    dependencies = [("turns", "0023_texts_once")]
+    operations = [
+        migrations.SeparateDatabaseAndState(
+            [],
+            [
+                migrations.AlterField("turn", "policy", dashboard.turns.shared.RulesField(default=dict)),
+                migrations.AlterField("turn", "policy_sources", dashboard.turns.shared.RulesField(null=True)),
+            ],
+        )
+    ]
