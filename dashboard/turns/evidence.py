@@ -21,11 +21,8 @@ from dashboard.turns.models import Attempt
 
 #: Of an answer, what its bytes must give again. What versions of a codec may word otherwise is not among it.
 ANSWER = ("text", "tool_calls", "broken_tool_calls", "usage", "raw_stop_reason", "stop_reason", "refusal")
-#: What else they give by the codec of the version that read them. The words of an agent that a caller speaks for
-#: are not among it.
-REST = tuple(
-    field.name for field in fields(ChatResponse) if field.name not in {*ANSWER, "provider", "answered_by", "error"}
-)
+#: What else they give by the codec of the version that read them; an error is compared with the attempt's.
+REST = tuple(field.name for field in fields(ChatResponse) if field.name not in {*ANSWER, "answered_by", "error"})
 #: What an attempt's row has where nothing was answered.
 NOTHING: Mapping[str, Any] = {"stop_reason": None, "raw_stop_reason": None, "usage": None, "text": "", "tool_calls": []}
 #: Of an error answer, what its bytes must give again; what its headers said is not all stored.
