@@ -366,7 +366,16 @@ class LintReport(BaseModel):
 class Imported(BaseModel):
     id: UUID = Field(description="Another than the file's, where that is taken by another turn.")
     already_here: bool = Field(description="The very same turn was here; nothing was stored.")
-    verified: bool = Field(description="Whether its events, judged again here, gave the same history.")
+    verified: bool = Field(
+        description="Whether its decisions follow from its events, its requests are those that were to be sent, and "
+        "its answers are those in the provider's bytes. Whether all that happened, only who vouches for it can tell."
+    )
+    doubt: str = Field(description="Why it does not verify; empty where it does.")
+    missing: list[str] = Field(description="What could not be compared, each in a sentence.")
+    vouched_by: Literal["here", "sender", "own", "known", "unknown", "unsigned", "broken"] = Field(
+        description="Who vouches for the recording, which a verification does not tell: `here`: recorded by this "
+        "installation; `sender`: of its trace; else what the signature of its file proves."
+    )
 
 
 class Comment(BaseModel):

@@ -19,6 +19,10 @@ class Verification(BaseModel):
     verified: bool
     divergence: Divergence | None = Field(description="The first record where the two part.")
     missing: list[str] = Field(description="What could not be compared because it is not stored, each in a sentence.")
+    vouched_by: Literal["here", "sender", "own", "known", "unknown", "unsigned", "broken"] = Field(
+        description="Who vouches for the recording, which a verification does not tell: `here`: recorded by this "
+        "installation; `sender`: of its trace; else what the signature of its file proves."
+    )
 
 
 CERTAINTIES = " ".join(f"`{certainty}`: {words}" for certainty, words in MEANINGS.items())

@@ -20,6 +20,7 @@ from dashboard.api.problems import about, about_parts_of
 from dashboard.backtests import services as backtests
 from dashboard.backtests.selectors import backtest_get as get_backtest
 from dashboard.backtests.selectors import backtest_shown
+from dashboard.keeping.selectors import vouched_of
 from dashboard.replay import rerunning, services
 from dashboard.replay.other_words import Words, result_text
 from dashboard.replay.sweeping import turn_sweep
@@ -39,13 +40,14 @@ router = Router(tags=["replay"])
     summary="Verify a turn, ask what if, or run it again",
 )
 def turn_replay(request: HttpRequest, turn_id: UUID, body: Body[replay_bodies.Replay]) -> Status[dict[str, Any]]:
-    """`verify` → `{verified, divergence}`; `what_if` → the turn as it would have been, with its `steps`, how certain
-    that is and what it assumes; `rerun` → 201 and the new turn's id; `sweep` → how it would have ended at each value of
-    one limit, and from where on it completes, certainly or likely."""
+    """`verify` → `{verified, divergence, missing, vouched_by}`; `what_if` → the turn as it would have been, with its
+    `steps`, how certain that is and what it assumes; `rerun` → 201 and the new turn's id; `sweep` → how it would have
+    ended at each value of one limit, and from where on it completes, certainly or likely."""
     turn = selectors.turn_get(turn_id)
     match body:
         case replay_bodies.AskVerify():
-            return Status(200, presenting.verification_shown(services.turn_verify(turn=turn)))
+            found = presenting.verification_shown(services.turn_verify(turn=turn))
+            return Status(200, {**found, "vouched_by": vouched_of(turn).by})
         case replay_bodies.AskWhatIf():
             return Status(200, _what_if(turn, body.overrides.given()))
         case replay_bodies.AskRerun():

@@ -16,6 +16,7 @@ from dashboard.commenting.services import comment_add
 from dashboard.keeping.exporting import file_text, turn_file
 from dashboard.keeping.importing import turn_import_apart
 from dashboard.keeping.reading import MAX_BYTES, TOO_LARGE
+from dashboard.keeping.selectors import vouched_of
 from dashboard.turns import selectors
 
 router = Router(tags=["turns"])
@@ -46,7 +47,10 @@ def turn_import(request: HttpRequest, unverified: bool = False) -> Status[dict[s
     """A file of at most 64 MB that an export made. It is judged again; with `unverified=true` it is stored even where
     its history does not verify. 200 where the very same turn is here already."""
     made = turn_import_apart(read=lambda: _content(request), by=caller(request), unverified=unverified)
-    said = {"id": made.turn.id, "already_here": not made.fresh, "verified": made.verified}
+    said = {
+        "id": made.turn.id, "already_here": not made.fresh, "verified": made.verified, "doubt": made.doubt,
+        "missing": made.missing, "vouched_by": vouched_of(made.turn).by,
+    }  # fmt: skip
     return Status(201 if made.fresh else 200, said)
 
 

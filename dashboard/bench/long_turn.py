@@ -21,16 +21,19 @@ from agentcore.machine.advance import Step, advance
 from agentcore.machine.snapshot import Snapshot
 from agentcore.messages import ChatResponse, Message, Role, TokenUsage, ToolCall, ToolSpec
 from agentcore.policy import Limits, Policy
+from agentcore.providers import get_provider
 from agentcore.reasons import NormalizedStopReason
 from agentcore.replay import Record as ReplayRecord
-from dashboard.agents.models import Project
+from dashboard.agents.models import Connection, Project
+from dashboard.live.calling import prepared_call
+from dashboard.turns.entries import begun_columns
 from dashboard.turns.evidence import answer_columns
-from dashboard.turns.history import body_text, sha256_of
 from dashboard.turns.ids import new_id
 from dashboard.turns.models import Attempt, AttemptChunk, Outcome, Record, Turn
 from dashboard.turns.projection import failed_by
 from dashboard.turns.projection import project as columns_of
-from dashboard.turns.recorder import Entry, outcome_rows, record_row
+from dashboard.turns.recorder import Entry, keep, outcome_rows, record_row
+from dashboard.turns.telling import Telling
 
 ATTEMPTS, STREAM_BYTES = 500, 5_000_000
 TOOL_EVERY, FAILURE_EVERY = 23, 37  #: attempts
@@ -40,7 +43,7 @@ TOOL = ToolSpec("calculator", "Calculates.", {"type": "object"})
 SENTENCE = (
     "Step {n} says that the limit holds, and that whoever raised it before knew less than the one who reads this. "
 )
-ASKED = [{"role": "user", "content": "Continue exactly from where you left off."}]
+NOWHERE = Connection(name="nowhere", base_url="http://127.0.0.1:1/v1")
 _ROOM = 10_000_000
 POLICY = Policy(
     limits=Limits(
@@ -62,6 +65,11 @@ class Written:
     outcomes: list[Outcome] = field(default_factory=list)
     attempts: list[Attempt] = field(default_factory=list)
     chunks: list[AttemptChunk] = field(default_factory=list)
+    iteration: int = 0
+    telling: Telling = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.telling = Telling(self.turn.project_id)
 
 
 def long_turn_store(*, project: Project, attempts: int = ATTEMPTS, stream_bytes: int = STREAM_BYTES) -> Turn:
@@ -87,6 +95,9 @@ def long_turn_store(*, project: Project, attempts: int = ATTEMPTS, stream_bytes:
 
 @transaction.atomic
 def _saved(written: Written) -> None:
+    keep(written.telling.made)
+    for name, value in written.telling.columns().items():
+        setattr(written.turn, name, value)
     written.turn.save(force_insert=True)
     Record.objects.bulk_create(written.records, batch_size=200)
     Outcome.objects.bulk_create(written.outcomes, batch_size=200)
@@ -108,6 +119,7 @@ def _played(written: Written) -> Snapshot:
 
 def _write(written: Written, event: Event, step: Step) -> None:
     at, seq = written.begun + timedelta(seconds=event.at), len(written.records) + 1
+    written.iteration = step.snapshot.iteration
     entry = Entry(written.turn.id, seq, at, written.begun, event, step)
     record = ReplayRecord.of(seq, event, step)
     written.records.append(record_row(entry, record))
@@ -147,7 +159,9 @@ def _responded(
     at: float, text: str, reason: NormalizedStopReason, raw: str, usage: TokenUsage, calls: tuple[ToolCall, ...] = ()
 ) -> ModelResponded:
     response = ChatResponse(text, tool_calls=calls, usage=usage, stop_reason=reason, raw_stop_reason=raw)
-    return ModelResponded(at, response)
+    decoder = get_provider("openai").stream_decoder(max_tokens=CAP)
+    decoder.feed(b"".join(_stream(response)))
+    return ModelResponded(at, decoder.close())
 
 
 def _text(attempt: int, bytes_each: int) -> str:
@@ -183,19 +197,10 @@ def _stream(response: ChatResponse) -> Iterator[bytes]:
 
 def _call(written: Written, command: CallModel, event: ModelResponded | ModelFailed, at: datetime) -> None:
     """The attempt as it was sent and answered, and the bytes of its answer."""
-    body = {"model": "sim-endless", "max_tokens": CAP, "stream": True, "messages": {"history": 0, "tail": ASKED}}
+    call = prepared_call(command, get_provider("openai"), NOWHERE, written.iteration)
+    _, request = written.telling.step(WokeUp(event.at), call)
     attempt = Attempt(
-        turn_id=written.turn.id,
-        index=command.attempt,
-        kind=command.kind.value,
-        iteration=1,
-        provider="openai",
-        model="sim-endless",
-        max_tokens=CAP,
-        request=body_text(body),
-        request_sha256=sha256_of(body_text({**body, "messages": ASKED})),
-        request_url="http://127.0.0.1:1/v1/chat/completions",
-        started_at=at,
+        **begun_columns(written.turn.id, call, request, at),
         duration_ms=round(1000 * event.at) - round(1000 * (at - written.begun).total_seconds()),
     )
     raw = _failed(attempt, event) if isinstance(event, ModelFailed) else _heard(attempt, event)

@@ -81,4 +81,7 @@ def _told(outcome: "Outcome") -> dict[str, Any]:
     made = outcome.made
     if made is None:
         return {"name": outcome.name, "faults": outcome.faults}
-    return {"name": outcome.name, "turn": str(made.turn.id), "fresh": made.fresh, "verified": made.verified}
+    return {
+        "name": outcome.name, "turn": str(made.turn.id), "fresh": made.fresh, "doubt": made.doubt,
+        "missing": made.missing,
+    }  # fmt: skip

@@ -162,7 +162,7 @@ def _outcome(said: dict[str, Any]) -> Outcome:
     turn = Turn.objects.get(id=said["turn"])
     if said["fresh"]:
         announce_created(turn.id)
-    return Outcome(said["name"], Import(turn, said["fresh"], said["verified"]))
+    return Outcome(said["name"], Import(turn, said["fresh"], said["doubt"], tuple(said["missing"])))
 
 
 def _refused(faults: tuple[tuple[str, str], ...]) -> ValidationError:

@@ -15,11 +15,10 @@ from agentcore.machine.advance import advance
 from agentcore.machine.snapshot import Snapshot
 from agentcore.policy import Policy
 from agentcore.reasons import StopReason, TurnStatus
-from agentcore.replay import Record, Recording, Verification, as_judged, verify
-from dashboard.agents.criteria import criteria_faults
+from agentcore.replay import Record, Recording, Verification, as_judged
 from dashboard.agents.policies import stored_policy
 from dashboard.keeping import shapes
-from dashboard.keeping.doubting import evidence_doubt
+from dashboard.keeping.doubting import turn_doubt
 from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.projection import failed_by, project
 from dashboard.turns.shown import shown_of
@@ -29,7 +28,8 @@ UNREADABLE = "It cannot be read: {why}."
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """`columns`: what the history tells of the turn's row; `doubt`: why it does not verify, empty where it does."""
+    """`columns`: what the history tells of the turn's row; `doubt`: why it cannot verify, as far as the file alone
+    tells; empty where nothing speaks against it."""
 
     recording: Recording
     columns: dict[str, Any]
@@ -37,12 +37,12 @@ class Judged:
 
 
 def judge(turn: shapes.Turn) -> Judged:
-    """Fold and verify the history. Raises `ValidationError` by field where it is not one."""
+    """Fold the history. Raises `ValidationError` by field where it is not one."""
     _check_order(turn)
     recording = _recording(turn)
     try:
         columns = _columns(turn, recording)
-        doubt = _doubt(recording) or evidence_doubt(turn, recording)
+        doubt = turn_doubt(turn, recording, columns)
         shown_of(recording)
     except ValidationError:
         raise
@@ -150,14 +150,12 @@ def _out_of_range(columns: dict[str, Any]) -> Iterator[tuple[str, str]]:
                 yield field.attname, "What the history adds up to is out of range."
 
 
-def _doubt(recording: Recording) -> str:
-    faults = criteria_faults(recording.policy)
-    return " ".join(faults) if faults else _words(verify(recording))
-
-
-def _words(found: Verification) -> str:
+def doubt_of(found: Verification) -> str:
+    """Why a stored history does not verify, in words; empty where it does."""
     if found.verified or found.divergence is None:
         return ""
     replayed = found.divergence.replayed or {}
+    if "error" in replayed and found.divergence.recorded is None:  # it replays, and what else is stored disagrees
+        return str(replayed["error"])
     why = f": {replayed['error']}" if "error" in replayed else ""
     return f"Judged again, record {found.divergence.seq} gives something else{why}"

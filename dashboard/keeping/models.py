@@ -17,6 +17,9 @@ class Signature(models.TextChoices):
     BROKEN = "broken", "signature broken: the file was changed after it was signed"
 
 
+CHANGED = "The file was changed after it was signed"
+
+
 class Origin(models.Model):
     """Where an imported turn came from; it goes when its turn goes (the database sees to that, migration 0001)."""
 
@@ -35,6 +38,11 @@ class Origin(models.Model):
     doubt = models.TextField(blank=True, default="")  #: why it was stored as one that does not verify; empty: it does
     #: What the file says and no row here can: `{parent_id, policy}`.
     told = ExactJSONField(default=dict)
+
+    @property
+    def speaks_against(self) -> str:
+        """Why the turn does not verify, whatever its rows say, in a sentence; empty where nothing does."""
+        return self.doubt or (CHANGED if self.signature == Signature.BROKEN else "")
 
     def __str__(self) -> str:
         return f"{self.turn_id} from a file of {self.exported_at:%Y-%m-%d %H:%M}"

@@ -1,5 +1,6 @@
 """Reads: where a turn came from."""
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
@@ -33,6 +34,37 @@ class OriginShown:
             case Signature.UNKNOWN:
                 return f"signed by an unknown key {self.public_key[:KEY_SHOWN]}…"
         return str(Signature(self.signature).label)
+
+
+@dataclass(frozen=True, slots=True)
+class Vouched:
+    """Who vouches that a turn's recording is what happened; a verification does not tell.
+
+    `by`: `here`, `sender` (of traces), or what the signature of its file proves (`Signature`).
+    """
+
+    by: str
+    words: str
+    is_proven: bool  #: whether this installation recorded or signed it, or one whose key has a name here
+
+
+HERE = Vouched("here", "Recorded by this installation.", True)
+SENDER = Vouched("sender", "The recording is as the sender of its trace tells it.", False)
+VOUCHED: Mapping[str, Vouched] = {
+    Signature.OWN: Vouched("own", "The recording was signed by this installation.", True),
+    Signature.KNOWN: Vouched("known", "The recording was signed by a known installation.", True),
+    Signature.UNKNOWN: Vouched("unknown", "The recording was signed by a key that is not known here.", False),
+    Signature.UNSIGNED: Vouched("unsigned", "Nobody signed the recording: it is as its file tells it.", False),
+    Signature.BROKEN: Vouched("broken", "The file was changed after it was signed: nobody vouches for it.", False),
+}
+
+
+def vouched_of(turn: Turn) -> Vouched:
+    """Who vouches for a turn's recording."""
+    origin: Origin | None = getattr(turn, "origin", None)
+    if origin is not None:
+        return VOUCHED[origin.signature]
+    return HERE if getattr(turn, "ingested", None) is None else SENDER
 
 
 def origin_of(turn: Turn) -> OriginShown | None:

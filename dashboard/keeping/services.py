@@ -1,7 +1,6 @@
 """Writes: a turn from a file."""
 
-from dataclasses import dataclass, replace
-from datetime import timedelta
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -14,9 +13,9 @@ from dashboard.accounts.models import User
 from dashboard.agents.models import Agent
 from dashboard.agents.selectors import project_default
 from dashboard.keeping import shapes
-from dashboard.keeping.doubting import UUID_OF_TIME, file_doubt
+from dashboard.keeping.doubting import INTO_THE_FUTURE, UUID_OF_TIME, file_doubt
 from dashboard.keeping.exporting import turn_file
-from dashboard.keeping.judging import Judged, judge
+from dashboard.keeping.judging import Judged, doubt_of, judge
 from dashboard.keeping.models import Origin
 from dashboard.keeping.reading import digest_of, read_file
 from dashboard.keeping.rows import store_history
@@ -27,18 +26,24 @@ from dashboard.tools.selectors import wire_name_of
 from dashboard.turns import models
 from dashboard.turns.fields import storable_text
 from dashboard.turns.ids import first_id_at, new_id
+from dashboard.turns.verified import verification_of
 
-INTO_THE_FUTURE = timedelta(days=1)  #: what clocks may differ by
 UNVERIFIED = "{doubt}. It can still be imported; its page then says that the replay differs."
 
 
 @dataclass(frozen=True, slots=True)
 class Import:
-    """`fresh` is false where the very same turn was here already; then nothing was stored."""
+    """`fresh` is false where the very same turn was here already; then nothing was stored. `doubt`: why it does not
+    verify, empty where it does; `missing`: what of one that does could not be compared."""
 
     turn: models.Turn
     fresh: bool
-    verified: bool
+    doubt: str
+    missing: tuple[str, ...] = ()
+
+    @property
+    def verified(self) -> bool:
+        return not self.doubt
 
 
 def turn_import(*, content: bytes, by: User | None = None, unverified: bool = False) -> Import:
@@ -49,12 +54,12 @@ def turn_import(*, content: bytes, by: User | None = None, unverified: bool = Fa
     """
     file = read_file(content)
     judged = judge(file.turn)
-    judged = replace(judged, doubt=judged.doubt or file_doubt(file))
-    if judged.doubt and not unverified:
-        raise ValidationError({"turn.records": UNVERIFIED.format(doubt=judged.doubt.rstrip("."))})
     try:
         with transaction.atomic():
-            return _found_or_stored(file, judged, by)
+            made = _found_or_stored(file, judged, by)
+            if made.doubt and not unverified:
+                raise ValidationError({"turn.records": UNVERIFIED.format(doubt=made.doubt.rstrip("."))})
+            return made
     except (DataError, ValueError) as error:
         raise ValidationError("This file holds a value that the database does not take.") from error
 
@@ -64,10 +69,20 @@ def _found_or_stored(file: TurnFile, judged: Judged, by: User | None) -> Import:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [int(file.sha256[:15], 16)])
     found = _found(file)
     if found is not None:
-        return Import(found, False, not judged.doubt)
+        doubt, missing = _verified(found)
+        return Import(found, False, doubt, missing)
     turn = _stored(file, judged, by)
+    doubt, missing = _verified(turn)
+    doubt = doubt or judged.doubt or file_doubt(file, judged.recording)
+    doubt = _remember(turn, file, by, doubt).speaks_against
     transaction.on_commit(lambda: announce_created(turn.id))
-    return Import(turn, True, not judged.doubt)
+    return Import(turn, True, doubt, missing)
+
+
+def _verified(turn: models.Turn) -> tuple[str, tuple[str, ...]]:
+    """Why the stored turn does not verify, and what of one that does could not be compared: the same as *Verify*."""
+    found = verification_of(models.Turn.objects.get(id=turn.id))
+    return doubt_of(found), found.missing
 
 
 def _found(file: TurnFile) -> models.Turn | None:
@@ -103,13 +118,12 @@ def _stored(file: TurnFile, judged: Judged, by: User | None) -> models.Turn:
     turn.save(force_insert=True)
     models.Turn.objects.filter(id=turn.id).update(created_at=said.created_at)
     store_history(turn, file, judged)
-    _remember(turn, file, by, judged.doubt)
     return turn
 
 
-def _remember(turn: models.Turn, file: TurnFile, by: User | None, doubt: str) -> None:
+def _remember(turn: models.Turn, file: TurnFile, by: User | None, doubt: str) -> Origin:
     proved = signed_by(file)
-    Origin.objects.create(
+    return Origin.objects.create(
         turn=turn,
         original_id=file.id,
         sha256=file.sha256,

@@ -5,6 +5,7 @@ What models and providers said is `Any`, for it may hold what no text may: U+000
 
 import base64
 import binascii
+import json
 import re
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
@@ -17,6 +18,7 @@ from agentcore.reasons import AttemptKind
 from dashboard.commenting.models import MAX_CHARS
 from dashboard.keeping.judgements import Command, Observation, Transition
 from dashboard.turns.fields import UNSTORABLE
+from dashboard.turns.request_frames import MESSAGE_KEYS
 from dashboard.turns.tags import MOST_CHARACTERS, MOST_TAGS, is_tag
 
 FORMAT, VERSION = "whystop.turn", 1
@@ -130,6 +132,17 @@ class Attempt(Shape):
     first_token_ms: Milliseconds | None
     duration_ms: Milliseconds | None
     chunks: list[Chunk]
+
+    @property
+    def messages_sent(self) -> int:
+        """How many of the turn's messages its request begins with; 0 of a request that names none."""
+        try:
+            body = json.loads(self.request)
+        except (ValueError, RecursionError):
+            return 0
+        told = [body.get(key) for key in MESSAGE_KEYS] if isinstance(body, dict) else []
+        counts = [one["history"] for one in told if isinstance(one, dict) and isinstance(one.get("history"), int)]
+        return max(counts, default=0)
 
 
 class Document(Shape):

@@ -16,6 +16,7 @@ from dashboard.agents.selectors import project_default
 from dashboard.keeping.bundling import turns_bundle
 from dashboard.keeping.importing import ImportBusyError, file_import_apart
 from dashboard.keeping.reading import MAX_BYTES, TOO_LARGE
+from dashboard.keeping.selectors import vouched_of
 from dashboard.keeping.services import Import
 from dashboard.keeping.unbundling import Outcome, faults_of
 from dashboard.timeline.choosing import choice_of
@@ -73,4 +74,7 @@ def _told(request: HttpRequest, outcomes: tuple[Outcome, ...]) -> HttpResponse:
 def _words(made: Import) -> str:
     if not made.fresh:
         return "This very turn is here already; nothing was imported."
-    return "Imported; replay verified." if made.verified else "Imported; its replay differs from the recording."
+    if not made.verified:
+        return f"Imported; its replay differs from the recording: {made.doubt.rstrip('.')}."
+    verified = "replay verified, not all compared" if made.missing else "replay verified"
+    return f"Imported; {verified}. {vouched_of(made.turn).words}"

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.exceptions import ValidationError
 
 from agentcore.policy import Policy
-from agentcore.replay import Divergence, Experience, Recording, Verification, what_if
+from agentcore.replay import Experience, Recording, Verification, what_if
 from agentcore.replay import WhatIf as Imagined
 from dashboard.agents.criteria import criteria_faults
 from dashboard.agents.policies import overridden
@@ -20,7 +20,7 @@ from dashboard.turns.history import recording_of
 from dashboard.turns.models import UNFINISHED, Turn
 from dashboard.turns.presenting import what_if_shown
 from dashboard.turns.projection import failed_by, project, undecided
-from dashboard.turns.verified import diverging, examined
+from dashboard.turns.verified import diverging, verification_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +63,10 @@ def turn_verify(*, turn: Turn) -> Verification:
 
     Where a criterion of the turn's policy cannot be asked any more nothing can be compared, and the divergence says so.
     """
-    recording = recording_of(turn)
-    faults = criteria_faults(recording.policy)
-    if faults:
-        return Verification(False, 0, Divergence(1, None, {"error": " ".join(faults)}))
-    found = examined(turn, recording)
+    found = verification_of(turn)
     changed = turn_faults(turn) if found.verified and turn.status not in UNFINISHED else []
     words = f"It is not as it was sealed: {' '.join(changed)}"
-    return diverging(found, Fault(len(recording.records), words)) if changed else found
+    return diverging(found, Fault(found.records, words)) if changed else found
 
 
 def turn_what_if(*, turn: Turn, overrides: Mapping[str, Any]) -> WhatIf:

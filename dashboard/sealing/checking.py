@@ -206,7 +206,7 @@ def _other_faults(turn: Turn, sealed: Sealed, bared: frozenset[UUID], replay: bo
     yield from _compared_faults(turn, bared)
     if replay:
         found = examined(turn, recording_of(turn))
-        if not found.verified and not (origin is not None and origin.doubt):
+        if not found.verified and not (origin is not None and origin.speaks_against):
             error = (found.divergence.replayed or {}).get("error", "") if found.divergence else ""
             yield f"It does not replay: {error or 'its events give another history'}."
 

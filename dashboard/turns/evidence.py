@@ -5,13 +5,13 @@ answer is decoded again and compared, field by field, with the event that carrie
 A fault is a sentence, with the record it is about.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields
 from typing import Any
 
 from agentcore import serial
 from agentcore.errors import DecodeError
-from agentcore.events import Event, Interrupted, ModelFailed, ModelResponded, Started
+from agentcore.events import CancelRequested, Event, Interrupted, ModelFailed, ModelResponded, Started
 from agentcore.messages import ChatResponse
 from agentcore.providers import PROVIDERS, get_provider
 from agentcore.reasons import NormalizedStopReason
@@ -21,6 +21,10 @@ from dashboard.turns.models import Attempt
 
 #: Of an answer, what its bytes must give again. What versions of a codec may word otherwise is not among it.
 ANSWER = ("text", "tool_calls", "broken_tool_calls", "usage", "raw_stop_reason", "stop_reason", "refusal")
+#: What else they give by the codec of the version that read them; an error is compared with the attempt's.
+REST = tuple(field.name for field in fields(ChatResponse) if field.name not in {*ANSWER, "answered_by", "error"})
+#: What an attempt's row has where nothing was answered.
+NOTHING: Mapping[str, Any] = {"stop_reason": None, "raw_stop_reason": None, "usage": None, "text": "", "tool_calls": []}
 #: Of an error answer, what its bytes must give again; what its headers said is not all stored.
 ERROR = ("kind", "message")
 NAMES: Mapping[str, str] = {
@@ -31,11 +35,14 @@ NAMES: Mapping[str, str] = {
     "raw_stop_reason": "raw stop reason",
     "stop_reason": "stop reason",
     "refusal": "refusal",
+    "reasoning_content": "reasoning",
     "kind": "error kind",
     "message": "error message",
     "error": "error",
 }
 
+#: What ends a call.
+ENDS = ModelResponded | ModelFailed | Interrupted | CancelRequested
 #: Characters of a turn's input that no writer of turns cuts off; a longer one may be the beginning of what was asked.
 WHOLE_INPUT = 50_000
 
@@ -56,16 +63,26 @@ class Answered:
     attempt: Attempt
 
 
-def faults_of(records: Iterable[Record], attempts: Iterable[Attempt], raws: Mapping[int, bytes]) -> Iterator[Fault]:
+def faults_of(
+    records: Iterable[Record],
+    attempts: Iterable[Attempt],
+    raws: Mapping[int, bytes],
+    ours: Collection[int] = (),
+) -> Iterator[Fault]:
     """Every stored answer that differs from its bytes or its row, or has none. `raws`: the bytes that are stored, by
-    attempt."""
+    attempt; `ours`: the records that this version of the core wrote, whose answers are compared whole."""
     records, attempts = list(records), list(attempts)
     yield from _left_out(records, attempts)
+    ended = set[int]()
     for answered in _answered(records, attempts):
+        ended.add(answered.attempt.index)
         yield from _row_faults(answered)
         raw = raws.get(answered.attempt.index, b"")
         if raw and answered.attempt.provider in PROVIDERS:
-            yield from _byte_faults(answered, raw)
+            yield from _byte_faults(answered, raw, whole=answered.record.seq in ours)
+    for attempt in attempts:
+        if attempt.index not in ended and (attempt.error is not None or _differing_columns(attempt, NOTHING)):
+            yield Fault(len(records), f"Attempt {attempt.index} has an answer, and no record tells of it.")
 
 
 def other_beginning(provider: str, input_text: str, first: Started) -> str:
@@ -99,7 +116,7 @@ def _calls_ended(records: Iterable[Record]) -> Iterator[tuple[Record, int]]:
     """The records that end a call, with the number of its attempt."""
     calling: int | None = None
     for record in records:
-        if calling is not None and isinstance(record.event, ModelResponded | ModelFailed | Interrupted):
+        if calling is not None and isinstance(record.event, ENDS):
             yield record, calling
         calling = record.command.get("attempt") if record.command.get("type") == "call_model" else None
 
@@ -116,7 +133,7 @@ def _response(event: Event) -> ChatResponse | None:
     match event:
         case ModelResponded(response=response):
             return response
-        case ModelFailed(partial=partial) | Interrupted(partial=partial):
+        case ModelFailed(partial=partial) | Interrupted(partial=partial) | CancelRequested(partial=partial):
             return partial
     return None
 
@@ -125,7 +142,7 @@ def _row_faults(answered: Answered) -> Iterator[Fault]:
     """The attempt's row shows what its event says."""
     event, row = answered.record.event, answered.attempt
     response = _response(event)
-    said_of = {} if response is None else answer_columns(response)
+    said_of = dict(NOTHING) if response is None else answer_columns(response)
     if isinstance(event, ModelFailed):
         said_of["error"] = serial.to_json(event.error)
     elif isinstance(event, ModelResponded):
@@ -133,10 +150,27 @@ def _row_faults(answered: Answered) -> Iterator[Fault]:
     if response is not None and row.answered_by != response.answered_by:
         words = f"Attempt {row.index} says that another answered than its record does."
         yield Fault(answered.record.seq, words)
-    for name, said in said_of.items():
-        if getattr(row, name) != said:
-            words = f"The {NAMES[name]} of attempt {row.index} is not the one of its record."
-            yield Fault(answered.record.seq, words)
+    for name in _differing_columns(row, said_of):
+        yield Fault(answered.record.seq, f"The {NAMES[name]} of attempt {row.index} is not the one of its record.")
+    if not _may_have(event, row.status_code):
+        words = f"Attempt {row.index} has status {row.status_code}, which its answer did not come with."
+        yield Fault(answered.record.seq, words)
+
+
+def _differing_columns(row: Attempt, said_of: Mapping[str, Any]) -> list[str]:
+    return [name for name, said in said_of.items() if getattr(row, name) != said]
+
+
+def _may_have(event: Event, status: int | None) -> bool:
+    """Whether a call that ended so came with this status. A call may end before there is one, and after."""
+    match event:
+        case ModelResponded():
+            return status is None or 200 <= status < 300
+        case ModelFailed(error=error) if error.status is not None:
+            return status == error.status
+        case ModelFailed():
+            return status is None or 200 <= status < 300
+    return True
 
 
 def answer_columns(response: ChatResponse) -> dict[str, Any]:
@@ -152,7 +186,7 @@ def answer_columns(response: ChatResponse) -> dict[str, Any]:
     }
 
 
-def _byte_faults(answered: Answered, raw: bytes) -> Iterator[Fault]:
+def _byte_faults(answered: Answered, raw: bytes, *, whole: bool) -> Iterator[Fault]:
     """The event says what the bytes say."""
     event, attempt = answered.record.event, answered.attempt
     if attempt.answered_by:
@@ -160,7 +194,7 @@ def _byte_faults(answered: Answered, raw: bytes) -> Iterator[Fault]:
     if attempt.status_code is not None and not 200 <= attempt.status_code < 300:
         differing = _differing_error(event, attempt, raw)
     else:
-        differing = _differing_answer(event, attempt, raw)
+        differing = _differing_answer(event, attempt, raw, (*ANSWER, *REST) if whole else ANSWER)
     if differing:
         names = ", ".join(NAMES.get(name, name) for name in differing)
         words = f"The provider's bytes of attempt {attempt.index} do not give the recorded answer: {names}."
@@ -177,7 +211,7 @@ def _differing_error(event: Event, attempt: Attempt, raw: bytes) -> list[str]:
     return [name for name in ERROR if getattr(found, name) != getattr(event.error, name)]
 
 
-def _differing_answer(event: Event, attempt: Attempt, raw: bytes) -> list[str]:
+def _differing_answer(event: Event, attempt: Attempt, raw: bytes, names: Iterable[str]) -> list[str]:
     said = _response(event)
     try:
         decoder = get_provider(attempt.provider).stream_decoder(max_tokens=attempt.max_tokens)
@@ -188,7 +222,7 @@ def _differing_answer(event: Event, attempt: Attempt, raw: bytes) -> list[str]:
     if said is None:
         unread = isinstance(event, ModelFailed) and event.error.kind == "not_dialect"
         return ["no answer where the bytes hold one"] if unread else []
-    return [name for name in ANSWER if not _same(name, said, found)]
+    return [name for name in names if not _same(name, said, found)]
 
 
 def _same(name: str, said: ChatResponse, found: ChatResponse) -> bool:

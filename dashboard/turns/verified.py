@@ -7,7 +7,7 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from functools import partial
 from itertools import chain
 from typing import Any
 from uuid import UUID
@@ -17,9 +17,11 @@ from django.core.cache import cache
 from agentcore import VERSION
 from agentcore.events import Started
 from agentcore.replay import Divergence, Recording, Verification, verify
+from dashboard.agents.criteria import criteria_faults
+from dashboard.turns.asking import CLOCKS_DIFFER, Written, call_faults, calls_of, requests_unproven
 from dashboard.turns.derived import derived_faults
 from dashboard.turns.evidence import Fault, faults_of, other_beginning, unproven
-from dashboard.turns.history import rebuilt_columns
+from dashboard.turns.history import messages_of, rebuilt_columns, recording_of, request_body_of
 from dashboard.turns.models import Attempt, AttemptChunk, Record, Turn
 
 KEPT_SECONDS = 24 * 3600
@@ -36,7 +38,6 @@ GIVEN_UP = frozenset(
     {"status", "stop_reason", "terminal_reason", "error_code", "error_message", "finished_at", "notice", "verdict"}
 )
 ENDED_STATES = frozenset({"complete", "abort"})
-CLOCKS_DIFFER = timedelta(hours=1)  #: what the clocks of two machines may differ by
 NO_BYTES = "The provider's bytes of {which} are not stored, so that the recorded answer cannot be compared with them."
 
 
@@ -63,17 +64,41 @@ def is_verified(turn: Turn, recording: Recording) -> bool:
     return proof_of(turn, recording).verified
 
 
+def verification_of(turn: Turn) -> Verification:
+    """The same, read anew. Where a criterion of the turn's policy cannot be asked any more nothing can be compared, and
+    the divergence says so."""
+    recording = recording_of(turn)
+    faults = criteria_faults(recording.policy)
+    if faults:
+        return Verification(False, 0, Divergence(1, None, {"error": " ".join(faults)}))
+    return examined(turn, recording)
+
+
 def examined(turn: Turn, recording: Recording) -> Verification:
     """Judge the events again; compare the answers with the provider's bytes, and the row with its history."""
     found = verify(recording)
     if not found.verified:
         return found
     attempts, raws = list(Attempt.objects.filter(turn_id=turn.id).order_by("index")), raws_of(turn.id)
-    faults = (_row_faults(turn, recording), faults_of(recording.records, attempts, raws))
-    for fault in chain(*faults, derived_faults(turn, recording)):
+    written, messages = _written(turn.id), messages_of(turn.id)
+    calls, ours = calls_of(recording, written), [seq for seq, row in enumerate(written, 1) if row.is_ours]
+    body_of = partial(request_body_of, messages=messages)
+    faults = (
+        _row_faults(turn, recording),
+        call_faults(calls, attempts, body_of),
+        faults_of(recording.records, attempts, raws, ours),
+        derived_faults(turn, recording),
+    )
+    for fault in chain(*faults):
         return diverging(found, fault)
-    missing = unproven(recording.records, attempts, raws)
-    return replace(found, missing=(*found.missing, *no_bytes(missing)))
+    answers = no_bytes(unproven(recording.records, attempts, raws))
+    requests = requests_unproven(calls, attempts, body_of)
+    return replace(found, missing=(*found.missing, *answers, *requests))
+
+
+def _written(turn_id: UUID) -> list[Written]:
+    rows = Record.objects.filter(turn_id=turn_id).order_by("seq")
+    return [Written(*row) for row in rows.values_list("at", "core_version")]
 
 
 def diverging(found: Verification, fault: Fault) -> Verification:
@@ -100,8 +125,8 @@ def raws_of(turn_id: UUID) -> dict[int, bytes]:
 
 def _row_faults(turn: Turn, recording: Recording) -> Iterator[Fault]:
     origin = getattr(turn, "origin", None)  # of an imported turn (`keeping.Origin`)
-    if origin is not None and origin.doubt:
-        yield Fault(1, origin.doubt)
+    if origin is not None and origin.speaks_against:
+        yield Fault(1, origin.speaks_against)
     if not recording.records:
         return
     rebuilt, last = rebuilt_columns(turn), len(recording.records)
@@ -119,15 +144,16 @@ def _row_faults(turn: Turn, recording: Recording) -> Iterator[Fault]:
 
 
 def _beginning_faults(turn: Turn, first: Started) -> Iterator[Fault]:
-    if turn.setup.get("setup") not in (None, _setup(turn)):
+    began = _first_event(turn)
+    if any(turn.setup.get(name) not in (None, began.get(name)) for name in ("setup", "messages")):
         yield Fault(1, "The turn's setup differs from its first record")
     if other := other_beginning(turn.provider, turn.input_text, first):
         yield Fault(1, f"The turn's {other} differs from its first record")
 
 
-def _setup(turn: Turn) -> Any:
+def _first_event(turn: Turn) -> dict[str, Any]:
     first = Record.objects.filter(turn_id=turn.id, seq=1).first()
-    return first.event.get("setup") if first else None
+    return first.event if first else {}
 
 
 def cores(turn: Turn) -> str:

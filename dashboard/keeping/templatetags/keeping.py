@@ -2,7 +2,7 @@
 
 from django import template
 
-from dashboard.keeping.selectors import OriginShown, origin_of
+from dashboard.keeping.selectors import OriginShown, Vouched, origin_of, vouched_of
 from dashboard.turns.models import Turn
 
 register = template.Library()
@@ -11,3 +11,8 @@ register = template.Library()
 @register.filter
 def origin_shown(turn: Turn) -> OriginShown | None:
     return origin_of(turn)
+
+
+@register.filter
+def vouched(turn: Turn) -> Vouched:
+    return vouched_of(turn)

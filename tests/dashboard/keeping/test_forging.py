@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from django.conf import settings
+from django.utils import timezone
 
 from dashboard.accounts.models import User
 from dashboard.commenting.services import comment_add
@@ -15,9 +16,10 @@ from dashboard.replay.services import turn_verify
 from dashboard.sealing import keys
 from dashboard.sealing.models import KnownKey
 from dashboard.sharing.services import link_create
+from dashboard.turns.history import body_text, sha256_of
 from dashboard.turns.models import ANSWERED_BY, Turn
 from tests.dashboard.driving import Play
-from tests.dashboard.keeping.test_services import brought, changed, erase, exported, refused
+from tests.dashboard.keeping.test_services import brought, changed, erase, exported, refused, signed
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -28,7 +30,7 @@ def honest(play: Play) -> Turn:
 
 
 def forged(file: dict[str, Any], **answer: str) -> dict[str, Any]:
-    """The file with another answer, in every place that holds it but the provider's bytes."""
+    """The file with another answer, in every place that holds it but the provider's bytes; nobody signed it."""
     said = file["turn"]["attempts"][0]["text"]
     text = json.dumps(file["turn"]).replace(json.dumps(said)[1:-1], json.dumps(answer["text"])[1:-1])
     return changed({**file, "turn": json.loads(text)}, "turn", "overrides", to=file["turn"]["overrides"])
@@ -62,7 +64,7 @@ def test_another_question_does_not_verify(honest: Turn):
     file = exported(honest)
     erase(honest)
     altered = changed(file, "turn", "input_text", to="Another question?")
-    assert "input is not the one of its first record" in refused(altered)["turn.records"][0]
+    assert "input differs from its first record" in refused(altered)["turn.records"][0]
 
 
 def test_a_file_without_the_providers_bytes_says_that_its_answers_were_not_compared(honest: Turn, browser: Any):
@@ -70,7 +72,7 @@ def test_a_file_without_the_providers_bytes_says_that_its_answers_were_not_compa
     erase(honest)
     made = brought(changed(file, "turn", "attempts", 0, "chunks", to=[]))
     html = browser.get(f"/turns/{made.turn.id}").content.decode()
-    assert "answers not compared" in html
+    assert "not all compared, origin not proven" in html
 
 
 def test_an_answer_whose_attempt_was_left_out_does_not_verify(honest: Turn):
@@ -100,7 +102,43 @@ def test_an_error_beside_an_answer_does_not_verify(honest: Turn):
 def test_a_beginning_that_is_not_the_one_of_its_record_does_not_verify(honest: Turn, name: str, to: str):
     file = exported(honest)
     erase(honest)
-    assert "of its first record" in refused(changed(file, "turn", name, to=to))["turn.records"][0]
+    assert "differs from its first record" in refused(changed(file, "turn", name, to=to))["turn.records"][0]
+
+
+def test_another_request_does_not_verify_whatever_its_digest(honest: Turn):
+    file = exported(honest)
+    erase(honest)
+    file["turn"]["messages"][0] = json.dumps({"role": "user", "content": "How do I rob a bank?"})
+    messages = [json.loads(message) for message in file["turn"]["messages"]]
+    for attempt in file["turn"]["attempts"]:
+        body = json.loads(attempt["request"])
+        body["messages"] = [*messages[: body["messages"]["history"]], *body["messages"]["tail"]]
+        attempt["request_sha256"] = sha256_of(body_text(body))
+    words = "The request of attempt 1 is not the one that was to be sent: messages"
+    assert words in refused(signed(file))["turn.records"][0]
+    unsound = brought(signed(file), unverified=True).turn
+    assert not turn_verify(turn=Turn.objects.get(pk=unsound.pk)).verified
+
+
+@pytest.mark.parametrize(
+    ("name", "to"),
+    [
+        ("kind", "error_retry"), ("iteration", 9), ("model", "gpt-9"), ("max_tokens", 9), ("status_code", 500),
+        ("started_at", "2020-01-01T00:00:00+00:00"),
+    ],
+)  # fmt: skip
+def test_an_attempt_that_its_record_did_not_ask_for_does_not_verify(honest: Turn, name: str, to: Any):
+    file = exported(honest)
+    erase(honest)
+    assert "attempt 1" in refused(changed(file, "turn", "attempts", 0, name, to=to))["turn.records"][0].lower()
+
+
+def test_an_attempt_too_many_does_not_verify(honest: Turn):
+    file = exported(honest)
+    erase(honest)
+    last = file["turn"]["attempts"][-1]
+    altered = changed(file, "turn", "attempts", to=[*file["turn"]["attempts"], {**last, "index": last["index"] + 1}])
+    assert "no record asks for it" in refused(altered)["turn.records"][0]
 
 
 def test_bytes_of_another_dialect_are_no_answer(honest: Turn):
@@ -129,12 +167,16 @@ def test_a_file_says_who_signed_it_and_an_old_one_is_unsigned(honest: Turn):
     assert signature_of(without(file, "signature", "origin")) == "unsigned"
 
 
-@pytest.mark.parametrize("path", [("exported_at",), ("core_version",), ("notes", "tags"), ("turn", "overrides")])
-def test_whatever_is_changed_breaks_the_signature_and_blocks_no_import(honest: Turn, path: tuple[str, ...]):
-    to = {"exported_at": "2099-01-01T00:00:00+00:00", "core_version": "9", "tags": ["x"]}.get(path[-1], {"model": "x"})
+@pytest.mark.parametrize("path", [("exported_at",), ("core_version",), ("notes", "tags"), ("turn", "documents")])
+def test_a_file_that_was_changed_after_it_was_signed_does_not_verify(honest: Turn, path: tuple[str, ...]):
+    to = {"exported_at": timezone.now().isoformat(), "core_version": "9", "tags": ["x"]}.get(
+        path[-1], [{"name": "a.txt", "text": "x"}]
+    )
     file = exported(honest)
     erase(honest)
-    assert signature_of(changed(file, *path, to=to)) == "broken"
+    altered = {**changed(file, *path, to=to), "signature": file["signature"]}
+    assert "changed after it was signed" in refused(altered)["turn.records"][0]
+    assert signature_of(altered) == "broken"
 
 
 def test_another_installation_is_named_once_its_key_is_known(honest: Turn, monkeypatch: pytest.MonkeyPatch):
@@ -185,7 +227,7 @@ def without(file: dict[str, Any], *names: str) -> dict[str, Any]:
 
 
 def signature_of(file: dict[str, Any]) -> str:
-    made = brought(file)
+    made = brought(file, unverified=True)
     try:
         told = origin_told(Turn.objects.get(pk=made.turn.pk))
     finally:

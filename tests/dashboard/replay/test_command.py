@@ -38,7 +38,9 @@ def test_as_json_it_is_what_the_api_tells(play: Play):
     assert imagined["assumes"][0].keys() == {"name", "low", "high", "source"}
     swept = json.loads(told(str(turn.id), "--sweep", "max_continuations=0:5", "--json"))
     assert swept["certain"] == {"since": turn.continuations, "first": turn.continuations}
-    assert json.loads(told(str(turn.id), "--json")) == {"verified": True, "divergence": None, "missing": []}
+    assert json.loads(told(str(turn.id), "--json")) == {
+        "verified": True, "divergence": None, "missing": [], "vouched_by": "here",
+    }  # fmt: skip
 
 
 def test_where_the_assumptions_decide_both_endings_are_told(play: Play):

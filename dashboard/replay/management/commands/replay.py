@@ -14,6 +14,7 @@ from django.core.serializers.json import DjangoJSONEncoder
 from agentcore.events import Interrupted
 from agentcore.replay import Divergence, Provenance
 from agentcore.serial import event_to_json
+from dashboard.keeping.selectors import vouched_of
 from dashboard.live.narration import lines_of
 from dashboard.prices.templatetags.prices import money
 from dashboard.replay.comparing import UNDECIDABLE
@@ -65,9 +66,13 @@ class Command(BaseCommand):
     def _verify(self, turn: Turn, *, as_json: bool) -> None:
         verification = turn_verify(turn=turn)
         if as_json:
-            self.stdout.write(_json(presenting.verification_shown(verification)))
+            told = presenting.verification_shown(verification)
+            self.stdout.write(_json({**told, "vouched_by": vouched_of(turn).by}))
         elif verification.verified:
             self.stdout.write(f"Replay verified: {verification.records} records replayed, all the same.")
+            for missing in verification.missing:
+                self.stdout.write(missing)
+            self.stdout.write(vouched_of(turn).words)
             if suggestion := suggestion_for(turn):
                 self.stdout.write(f"{sentence(suggestion)} {because(suggestion)}")
         else:
