@@ -7,13 +7,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from agentcore.commands import Finish
-from agentcore.cuts import used_of
+from agentcore.cut_phrases import BY_MAX_TOKENS, below_caps, broken_off, how_cut, of_call
+from agentcore.error_phrases import failed, plainly
 from agentcore.machine.ending import INCOMPLETE
 from agentcore.machine.snapshot import Snapshot
-from agentcore.one_call import continued_at_the_cap, enough_for_one_call
-from agentcore.reasons import AttemptKind, NormalizedStopReason, StopReason, TurnStatus
+from agentcore.one_call import enough_for_one_call
+from agentcore.reasons import NormalizedStopReason, TurnStatus
 from agentcore.remedies import Raise, completion_spent, remedy_of
-from agentcore.resource import LIMIT_OF, no_retry_helps, resource_of
+from agentcore.resource import LIMIT_OF
 from agentcore.strict import required
 from agentcore.values import replace
 from agentcore.wording import count, number, times
@@ -61,7 +62,7 @@ def _used(snapshot: Snapshot) -> str:
 
 def _completed(snapshot: Snapshot, end: Finish) -> Verdict:
     if end.calls and snapshot.model_stop_reason == NormalizedStopReason.MAX_TOKENS:
-        by = f"at {_of_call(snapshot)}, below max_tokens," if snapshot.cut_below_cap else "by max_tokens"
+        by = f"at {of_call(snapshot)}, below max_tokens," if snapshot.cut_below_cap else "by max_tokens"
         calls = count(snapshot.spent.attempts, "call")
         return Verdict("", f"Ended in {calls}: cut off {by} after whole tool calls, handed out.")
     told = _in_full(snapshot)
@@ -110,12 +111,12 @@ def _continued(snapshot: Snapshot) -> str:
 
 def _retry_limit(snapshot: Snapshot, _end: Finish) -> Verdict:
     used, limit = snapshot.spent.continuations, snapshot.limits.max_continuations
-    below = _below_caps(snapshot)
-    last = f", {'the last time ' if used else ''}at {_of_call(snapshot)}, below max_tokens" if below else ""
+    below = below_caps(snapshot)
+    last = f", {'the last time ' if used else ''}at {of_call(snapshot)}, below max_tokens" if below else ""
     more = [Raise("max_continuations", limit + 1)]
     if completion_spent(snapshot):
         more.append(Raise("max_total_completion_tokens"))
-    lead, by = _broken_off(snapshot)
+    lead, by = broken_off(snapshot)
     happened = (
         f"{by} {times(used + 1)}{last}, then stopped at max_continuations, "
         f"{number(used)} of {number(limit)}, with {_used(snapshot)}."
@@ -123,30 +124,17 @@ def _retry_limit(snapshot: Snapshot, _end: Finish) -> Verdict:
     return Verdict(lead, happened, _FULL if below and not snapshot.going_on_helped else _would(snapshot, *more))
 
 
-def _below_caps(snapshot: Snapshot) -> bool:
-    """Whether the last cut, and not it alone, was one below the cap."""
-    alone = snapshot.spent.continuations > 0 and continued_at_the_cap(snapshot)
-    return snapshot.cut_below_cap and not alone
-
-
 def _below_cap(snapshot: Snapshot, _end: Finish) -> Verdict:
     """A cut that no number of ours explains, and so none is said to have helped against."""
     after = f" after {count(snapshot.spent.continuations, 'continuation')}" if snapshot.spent.continuations else ""
-    return Verdict("Cut off", f" at {_of_call(snapshot)}{after}, below max_tokens.", _FULL)
-
-
-def _of_call(snapshot: Snapshot) -> str:
-    """What of its cap the last answer used."""
-    assert snapshot.response is not None, "a cut answer was answered"
-    assert snapshot.call is not None, "a cut answer was called for"
-    return used_of(snapshot.response, snapshot.call.max_tokens)
+    return Verdict("Cut off", f" at {of_call(snapshot)}{after}, below max_tokens.", _FULL)
 
 
 def _watched_cut(snapshot: Snapshot, _end: Finish) -> Verdict:
     """Of a call that was only watched: its cap ran out, and no limit of a policy."""
     counted = snapshot.response is not None and snapshot.response.usage is not None
-    used = f", with {_of_call(snapshot)} used" if counted else ""
-    lead, cut = ("", "Reasoning used up max_tokens before any text came") if snapshot.eaten else _CUT
+    used = f", with {of_call(snapshot)} used" if counted else ""
+    lead, cut = ("", "Reasoning used up max_tokens before any text came") if snapshot.eaten else BY_MAX_TOKENS
     if snapshot.repairing:
         lead, cut, used = "", "A tool call was truncated by max_tokens and did not run", ""
     return Verdict(lead, f"{cut}{used}; this call was only watched.", f"How many more tokens it needed {_UNKNOWN}")
@@ -154,20 +142,6 @@ def _watched_cut(snapshot: Snapshot, _end: Finish) -> Verdict:
 
 def _watched_call(snapshot: Snapshot, _end: Finish) -> Verdict:
     return Verdict("", f"A tool call was {snapshot.repairing or 'broken'} and did not run; this call was only watched.")
-
-
-def _broken_off(snapshot: Snapshot) -> tuple[str, str]:
-    """What ended the answers that were gone on with: a resume follows a pause, a continuation a cut."""
-    if snapshot.eaten:
-        return "", f"Reasoning used up max_tokens before any text came ({_of_call(snapshot)}); cut off"
-    kinds = {part.kind for answer in (*snapshot.earlier, snapshot.answer) for part in answer.segments}
-    last_paused = snapshot.model_stop_reason == NormalizedStopReason.PAUSED
-    paused = last_paused or AttemptKind.RESUME in kinds
-    cut = not last_paused or AttemptKind.CONTINUATION in kinds
-    by = "" if _below_caps(snapshot) else " by max_tokens"
-    if not paused:
-        return "Cut off", by
-    return "Paused", f" by the provider or cut off{by}" if cut else " by the provider"
 
 
 def _would(snapshot: Snapshot, *more: Raise) -> str:
@@ -187,7 +161,7 @@ def _raised(raised: Raise) -> str:
 
 
 def _budget(snapshot: Snapshot, _end: Finish) -> Verdict:
-    lead, how = ("", f"A tool call was {snapshot.repairing}") if snapshot.repairing else _how_cut(snapshot)
+    lead, how = ("", f"A tool call was {snapshot.repairing}") if snapshot.repairing else how_cut(snapshot)
     total = snapshot.limits.max_total_tokens
     if total is not None and (snapshot.repairing or not completion_spent(snapshot)):
         used = f"{_about(snapshot)}{number(snapshot.spent.total_tokens)} of {number(total)} tokens in and out used"
@@ -195,12 +169,6 @@ def _budget(snapshot: Snapshot, _end: Finish) -> Verdict:
         return Verdict(lead, f"{how}, then stopped at max_total_tokens: {used}.", helps)
     helps = _would(snapshot, Raise("max_total_completion_tokens"))
     return Verdict(lead, f"{how}, then stopped because the token total was spent: {_used(snapshot)}.", helps)
-
-
-def _how_cut(snapshot: Snapshot) -> tuple[str, str]:
-    if snapshot.cut_below_cap:
-        return "Cut off", f" at {_of_call(snapshot)}, below max_tokens"
-    return ("", "Reasoning used up max_tokens before any text came") if snapshot.eaten else _CUT
 
 
 def _output_cap(snapshot: Snapshot, _end: Finish) -> Verdict:
@@ -211,11 +179,11 @@ def _output_cap(snapshot: Snapshot, _end: Finish) -> Verdict:
 def _repetition(snapshot: Snapshot, _end: Finish) -> Verdict:
     larger = "A larger max_tokens may help; it is not known."
     if snapshot.eaten:
-        last = f"the last time {_of_call(snapshot)}, and no text came"
+        last = f"the last time {of_call(snapshot)}, and no text came"
         return Verdict("Stopped", f" because reasoning used up max_tokens in two answers running, {last}.", larger)
     idle = " because two cut answers running added nothing new"
     if snapshot.cut_below_cap:
-        last = f"the last was cut at {_of_call(snapshot)}, below max_tokens"
+        last = f"the last was cut at {of_call(snapshot)}, below max_tokens"
         return Verdict("Stopped", f"{idle}; {last}.", "What would have helped is not known.")
     return Verdict("Stopped", f"{idle}.", larger)
 
@@ -234,49 +202,14 @@ def _forbidden(snapshot: Snapshot, end: Finish) -> Verdict:
     by = snapshot.outcome.resolved_by if snapshot.outcome else "a criterion"
     told = (end.notice or end.error_message).removeprefix(INCOMPLETE)
     if by == "ErrorPolicyCriterion":
-        return Verdict("Stopped", f" by the error policy: {_plainly(snapshot, told)}")
+        return Verdict("Stopped", f" by the error policy: {plainly(snapshot, told)}")
     if by not in LIMIT_OF:
         return Verdict("Stopped", f" by {by}: {told}")
     return Verdict("Stopped", f" at {LIMIT_OF[by]}: {told}", _would(snapshot, Raise(LIMIT_OF[by])))
 
 
-def _plainly(snapshot: Snapshot, told: str) -> str:
-    """What the error policy said with plain words in place of the specification's sentence."""
-    evaluations = snapshot.outcome.evaluations if snapshot.outcome else ()
-    said = next((each for each in evaluations if each.criterion == "ErrorPolicyCriterion"), None)
-    if said is None or "consecutiveFailures" not in said.context:
-        return told
-    kind, failures = str(said.context["errorType"]).replace("_", " "), said.context["consecutiveFailures"]
-    running = "1 failure" if failures == 1 else f"{number(failures)} failures in a row"
-    limit = number(said.context["maxRetries"])
-    return told.replace(said.reason, f"{kind} error, {running}, with max_retries at {limit}")
-
-
 def _error(snapshot: Snapshot, end: Finish) -> Verdict:
-    failures = snapshot.spent.total_failures
-    ran_out = _after(failures, snapshot.spent.attempts)
-    ran_out += _beside_retries(snapshot)
-    if end.stop_reason is StopReason.RETRY_LIMIT and not no_retry_helps(snapshot):
-        ran_out += f", with max_retries at {number(snapshot.error_policy.max_retries)}"
-    kept = " What had arrived is kept." if snapshot.output_text else ""
-    return Verdict("Failed", f"{ran_out}: {_closed(end.error_message or str(end.error_code))}{kept}")
-
-
-def _after(failures: int, attempts: int) -> str:
-    """`on the first call`, `on call 3`, `after 2 failed calls`."""
-    if failures == 1 and attempts:
-        return " on the first call" if attempts == 1 else f" on call {number(attempts)}"
-    return f" after {count(failures, 'failed call')}" if failures else ""
-
-
-def _beside_retries(snapshot: Snapshot) -> str:
-    """The limit that left no other try, and how much of it was used."""
-    outcome = snapshot.outcome
-    if outcome is not None and resource_of(snapshot) == "max_total_completion_tokens":
-        return f", with max_total_completion_tokens used up ({outcome.forbidding_reason()})"
-    if outcome is None or outcome.resolved_by not in LIMIT_OF:
-        return ""
-    return f", with {LIMIT_OF[outcome.resolved_by]} used up ({outcome.forbidding_reason()})"
+    return Verdict("Failed", failed(snapshot, end))
 
 
 def _blocked(snapshot: Snapshot, _end: Finish) -> Verdict:
@@ -314,11 +247,6 @@ def _sentence(words: str) -> str:
     return f"{words[:1].upper()}{words[1:]}."
 
 
-def _closed(sentence: str) -> str:
-    """A provider's own words, ended as a sentence is."""
-    return sentence if sentence.endswith((".", "!", "?")) else f"{sentence}."
-
-
 def _said(snapshot: Snapshot) -> str:
     word = snapshot.raw_stop_reason
     return f"The provider said “{word}”." if word else "The provider gave no stop reason."
@@ -331,7 +259,6 @@ _FULL = (
 )
 _ENDS = "The recording ends here. Re-run live to find out."
 _UNKNOWN = "is not in this recording. Re-run live to find out."
-_CUT = ("Cut off", " by max_tokens")
 _SENTENCES: Mapping[str, Callable[[Snapshot, Finish], Verdict]] = {
     "completed": _completed,
     "retry_limit": _retry_limit,
