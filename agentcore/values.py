@@ -3,10 +3,10 @@
 A turn is judged in some hundred copies, of values with up to forty slots; calling a frozen `__init__` takes 9 µs for a
 snapshot, a copy 0.6. A frozen class refuses to be written to, so what is written is of another class:
 
-1. the class's *twin* has the same bases and the same slots, and nothing that refuses;
-2. every slot of a new twin is written: from the value that is copied and the changes, or (`quickly_made`) from what the
-   value is made of;
-3. the twin is declared to be of the class (`copy.__class__ = cls`) and is frozen from then on. Python allows that only
+1. the class's *draft* is a subclass that adds no slots and does not refuse;
+2. every slot of a new draft is written: from the value that is copied and the changes, or (`quickly_made`) from what
+   the value is made of;
+3. the draft is declared to be of the class (`copy.__class__ = cls`) and is frozen from then on. Python allows that only
    between classes whose objects lie alike in memory, and raises TypeError for any other.
 
 For slotted dataclasses only. A copy is not settled again, for no `__init__` runs: what changes must be settled already.
@@ -38,9 +38,10 @@ def changed(value: Made, changes: Mapping[str, Any]) -> Made:
 
 
 @cache
-def _twin(cls: Any) -> Any:
-    """A class whose objects lie alike in memory, and can be written to."""
-    return type(cls.__name__, cls.__bases__, {"__slots__": cls.__slots__})
+def _draft(cls: Any) -> Any:
+    """A class whose objects lie alike in memory, and can be written to. Of a subclass Python sees that soonest."""
+    written_to = {"__setattr__": object.__setattr__, "__delattr__": object.__delattr__}
+    return type(cls.__name__, (cls,), {"__slots__": (), **written_to})
 
 
 @cache
@@ -51,14 +52,15 @@ def _copier(cls: Any, names: tuple[str, ...]) -> Callable[[Any, Mapping[str, Any
         if name not in cls.__slots__:
             raise TypeError(f"{cls.__name__} has no field {name!r}")
     sources = {name: f"changes[{name!r}]" if name in names else f"value.{name}" for name in cls.__slots__}
-    lines = ["copy = twin()", *(f"copy.{name} = {source}" for name, source in sources.items())]
-    return _written("copier(value, changes)", [*lines, "copy.__class__ = cls", "return copy"], twin=_twin(cls), cls=cls)
+    lines = ["copy = new(draft)", *(f"copy.{name} = {source}" for name, source in sources.items())]
+    lines += ["copy.__class__ = cls", "return copy"]
+    return _written("copier(value, changes)", lines, new=object.__new__, draft=_draft(cls), cls=cls)
 
 
 def begun(cls: type[Made]) -> Any:
-    """A value of this class that can still be written to, none of its slots filled: its twin. See `frozen`."""
+    """A value of this class that can still be written to, none of its slots filled: its draft. See `frozen`."""
     made: Any = cls
-    return _twin(made)()
+    return object.__new__(_draft(made))
 
 
 def frozen(value: Any, cls: type[Made]) -> Made:
@@ -78,14 +80,14 @@ def quickly_made(cls: type[Made]) -> type[Made]:
     factories = {field.name: field.default_factory for field in fields(made)}
     unset = dict(zip(reversed(factories), reversed(ordinary.__defaults__ or ()), strict=False))
     lines = [f"if self.__class__ is not cls: return ordinary(self, {', '.join(factories)})"]
-    lines.append("put(self, '__class__', twin)")
+    lines.append("put(self, '__class__', draft)")
     for name, factory in factories.items():
         default = "" if factory is MISSING else f" if {name} is not unset[{name!r}] else factories[{name!r}]()"
         lines.append(f"self.{name} = {name}{default}")
     lines.append("self.__class__ = cls")
     if hasattr(cls, "__post_init__"):
         lines.append("self.__post_init__()")
-    known = {"cls": cls, "twin": _twin(made), "ordinary": ordinary, "put": object.__setattr__}
+    known = {"cls": cls, "draft": _draft(made), "ordinary": ordinary, "put": object.__setattr__}
     quick: Any = _written(f"__init__(self, {', '.join(factories)})", lines, factories=factories, unset=unset, **known)
     quick.__defaults__ = ordinary.__defaults__
     made.__init__ = wraps(ordinary)(quick)
