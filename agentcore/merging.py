@@ -15,7 +15,7 @@ from enum import IntEnum
 from itertools import chain
 
 from agentcore.overlaps import COPIES, is_ambiguous, is_surrounded, prefix_function
-from agentcore.strict import required
+from agentcore.strict import WrongInput, required
 from agentcore.values import quickly_made, replace
 
 TAIL = 400  #: characters in which words that were broken off are looked for
@@ -74,6 +74,8 @@ def merge_continuation(existing: str, addition: str, *, min_overlap: int = MIN_O
     required(existing, str, "existing")
     required(addition, str, "addition")
     required(min_overlap, int, "min_overlap")
+    if min_overlap < 0:
+        raise WrongInput(f"min_overlap must be a whole number of at least 0, not {min_overlap}.")
     required(trimmed, bool, "trimmed")
     return join(existing, addition, Joining(min_overlap, trimmed))
 

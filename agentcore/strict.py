@@ -143,7 +143,8 @@ def _test(place: str, hint: Any, range_: Range, used: dict[str, Any]) -> str:
         low, high = range_
         of = f"({place}.__class__ is int{f' or {place}.__class__ is float' if hint is float else ''})"
         bounds = "" if low is None and high is None else f" and {-float('inf') if low is None else low} <= {place}"
-        return f"({of}{bounds}{'' if high is None else f' <= {high}'})"
+        most = f" <= {high}" if high is not None else " < inf" if bounds and hint is float else ""
+        return f"({of}{bounds}{most})"
     used[hint.__name__] = hint
     return f"{place}.__class__ is {hint.__name__}"
 
@@ -215,7 +216,7 @@ def _expected_number(hint: Any, range_: Range, given: Any) -> str:
     bounds = "" if low is None else f" of at least {low:g}" if high is None else f" from {low:g} to {high:g}"
     kind = int if hint is int else int | float
     right = isinstance(given, kind) and not isinstance(given, bool)
-    right = right and (low is None or given >= low) and (high is None or given <= high)
+    right = right and (low is None or low <= given < float("inf")) and (high is None or given <= high)
     return "" if right else f"{noun}{bounds}"
 
 

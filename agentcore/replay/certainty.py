@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from agentcore.strict import strict
 from agentcore.values import quickly_made
 
 
@@ -54,6 +55,7 @@ class Assumption:
     source: str  #: in words, such as "largest of this recording" or "95th percentile of 41 stored calls"
 
 
+@strict()
 @dataclass(frozen=True, slots=True)
 class Observed:
     """One figure of a model's stored calls, per continuation."""
@@ -62,6 +64,7 @@ class Observed:
     calls: int  #: how many stored calls it was taken from
 
 
+@strict()
 @dataclass(frozen=True, slots=True)
 class Experience:
     """What the stored calls of a model bear out. A figure of fewer than `LEAST_CALLS` calls is not used."""

@@ -20,6 +20,7 @@ from agentcore import (
     ErrorContext,
     ErrorPolicy,
     ErrorType,
+    Experience,
     Limits,
     Message,
     ModelFailed,
@@ -51,7 +52,7 @@ from agentcore import (
 )
 from agentcore.policy import CriterionSpec, EnvelopeRules
 from agentcore.providers import PROVIDERS, get_provider
-from agentcore.replay import fold, fork
+from agentcore.replay import Observed, fold, fork
 from agentcore.strict import unchecked
 from tests.together import together
 
@@ -91,6 +92,8 @@ RIGHT: dict[type, dict[str, Any]] = {
     OperatorActed: {"at": 1.0, "by": "ada"},
     Recording: {"policy": Policy(), "base_snapshot": Snapshot(), "records": ()},
     CancelRequested: {"at": 1.0},
+    Observed: {"p95": 12.0, "calls": 41},
+    Experience: {},
 }
 EVERY_FIELD = [(cls, f.name) for cls in RIGHT for f in fields(cls) if f.init and str(f.type).split(".")[-1] != "Any"]
 #: What a stranger may give by mistake, none of which is right anywhere a function stands beside it.
@@ -130,6 +133,8 @@ TABLE: dict[str, tuple[Callable[[], object], str, str]] = {
     "nothing to ask": (lambda: what_if([], Policy()), "recording", "Recording"),  # type: ignore[arg-type]
     "limits for a policy": (lambda: what_if(TOLD, Limits()), "policy", "Policy"),  # type: ignore[arg-type]
     "no experience": (lambda: what_if(TOLD, Policy(), experience=3), "experience", "Experience"),  # type: ignore[arg-type]
+    "a number for an observed figure": (lambda: Experience(repeats=5), "repeats", "Observed"),  # type: ignore[arg-type]
+    "a word for a figure": (lambda: Observed("12", 41), "p95", "number"),  # type: ignore[arg-type]
     "no trace": (lambda: what_if(TOLD, Policy(), trace="no"), "trace", "bool"),  # type: ignore[arg-type]
     "nothing to fold": (lambda: fold(None), "recording", "Recording"),  # type: ignore[arg-type]
     "a text for a record": (lambda: fork(TOLD, "2", Policy(), "t"), "seq", "int"),  # type: ignore[arg-type]
@@ -137,6 +142,8 @@ TABLE: dict[str, tuple[Callable[[], object], str, str]] = {
     "like nothing": (lambda: recording_from_json(recording_to_json(TOLD), {}), "like", "Policy"),  # type: ignore[arg-type]
     "no turn": (lambda: verdict(None), "snapshot", "Snapshot"),  # type: ignore[arg-type]
     "nothing to merge": (lambda: merge_continuation(None, "b"), "existing", "str"),  # type: ignore[arg-type]
+    "a negative overlap": (lambda: merge_continuation("a", "b", min_overlap=-1), "min_overlap", "at least 0"),
+    "time without end": (lambda: ModelResponded(float("inf"), ChatResponse("x")), "at", "at least 0"),
     "bytes to merge": (lambda: merge_continuation("a", b"b"), "addition", "str"),  # type: ignore[arg-type]
     "a list for a provider": (lambda: get_provider(["openai"]), "provider", "openai"),  # type: ignore[arg-type]
 }
@@ -172,7 +179,7 @@ def test_a_codec_encodes_requests_and_nothing_else(name):
 
 
 def test_every_class_that_a_stranger_makes_is_strict():
-    made_by_us = {"Assumption", "Experience", "Merge", "Record", "Snapshot", "Step", "Transition"}
+    made_by_us = {"Assumption", "Merge", "Record", "Snapshot", "Step", "Transition"}
     made_by_us |= {"Verification", "WhatIf", "CallModel", "RunTools", "Wait", "Hold", "Finish", "Observation"}
     judged_where_asked = {"ContinuationEvaluation", "ContinuationOutcome"}
     loose = {
