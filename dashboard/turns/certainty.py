@@ -30,7 +30,8 @@ ASSUMED: Mapping[Assumed, str] = {
 #: In place of a range of nothing to nothing.
 ASSUMED_NOTHING: Mapping[Assumed, str] = {
     Assumed.WORDING: "The provider says the same as in the recorded calls",
-    Assumed.USAGE: "A call without reported usage spent no output tokens",
+    Assumed.USAGE: "The provider counts no output tokens that it does not report",
+    Assumed.FAILURES: "Calls fail as they failed in the recording, and no others",
 }
 
 #: What one end of an assumed range says: for nothing of it, and for `{}`.
