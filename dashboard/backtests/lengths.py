@@ -53,8 +53,12 @@ class Estimate:
                 f"{_median(median.tokens)}; where {_percent(ENOUGH)} are complete is not in these recordings: "
                 f"{_percent(curve.undecided)} of answers would be longer than any that ended."
             )
-        tail = f"at least; {_percent(curve.undecided)} undecided" if curve.undecided > 0 else "nothing undecided"
-        return f"{_median(median.tokens)}, {_percent(ENOUGH)} complete at {number(most.tokens)} tokens ({tail})."
+        longer = (
+            f"; {_percent(curve.undecided)} of answers would be longer than any that ended"
+            if curve.undecided > 0
+            else ""
+        )
+        return f"{_median(median.tokens)}, {_percent(ENOUGH)} complete at {number(most.tokens)} tokens{longer}."
 
     @property
     def suffices(self) -> int | None:

@@ -4,9 +4,11 @@ from dataclasses import dataclass
 
 from agentcore.machine.budgets import Budget, budgets_of
 from agentcore.machine.snapshot import Snapshot
+from dashboard.agents.watching import ENDLESS_CHARS
 
 #: Where the core's name is not the word of pages; it stays, for breakpoints on budgets have recorded it.
 SAID = {"steps": "iterations"}
+ENDLESS = ENDLESS_CHARS  #: from here on a limit stands for none: that of a call that is only watched
 HOT = 0.75  #: of a limit, from where a meter warns
 
 
@@ -39,7 +41,7 @@ class Meter:
 
 def meters_of(snapshot: Snapshot) -> tuple[Meter, ...]:
     """The budgets of a turn that has started; those without a limit, and unused ones of special kinds, are left out."""
-    return tuple(map(_meter, budgets_of(snapshot)))
+    return tuple(_meter(budget) for budget in budgets_of(snapshot) if budget.limit < ENDLESS)
 
 
 def _meter(budget: Budget) -> Meter:

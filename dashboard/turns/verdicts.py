@@ -18,8 +18,9 @@ KEPT_SECONDS = 24 * 3600
 
 def verdict_now(turn: Turn) -> str:
     """The sentence of an ended turn; empty while it runs."""
-    if not turn.verdict or turn.core_version == VERSION:
-        return turn.verdict
+    stored: str = turn.verdict
+    if not stored or turn.core_version == VERSION:
+        return stored
     key = f"verdict:{turn.id}:{turn.last_seq}:{VERSION}"
     said: str | None = cache.get(key)
     if said is None:
@@ -30,8 +31,9 @@ def verdict_now(turn: Turn) -> str:
 
 def _said_anew(turn: Turn) -> str:
     """The stored sentence stays where the history does not say how the turn ended: it was given up, or is not sound."""
+    stored: str = turn.verdict
     try:
         snapshot = standing_of(turn).snapshot
     except CoreError:
-        return turn.verdict
-    return storable_text(verdict(snapshot)) or turn.verdict
+        return stored
+    return storable_text(verdict(snapshot)) or stored

@@ -38,7 +38,7 @@ def _errors(retries: int) -> ErrorPolicy:
 def told(turn: Joined, policy: Policy) -> str:
     """The policy in a sentence."""
     if len(turn.steps) == 1:
-        return "Consistent with a policy that allows nothing more."
+        return "Consistent with a policy that allows no further call."
     limits = policy.limits
     parts = [
         f"Max continuations {limits.max_continuations}",

@@ -44,7 +44,7 @@ def test_a_span_and_its_log_event_become_a_turn_in_each_form(keyed: Keyed, form:
     assert turn.output_text.startswith("Agents stop for reasons")
     told = gate_of_a_user(gate).get(f"/api/v1/turns/{turn.id}").json
     assert told["ingested"]["instrumentations"] == ["opentelemetry.util.genai.handler 1.1b0"]
-    assert told["ingested"]["consistent_with"] == "Consistent with a policy that allows nothing more."
+    assert told["ingested"]["consistent_with"] == "Consistent with a policy that allows no further call."
 
 
 def gate_of_a_user(gate: Gate) -> Gate:
