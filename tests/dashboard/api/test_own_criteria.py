@@ -60,7 +60,7 @@ def test_one_more_answer_is_asked_for_in_the_criterions_own_words(api: Program, 
         "message": "And what else?",
     }
     assert api.get(f"/turns/{turn.id}").json()["status"] == "completed"
-    assert replayed(api, turn) == {"verified": True, "divergence": None, "missing": []}
+    assert replayed(api, turn) == {"verified": True, "divergence": None, "missing": [], "vouched_by": "here"}
 
 
 def test_what_is_forbidden_ends_the_turn_with_the_criterions_stop_reason(api: Program, asked):

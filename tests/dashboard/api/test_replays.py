@@ -26,7 +26,10 @@ def replay(api: Program, turn: Turn, body: dict) -> tuple[int, dict]:
 
 
 def test_a_recorded_turn_verifies(api: Program, turn: Turn):
-    assert replay(api, turn, {"mode": "verify"}) == (200, {"verified": True, "divergence": None, "missing": []})
+    assert replay(api, turn, {"mode": "verify"}) == (
+        200,
+        {"verified": True, "divergence": None, "missing": [], "vouched_by": "here"},
+    )
 
 
 def test_a_history_that_was_tampered_with_diverges_at_its_record(api: Program, turn: Turn):

@@ -26,7 +26,14 @@ def test_a_turn_goes_out_and_comes_in(api: Program, cut: Turn):
     response = api.post("/turns/import", file.content)
     assert (response.status_code, response.json()) == (
         201,
-        {"id": str(cut.id), "already_here": False, "verified": True},
+        {
+            "id": str(cut.id),
+            "already_here": False,
+            "verified": True,
+            "doubt": "",
+            "missing": [],
+            "vouched_by": "own",
+        },
     )
     again = api.post("/turns/import", file.content)
     assert (again.status_code, again.json()["already_here"]) == (200, True)
@@ -34,6 +41,7 @@ def test_a_turn_goes_out_and_comes_in(api: Program, cut: Turn):
         "verified": True,
         "divergence": None,
         "missing": [],
+        "vouched_by": "own",
     }
 
 
