@@ -1,6 +1,7 @@
 """What a stranger can send without any key: halves of requests, bodies and headers without end, many checks."""
 
 import contextlib
+import select
 import socket
 import time
 from itertools import cycle, islice
@@ -71,16 +72,18 @@ def pipelined(target: Target) -> None:
                 with contextlib.suppress(OSError):
                     opened.append(stack.enter_context(target.dial()))
                     opened[-1].sendall(form * IN_ONE)
-            for one in opened:
-                _answers(one, target)
+            _answers(opened, target)
 
 
-def _answers(one: socket.socket, target: Target) -> None:
-    with contextlib.suppress(OSError):
-        while not target.is_over:
-            one.settimeout(max(0.01, target.until - time.monotonic()))
-            said = one.recv(1 << 20)
+def _answers(opened: list[socket.socket], target: Target) -> None:
+    """Count what all of them are answered, until they are closed or the time is over."""
+    left = set(opened)
+    while left and not target.is_over:
+        for one in select.select(left, [], [], 0.1)[0]:
+            said = b""
+            with contextlib.suppress(OSError):
+                said = one.recv(1 << 20)
             if not said:
-                return
+                left.discard(one)
             for piece in said.split(b"HTTP/1.1 ")[1:]:
                 target.answers[piece[:3].decode("latin-1")] += 1

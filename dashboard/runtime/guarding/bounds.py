@@ -6,7 +6,7 @@ from dashboard.runtime.guarding.proxies import NOBODY, Proxies
 
 HEAD_BYTES = 16 * 1024  #: the request line and all header fields, trailers included
 HEAD_FIELDS = 256  #: of a head: each costs the parser a call, however short it is
-PIPELINED = 64  #: requests of one connection that wait for the answer to one before them
+PIPELINED = 8  #: requests of one connection that wait for the answer to one before them: each is parsed when it comes
 
 
 @dataclass(frozen=True, slots=True)
