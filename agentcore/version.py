@@ -1,4 +1,5 @@
 """Which judgement this is."""
 
-#: The version of the core's judgement; stored with every turn. It goes up when the same events are judged otherwise.
+#: The version of the core's judgement; stored with every turn. It goes up when the same events are judged otherwise,
+#: and when a codec writes another request or reads another answer: `verify` makes both again and compares them.
 VERSION = "5"
