@@ -28,6 +28,8 @@ WAIT = 7  #: seconds that `LIMITED` is told to wait
 DIRECT = "simulator/sim-essay"  #: a model by its connection, without an agent
 CLAUDE = "claude-writer"  #: an agent whose upstream speaks Anthropic's dialect
 WATCHED_CLAUDE = "watched-claude-writer"
+ITEMS = "items-writer"  #: an agent whose upstream speaks the dialect of OpenAI's responses
+WATCHED_ITEMS = "watched-items-writer"
 AGENTS = {CONTINUED, OBSERVED, CALLING, REPORTING, OBSERVED_REPORT, LIMITED}
 
 CALCULATOR: dict[str, Any] = {

@@ -21,7 +21,8 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 CHECKOUT = HERE.parents[1]
 HOMES = CHECKOUT / ".venv" / "clients"
-CLIENTS = ("openai", "anthropic", "langchain", "litellm")
+CLIENTS = ("openai", "responses", "agents", "anthropic", "langchain", "litellm")
+SHARED = {"responses": "openai"}  #: checks of a client that has an environment already
 TOKEN = "a-token-of-sixteen-or-more"
 SECONDS = 150  #: for one client's checks
 
@@ -111,8 +112,15 @@ def prepare(address: str) -> None:
     ):
         agent = {"name": name, "connection": "simulator", "model": model, "max_tokens": 4_000}
         made(address, "agents", **agent, policy="patient", gateway_mode=mode)
-    for name, mode in ((asked.CLAUDE, "continue"), (asked.WATCHED_CLAUDE, "observe")):
-        agent = {"name": name, "connection": "claude", "model": "sim-essay", "max_tokens": 4_000}
+    items = f"{simulator(address)}/v1"
+    made(address, "connections", name="items", provider="openai_responses", base_url=items)
+    for name, connection, mode in (
+        (asked.CLAUDE, "claude", "continue"),
+        (asked.WATCHED_CLAUDE, "claude", "observe"),
+        (asked.ITEMS, "items", "continue"),
+        (asked.WATCHED_ITEMS, "items", "observe"),
+    ):
+        agent = {"name": name, "connection": connection, "model": "sim-essay", "max_tokens": 4_000}
         made(address, "agents", **agent, policy="patient", gateway_mode=mode)
 
 
@@ -138,11 +146,12 @@ def checked(name: str, python: Path, address: str) -> bool:
 
 
 def main(names: tuple[str, ...]) -> None:
-    with ThreadPoolExecutor(len(names)) as pool:
-        pythons = dict(zip(names, pool.map(environment_of, names), strict=True))
+    homes = {SHARED.get(name, name) for name in names}
+    with ThreadPoolExecutor(len(homes)) as pool:
+        pythons = dict(zip(homes, pool.map(environment_of, homes), strict=True))
     with gateway() as address:
         prepare(address)
-        failed = [name for name in names if not checked(name, pythons[name], address)]
+        failed = [name for name in names if not checked(name, pythons[SHARED.get(name, name)], address)]
     if failed:
         raise SystemExit(f"Clients that do not get along with the gateway: {', '.join(failed)}.")
 

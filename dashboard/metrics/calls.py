@@ -42,9 +42,10 @@ RELAYED = Counter(
 )
 
 NONE = "none"  #: nothing was told: an error, or the caller had gone
-#: What callers are told: in OpenAI's words, and in Anthropic's.
+#: What callers are told: in the words of chat completions, in Anthropic's, and in those of responses.
 REASONS = frozenset({"stop", "length", "tool_calls", "function_call", "content_filter"}) | frozenset(
     {"end_turn", "max_tokens", "stop_sequence", "tool_use", "pause_turn", "refusal", "model_context_window_exceeded"}
+    | {"completed", "incomplete", "failed", "max_output_tokens"}
 )
 
 

@@ -1,4 +1,4 @@
-"""`python -m dashboard.bench.gateway.callers PORT CALLERS SECONDS whole|streamed TOKEN MODEL`: asks, and times it.
+"""`python -m dashboard.bench.gateway.callers PORT CALLERS SECONDS whole|streamed TOKEN MODEL DOOR`: asks, and times it.
 
 Callers do next to nothing, or they would be what is measured. Prints one JSON object: see `Heard`.
 """
@@ -12,7 +12,9 @@ from typing import Any
 
 from dashboard.bench.gateway.part import run
 
+CHAT = "/v1/chat/completions"
 WARM_SECONDS = 0.3  #: before anything counts
+_TEXT = (b'"content":"', b'"content": "', b'"delta":"')  #: begins an answer's first words
 _LAST = b"0\r\n\r\n"  #: of a body in frames
 PROMPT = "Why did this agent stop, and which limit would have let it finish? Say it in one sentence."
 
@@ -53,7 +55,7 @@ class Caller(asyncio.Protocol):
         self._transport.write(self._request)
 
     def data_received(self, data: bytes) -> None:
-        if not self._first and (not self._streamed or b'"content":"' in data or b'"content": "' in data):
+        if not self._first and (not self._streamed or any(mark in data for mark in _TEXT)):
             self._first = time.perf_counter()
         self._came.append(data)
         if self._is_whole(data):
@@ -104,23 +106,24 @@ async def ask(port: int, callers: int, seconds: float, request: bytes, *, stream
     return heard
 
 
-def request_of(token: str, model: str, *, streamed: bool) -> bytes:
+def request_of(token: str, model: str, *, streamed: bool, door: str = CHAT) -> bytes:
     """A request, to the byte."""
-    asked = {"model": model, "messages": [{"role": "user", "content": PROMPT}], "max_tokens": 400, "stream": streamed}
+    said, cap = ("messages", "max_tokens") if door == CHAT else ("input", "max_output_tokens")
+    asked = {"model": model, said: [{"role": "user", "content": PROMPT}], cap: 400, "stream": streamed}
     body = json.dumps(asked, separators=(",", ":")).encode()
     head = (
-        "POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n"
+        f"POST {door} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n"
         f"authorization: Bearer {token}\r\ncontent-length: {len(body)}\r\n\r\n"
     )
     return head.encode() + body
 
 
-async def _main(port: str, callers: str, seconds: str, how: str, token: str, model: str) -> None:
+async def _main(port: str, callers: str, seconds: str, how: str, token: str, model: str, door: str) -> None:
     streamed = how == "streamed"
-    request = request_of(token, model, streamed=streamed)
+    request = request_of(token, model, streamed=streamed, door=door)
     heard = await ask(int(port), int(callers), float(seconds), request, streamed=streamed)
     sys.stdout.write(json.dumps(asdict(heard)))
 
 
 if __name__ == "__main__":
-    run(_main(*sys.argv[1:7]))
+    run(_main(*sys.argv[1:8]))

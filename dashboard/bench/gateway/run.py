@@ -18,6 +18,7 @@ from dashboard.agents.services import connection_create
 from dashboard.bench.chaos.fleet import OURS
 from dashboard.bench.chaos.scratch import Scratch, scratch
 from dashboard.bench.gateway import least
+from dashboard.bench.gateway.callers import CHAT
 from dashboard.bench.gateway.part import Part, part
 from dashboard.gateway.services import key_create
 from dashboard.turns.models import Turn
@@ -35,7 +36,9 @@ WAYS = {
     "least": "bare proxy, a row a call",
     "observe": "gateway, observing",
     "continue": "gateway, continuing",
+    "responses": "gateway, continuing, at /v1/responses",
 }
+DOORS = {"responses": "/v1/responses"}  #: of what is not asked for chat completions
 GATEWAY = ("observe", "continue")
 RECORDING = ("least", *GATEWAY)  #: and the gateway in several processes
 
@@ -61,7 +64,7 @@ def rows(processes: int = 1) -> Iterator[str]:
         least.make_table()
         keeps = parts.enter_context(part("least", str(upstream.port), environment=environment_of(store)))
         served = parts.enter_context(part("served", environment=environment_of(store)))
-        between = {"direct": upstream, "bare": bare, "least": keeps} | dict.fromkeys(GATEWAY, served)
+        between = {"direct": upstream, "bare": bare, "least": keeps} | dict.fromkeys((*GATEWAY, *DOORS), served)
         if processes > 1:
             several = parts.enter_context(part("served", str(processes), environment=environment_of(store)))
             between |= {f"{mode}, {processes} processes": several for mode in GATEWAY}
@@ -108,7 +111,8 @@ def keys_for(port: int) -> Mapping[str, str]:
     one_time_code_create()
     project, by = project_default(), User.objects.get(username=OPERATOR)
     connection_create(project=project, name="bench", provider="openai", base_url=f"http://127.0.0.1:{port}/v1")
-    return {mode: key_create(project=project, by=by, name=mode, mode=mode)[1] for mode in GATEWAY}
+    keys = {mode: key_create(project=project, by=by, name=mode, mode=mode)[1] for mode in GATEWAY}
+    return keys | dict.fromkeys(DOORS, keys["continue"])
 
 
 def environment_of(store: Scratch) -> Mapping[str, str]:
@@ -121,12 +125,12 @@ def _measured(how: str, callers: int, between: Mapping[str, Part], tokens: Mappi
     runs: dict[str, list[Run]] = {way: [] for way in between}
     for _ in range(RUNS):
         for way, found in runs.items():
-            found.append(_run(how, callers, between[way], tokens.get(_mode(way), "none")))
+            found.append(_run(how, callers, between[way], tokens.get(_mode(way), "none"), DOORS.get(way, CHAT)))
     return {way: sorted(found, key=lambda run: run.calls)[len(found) // 2] for way, found in runs.items()}
 
 
-def _run(how: str, callers: int, asked: Part, token: str) -> Run:
-    given = (str(asked.port), str(callers), str(SECONDS), how, token, "bench/m")
+def _run(how: str, callers: int, asked: Part, token: str, door: str) -> Run:
+    given = (str(asked.port), str(callers), str(SECONDS), how, token, "bench/m", door)
     before = asked.busy()
     command = [sys.executable, "-m", "dashboard.bench.gateway.callers", *given]
     told = subprocess.run(command, check=True, stdout=subprocess.PIPE, timeout=PATIENCE)  # noqa: S603 - ours
@@ -157,7 +161,7 @@ def _lines(how: str, runs: Mapping[str, Run]) -> Iterator[str]:
         rates = f"{run.calls:>8,.0f} calls/s"
         if how == "streamed":
             rates += f" {run.chunks:>10,.0f} chunks/s"
-        line = f"  {_label(way):<35}{rates}"
+        line = f"  {_label(way):<40}{rates}"
         if way != "direct":
             line += f"   adds {_added(run.whole, direct.whole)} ms"
             if how == "streamed":
@@ -165,6 +169,8 @@ def _lines(how: str, runs: Mapping[str, Run]) -> Iterator[str]:
             line += f"   {run.busy:>6,.0f} µs busy/call"
         if _mode(way) in RECORDING:
             line += f"   {run.calls / bare.calls:.2f} × bare, {bare.busy / run.busy:.2f} by processor time"
+        if way in DOORS:
+            line += f"   {runs['continue'].busy / run.busy:.2f} × chat completions by processor time"
         yield line
 
 
