@@ -12,7 +12,7 @@ from dashboard.turns.certainty import assumption_in_words, if_high, if_low
         (Assumed.REPEATS, 0, 12, "A continuation repeats 0–12 tokens at the seam (default)"),
         (Assumed.USAGE, 9.6, 80, "A call without reported usage spent 9.6–80 output tokens (default)"),
         (Assumed.USAGE, 0, 0, "A call without reported usage spent no output tokens (default)"),
-        (Assumed.WORDING, 40, 48, "What was said after a hint takes 40–48 tokens when it is said in one go (default)"),
+        (Assumed.WORDING, 40, 48, "What is said after a hint takes 40–48 tokens (default)"),
         (Assumed.WORDING, 0, 0, "The provider says the same as in the recorded calls (default)"),
     ],
 )
