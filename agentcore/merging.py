@@ -209,19 +209,20 @@ def _overlap_by_prefix_function(existing: str, position: int, addition: str, min
         matched += pattern[matched] == character
     if matched < minimum:
         return 0
-    here, there = _cuts(existing), _cuts(addition)
-    while matched >= minimum and not (here[len(existing) - matched] and there[matched]):
+    here, there = _cuts(existing, position), _cuts(addition[: len(pattern) + 1], 0)
+    while matched >= minimum and not (here[len(pattern) - matched] and there[matched]):
         matched = borders[matched - 1]
     return matched if matched >= minimum else 0
 
 
-def _cuts(text: str) -> bytearray:
-    """For every index of the text and its end, whether a cut there splits no grapheme; in one pass, flags counted."""
-    clean = bytearray(b"\1" * (len(text) + 1))
-    flags = 0
-    for index, character in enumerate(text):
-        flag = _is_flag(character)
-        clean[index] = not (flags % 2 if flag and flags else splits_grapheme(text, index))
+def _cuts(text: str, begin: int) -> bytearray:
+    """For every index of the text from `begin` to its end, whether a cut there splits no grapheme; in one pass over
+    these, flags counted."""
+    clean = bytearray(b"\1" * (len(text) - begin + 1))
+    flags = _flags_before(text, begin)
+    for index in range(begin, len(text)):
+        flag = _is_flag(text[index])
+        clean[index - begin] = not (flags % 2 if flag and flags else splits_grapheme(text, index))
         flags = flags + 1 if flag else 0
     return clean
 

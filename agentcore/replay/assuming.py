@@ -14,9 +14,9 @@ from agentcore.values import replace
 REPEATS = 48.0
 #: How much of a text is said after a hint that was never given: asked to go on, a model may say other things.
 WORDING = (0.75, 1.0)
-#: What a text that was asked for with hints may take in one go: of all its tokens, and tokens at least. A model that
-#: was cut early and ended soon after the hint may have had much more to say.
-IN_ONE_GO = (1.3, 250.0)
+#: What was said after a hint may take so many times the tokens when it is said in one go, and the whole answer so many
+#: tokens at least: a model that was cut early and ended soon after the hint may have had much more to say.
+IN_ONE_GO = (1.2, 250.0)
 #: How far the share of a text's characters may be from the share of its tokens.
 POSITION = 0.2
 

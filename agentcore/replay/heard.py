@@ -147,13 +147,14 @@ def heard(before: Snapshot, event: Event, response: ChatResponse | None, nth: in
     )
 
 
-def told_apart(calls: Sequence[Heard]) -> list[Heard]:
-    """The calls, each with whether its reasoning counted or is hidden, which any of them shows for all."""
-    if any(one.veiled for one in calls):
+def told_apart(calls: Sequence[Heard], *, hides: bool = False) -> list[Heard]:
+    """The calls, each with whether its reasoning counted or is hidden, which any of them shows for all. `hides`: so did
+    a call before them, of a fork's parent."""
+    if hides or any(one.veiled for one in calls):
         calls = [replace(one, veiled=not one.reasoning) for one in calls]
     elif not any(one.reasoning for one in calls):
         calls = [replace(one, unseen=_unseen(one)) for one in calls]
-    if any(_shows_less(one) for one in calls):
+    if hides or any(_shows_less(one) for one in calls):
         calls = [replace(one, unreported=_unreported(one)) for one in calls]
     shown = {one.counts for one in calls} - {None}
     if shown == {True} or not any(one.reasoning for one in calls):

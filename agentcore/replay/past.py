@@ -67,7 +67,7 @@ def _read(recording: Recording) -> Past:
         policy = as_judged(recording.policy, record.transitions)
         snapshot = settle(snapshot, record.event, policy, signs=False)
         after.append((record.event, snapshot))
-    base, heard = recording.base_snapshot, told_apart(listener.calls)
+    base, heard = recording.base_snapshot, told_apart(listener.calls, hides=bool(recording.base_snapshot.veiled))
     calls: dict[int, list[Heard]] = {}
     for one in heard:
         calls.setdefault(one.iteration, []).append(one)

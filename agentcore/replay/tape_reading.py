@@ -77,9 +77,9 @@ class TapeReading(Saying):
         if not hinted or self.cap < parts[0].tokens:
             return parts
         times, least = IN_ONE_GO
-        longest = max(times * (parts[0].tokens + hinted), least) - parts[0].tokens
+        longest = max(times * hinted, least - parts[0].tokens)
         source = "said after a hint, not in one go"
-        if self._enough(tape, parts[0].tokens + longest) and self.assuming.end is None:
+        if self.assuming.end is None and self._enough(tape, parts[0].tokens + longest):
             self.assuming.note(Assumed.WORDING, WORDING[0] * hinted, longest, source)
             return parts
         share = self.assuming.at(Assumed.WORDING, WORDING[0] * hinted, longest, source) / hinted

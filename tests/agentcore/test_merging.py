@@ -256,3 +256,26 @@ def test_an_exact_continuation_keeps_everything_but_a_whole_echo_of_twelve_chara
 def test_histories_from_before_drop_an_ambiguous_overlap():
     how = Joining(rule=Rule.DROPS)
     assert join("0, 0, 0, 0, 0, ", "0, 0, 0, 0, 0, 1", how).text == "0, 0, 0, 0, 0, 1"
+
+
+class Counted(str):
+    """A text that counts how many of its characters were looked at one by one."""
+
+    __slots__ = ("looks",)
+
+    def __new__(cls, text: str) -> "Counted":
+        made = super().__new__(cls, text)
+        made.looks = 0
+        return made
+
+    def __getitem__(self, index):
+        self.looks += isinstance(index, int)
+        return super().__getitem__(index)
+
+
+@pytest.mark.parametrize("had", [10_000, 1_000_000])
+def test_joining_looks_at_no_more_of_a_long_text_than_what_came_is_long(had):
+    """A short continuation of one letter, whose overlap takes the prefix function to find."""
+    existing, addition = Counted("word " * (had // 5) + "b" + "a" * 100), "a" * 2_000 + "c"
+    assert merge_continuation(existing, addition).ambiguous == 100
+    assert 100 < existing.looks <= 5 * len(addition)

@@ -42,7 +42,7 @@ def test_both_endings_of_an_undecidable_what_if_stand_side_by_side(page: Page, c
     page.goto(f"{continued}/replay?max_tokens=100")
     endings = page.locator("#what-if .endings > div")
     expect(endings).to_have_count(2)
-    expect(endings.first).to_contain_text("If nothing is repeated")
+    expect(endings.first).to_contain_text("nothing is repeated")
     expect(endings.last).to_contain_text("tokens are repeated at each seam")
     page.get_by_text("How certain is this?").click()
     for certainty in ("recorded", "certain", "estimated", "undecidable"):

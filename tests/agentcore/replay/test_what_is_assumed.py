@@ -289,6 +289,17 @@ def test_a_context_window_that_was_full_shows_nothing_of_other_answers(window: i
     assert asked(story, max_tokens=40).certainty is certainty
 
 
+def test_what_a_parents_call_showed_of_unreported_tokens_holds_for_a_fork_as_well():
+    parent = Playbook(max_tokens=200) >> started() >> truncated(worded("one", 50), tokens=50)
+    child = parent >> ended(worded("two", 30), tokens=30)
+    records = child.recording.records[len(parent.records) :]
+    fork = replace(child.recording, base_snapshot=parent.snapshot, records=records)
+    smaller = replace(child.policy, max_tokens=100)
+    assert what_if(fork, smaller).certainty not in (Certainty.RECORDED, Certainty.CERTAIN)
+    unknowing = replace(fork, base_snapshot=replace(parent.snapshot, veiled=None))
+    assert what_if(unknowing, smaller).certainty is Certainty.CERTAIN
+
+
 def test_of_a_provider_that_counts_unreported_tokens_no_number_is_said():
     book = Playbook(max_tokens=200, max_continuations=4, extra={"prefill": True}) >> started()
     story = book >> truncated(tokens=0) >> truncated(worded("a", 400), tokens=400) >> ended("the end", tokens=3)

@@ -138,7 +138,8 @@ def test_the_map_counts_every_turn_in_every_cell_and_leads_to_them(browser: Clie
     completed = sum(told.status == "completed" for told, _ in sample)
     assert as_recorded.counts["complete"] == completed
     fewest, most = found.rows[0][1][0], found.rows[-1][1][-1]
-    assert fewest.counts["complete"] <= as_recorded.counts["complete"] <= most.counts["complete"]
+    assert fewest.counts["complete"] <= as_recorded.counts["complete"]
+    assert completed <= most.counts["complete"] + most.counts["undecidable"], "in one go it may be longer than by hints"
     html = page(browser, "/backtests/limits/map", **HTMX)
     assert "<html" not in html
     assert html.strip() in page(browser, "/backtests/limits/map")

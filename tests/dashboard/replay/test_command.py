@@ -28,7 +28,7 @@ def test_with_numbers_it_is_told_as_it_would_have_been(play: Play):
     assert lines[0] == "   recorded  [THINK] Call 1 of sim-essay: initial, 400 tokens"
     assert "Completed in 1 call." in lines
     assert any(line.startswith("Estimated. It takes assumptions") for line in lines)
-    assert any(line.startswith("- What was said after a hint takes ") for line in lines)
+    assert any(line.startswith("- What is said after a hint takes ") for line in lines)
 
 
 def test_as_json_it_is_what_the_api_tells(play: Play):
@@ -47,7 +47,7 @@ def test_where_the_assumptions_decide_both_endings_are_told(play: Play):
     turn = play("sim-essay", overrides={"max_tokens": 150})
     lines = told(str(turn.id), "--max-tokens", "100").splitlines()
     verdict = next(line for line in lines if line.startswith("Undecidable: two endings are possible"))
-    assert "If nothing is repeated: completed in" in verdict
+    assert "nothing is repeated: completed in" in verdict
     assert "tokens are repeated at each seam: stopped at max_continuations after 4 calls." in verdict
     assert any(line.startswith("- A continuation repeats 0–") for line in lines)
 

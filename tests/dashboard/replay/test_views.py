@@ -48,7 +48,7 @@ def test_a_budget_that_the_recording_covers_completes_with_the_same_words(browse
     html = column(page(browser, f"/turns/{continued.id}/replay?max_tokens=400"), "what-if")
     assert "in 1 call" in html
     assert 'data-certainty="estimated"' in html
-    assert "What was said after a hint takes" in html
+    assert "What is said after a hint takes" in html
     assert "same text as recorded" not in html
     assert "the call asks for 400 tokens in place of 150" in html
 
@@ -59,13 +59,13 @@ def test_every_step_says_where_it_comes_from(browser: Client, continued: Turn):
     html = column(page(browser, f"/turns/{continued.id}/replay?max_tokens=400"), "what-if")
     steps = html[html.index('class="steps"') :]
     assert 'data-certainty="estimated"' in steps
-    assert "Assumed: What was said after a hint takes" in steps
+    assert "Assumed: What is said after a hint takes" in steps
 
 
 def test_where_the_assumptions_decide_both_endings_stand_side_by_side(browser: Client, continued: Turn):
     html = column(page(browser, f"/turns/{continued.id}/replay?max_tokens=100"), "what-if")
     assert "Two endings are possible, depending on the assumptions" in html
-    assert "If nothing is repeated" in html
+    assert "nothing is repeated" in html
     assert "tokens are repeated at each seam" in html
     assert "stopped at max_continuations after 4 calls" in html
     assert "from here on the outcome depends on the assumptions" in html

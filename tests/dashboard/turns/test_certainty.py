@@ -13,7 +13,7 @@ from dashboard.turns.certainty import assumption_in_words, if_high, if_low
         (Assumed.USAGE, 9.6, 80, "A call without reported usage spent 9.6–80 output tokens (default)"),
         (Assumed.USAGE, 0, 0, "The provider counts no output tokens that it does not report (default)"),
         (Assumed.FAILURES, 0, 0, "Calls fail as they failed in the recording, and no others (default)"),
-        (Assumed.WORDING, 40, 48, "What was said after a hint takes 40–48 tokens when it is said in one go (default)"),
+        (Assumed.WORDING, 40, 48, "What is said after a hint takes 40–48 tokens (default)"),
         (Assumed.WORDING, 0, 0, "The provider says the same as in the recorded calls (default)"),
     ],
 )
