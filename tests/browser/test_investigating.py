@@ -98,11 +98,11 @@ def share(page: Page, turn: str, chrome: Browser) -> None:
     stranger.context.close()
 
 
-def take_it_elsewhere(page: Page, turn: str, elsewhere: Page, folder: Path) -> None:
+def take_it_elsewhere(page: Page, turn: str, elsewhere: Page, folder: Path, verified: str) -> None:
     elsewhere.goto("/")
     drop(elsewhere, exported(page, turn, folder))
     expect(elsewhere).to_have_url(re.compile(f"{turn}$"))
-    expect(elsewhere.locator("#messages")).to_contain_text("Imported; replay verified.")
+    expect(elsewhere.locator("#messages")).to_contain_text(f"Imported; {verified}. The recording was signed by a key")
     expect(elsewhere.locator("#turn-head")).to_contain_text("imported")
     elsewhere.get_by_role("link", name="What if…").click()
     elsewhere.get_by_role("button", name="Verify").click()
@@ -118,5 +118,6 @@ def test_what_was_cut_off_yesterday_is_understood_mended_and_told(
     run_it_again_from_the_second_attempt_with_that_limit(page)
     completed = compare(page, turn)
     share(page, completed, chrome)
-    take_it_elsewhere(page, completed, elsewhere, tmp_path)
-    take_it_elsewhere(page, turn, elsewhere, tmp_path)
+    take_it_elsewhere(page, completed, elsewhere, tmp_path, "replay verified")
+    # Yesterday's turns were made without a provider, so that there are no bytes to compare their answers with.
+    take_it_elsewhere(page, turn, elsewhere, tmp_path, "replay verified, not all compared")

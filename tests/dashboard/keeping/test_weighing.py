@@ -14,10 +14,10 @@ MANY = 30_000_000  #: bytes
 
 @pytest.mark.parametrize("unit", [b"[],", b"{},", b"1,", b'"",', b'{"a":{}},', b'"\\\\",', b"[", b'{"":'])
 def test_a_text_of_too_many_values_is_refused_at_once(unit: bytes):
-    began = time.perf_counter()
+    began = time.process_time()
     with pytest.raises(ValidationError, match="may hold 1,000,000 values"):
         read_file(b"[" + unit * (MANY // len(unit)))
-    assert time.perf_counter() - began < 10, "no value of it was made"
+    assert time.process_time() - began < 10, "no value of it was made"
 
 
 @pytest.mark.parametrize(

@@ -252,7 +252,7 @@ async def test_a_connection_that_is_closed_or_refused_is_no_timeout():
 
 
 async def packs_unasked(writer: asyncio.StreamWriter) -> None:
-    writer.write(b"HTTP/1.1 200 OK\r\nContent-Encoding: br\r\nContent-Length: 2\r\n\r\nhi")
+    writer.write(b"HTTP/1.1 200 OK\r\nContent-Encoding: zstd\r\nContent-Length: 2\r\n\r\nhi")
     await writer.drain()
 
 
