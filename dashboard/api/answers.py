@@ -121,13 +121,13 @@ class Agent(BaseModel):
 
 
 class Origin(BaseModel):
-    """Of an imported turn: who imported it and when, and what the file's signature proves."""
+    """Of an imported turn: who imported it and when, and what the weakest signature on its way here proves."""
 
     imported_at: datetime
     imported_by: str
     exported_at: datetime
     original_id: UUID = Field(description="The turn's id where it was recorded, as the file says.")
-    signature: Literal["own", "known", "unknown", "unsigned", "broken"]
+    signature: Literal["own", "known", "sender", "unknown", "unsigned", "broken"]
     installation: str = Field(description="The name of the known installation that signed.")
     public_key: str = Field(description="Of whoever signed, in base64; empty where no signature holds.")
     doubt: str = Field(description="Why it was imported as a turn that does not verify; empty where it does.")

@@ -108,6 +108,8 @@ def file_doubt(file: shapes.TurnFile, recording: Recording) -> str:
 
 
 def _file_faults(file: shapes.TurnFile, recording: Recording) -> Iterator[str]:
+    if file.origin is not None and file.origin.doubt:
+        yield file.origin.doubt
     setup = _setup(recording)
     if setup is not None and setup.turn_id != str(file.id):
         yield "Its id is not the one that it began with"

@@ -13,7 +13,7 @@ from agentcore import VERSION as CORE_VERSION
 from agentcore.machine.states import State
 from dashboard.keeping.models import Origin
 from dashboard.keeping.reading import MAX_BYTES, digest_of
-from dashboard.keeping.selectors import origin_told
+from dashboard.keeping.selectors import origin_in_file
 from dashboard.keeping.shapes import FORMAT, VERSION
 from dashboard.keeping.signing import signed
 from dashboard.live.services import TurnConflict
@@ -42,7 +42,7 @@ def turn_file(turn: Turn) -> Json:
     raw = sum(map(len, raws.iterator(chunk_size=20)))
     if raw > MAX_RAW:
         raise ValidationError(f"What providers sent is {raw:,} bytes; a turn of more than {MAX_RAW:,} is not exported.")
-    told, origin = origin_of(turn), origin_told(turn)
+    told, origin = origin_of(turn), origin_in_file(turn)
     happened = _happened(turn, told)
     return signed(
         {

@@ -8,10 +8,11 @@ from dashboard.turns.models import Turn
 
 
 class Signature(models.TextChoices):
-    """What a file's signature proves."""
+    """What the weakest signature on a turn's way here proves; the further down, the weaker."""
 
     OWN = "own", "signed by this installation"
     KNOWN = "known", "signed by a known installation"
+    SENDER = "sender", "as the sender of a trace tells it"
     UNKNOWN = "unknown", "signed by an unknown key"
     UNSIGNED = "unsigned", "not signed"
     BROKEN = "broken", "signature broken: the file was changed after it was signed"
@@ -32,8 +33,8 @@ class Origin(models.Model):
     core_version = models.TextField()  #: that wrote the file
     imported_at = models.DateTimeField()
     imported_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL)
-    signature = models.TextField(choices=Signature, default=Signature.UNSIGNED)  #: what the file's was, when it came
-    public_key = models.TextField(blank=True, default="")  #: of the installation that signed; empty: none did
+    signature = models.TextField(choices=Signature, default=Signature.UNSIGNED)  #: when the file came
+    public_key = models.TextField(blank=True, default="")  #: of the installation that signed so; empty: none did
     installation = models.TextField(blank=True, default="")  #: under which name its key was known then
     doubt = models.TextField(blank=True, default="")  #: why it was stored as one that does not verify; empty: it does
     #: What the file says and no row here can: `{parent_id, policy}`.

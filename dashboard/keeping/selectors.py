@@ -1,7 +1,7 @@
 """Reads: where a turn came from."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -53,10 +53,15 @@ SENDER = Vouched("sender", "The recording is as the sender of its trace tells it
 VOUCHED: Mapping[str, Vouched] = {
     Signature.OWN: Vouched("own", "The recording was signed by this installation.", True),
     Signature.KNOWN: Vouched("known", "The recording was signed by a known installation.", True),
+    Signature.SENDER: SENDER,
     Signature.UNKNOWN: Vouched("unknown", "The recording was signed by a key that is not known here.", False),
     Signature.UNSIGNED: Vouched("unsigned", "Nobody signed the recording: it is as its file tells it.", False),
     Signature.BROKEN: Vouched("broken", "The file was changed after it was signed: nobody vouches for it.", False),
 }
+
+
+BEGINNING = "It goes on from another turn. {words}"
+GONE = Vouched("unsigned", "It goes on from a turn that is no longer here: nobody vouches for its beginning.", False)
 
 
 def vouched_of(turn: Turn) -> Vouched:
@@ -64,7 +69,18 @@ def vouched_of(turn: Turn) -> Vouched:
     origin: Origin | None = getattr(turn, "origin", None)
     if origin is not None:
         return VOUCHED[origin.signature]
-    return HERE if getattr(turn, "ingested", None) is None else SENDER
+    if getattr(turn, "ingested", None) is not None:
+        return SENDER
+    return HERE if turn.forked_at is None else _beginning_vouched(turn)
+
+
+def _beginning_vouched(fork: Turn) -> Vouched:
+    """What a fork begins with was recorded in the turn that it goes on from."""
+    parent = fork.parent
+    if parent is None:
+        return GONE
+    vouched = vouched_of(parent)
+    return HERE if vouched.is_proven else replace(vouched, words=BEGINNING.format(words=vouched.words))
 
 
 def origin_of(turn: Turn) -> OriginShown | None:
@@ -80,6 +96,16 @@ def origin_of(turn: Turn) -> OriginShown | None:
 
 
 def origin_told(turn: Turn) -> dict[str, Any] | None:
-    """The same as the API and a file tell it."""
+    """The same as the API tells it."""
     origin = origin_of(turn)
     return None if origin is None else asdict(origin)
+
+
+def origin_in_file(turn: Turn) -> dict[str, Any] | None:
+    """The same as a file tells it. What this installation did not record itself has an origin there too, for the file
+    is signed by it: traces, and turns that go on from one nobody vouches for."""
+    told, vouched = origin_told(turn), vouched_of(turn)
+    if told is not None or vouched.is_proven:
+        return told
+    at = turn.created_at
+    return asdict(OriginShown(at, "", at, turn.id, vouched.by, "", "", ""))

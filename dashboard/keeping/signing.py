@@ -1,6 +1,7 @@
 """Who wrote a turn file: the exporting installation signs it, and whoever imports it is told what the signature proves.
 
-Everything but the signature is signed; `sha256` stands for the turn itself, and is checked on its own.
+Everything but the signature is signed; `sha256` stands for the turn itself, and is checked on its own. A signature does
+not vouch for more than its maker could: of a turn that the exporter had imported, what was proven there holds here too.
 """
 
 from collections.abc import Mapping
@@ -13,6 +14,7 @@ from dashboard.sealing import keys
 from dashboard.sealing.models import KnownKey
 from dashboard.sealing.parts import canonical
 
+_FROM_THE_STRONGEST = list(Signature)
 OUTSIDE = ("format", "version", "id", "exported_at", "core_version", "sha256")
 
 
@@ -32,7 +34,21 @@ def signed(file: dict[str, Any]) -> dict[str, Any]:
 
 
 def signed_by(file: TurnFile) -> Signed:
-    """What the signature of a file proves; a missing or broken one is told, and keeps nothing from being imported."""
+    """What the signature of a file proves, or what its origin does, whichever is weaker; a missing or broken one is
+    told, and keeps nothing from being imported."""
+    return max(_signed_by(file), _proven_before(file), key=lambda one: _FROM_THE_STRONGEST.index(one.signature))
+
+
+def _proven_before(file: TurnFile) -> Signed:
+    """What the exporter says of a turn that was not recorded there."""
+    origin = file.origin
+    if origin is None:
+        return Signed(Signature.OWN)
+    known = origin.signature in Signature.values
+    return Signed(Signature(origin.signature) if known else Signature.UNKNOWN, origin.public_key, origin.installation)
+
+
+def _signed_by(file: TurnFile) -> Signed:
     given = file.signature
     if given is None:
         return Signed(Signature.UNSIGNED)
