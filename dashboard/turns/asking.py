@@ -28,6 +28,10 @@ OTHER_WORDS = (
     "compared with what was to be asked."
 )
 
+OTHER_OBSERVED = (
+    "What another version observed in record {seq} is not what this version would, so that it cannot be compared."
+)
+
 BodyOf = Callable[[Attempt], str]
 
 
@@ -71,27 +75,32 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """The calls of a history by the number of their attempt, and the records that do not tell what was observed."""
+    """The calls of a history by the number of their attempt, and the records that do not tell what was observed.
+
+    `unlike`: those that this version wrote; `otherwise`: those of another version, which may have told it otherwise.
+    """
 
     asked: Mapping[int, Asked]
     unlike: Sequence[int] = ()
+    otherwise: Sequence[int] = ()
 
 
 def calls_of(recording: Recording, written: Sequence[Written]) -> Calls:
     """The calls of a history that replays. `written`: of each of its records."""
-    snapshot, asked, unlike = recording.base_snapshot, dict[int, Asked](), list[int]()
+    snapshot, asked = recording.base_snapshot, dict[int, Asked]()
+    unlike, otherwise = list[int](), list[int]()
     for record, row in zip(recording.records, written, strict=True):
         step = advance(snapshot, record.event, as_judged(recording.policy, record.transitions))
         snapshot = step.snapshot
-        if row.is_ours and list(record.observed) != [serial.observation_to_json(one) for one in step.observed]:
-            unlike.append(record.seq)
+        if list(record.observed) != [serial.observation_to_json(one) for one in step.observed]:
+            (unlike if row.is_ours else otherwise).append(record.seq)
         command, setup = step.command, snapshot.asked
         if isinstance(command, CallModel) and command.attempt not in asked:
             of_client = bool(setup.client_tools)
             asked[command.attempt] = Asked(
                 record.seq, row.at, command, snapshot.iteration, setup.provider, of_client, row.is_ours
             )
-    return Calls(asked, unlike)
+    return Calls(asked, unlike, otherwise)
 
 
 def call_faults(calls: Calls, attempts: Iterable[Attempt], body_of: BodyOf) -> Iterator[Fault]:
@@ -113,10 +122,11 @@ def call_faults(calls: Calls, attempts: Iterable[Attempt], body_of: BodyOf) -> I
 
 
 def requests_unproven(calls: Calls, attempts: Iterable[Attempt], body_of: BodyOf) -> tuple[str, ...]:
-    """The requests that cannot be compared, each in a sentence."""
+    """The requests and observations that cannot be compared, each in a sentence."""
     open_ = [(row, calls.asked[row.index]) for row in attempts if row.index in calls.asked]
     unlike = [(row.index, _unlike(asked, row, body_of)) for row, asked in open_ if asked.of_client or not asked.is_ours]
-    return tuple(OTHER_WORDS.format(index=index, keys=", ".join(keys)) for index, keys in unlike if keys)
+    requests = [OTHER_WORDS.format(index=index, keys=", ".join(keys)) for index, keys in unlike if keys]
+    return (*requests, *(OTHER_OBSERVED.format(seq=seq) for seq in calls.otherwise))
 
 
 def _unlike(asked: Asked, row: Attempt, body_of: BodyOf) -> list[str]:

@@ -41,6 +41,11 @@ NAMES: Mapping[str, str] = {
     "error": "error",
 }
 
+OTHERWISE = (
+    "This version reads other things from the provider's bytes of attempt {index} than the one that recorded them "
+    "({names}), so that these cannot be compared."
+)
+
 #: What ends a call.
 ENDS = ModelResponded | ModelFailed | Interrupted | CancelRequested
 #: Characters of a turn's input that no writer of turns cuts off; a longer one may be the beginning of what was asked.
@@ -99,10 +104,37 @@ def unproven(records: Iterable[Record], attempts: Iterable[Attempt], raws: Mappi
     return [
         answered.attempt.index
         for answered in _answered(records, attempts)
-        if _response(answered.record.event) is not None
-        and not answered.attempt.answered_by
+        if not answered.attempt.answered_by
         and not (raws.get(answered.attempt.index) and answered.attempt.provider in PROVIDERS)
+        and (_response(answered.record.event) is not None or _told_without_bytes(answered))
     ]
+
+
+def _told_without_bytes(answered: Answered) -> bool:
+    """Whether an error answer says more than one without a body does."""
+    event, row = answered.record.event, answered.attempt
+    if _may_answer(row) or not isinstance(event, ModelFailed):
+        return False
+    return row.provider not in PROVIDERS or bool(_differing_error(event, row, b""))
+
+
+def otherwise(
+    records: Iterable[Record], attempts: Iterable[Attempt], raws: Mapping[int, bytes], ours: Collection[int]
+) -> Iterator[str]:
+    """What of an answer may be as another version of the codec read it, or was invented, each in a sentence."""
+    for answered in _answered(records, attempts):
+        raw, row = raws.get(answered.attempt.index, b""), answered.attempt
+        is_read = raw and row.provider in PROVIDERS and not row.answered_by and _may_answer(row)
+        if (
+            is_read
+            and answered.record.seq not in ours
+            and (names := _differing_answer(answered.record.event, row, raw, REST))
+        ):
+            yield OTHERWISE.format(index=row.index, names=", ".join(NAMES.get(name, name) for name in names))
+
+
+def _may_answer(attempt: Attempt) -> bool:
+    return attempt.status_code is None or 200 <= attempt.status_code < 300
 
 
 def _answered(records: Iterable[Record], attempts: Iterable[Attempt]) -> Iterator[Answered]:
@@ -191,10 +223,10 @@ def _byte_faults(answered: Answered, raw: bytes, *, whole: bool) -> Iterator[Fau
     event, attempt = answered.record.event, answered.attempt
     if attempt.answered_by:
         return
-    if attempt.status_code is not None and not 200 <= attempt.status_code < 300:
-        differing = _differing_error(event, attempt, raw)
-    else:
+    if _may_answer(attempt):
         differing = _differing_answer(event, attempt, raw, (*ANSWER, *REST) if whole else ANSWER)
+    else:
+        differing = _differing_error(event, attempt, raw)
     if differing:
         names = ", ".join(NAMES.get(name, name) for name in differing)
         words = f"The provider's bytes of attempt {attempt.index} do not give the recorded answer: {names}."

@@ -20,7 +20,7 @@ from agentcore.replay import Divergence, Recording, Verification, verify
 from dashboard.agents.criteria import criteria_faults
 from dashboard.turns.asking import CLOCKS_DIFFER, Written, call_faults, calls_of, requests_unproven
 from dashboard.turns.derived import derived_faults
-from dashboard.turns.evidence import Fault, faults_of, other_beginning, unproven
+from dashboard.turns.evidence import Fault, faults_of, other_beginning, otherwise, unproven
 from dashboard.turns.history import messages_of, rebuilt_columns, recording_of, request_body_of
 from dashboard.turns.models import Attempt, AttemptChunk, Record, Turn
 
@@ -93,7 +93,8 @@ def examined(turn: Turn, recording: Recording) -> Verification:
         return diverging(found, fault)
     answers = no_bytes(unproven(recording.records, attempts, raws))
     requests = requests_unproven(calls, attempts, body_of)
-    return replace(found, missing=(*found.missing, *answers, *requests))
+    read = otherwise(recording.records, attempts, raws, ours)
+    return replace(found, missing=(*found.missing, *answers, *requests, *read))
 
 
 def _written(turn_id: UUID) -> list[Written]:

@@ -75,6 +75,33 @@ def test_a_file_without_the_providers_bytes_says_that_its_answers_were_not_compa
     assert "not all compared, origin not proven" in html
 
 
+def test_what_another_version_is_said_to_have_observed_and_read_is_told_as_not_compared(honest: Turn):
+    file = exported(honest)
+    erase(honest)
+    for record in file["turn"]["records"]:
+        record["core_version"], record["observed"] = "0", []
+        if "response" in record["event"]:
+            record["event"]["response"]["reasoning_content"] = "I meant to deceive."
+    made = brought(signed(file))
+    told = " ".join(made.missing)
+    assert "observed in record 2 is not what this version would" in told
+    assert "bytes of attempt 1 than the one that recorded them (reasoning)" in told
+
+
+def test_an_error_without_its_bytes_is_told_as_not_compared(play: Play):
+    failed = play("sim-flaky")
+    file = exported(failed)
+    erase(failed)
+    assert brought(file).missing == ()
+    for attempt in file["turn"]["attempts"]:
+        attempt["chunks"] = []
+    (made,) = Turn.objects.all()
+    erase(made)
+    told = " ".join(brought(signed(file)).missing)
+    assert "bytes of attempt" in told
+    assert "are not stored" in told
+
+
 def test_an_answer_whose_attempt_was_left_out_does_not_verify(honest: Turn):
     file = exported(honest)
     erase(honest)
