@@ -21,6 +21,7 @@ UUID_OF_TIME = 7
 INTO_THE_FUTURE = timedelta(days=1)  #: what clocks may differ by
 NOT_THE_FIRST = "Its {what} is not the one of its first record"
 LATER = "It says that it was {what} after {than}"
+DOUBTED = "The installation that made the file says that the turn did not verify there"
 ENDED = frozenset({"complete", "abort"})
 
 
@@ -109,7 +110,7 @@ def file_doubt(file: shapes.TurnFile, recording: Recording) -> str:
 
 def _file_faults(file: shapes.TurnFile, recording: Recording) -> Iterator[str]:
     if file.origin is not None and file.origin.doubt:
-        yield file.origin.doubt
+        yield DOUBTED
     setup = _setup(recording)
     if setup is not None and setup.turn_id != str(file.id):
         yield "Its id is not the one that it began with"
