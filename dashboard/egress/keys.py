@@ -1,9 +1,10 @@
 """Which variables of the environment hold keys that may be sent, and where to.
 
-`WHYSTOP_KEY_NAMES` is a list by comma. `*_API_KEY` lets every variable of such a name be sent to any host that is
-called. `OPENAI_API_KEY@api.openai.com` binds a name to a host: what any entry binds goes to the hosts it is bound to,
-and nowhere else. The host may be `*.example.com` and have a port behind it; `stdio` in its place stands for the
-programs of MCP servers.
+`WHYSTOP_KEY_NAMES` is a list by comma. `HF_TOKEN` lets this variable be sent to any host that is called, `*_API_KEY`
+every variable of such a name but those of well-known vendors, which go to their vendor's hosts (`vendors.py`).
+`OPENAI_API_KEY@api.openai.com` binds a name to a host: what any entry binds goes to the hosts it is bound to, and
+nowhere else. The host may be `*.example.com` and have a port behind it; `stdio` in its place stands for the programs of
+MCP servers.
 """
 
 import os
@@ -14,6 +15,7 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 
+from dashboard.egress import vendors
 from dashboard.egress.rules import HOST, host_matches, port_split
 
 DEFAULT = "*_API_KEY"
@@ -82,7 +84,15 @@ class KeyNames:
         bound = [entry for entry in self.entries if entry.host and entry.matches(name)]
         if bound:
             return any(entry.leads_to(url) if url else entry.host == PROGRAMS for entry in bound)
-        return self.holds(name)
+        return self._is_named(name) or (self.holds(name) and vendors.is_for(name, url))
+
+    def binds(self, name: str) -> bool:
+        """Whether an entry says which hosts this variable goes to."""
+        return any(entry.host and entry.matches(name) for entry in self.entries)
+
+    def _is_named(self, name: str) -> bool:
+        """Whether an entry is this name itself, and no pattern that covers it."""
+        return any(entry.pattern == name for entry in self.entries)
 
     def may_sign(self, url: str) -> bool:
         """Whether a call to this address may be signed with the environment's AWS credentials."""
@@ -125,7 +135,17 @@ def fault(name: str, url: str) -> str | None:
     """What speaks against naming this variable for this address (a program's is empty), without a look at its value."""
     if not name or names().may_go(name, url):
         return None
-    if names().holds(name):
+    if names().binds(name) and names().holds(name):
         return f"WHYSTOP_KEY_NAMES binds {name} to other hosts; name another variable, or change the list."
+    if names().holds(name):
+        return _unnamed(name, urlsplit(url).hostname or "")
     listed = ", ".join(dict.fromkeys(entry.pattern for entry in names().entries)) or "none"
     return f"{name} is not among the variables that may be sent (WHYSTOP_KEY_NAMES: {listed})."
+
+
+def _unnamed(name: str, host: str) -> str:
+    home = ", ".join(vendors.hosts_of(name))
+    return (
+        f"{name} goes to {home} and this machine alone, unless WHYSTOP_KEY_NAMES names it. "
+        f"Name another variable, or let whoever starts Whystop add {name}@{host} to that list (by default {DEFAULT})."
+    )

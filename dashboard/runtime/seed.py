@@ -10,6 +10,7 @@ from django.db import transaction
 from dashboard.agents import selectors, services
 from dashboard.agents.auditing import on_behalf
 from dashboard.agents.models import Agent, Connection, Policy, Project
+from dashboard.agents.validation import base_url_valid
 from dashboard.egress.keys import key_for
 from dashboard.runtime.errors import StartError
 
@@ -66,13 +67,15 @@ def _seed(project: Project, simulator_url: str | None) -> None:
         _move(simulator, simulator_url)
     for model, sample in _SAMPLES.items():
         _agent(project, simulator, name=model, model=model, sample=sample)
-    chosen = os.environ.get("OPENAI_BASE_URL", "").strip()
-    if key_for(_OPENAI_KEY, chosen or _OPENAI_ADDRESS):
-        _seed_openai(project, chosen)
+    if os.environ.get(_OPENAI_KEY):
+        _seed_openai(project, os.environ.get("OPENAI_BASE_URL", "").strip())
 
 
 def _seed_openai(project: Project, chosen: str) -> None:
     try:
+        base_url_valid(chosen or _OPENAI_ADDRESS)
+        if not key_for(_OPENAI_KEY, chosen or _OPENAI_ADDRESS):
+            return
         connection = _connection(project, name=_OPENAI, base_url=chosen or _OPENAI_ADDRESS, api_key_env=_OPENAI_KEY)
         if chosen:
             _move(connection, chosen)

@@ -45,6 +45,7 @@ class Guarded(Gathering):
         self._sender: Sender | None = None  #: of a body that is not here yet
         self._reader = Reader(self._census.bounds)
         self._refusal: bytes | None = None  #: what is answered in place of the parser's complaint
+        self._running: Any = None  #: the request that is worked on; `cycle` is the last that came
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(Closing(transport, self.loop, self, self._census.bounds.linger_seconds))
@@ -58,10 +59,11 @@ class Guarded(Gathering):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._census.leave(self)
+        self._give_up()
         super().connection_lost(exc)
         # What is left refers to itself, so a collection finds it only later: it keeps no request until then.
         self._forget()
-        self.cycle = None  # type: ignore[assignment] # as it is before the first request
+        self.cycle = self._running = None  # type: ignore[assignment] # as it is before the first request
 
     def data_received(self, data: bytes) -> None:
         """Give the parser no more at once than a head may have, so that one without an end is noticed."""
@@ -125,6 +127,7 @@ class Guarded(Gathering):
 
     def send_400_response(self, msg: str) -> None:
         """The parser's complaint, or ours; nothing where an answer has begun."""
+        self._give_up()
         if self._is_answering():
             self.transport.close()
         elif self._refusal is not None:
@@ -184,7 +187,17 @@ class Guarded(Gathering):
 
     def _is_answering(self) -> bool:
         """Whether a part of an answer is sent, into which no other may be written."""
-        return self.cycle is not None and self.cycle.response_started and not self.cycle.response_complete
+        return self._running is not None and self._running.response_started and not self._running.response_complete
+
+    def _start_asgi_task(self, cycle: Any, app: Any) -> None:
+        self._running = cycle
+        super()._start_asgi_task(cycle, app)
+
+    def _give_up(self) -> None:
+        """Tell the request that is worked on, or is about to be, that its answer will not be sent."""
+        if self._running is not None and not self._running.response_complete:
+            self._running.disconnected = True
+            self._running.message_event.set()
 
     def _wait_for_head(self) -> None:
         self._head_since = self.loop.time()
@@ -219,6 +232,7 @@ class Guarded(Gathering):
         return url.partition(b"?")[0].decode("latin-1")
 
     def _end(self, told: bytes) -> None:
+        self._give_up()
         if told:
             self.transport.write(told)
         self.transport.close()

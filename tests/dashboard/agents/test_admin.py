@@ -118,6 +118,18 @@ def test_a_connection_says_whether_its_key_is_there_and_never_what_it_is(admin_c
     assert "tell-nobody" not in shown
 
 
+def test_a_connection_from_before_that_sends_a_vendors_key_elsewhere_says_what_would_let_it(
+    admin_client, connection, monkeypatch
+):
+    monkeypatch.setenv("GROQ_API_KEY", "tell-nobody")
+    type(connection).objects.filter(pk=connection.pk).update(
+        api_key_env="GROQ_API_KEY", base_url="https://llm.example/v1"
+    )
+    shown = page(admin_client, reverse("admin:agents_connection_change", args=[connection.pk]))
+    assert "no: GROQ_API_KEY goes to api.groq.com and this machine alone" in shown
+    assert "add GROQ_API_KEY@llm.example to that list" in shown
+
+
 def test_an_agent_is_made_and_a_greedy_one_is_answered_in_words(admin_client, connection):
     address = reverse("admin:agents_agent_add")
     good = {

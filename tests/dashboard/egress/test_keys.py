@@ -2,7 +2,7 @@
 
 import pytest
 
-from dashboard.egress import keys
+from dashboard.egress import keys, vendors
 from dashboard.egress.keys import KeyNames
 
 OPENAI = "https://api.openai.com/v1/chat/completions"
@@ -13,7 +13,18 @@ EVIL = "https://evil.example/v1"
     ("listed", "name", "url", "may"),
     [
         ("*_API_KEY", "OPENAI_API_KEY", OPENAI, True),
-        ("*_API_KEY", "OPENAI_API_KEY", EVIL, True),
+        ("*_API_KEY", "OPENAI_API_KEY", EVIL, False),
+        ("*", "OPENAI_API_KEY", EVIL, False),
+        ("OPENAI_*", "OPENAI_API_KEY", EVIL, False),
+        ("*_API_KEY", "OPENAI_API_KEY", "https://eu.api.openai.com/v1", True),
+        ("*_API_KEY", "OPENAI_API_KEY", "https://api.openai.com@evil.example/", False),
+        ("*_API_KEY", "OPENAI_API_KEY", "http://127.0.0.1:8322/v1", True),
+        ("*_API_KEY", "OPENAI_API_KEY", "", True),
+        ("*_API_KEY", "STRIPE_API_KEY", OPENAI, False),
+        ("*_API_KEY", "STRIPE_API_KEY", "https://mcp.stripe.com", True),
+        ("*_API_KEY", "CORP_API_KEY", EVIL, True),
+        ("*_API_KEY,OPENAI_API_KEY", "OPENAI_API_KEY", EVIL, True),
+        ("*_API_KEY,OPENAI_API_KEY@llm.example", "OPENAI_API_KEY", "https://llm.example/v1", True),
         ("*_API_KEY", "AWS_SECRET_ACCESS_KEY", OPENAI, False),
         ("*_API_KEY", "GITHUB_TOKEN", OPENAI, False),
         ("*_API_KEY", "openai_api_key", OPENAI, False),
@@ -47,6 +58,33 @@ def test_a_variable_goes_where_the_list_lets_it_go(
     monkeypatch.setenv(name, "s3cret")
     assert keys.key_for(name, url) == ("s3cret" if may else None)
     assert (keys.fault(name, url) is None) is may
+
+
+def test_the_host_that_whoever_starts_whystop_chose_for_a_key_gets_it(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "s3cret")
+    monkeypatch.setenv("OPENAI_BASE_URL", "https://llm.example:8443/v1")
+    assert keys.key_for("OPENAI_API_KEY", "https://llm.example:8443/v1/chat/completions") == "s3cret"
+    assert keys.key_for("OPENAI_API_KEY", OPENAI) == "s3cret"
+    assert keys.key_for("OPENAI_API_KEY", EVIL) is None
+    assert keys.fault("ANTHROPIC_API_KEY", "https://llm.example:8443/v1") is not None
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://[nonsense")
+    assert keys.key_for("OPENAI_API_KEY", EVIL) is None
+
+
+def test_a_vendors_key_that_may_not_go_to_a_host_is_told_with_the_entry_that_would_let_it():
+    told = str(keys.fault("ANTHROPIC_API_KEY", "https://llm.example:8443/v1"))
+    assert "ANTHROPIC_API_KEY goes to api.anthropic.com and this machine alone" in told
+    assert "add ANTHROPIC_API_KEY@llm.example to that list (by default *_API_KEY)" in told
+    added = KeyNames.read(f"{keys.DEFAULT},ANTHROPIC_API_KEY@llm.example")
+    assert added.may_go("ANTHROPIC_API_KEY", "https://llm.example:8443/v1")
+
+
+def test_every_host_of_a_vendors_key_could_stand_in_the_list():
+    for name, hosts in vendors.HOSTS.items():
+        for host in hosts:
+            bound = KeyNames.read(f"{name}@{host}")
+            assert bound.may_go(name, f"https://{host.replace('*', 'a')}/v1")
+            assert vendors.is_for(name, f"https://{host.replace('*', 'a')}/v1")
 
 
 def test_what_is_said_of_a_name_does_not_depend_on_whether_it_is_set(monkeypatch: pytest.MonkeyPatch):

@@ -27,10 +27,12 @@ QUICK = Bounds(
     sweep_seconds=0.05,
 )
 LARGE = b"x" * 20_000_000
+left: list[str] = []  #: paths whose requests were told that their clients had gone
 
 
 async def application(scope, receive, send):
-    """Answers with the body it was sent; `/deaf` without reading it, `/large` with a lot, `/slow` after a while."""
+    """Answers with the body it was sent; `/deaf` without reading it, `/large` with a lot, `/slow` after a while;
+    `/stream` begins to answer, and waits until its client has gone."""
     if scope["type"] == "websocket":
         await _talk(receive, send)
         return
@@ -40,8 +42,15 @@ async def application(scope, receive, send):
         while more:
             message = await receive()
             if message["type"] == "http.disconnect":
+                left.append(scope["path"])
                 return
             said, more = said + message.get("body", b""), message.get("more_body", False)
+    if scope["path"] == "/stream":
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"begun", "more_body": True})
+        await receive()
+        left.append(scope["path"])
+        return
     if scope["path"] == "/slow":
         await asyncio.sleep(3)
     told = LARGE if scope["path"] == "/large" else said or b"none"

@@ -3,6 +3,7 @@
 import contextlib
 import gc
 import json
+import socket
 import time
 from dataclasses import replace
 
@@ -12,7 +13,7 @@ from dashboard.runtime.guarding.bounds import HEAD_BYTES, HEAD_FIELDS, PIPELINED
 from dashboard.runtime.guarding.protocol import Guarded
 from tests.dashboard.website import until
 
-from .conftest import LARGE, PATIENCE, QUICK, Server, rest, served
+from .conftest import LARGE, PATIENCE, QUICK, Server, left, rest, served
 
 GET = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n"
 POST = b"POST / HTTP/1.1\r\nhost: x\r\n"
@@ -49,6 +50,34 @@ def test_requests_without_end_in_one_go_end_the_connection(patient: Server):
                 sent += client.send(GET * 1_000)
         said = rest(client)
     assert said.count(b"HTTP/1.1 200") <= 2 * PIPELINED
+
+
+def test_of_a_connection_that_asked_too_much_at_once_nothing_is_worked_on(patient: Server):
+    said = patient.told(b"GET /first HTTP/1.1\r\nhost: x\r\n\r\n" + GET * 60)
+    assert said.startswith(b"HTTP/1.1 429 ")
+    assert said.count(b"HTTP/1.1") == 1
+    until(lambda: "/first" in left, PATIENCE)
+
+
+def streaming(client: socket.socket) -> None:
+    """Wait until an answer has begun, of which there will be more."""
+    said = b""
+    while b"begun" not in said:
+        said += client.recv(1000)
+
+
+def test_too_much_at_once_is_not_refused_into_an_answer_that_has_begun(patient: Server):
+    with patient.dial(b"GET /stream HTTP/1.1\r\nhost: x\r\n\r\n") as client:
+        streaming(client)
+        client.sendall(GET * 60)
+        assert b"429" not in rest(client)
+
+
+def test_a_stream_is_told_that_its_client_has_gone_also_where_that_had_asked_for_more(patient: Server):
+    left.clear()
+    with patient.dial(b"GET /stream HTTP/1.1\r\nhost: x\r\n\r\n" + GET) as client:
+        streaming(client)
+    until(lambda: "/stream" in left, PATIENCE)
 
 
 @pytest.mark.parametrize(
