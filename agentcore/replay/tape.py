@@ -70,12 +70,12 @@ class Tape:
     @property
     def least(self) -> float:
         """Tokens of its text, at the low end."""
-        return sum(stretch.least for stretch in self.stretches)
+        return sum([stretch.least for stretch in self.stretches])
 
     @property
     def most(self) -> float:
         """Tokens of its text, at the high end."""
-        return sum(stretch.most for stretch in self.stretches)
+        return sum([stretch.most for stretch in self.stretches])
 
     def place_of(self, characters: int, end: float) -> float:
         """How many tokens of the tape the first `characters` characters took."""
