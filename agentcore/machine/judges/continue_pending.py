@@ -1,5 +1,7 @@
 """continue_pending: whether a cut or paused answer is gone on with, and how it is asked for."""
 
+from functools import partial
+
 from agentcore.criteria.builtin import TokenUsageLimit
 from agentcore.criteria.outcome import ContinuationOutcome, decided
 from agentcore.criteria.retries import APART, TruncationCriterion
@@ -30,8 +32,12 @@ def judge(snapshot: Snapshot, policy: Policy) -> Judgement:
         return _stop(snapshot, outcome)
     call = _next_call(snapshot)
     spent = replace(snapshot.spent, continuations=snapshot.spent.continuations + 1)
-    reason = f"continuation {spent.continuations} of {snapshot.limits.max_continuations}, {call.max_tokens} tokens"
-    return Judgement(Trigger.UNDER_LIMITS, reason, snapshot, outcome, also={"call": call, "spent": spent})
+    words = partial(_words, spent.continuations, snapshot.limits.max_continuations, call.max_tokens)
+    return Judgement(Trigger.UNDER_LIMITS, words, snapshot, outcome, also={"call": call, "spent": spent})
+
+
+def _words(nth: int, limit: int, cap: int) -> str:
+    return f"continuation {nth} of {limit}, {cap} tokens"
 
 
 def _stop(snapshot: Snapshot, outcome: ContinuationOutcome) -> Judgement:

@@ -14,9 +14,9 @@ from agentcore.criteria.outcome import (
 from agentcore.cuts import used_of
 from agentcore.events import ToolResult
 from agentcore.machine import classify, ending
-from agentcore.machine.accounting import add_text, count_failure, keep_partial
+from agentcore.machine.accounting import add_text, count_failure, keep_partial, text_added
 from agentcore.machine.judgement import Judgement, evaluate, next_iteration
-from agentcore.machine.snapshot import Failure, Snapshot
+from agentcore.machine.snapshot import Failure, Snapshot, added_by
 from agentcore.machine.states import Trigger
 from agentcore.messages import ChatResponse, Message, Role, ToolCall
 from agentcore.policy import Policy
@@ -64,7 +64,8 @@ def _natural_end(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> 
     final = response.stop_reason in policy.finish_reasons
     stop_reason = StopReason.FINISH_REASON if final else StopReason.COMPLETED
     end = ending.natural_finish(snapshot, stop_reason)
-    return Judgement(Trigger.END_TURN, _words(response), _flagged(snapshot, response), outcome, repaired, {"end": end})
+    words = partial(_words, response)
+    return Judgement(Trigger.END_TURN, words, _flagged(snapshot, response), outcome, repaired, {"end": end})
 
 
 def _out_of_steps(snapshot: Snapshot, outcome: ContinuationOutcome, observed: tuple[Observation, ...]) -> Judgement:
@@ -159,12 +160,11 @@ def _forbidden(snapshot: Snapshot, outcome: ContinuationOutcome, observed: tuple
 def _cut(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> Judgement:
     paused = response.stop_reason is NormalizedStopReason.PAUSED
     repaired = ending.repair_answered(snapshot)
-    idle = snapshot.idle_answers + 1
-    snapshot = add_text(snapshot, response.text, policy, idle_answers=0, truncated=True, repairing=None)
-    if not (snapshot.just_added or paused):
-        snapshot = replace(snapshot, idle_answers=idle)
-    trigger = Trigger.PAUSED if paused else Trigger.MAX_TOKENS
-    return Judgement(trigger, _words_of_cut(snapshot, response), snapshot, evaluate(snapshot, policy), repaired)
+    also = text_added(snapshot, response.text, policy)
+    new = paused or added_by(snapshot.spent.attempts, also.get("answer", snapshot.answer))
+    also |= {"idle_answers": 0 if new else snapshot.idle_answers + 1, "truncated": True, "repairing": None}
+    trigger, words = Trigger.PAUSED if paused else Trigger.MAX_TOKENS, partial(_words_of_cut, snapshot, response)
+    return Judgement(trigger, words, snapshot, evaluate(snapshot, policy, also), repaired, also)
 
 
 def _words_of_cut(snapshot: Snapshot, response: ChatResponse) -> str:
@@ -204,7 +204,7 @@ def _cost(response: ChatResponse) -> bool:
 def _envelope(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> Judgement:
     repaired = ending.repair_answered(snapshot)
     snapshot = replace(snapshot, repairing=None) if repaired else snapshot
-    return Judgement(Trigger.ENVELOPE, _words(response), snapshot, evaluate(snapshot, policy), repaired)
+    return Judgement(Trigger.ENVELOPE, partial(_words, response), snapshot, evaluate(snapshot, policy), repaired)
 
 
 _WHY_ABORTED: Mapping[Trigger, str] = {
@@ -221,7 +221,7 @@ def _abort(trigger: Trigger) -> Judge:
             snapshot = add_text(snapshot, response.text, policy)
         outcome, repaired = evaluate(snapshot, policy), ending.repair_answered(snapshot)
         snapshot = ending.aborted(snapshot, trigger.value, _WHY_ABORTED[trigger])
-        return Judgement(trigger, _words(response), snapshot, outcome, repaired)
+        return Judgement(trigger, partial(_words, response), snapshot, outcome, repaired)
 
     return judge_abort
 
