@@ -151,7 +151,7 @@ class Asked(TapeReading):
         tape = self.past.tapes.get(heard.iteration)
         place = None
         if tape is not None and any(stretch.heard is heard for stretch in tape.stretches):
-            parts, before = tape.after(heard, self.assuming.end or LOW, 0.0)
+            parts, before = tape.after(heard, self.assuming.end or LOW)
             place = before + (parts[0].advance if parts else 0.0)
         if self.assuming.step and certainty.rank < Certainty.ESTIMATED.rank:
             certainty = Certainty.ESTIMATED

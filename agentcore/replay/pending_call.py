@@ -131,7 +131,8 @@ class PendingCall:
         for much of a call's time may be the same whatever it says."""
         calls = [heard for heard in self.past.calls.get(self.snapshot.iteration, ()) if heard.response]
         spent = [self._counted(heard)[1] for heard in calls]
-        seconds = sum(heard.seconds for heard in calls) * (tokens / sum(spent) if sum(spent) else 0.0)
+        paid = sum(spent)
+        seconds = sum([heard.seconds for heard in calls]) * (tokens / paid if paid else 0.0)
         if self.snapshot.limits.max_seconds is None:
             return seconds
         longer = [heard.seconds for heard, said in zip(calls, spent, strict=True) if said >= tokens]

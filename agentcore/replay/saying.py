@@ -35,10 +35,10 @@ class Saying(PendingCall):
 
     def _to_the_end(self, tape: Tape, reading: Reading, need: float) -> Answer:
         assert tape.last is not None, "a closed tape has its last answer"
-        text = reading.repeated + "".join(part.text for part in reading.parts)
+        text = reading.repeated + "".join([part.text for part in reading.parts])
         usage = self._usage(tape, reading, reading.idle + need)
         response = replace(tape.last, text=text, usage=usage, echo=None, reasoning_content="")
-        place = reading.place + sum(part.advance for part in reading.parts)
+        place = reading.place + sum([part.advance for part in reading.parts])
         if reading.whole is not None and self.cap >= reading.whole:
             self._note_the_end(reading.whole)
         sure = reading.whole is not None and self.cap >= reading.whole and not self.assuming.step

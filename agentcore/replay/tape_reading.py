@@ -66,7 +66,7 @@ class TapeReading(Saying):
         end = self._usage_end(tape)
         if asks != known.asks:
             self._reworded()
-        parts, place = tape.after(known, end, 0.0)
+        parts, place = tape.after(known, end)
         parts = self._widened(tape, parts)
         whole = self._all_spent() if self.past.exact else None
         reasoning = self._reasoning(known, same)
@@ -135,7 +135,7 @@ class TapeReading(Saying):
         reasoning = self.assuming.reasoning(self.cap)
         idle = 0.0 if self.past.uncounted else reasoning
         self.assuming.note(Assumed.FAILURES, 0.0, 0.0, "a call that was never made does not fail")
-        parts, beside = tape.parts(place, end, 0.0), reasoning - idle
+        parts, beside = tape.parts(place, end), reasoning - idle
         if self.past.exact:
             return Reading(parts, place, idle, reasoning, beside=beside)
         parts = self._reworded_rest(parts)
@@ -172,7 +172,7 @@ class TapeReading(Saying):
             return UNKNOWN
         longest = max(candidates, key=lambda one: spoken_tokens(one, self.past.rate)[1])
         tape = tape_of([longest], {longest.attempt: 0}, "", exact=True, rate=self.past.rate)
-        parts = tape.parts(0.0, self._usage_end(tape), 0.0)
+        parts = tape.parts(0.0, self._usage_end(tape))
         reasoning = self._reasoning(longest, same)
         idle = self._idle(longest, reasoning)
         reading = Reading(parts, 0.0, idle, reasoning, beside=reasoning - idle)
