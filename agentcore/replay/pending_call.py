@@ -69,8 +69,14 @@ class PendingCall:
         """
         if self.candidates is None:
             calls = self.past.calls.get(self.snapshot.iteration, ())
-            left = [one for one in calls if one is same or one.cut or one.attempt not in self.given]
-            found = [one for one in left if one.answered and alike(asks, one.asks) and not failing(one)]
+            found = [
+                one
+                for one in calls
+                if (one is same or one.cut or one.attempt not in self.given)
+                and one.answered
+                and alike(asks, one.asks)
+                and not failing(one)
+            ]
             self.candidates = sorted(found, key=lambda one: one is not same)
         return self.candidates
 
