@@ -96,10 +96,10 @@ def _read(recording: Recording) -> Past:
     base, after, listener = recording.base_snapshot, [], Listener()
     snapshot = base
     for record in recording.records:
-        listener.hear(snapshot, record.event)
-        policy = as_judged(recording.policy, record.transitions)
-        snapshot = settle(snapshot, record.event, policy, signs=False)
-        after.append((record.event, snapshot))
+        event, policy = record.event, as_judged(recording.policy, record.transitions)
+        listener.hear(snapshot, event)
+        snapshot = settle(snapshot, event, policy, signs=False)
+        after.append((event, snapshot))
     heard = told_apart(listener.calls, hides=bool(base.veiled))
     calls: dict[int, list[Heard]] = {}
     for one in heard:

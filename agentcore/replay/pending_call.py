@@ -93,8 +93,11 @@ class PendingCall:
             source = "counted, but neither reported nor shown"
             low, high = known.spent - most, known.spent - least + known.unreported
             return self.assuming.at(Assumed.REASONING, low, high, source)
-        if known is same and not known.unreported and self.cap <= (unseen := self.past.unseen_in(known)):
-            return self.assuming.at(Assumed.REASONING, 0.0, unseen, "may be hidden among the tokens of the text")
+        if known is same and not known.unreported and self.cap <= (known.tokens or 0):
+            unseen = self.past.unseen_in(known)  # some of its tokens
+            if self.cap <= unseen:
+                source = "may be hidden among the tokens of the text"
+                return self.assuming.at(Assumed.REASONING, 0.0, unseen, source)
         if known is same and known.thought_through:
             if known.unreported:
                 return known.reasoning + self._hidden(known)

@@ -121,8 +121,8 @@ class Saying(PendingCall):
         if first.tokens is None:
             return TokenUsage(given, 0)  # it reports zeros
         continued = self.snapshot.call is not None and self.snapshot.call.hint is not None
-        bounds = self._given(tape.stretches[0].heard, reading.place)
-        if continued and bounds is not None and self.snapshot.limits.max_total_tokens is not None:
+        limited = continued and self.snapshot.limits.max_total_tokens is not None
+        if limited and (bounds := self._given(first, reading.place)) is not None:
             given = round(self.assuming.at(Assumed.INPUT, *bounds, "the text so far and a hint come in"))
         elif continued:
             given += round(reading.place)
