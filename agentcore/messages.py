@@ -139,9 +139,8 @@ class TokenUsage:
         only the rest to the cap, without. Far more than the cap was not held to it by this count."""
         required(cap, int, "cap")
         most = cap * BEYOND_CAP + 1
-        return cap > 0 and any(
-            cap <= used <= most for used in (self.output_tokens, self.output_tokens - self.reasoning_tokens)
-        )
+        used, rest = self.output_tokens, self.output_tokens - self.reasoning_tokens
+        return cap > 0 and (cap <= used <= most or cap <= rest <= most)
 
 
 @quickly_made

@@ -38,7 +38,7 @@ def counts_unreported(response: ChatResponse, cap: int, window: int | None) -> b
     """Whether its cap has cut an answer with fewer tokens than that, as reported, and no full context `window` explains
     it: then the provider counts tokens that it does not report. A reported 0 is such a report."""
     usage = response.usage
-    if usage is None or response.stop_reason is not NormalizedStopReason.MAX_TOKENS:
+    if usage is None or usage.output_tokens >= cap or response.stop_reason is not NormalizedStopReason.MAX_TOKENS:
         return False
     full = window is not None and usage.input_tokens + usage.output_tokens >= window
     return not full and usage.output_tokens < cap - slack(cap)
@@ -65,6 +65,8 @@ def written_in(response: ChatResponse) -> int:
 
 def may_hide_reasoning(response: ChatResponse, cap: int) -> bool:
     """Whether more tokens were counted than such text takes in most languages, and no reasoning tells what for."""
+    if response.usage is not None and 0 < response.usage.output_tokens <= len(response.text) * _DENSE:
+        return False  # nearly every answer, and it has at least as many bytes as characters
     cut, output = response.stop_reason is NormalizedStopReason.MAX_TOKENS, reported(response)
     if not _says_too_little(response, cap if output is None and cut else output):
         return False
@@ -81,8 +83,6 @@ def _says_too_little(response: ChatResponse, output: int | None) -> bool:
     """Whether what an answer shows may have taken fewer tokens than were counted."""
     if output is None:
         return False
-    if output <= len(response.text) * _DENSE:
-        return False  # nearly every answer, and it has at least as many bytes as characters
     shown = _shown(response)
     return shown > 0 and output > shown * _DENSE + _OF_AN_END
 

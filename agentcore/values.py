@@ -57,19 +57,6 @@ def _copier(cls: Any, names: tuple[str, ...]) -> Callable[[Any, Mapping[str, Any
     return _written("copier(value, changes)", lines, new=object.__new__, draft=_draft(cls), cls=cls)
 
 
-def begun(cls: type[Made]) -> Any:
-    """A value of this class that can still be written to, none of its slots filled: its draft. See `frozen`."""
-    made: Any = cls
-    return object.__new__(_draft(made))
-
-
-def frozen(value: Any, cls: type[Made]) -> Made:
-    """The value that `begun` began, as it has been written, frozen from now on."""
-    value.__class__ = cls
-    made: Made = value
-    return made
-
-
 def quickly_made(cls: type[Made]) -> type[Made]:
     """Decorates a frozen slotted dataclass of which every call makes some: its `__init__` takes a third of the time.
 
@@ -115,4 +102,4 @@ def settle(value: object, **kinds: Callable[[Any], Any]) -> None:
             object.__setattr__(value, name, kind(given))
 
 
-__all__ = ["begun", "changed", "frozen", "quickly_made", "replace", "settle"]
+__all__ = ["changed", "quickly_made", "replace", "settle"]

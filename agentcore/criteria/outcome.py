@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from agentcore.reasons import StopReason
 from agentcore.strict import WrongInput, asks, required, shown
-from agentcore.values import begun, frozen, quickly_made, replace
+from agentcore.values import quickly_made, replace
 
 
 class ContinuationDecision(StrEnum):
@@ -138,9 +138,10 @@ class ContinuationOutcome(_ToldLater):
     ) -> "ContinuationOutcome":
         """An outcome whose evaluations are `tell()`, asked for when they are first read. Until then `decide()` says
         what they come to; None where it takes the evaluations to say."""
-        outcome = begun(cls)
-        outcome._decide, outcome._tell = decide, tell
-        return frozen(outcome, cls)
+        outcome, put = object.__new__(cls), object.__setattr__
+        put(outcome, "_decide", decide)
+        put(outcome, "_tell", tell)
+        return outcome
 
     def get_evaluation_for(self, name: str) -> ContinuationEvaluation | None:
         """The evaluation of the criterion of this name; None where it was not asked."""

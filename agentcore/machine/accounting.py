@@ -12,7 +12,7 @@ from agentcore.policy import Policy
 from agentcore.prefill import ECHO, TRIMMING, goes_on_exactly
 from agentcore.reasons import NormalizedStopReason
 from agentcore.usage import counts_unreported, may_hide_reasoning
-from agentcore.values import replace
+from agentcore.values import changed, replace
 
 
 def count_attempt(
@@ -53,14 +53,17 @@ def _estimated_output(response: ChatResponse, call: Call) -> int:
     return -(-characters // 4)
 
 
-def add_text(snapshot: Snapshot, text: str, policy: Policy, *, joined: Merge | None = None, **also: Any) -> Snapshot:
-    """Merge an attempt's text into the answer, up to the character cap, in one copy with what else changes; the segment
-    keeps what came from where.
+def add_text(snapshot: Snapshot, text: str, policy: Policy, *, joined: Merge | None = None) -> Snapshot:
+    """Merge an attempt's text into the answer. `joined`: how, where that is known."""
+    added = text_added(snapshot, text, policy, joined=joined)
+    return changed(snapshot, added) if added else snapshot
 
-    `joined`: how, where that is known.
-    """
+
+def text_added(snapshot: Snapshot, text: str, policy: Policy, *, joined: Merge | None = None) -> dict[str, Any]:
+    """What an attempt's text changes: it is merged into the answer, up to the character cap, and the segment keeps what
+    came from where."""
     if not text:
-        return replace(snapshot, **also) if also else snapshot
+        return {}
     call, answer = snapshot.current_call, snapshot.answer
     if joined is None and call.hint is not None:
         joined = join(answer.text, text, joining(snapshot, policy.min_overlap))
@@ -71,14 +74,12 @@ def add_text(snapshot: Snapshot, text: str, policy: Policy, *, joined: Merge | N
     doubtful = min(ambiguous, len(added))
     segment = Segment(snapshot.spent.attempts, call.kind, start, start + len(added), overlap, doubtful)
     spent = replace(snapshot.spent, output_chars=snapshot.spent.output_chars + len(added))
-    return replace(
-        snapshot,
-        answer=Answer(answer.text + added, (*answer.segments, segment)),
-        spent=spent,
-        cut_at_cap=snapshot.cut_at_cap or len(added) < len(text) - overlap,
-        flagged=_flagged(snapshot) if doubtful else snapshot.flagged,
-        **also,
-    )
+    return {
+        "answer": Answer(answer.text + added, (*answer.segments, segment)),
+        "spent": spent,
+        "cut_at_cap": snapshot.cut_at_cap or len(added) < len(text) - overlap,
+        "flagged": _flagged(snapshot) if doubtful else snapshot.flagged,
+    }
 
 
 def _flagged(snapshot: Snapshot) -> tuple[str, ...]:

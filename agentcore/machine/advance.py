@@ -15,7 +15,7 @@ from agentcore.events import Event
 from agentcore.machine import ending
 from agentcore.machine.breakpoints import Holding, approval_here, hold_here
 from agentcore.machine.intake import take_in
-from agentcore.machine.judgement import Judgement
+from agentcore.machine.judgement import Judgement, Words
 from agentcore.machine.judges import (
     abort_partial,
     continue_pending,
@@ -82,7 +82,7 @@ class Step:
 
 
 #: One move: where it leads, out of which state, why, in words, what the criteria said, what operators should see.
-_Moved = tuple[Snapshot, State, Trigger, str, ContinuationOutcome | None, tuple[Observation, ...]]
+_Moved = tuple[Snapshot, State, Trigger, Words, ContinuationOutcome | None, tuple[Observation, ...]]
 
 
 def advance(snapshot: Snapshot, event: Event, policy: Policy) -> Step:
@@ -94,7 +94,8 @@ def advance(snapshot: Snapshot, event: Event, policy: Policy) -> Step:
     observed: list[Observation] = []
     after = before = snapshot
     for after, source, trigger, reason, outcome, seen in _moves(snapshot, event, policy):
-        transitions.append(Transition(source, trigger, after.state, reason, outcome))
+        words = reason if isinstance(reason, str) else reason()
+        transitions.append(Transition(source, trigger, after.state, words, outcome))
         observed += seen
         if (observe := _OBSERVED.get((source, trigger))) is not None:
             observed.append(observe(after))
@@ -125,9 +126,9 @@ def settle(snapshot: Snapshot, event: Event, policy: Policy, *, signs: bool = Tr
 
 
 def _moves(snapshot: Snapshot, event: Event, policy: Policy, *, signs: bool = True) -> Iterator[_Moved]:
-    trigger, taken, reason, observed, brought = take_in(snapshot, event, policy, signs=signs)
+    trigger, taken, why, observed, brought = take_in(snapshot, event, policy, signs=signs)
     after = _move(taken, trigger, {**brought, "at": max(snapshot.at, event.at)})
-    yield after, snapshot.state, trigger, reason, None, observed
+    yield after, snapshot.state, trigger, why, None, observed
     released = trigger in _RELEASED
     while (judge := JUDGES.get(after.state)) is not None:
         source = after.state

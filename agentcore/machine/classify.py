@@ -55,9 +55,10 @@ def classify(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> Trig
 def as_asked(snapshot: Snapshot, response: ChatResponse) -> ChatResponse:
     """The answer beside what was asked: badly written output is a broken call only where there were tools to call, and
     so is the markup of a call that was cut in the text."""
-    if not snapshot.asked.tools and word_of(response) == "malformed_model_output" and not response.tool_calls:
-        return replace(response, stop_reason=Reason.UNKNOWN, broken_tool_calls=())
-    if snapshot.revision and snapshot.asked.tools and response.stop_reason is _MAX_TOKENS:
+    if not snapshot.asked.tools:
+        malformed = word_of(response) == "malformed_model_output" and not response.tool_calls
+        return replace(response, stop_reason=Reason.UNKNOWN, broken_tool_calls=()) if malformed else response
+    if snapshot.revision and response.stop_reason is _MAX_TOKENS:
         return _with_written_call(snapshot, response, snapshot.revision)
     return response
 

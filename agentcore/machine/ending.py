@@ -48,12 +48,14 @@ def finished(
     return replace(snapshot, end=end)
 
 
-def natural_finish(snapshot: Snapshot, stop_reason: StopReason = StopReason.COMPLETED) -> Finish:
-    """The model ended by itself; with nothing to show for it that is a partial turn, never a silent success."""
-    if snapshot.answer.text.strip() or not _expects_text(snapshot):
-        return Finish(TurnStatus.COMPLETED, stop_reason, "completed", snapshot.output_text)
+def natural_finish(snapshot: Snapshot, answer: str, stop_reason: StopReason = StopReason.COMPLETED) -> Finish:
+    """The model ended by itself, with this text as its last answer; with nothing to show for it that is a partial turn,
+    never a silent success."""
+    text = answer or snapshot.output_text
+    if answer.strip() or not _expects_text(snapshot):
+        return Finish(TurnStatus.COMPLETED, stop_reason, "completed", text)
     notice = "The model ended its turn without saying anything."
-    return Finish(TurnStatus.PARTIAL, stop_reason, "empty_output", snapshot.output_text, notice)
+    return Finish(TurnStatus.PARTIAL, stop_reason, "empty_output", text, notice)
 
 
 def _expects_text(snapshot: Snapshot) -> bool:

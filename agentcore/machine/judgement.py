@@ -1,6 +1,6 @@
 """What all judges share: what they come to, asking the criteria, beginning another iteration."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache, partial
 from typing import Any, NamedTuple
 
@@ -9,6 +9,7 @@ from agentcore.criteria.builtin import built_in
 from agentcore.criteria.outcome import (
     ContinuationCriteria,
     ContinuationDecision,
+    ContinuationEvaluation,
     ContinuationOutcome,
     Criterion,
     Decided,
@@ -19,27 +20,29 @@ from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import Trigger
 from agentcore.policy import Policy
 from agentcore.reasons import NormalizedStopReason
-from agentcore.values import replace
+from agentcore.values import changed, replace
 
 _NAMES = tuple(type(criterion).__name__ for criterion in built_in((), 0.0))
 
 
 NOTHING: Mapping[str, Any] = {}  #: no field changes beside the state
+#: A sentence, or what puts it into words: `settle` asks for none, and some take as long as judging does.
+Words = str | Callable[[], str]
 
 
 class Judgement(NamedTuple):
     """What a deciding state came to."""
 
     trigger: Trigger  #: by which it is left
-    reason: str  #: in words
+    reason: Words
     snapshot: Snapshot  #: as it leaves
     outcome: ContinuationOutcome  #: what the criteria said
     observed: tuple[Observation, ...] = ()  #: what operators should see of it
     also: Mapping[str, Any] = NOTHING  #: fields that change as it leaves, in one copy with its state
 
 
-def evaluate(snapshot: Snapshot, policy: Policy) -> ContinuationOutcome:
-    """What every criterion of this turn says about the state it is in.
+def evaluate(snapshot: Snapshot, policy: Policy, changes: Mapping[str, Any] = NOTHING) -> ContinuationOutcome:
+    """What every criterion of this turn says about the state it is in, with these `changes` of the snapshot.
 
     The built-in ones are asked when somebody reads it: for bare decisions first; where none forbids, those say all that
     a judge needs, and the words are left to readers. Others are asked at once, for nobody knows that they would say the
@@ -47,15 +50,22 @@ def evaluate(snapshot: Snapshot, policy: Policy) -> ContinuationOutcome:
     """
     built_in = _built_in(policy.finish_reasons, policy.max_retry_after)
     if policy.criteria:
-        return ContinuationCriteria(*built_in.criteria, *policy.criteria).evaluate(snapshot)
+        return ContinuationCriteria(*built_in.criteria, *policy.criteria).evaluate(changed(snapshot, changes))
     # The outcome keeps the snapshot until it is told, and that the outcome before; each new answer ends the chain.
-    decide = partial(_decided, built_in.criteria, snapshot)
-    return ContinuationOutcome.told_later(decide, partial(built_in.ask, snapshot))
+    decide = partial(_decided, built_in.criteria, snapshot, changes)
+    return ContinuationOutcome.told_later(decide, partial(_told, built_in, snapshot, changes))
 
 
-def _decided(criteria: tuple[Criterion, ...], snapshot: Snapshot) -> Decided | None:
+def _told(
+    criteria: ContinuationCriteria, snapshot: Snapshot, changes: Mapping[str, Any]
+) -> tuple[ContinuationEvaluation, ...]:
+    return criteria.ask(changed(snapshot, changes))
+
+
+def _decided(criteria: tuple[Criterion, ...], snapshot: Snapshot, changes: Mapping[str, Any]) -> Decided | None:
     """What the bare decisions of the built-in criteria come to; None where one of them forbids, or cannot say (a limit
     of a strange type)."""
+    snapshot = changed(snapshot, changes) if changes else snapshot
     try:
         return _resolved(tuple([criterion.decide(snapshot) for criterion in criteria]))  # type: ignore[union-attr]
     except Exception:

@@ -47,6 +47,14 @@ class Answer:
         return "".join([self.text[part.start + part.ambiguous : part.end] for part in self.segments])
 
 
+def added_by(attempt: int, answer: Answer) -> str:
+    """What the last attempt, which this is, added to the answer; empty where that was nothing, or only blanks."""
+    last = answer.segments[-1] if answer.segments else None
+    if last is None or last.attempt != attempt:
+        return ""
+    return answer.text[last.start : last.end].strip()
+
+
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class Spent:
@@ -201,10 +209,7 @@ class Snapshot(Judged):
     @property
     def just_added(self) -> str:
         """What the last attempt added to the answer; empty where that was nothing, or only blanks."""
-        last = self.answer.segments[-1] if self.answer.segments else None
-        if last is None or last.attempt != self.spent.attempts:
-            return ""
-        return self.answer.text[last.start : last.end].strip()
+        return added_by(self.spent.attempts, self.answer)
 
     @property
     def completion_budget(self) -> int:

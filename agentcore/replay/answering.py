@@ -41,11 +41,12 @@ class Asked(TapeReading):
     def _struck(self, same: Heard | None) -> Heard | None:
         """The recorded failure that strikes this occurrence; where the count of calls has shifted that is assumed."""
         by_turn = self.past.attempts.get(self.snapshot.spent.attempts)
-        failures = [heard if heard is not None and failing(heard) else None for heard in (same, by_turn)]
-        if same is by_turn or all(failures) or not any(failures):
-            return failures[0]
+        here = _if_failing(same)
+        there = here if same is by_turn else _if_failing(by_turn)
+        if here is there or (here and there):
+            return here
         strikes = self.assuming.at(Assumed.FAILURES, 0.0, 1.0, "the order of calls has shifted")
-        return (failures[0] or failures[1]) if strikes else None
+        return (here or there) if strikes else None
 
     def _failed(self, struck: Heard, asks: Asks) -> Answer | None:
         """The failure again; None where this call would have been cut before it failed."""
@@ -151,7 +152,7 @@ class Asked(TapeReading):
         tape = self.past.tapes.get(heard.iteration)
         place = None
         if tape is not None and any(stretch.heard is heard for stretch in tape.stretches):
-            parts, before = tape.after(heard, self.assuming.end or LOW, 0.0)
+            parts, before = tape.after(heard, self.assuming.end or LOW)
             place = before + (parts[0].advance if parts else 0.0)
         if self.assuming.step and certainty.rank < Certainty.ESTIMATED.rank:
             certainty = Certainty.ESTIMATED
@@ -182,6 +183,10 @@ class Asked(TapeReading):
         error = ProviderError(ErrorType.TIMEOUT, "timeout", f"The call was ended after {left:.1f} s: max_seconds.")
         partial = ChatResponse(text=text[:reached], diagnostics=("derived",)) if reached else None
         return Answer(ModelFailed(self.snapshot.at + left, error, partial), Certainty.ESTIMATED)
+
+
+def _if_failing(heard: Heard | None) -> Heard | None:
+    return heard if heard is not None and failing(heard) else None
 
 
 def _refuses(event: Event) -> bool:

@@ -21,7 +21,7 @@ from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import CALLS
 from agentcore.messages import ChatResponse, Message, ToolCall
 from agentcore.reasons import NormalizedStopReason
-from agentcore.usage import counts_unreported, may_hide_reasoning, reasoning_of, reported, slack, unneeded
+from agentcore.usage import counts_unreported, may_hide_reasoning, reasoning_of, reported, slack
 from agentcore.values import quickly_made, replace
 
 _CALLS = frozenset(CALLS)
@@ -37,9 +37,19 @@ def asks_of(snapshot: Snapshot) -> Asks:
     call, asked = snapshot.call, snapshot.asked
     assert call is not None, "a call is pending"
     continued = None if call.hint is None else snapshot.answer.text
-    prompt = (asked.model, asked.system_prompt, call.corrective, call.hint, call.resume_token)
-    rest = (asked.tools, asked.envelope_schema, asked.extra)
-    return (snapshot.messages, call.echo, continued, prompt, rest)
+    return (
+        snapshot.messages,
+        call.echo,
+        continued,
+        call.hint,
+        call.corrective,
+        call.resume_token,
+        asked.model,
+        asked.system_prompt,
+        asked.tools,
+        asked.envelope_schema,
+        asked.extra,
+    )
 
 
 def alike(one: Asks, other: Asks) -> bool:
@@ -87,9 +97,6 @@ class Heard:
     #: tokens that may have counted towards its cap beside the reported ones, at most, where a call shows that its
     #: provider does not report all that it counts
     unreported: int = 0
-    #: tokens of reasoning that may be hidden among the reported ones, at most, where no call of the recording tells of
-    #: any, and none shows that there must be some
-    unseen: int = 0
 
     @property
     def failed(self) -> bool:
@@ -150,23 +157,16 @@ def heard(before: Snapshot, event: Event, response: ChatResponse | None, nth: in
 def told_apart(calls: Sequence[Heard], *, hides: bool = False) -> list[Heard]:
     """The calls, each with whether its reasoning counted or is hidden, which any of them shows for all. `hides`: so did
     a call before them, of a fork's parent."""
+    if not hides and not any(one.veiled or one.reasoning or _shows_less(one) for one in calls):
+        return list(calls)
     if hides or any(one.veiled for one in calls):
         calls = [replace(one, veiled=not one.reasoning) for one in calls]
-    elif not any(one.reasoning for one in calls):
-        calls = [replace(one, unseen=_unseen(one)) for one in calls]
     if hides or any(_shows_less(one) for one in calls):
         calls = [replace(one, unreported=_unreported(one)) for one in calls]
     shown = {one.counts for one in calls} - {None}
     if shown == {True} or not any(one.reasoning for one in calls):
         return list(calls)
     return [_told(one, uncounted=shown == {False}) if one.reasoning else one for one in calls]
-
-
-def _unseen(heard: Heard) -> int:
-    """How many of the reported tokens may have been reasoning without showing it: what no text needs."""
-    if heard.response is None or heard.tokens is None or not heard.answered:
-        return 0
-    return unneeded(heard.response, heard.tokens)
 
 
 def _shows_less(heard: Heard) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from agentcore.events import Event, ToolResult
 from agentcore.machine.accounting import joining
@@ -15,7 +16,8 @@ from agentcore.replay.heard import Heard, Listener, told_apart
 from agentcore.replay.recall import as_judged
 from agentcore.replay.recording import Recording
 from agentcore.replay.tape import Tape, spoken_tokens, tape_of
-from agentcore.values import quickly_made, replace
+from agentcore.usage import unneeded
+from agentcore.values import replace
 
 # Python 3.11 takes long to find a member in its enumeration, and every call that is read asks for these.
 _FULL, _BLOCKED = NormalizedStopReason.CONTEXT_WINDOW_EXCEEDED, NormalizedStopReason.SAFETY_BLOCKED
@@ -23,25 +25,24 @@ _FULL, _BLOCKED = NormalizedStopReason.CONTEXT_WINDOW_EXCEEDED, NormalizedStopRe
 RATE = (0.12, 1.0)
 
 
-@quickly_made
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False)
 class Past:
-    """Each event with the snapshot after it, without signs in its answers, and what was said, by occurrence."""
+    """Each event with the snapshot after it, without signs in its answers, and what was said, by occurrence.
 
-    after: tuple[tuple[Event, Snapshot], ...]
+    What few what-ifs ask for is read out of the calls when the first one asks.
+    """
+
+    after: Sequence[tuple[Event, Snapshot]]
     calls: Mapping[int, Sequence[Heard]]  #: by iteration, in order
     attempts: Mapping[int, Heard]  #: the same by their place in the turn
+    segments: Mapping[int, Segment]  #: what they added to the answers, by their place in the turn
     tapes: Mapping[int, Tape]  #: by iteration
     unrepeated: Mapping[int, Tape]  #: the same without what may be a repeat; only where anything may be one
     tools: Mapping[tuple[int, int], tuple[ToolCall, ToolResult]]  #: by iteration, and place among its calls from 0
     tool_seconds: Mapping[int, float]  #: by iteration
     exact: bool  #: continuations go on from the text itself, and repeat nothing
     rate: tuple[float, float]  #: tokens of a character, least and most, where usage is missing
-    repeated: float  #: tokens that a continuation repeated, at most
     reasoning: int  #: tokens of reasoning in one call, at most
-    unseen: float  #: tokens of reasoning that may be hidden among those of a text, in one call, at most
-    uncounted: bool  #: reasoning does not count towards the caps
-    window: int | None  #: tokens of input and output together at which a call found the context window full
 
     @classmethod
     def of(cls, recording: Recording) -> "Past":
@@ -59,15 +60,47 @@ class Past:
         calls = self.calls.get(iteration, ())
         return calls[nth - 1] if nth <= len(calls) else None
 
+    @cached_property
+    def repeated(self) -> float:
+        """Tokens that a continuation repeated, at most."""
+        return max((_repeated(one, self.segments) for one in self.attempts.values()), default=0.0)
+
+    @cached_property
+    def uncounted(self) -> bool:
+        """Whether reasoning does not count towards the caps."""
+        return any(one.uncounted for one in self.attempts.values())
+
+    @cached_property
+    def window(self) -> int | None:
+        """Tokens of input and output together at which a call found the context window full."""
+        return min((full for one in self.attempts.values() if (full := _full_at(one))), default=None)
+
+    @cached_property
+    def unseen(self) -> int:
+        """Tokens of reasoning that may be hidden among those of a text, in one call, at most."""
+        return max((self.unseen_in(one) for one in self.attempts.values()), default=0)
+
+    def unseen_in(self, heard: Heard) -> int:
+        """The same of one call: what no text needs, where no call of the recording tells of any reasoning, and none
+        shows that there must be some."""
+        if heard.response is None or heard.tokens is None or not heard.answered or not self._silent:
+            return 0
+        return unneeded(heard.response, heard.tokens)
+
+    @cached_property
+    def _silent(self) -> bool:
+        return not any(one.veiled or one.reasoning for one in self.attempts.values())
+
 
 def _read(recording: Recording) -> Past:
-    snapshot, after, listener = recording.base_snapshot, [], Listener()
+    base, after, listener = recording.base_snapshot, [], Listener()
+    snapshot = base
     for record in recording.records:
-        listener.hear(snapshot, record.event)
-        policy = as_judged(recording.policy, record.transitions)
-        snapshot = settle(snapshot, record.event, policy, signs=False)
-        after.append((record.event, snapshot))
-    base, heard = recording.base_snapshot, told_apart(listener.calls, hides=bool(recording.base_snapshot.veiled))
+        event, policy = record.event, as_judged(recording.policy, record.transitions)
+        listener.hear(snapshot, event)
+        snapshot = settle(snapshot, event, policy, signs=False)
+        after.append((event, snapshot))
+    heard = told_apart(listener.calls, hides=bool(base.veiled))
     calls: dict[int, list[Heard]] = {}
     for one in heard:
         calls.setdefault(one.iteration, []).append(one)
@@ -76,20 +109,17 @@ def _read(recording: Recording) -> Past:
     counted = all(one.tokens is not None and not one.veiled for one in heard)
     rate = RATE if counted else _rate(heard, segments if exact else {})  # where all were counted, nothing asks for it
     return Past(
-        tuple(after),
+        after,
         calls,
         {one.attempt: one for one in heard},
+        segments,
         _tapes(calls, segments, base, exact=exact, rate=rate),
         _unrepeated(calls, segments, base, exact=exact, rate=rate),
         listener.tools,
         listener.tool_seconds,
         exact,
         rate,
-        max((_repeated(one, segments) for one in heard), default=0.0),
-        max((_reasoned(one, rate) for one in heard), default=0),
-        float(max((one.unseen for one in heard), default=0)),
-        any(one.uncounted for one in heard),
-        min((full for one in heard if (full := _full_at(one))), default=None),
+        max([_reasoned(one, rate) for one in heard], default=0),
     )
 
 

@@ -69,8 +69,14 @@ class PendingCall:
         """
         if self.candidates is None:
             calls = self.past.calls.get(self.snapshot.iteration, ())
-            left = [one for one in calls if one is same or one.cut or one.attempt not in self.given]
-            found = [one for one in left if one.answered and alike(asks, one.asks) and not failing(one)]
+            found = [
+                one
+                for one in calls
+                if (one is same or one.cut or one.attempt not in self.given)
+                and one.answered
+                and alike(asks, one.asks)
+                and not failing(one)
+            ]
             self.candidates = sorted(found, key=lambda one: one is not same)
         return self.candidates
 
@@ -87,8 +93,11 @@ class PendingCall:
             source = "counted, but neither reported nor shown"
             low, high = known.spent - most, known.spent - least + known.unreported
             return self.assuming.at(Assumed.REASONING, low, high, source)
-        if known is same and self.cap <= known.unseen and not known.unreported:
-            return self.assuming.at(Assumed.REASONING, 0.0, known.unseen, "may be hidden among the tokens of the text")
+        if known is same and not known.unreported and self.cap <= (known.tokens or 0):
+            unseen = self.past.unseen_in(known)  # some of its tokens
+            if self.cap <= unseen:
+                source = "may be hidden among the tokens of the text"
+                return self.assuming.at(Assumed.REASONING, 0.0, unseen, source)
         if known is same and known.thought_through:
             if known.unreported:
                 return known.reasoning + self._hidden(known)
@@ -131,7 +140,8 @@ class PendingCall:
         for much of a call's time may be the same whatever it says."""
         calls = [heard for heard in self.past.calls.get(self.snapshot.iteration, ()) if heard.response]
         spent = [self._counted(heard)[1] for heard in calls]
-        seconds = sum(heard.seconds for heard in calls) * (tokens / sum(spent) if sum(spent) else 0.0)
+        paid = sum(spent)
+        seconds = sum([heard.seconds for heard in calls]) * (tokens / paid if paid else 0.0)
         if self.snapshot.limits.max_seconds is None:
             return seconds
         longer = [heard.seconds for heard, said in zip(calls, spent, strict=True) if said >= tokens]

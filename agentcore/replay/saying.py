@@ -35,10 +35,10 @@ class Saying(PendingCall):
 
     def _to_the_end(self, tape: Tape, reading: Reading, need: float) -> Answer:
         assert tape.last is not None, "a closed tape has its last answer"
-        text = reading.repeated + "".join(part.text for part in reading.parts)
+        text = reading.repeated + "".join([part.text for part in reading.parts])
         usage = self._usage(tape, reading, reading.idle + need)
         response = replace(tape.last, text=text, usage=usage, echo=None, reasoning_content="")
-        place = reading.place + sum(part.advance for part in reading.parts)
+        place = reading.place + sum([part.advance for part in reading.parts])
         if reading.whole is not None and self.cap >= reading.whole:
             self._note_the_end(reading.whole)
         sure = reading.whole is not None and self.cap >= reading.whole and not self.assuming.step
@@ -121,8 +121,8 @@ class Saying(PendingCall):
         if first.tokens is None:
             return TokenUsage(given, 0)  # it reports zeros
         continued = self.snapshot.call is not None and self.snapshot.call.hint is not None
-        bounds = self._given(tape.stretches[0].heard, reading.place)
-        if continued and bounds is not None and self.snapshot.limits.max_total_tokens is not None:
+        limited = continued and self.snapshot.limits.max_total_tokens is not None
+        if limited and (bounds := self._given(first, reading.place)) is not None:
             given = round(self.assuming.at(Assumed.INPUT, *bounds, "the text so far and a hint come in"))
         elif continued:
             given += round(reading.place)

@@ -70,12 +70,12 @@ class Tape:
     @property
     def least(self) -> float:
         """Tokens of its text, at the low end."""
-        return sum(stretch.least for stretch in self.stretches)
+        return sum([stretch.least for stretch in self.stretches])
 
     @property
     def most(self) -> float:
         """Tokens of its text, at the high end."""
-        return sum(stretch.most for stretch in self.stretches)
+        return sum([stretch.most for stretch in self.stretches])
 
     def place_of(self, characters: int, end: float) -> float:
         """How many tokens of the tape the first `characters` characters took."""
@@ -87,10 +87,9 @@ class Tape:
             place += stretch.tokens(end)
         return place
 
-    def parts(self, place: float, end: float, widen: float) -> list[Part]:
-        """What can be read from `place` on. `widen`: by how much text that was said after a hint may be longer in one
-        go, as a share."""
-        found = list[Part]()
+    def parts(self, place: float, end: float) -> list[Part]:
+        """What can be read from `place` on."""
+        found: list[Part] = []
         for stretch in self.stretches:
             tokens = stretch.tokens(end)
             if place >= tokens - _NEARLY and stretch is not self.stretches[-1]:
@@ -98,17 +97,16 @@ class Tape:
                 continue
             rest = max(0.0, tokens - place)
             text = self.text[self._inside(stretch, place, tokens) : stretch.end]
-            longer = 1.0 + widen if found and stretch.hinted else 1.0
-            found.append(Part(text, rest * longer, rest, stretch.barrier))
+            found.append(Part(text, rest, rest, stretch.barrier))
             place = 0.0
         return found
 
-    def after(self, heard: Heard, end: float, widen: float) -> tuple[list[Part], float]:
+    def after(self, heard: Heard, end: float) -> tuple[list[Part], float]:
         """The same from the beginning of one recorded call on, what it repeated included; and the place it began at."""
         before = 0.0
         for stretch in takewhile(lambda one: one.heard is not heard, self.stretches):
             before += stretch.tokens(end)
-        parts = self.parts(before, end, widen)
+        parts = self.parts(before, end)
         if not parts or heard.response is None or not any(one.heard is heard and one.hinted for one in self.stretches):
             return parts, before
         first, overlap = parts[0], len(heard.response.text) - len(parts[0].text)

@@ -28,17 +28,19 @@ class TapeReading(Saying):
         reading = self._reading(tape, same, asks)
         if reading is None:
             return UNKNOWN
-        budget, need = self.cap - reading.idle, sum(part.tokens for part in reading.parts)
+        budget, need = self.cap - reading.idle, sum([part.tokens for part in reading.parts])
+        whole = need + tape.call_tokens
         barred = any(part.barrier for part in reading.parts[:-1])
-        if budget + NEARLY >= need + tape.call_tokens and tape.closed and not barred:
-            return self._to_the_end(tape, reading, need + tape.call_tokens)
-        if budget > need + tape.call_tokens + NEARLY or (barred and budget > _before_barrier(reading.parts)):
+        if budget + NEARLY >= whole and tape.closed and not barred:
+            return self._to_the_end(tape, reading, whole)
+        if budget > whole + NEARLY or (barred and budget > _before_barrier(reading.parts)):
             return self._past_the_end(reading)
         return self._cut(tape, reading, budget, need)
 
     def _tape(self) -> Tape | None:
         """The iteration's text: with what may be a repeat at a seam, or without it."""
-        tape, without = (tapes.get(self.snapshot.iteration) for tapes in (self.past.tapes, self.past.unrepeated))
+        iteration = self.snapshot.iteration
+        tape, without = self.past.tapes.get(iteration), self.past.unrepeated.get(iteration)
         if tape is None or without is None:
             return tape
         kept = max(1.0, tape.most - without.most)
@@ -50,21 +52,21 @@ class TapeReading(Saying):
         if known is not None:
             if known.response is not None and known.response.broken_tool_calls and self.cap != known.cap:
                 return None
-            return self._from_call(tape, known, same)
+            return self._from_call(tape, known, same, asks)
         if not self._goes_on(tape):
             return None
         reading = self._from_place(tape)
         output = reading.idle + sum(part.tokens for part in reading.parts)
         return None if self._may_fill_the_window(tape.stretches[0].heard, reading.place, output) else reading
 
-    def _from_call(self, tape: Tape, known: Heard, same: Heard | None) -> Reading | None:
+    def _from_call(self, tape: Tape, known: Heard, same: Heard | None, asks: Asks) -> Reading | None:
         """The same request under another cap: the same words from the same beginning."""
         if known.cut_below_cap and self.cap != known.cap:
             return None
         end = self._usage_end(tape)
-        if asks_of(self.snapshot) != known.asks:
+        if asks != known.asks:
             self._reworded()
-        parts, place = tape.after(known, end, 0.0)
+        parts, place = tape.after(known, end)
         parts = self._widened(tape, parts)
         whole = self._all_spent() if self.past.exact else None
         reasoning = self._reasoning(known, same)
@@ -73,7 +75,7 @@ class TapeReading(Saying):
 
     def _widened(self, tape: Tape, parts: list[Part]) -> list[Part]:
         """The parts beyond a seam that was asked for with a hint, as long as they may be in one go."""
-        hinted = sum(part.tokens for part in parts[1:]) if any(one.hinted for one in tape.stretches) else 0.0
+        hinted = sum([part.tokens for part in parts[1:]]) if any(one.hinted for one in tape.stretches) else 0.0
         if not hinted or self.cap < parts[0].tokens:
             return parts
         times, least = IN_ONE_GO
@@ -92,11 +94,11 @@ class TapeReading(Saying):
 
     def _usage_end(self, tape: Tape) -> float:
         """Which end of the tape's tokens this run takes, where their number was not reported."""
-        if tape.least == tape.most:
-            if any(stretch.heard.tokens is None for stretch in tape.stretches):
-                self.assuming.note(Assumed.USAGE, tape.least, tape.most, "not reported")
-            return LOW
         low, high, source = tape.least, tape.most, "not reported"
+        if low == high:
+            if any(stretch.heard.tokens is None for stretch in tape.stretches):
+                self.assuming.note(Assumed.USAGE, low, high, source)
+            return LOW
         if any(stretch.heard.veiled for stretch in tape.stretches):
             low, high, source = high, low, "of the text; the rest may be reasoning"  # the low end has the least of that
         value = self.assuming.at(Assumed.USAGE, low, high, source)
@@ -133,7 +135,7 @@ class TapeReading(Saying):
         reasoning = self.assuming.reasoning(self.cap)
         idle = 0.0 if self.past.uncounted else reasoning
         self.assuming.note(Assumed.FAILURES, 0.0, 0.0, "a call that was never made does not fail")
-        parts, beside = tape.parts(place, end, 0.0), reasoning - idle
+        parts, beside = tape.parts(place, end), reasoning - idle
         if self.past.exact:
             return Reading(parts, place, idle, reasoning, beside=beside)
         parts = self._reworded_rest(parts)
@@ -170,7 +172,7 @@ class TapeReading(Saying):
             return UNKNOWN
         longest = max(candidates, key=lambda one: spoken_tokens(one, self.past.rate)[1])
         tape = tape_of([longest], {longest.attempt: 0}, "", exact=True, rate=self.past.rate)
-        parts = tape.parts(0.0, self._usage_end(tape), 0.0)
+        parts = tape.parts(0.0, self._usage_end(tape))
         reasoning = self._reasoning(longest, same)
         idle = self._idle(longest, reasoning)
         reading = Reading(parts, 0.0, idle, reasoning, beside=reasoning - idle)

@@ -221,15 +221,15 @@ class _Run:
             self.places[iteration] = answer.place
         if answer.given is not None:
             self.given.add(answer.given)
-        assumes = tuple(self.assuming.step.values())
-        self.assuming.step.clear()
         if not self.trace:
             self.snapshot = settle(self.snapshot, answer.event, self.policy)
         else:
             step = advance(self.snapshot, answer.event, self.policy)
             self.snapshot = step.snapshot
             record = Record.of(self.seq, answer.event, step, provenance)
+            assumes = tuple(self.assuming.step.values())
             self.records.append(replace(record, certainty=answer.certainty, assumes=assumes))
+        self.assuming.step.clear()
         if self.snapshot.state in CALLS:
             self.first.setdefault(self.snapshot.iteration, self.snapshot.spent.attempts)
 

@@ -1,5 +1,7 @@
 """continue_pending: whether a cut or paused answer is gone on with, and how it is asked for."""
 
+from functools import partial
+
 from agentcore.criteria.builtin import TokenUsageLimit
 from agentcore.criteria.outcome import ContinuationOutcome, decided
 from agentcore.criteria.retries import APART, TruncationCriterion
@@ -30,8 +32,12 @@ def judge(snapshot: Snapshot, policy: Policy) -> Judgement:
         return _stop(snapshot, outcome)
     call = _next_call(snapshot)
     spent = replace(snapshot.spent, continuations=snapshot.spent.continuations + 1)
-    reason = f"continuation {spent.continuations} of {snapshot.limits.max_continuations}, {call.max_tokens} tokens"
-    return Judgement(Trigger.UNDER_LIMITS, reason, snapshot, outcome, also={"call": call, "spent": spent})
+    words = partial(_words, spent.continuations, snapshot.limits.max_continuations, call.max_tokens)
+    return Judgement(Trigger.UNDER_LIMITS, words, snapshot, outcome, also={"call": call, "spent": spent})
+
+
+def _words(nth: int, limit: int, cap: int) -> str:
+    return f"continuation {nth} of {limit}, {cap} tokens"
 
 
 def _stop(snapshot: Snapshot, outcome: ContinuationOutcome) -> Judgement:
@@ -59,17 +65,17 @@ def stop_trigger(outcome: ContinuationOutcome) -> Trigger:
 
 
 def _next_call(snapshot: Snapshot) -> Call:
-    left, last = snapshot.completion_left, snapshot.current_call
-    capped = min(snapshot.asked.max_tokens, left)
+    left, last, asked = snapshot.completion_left, snapshot.current_call, snapshot.asked
+    capped = min(asked.max_tokens, left)
     if _paused(snapshot):
         return Call(AttemptKind.RESUME, State.REQUEST_CONTINUATION, capped, echo=_echo(snapshot, last))
     token = _resume_token(snapshot)
     if token is not None and last.hint is None:  # a token belongs to its request, and a hint's grows with the answer
         return Call(AttemptKind.CONTINUATION, State.REQUEST_CONTINUATION, capped, echo=last.echo, resume_token=token)
-    continued = snapshot.answer.text.strip() and snapshot.asked.envelope_schema is None
+    continued = snapshot.answer.text.strip() and asked.envelope_schema is None
     if continued and not _said_nothing(snapshot):
         return Call(AttemptKind.CONTINUATION, State.REQUEST_CONTINUATION, capped, hint=HINT)
-    twice = min(2 * last.max_tokens, left, snapshot.asked.ceiling or left)
+    twice = min(2 * last.max_tokens, left, asked.ceiling or left)
     if continued:
         return Call(AttemptKind.CONTINUATION, State.REQUEST_CONTINUATION, twice, hint=HINT)
     return Call(AttemptKind.CONTINUATION, State.REQUEST_CONTINUATION, twice, echo=last.echo)

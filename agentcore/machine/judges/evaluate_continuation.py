@@ -15,7 +15,7 @@ def judge(snapshot: Snapshot, policy: Policy) -> Judgement:
         reason = f"iteration {following.iteration} of {snapshot.limits.max_steps}"
         return Judgement(Trigger.CONTINUE, reason, following, outcome)
     if outcome.get_forbidding_criterion() is None:
-        also = {"end": ending.natural_finish(snapshot)}
+        also = {"end": ending.natural_finish(snapshot, snapshot.answer.text)}
         return Judgement(Trigger.STOP, "nothing asks to go on", snapshot, outcome, also=also)
     return _forbidden(snapshot, outcome)
 

@@ -14,14 +14,14 @@ from agentcore.criteria.outcome import (
 from agentcore.cuts import used_of
 from agentcore.events import ToolResult
 from agentcore.machine import classify, ending
-from agentcore.machine.accounting import add_text, count_failure, keep_partial
+from agentcore.machine.accounting import add_text, count_failure, keep_partial, text_added
 from agentcore.machine.judgement import Judgement, evaluate, next_iteration
-from agentcore.machine.snapshot import Failure, Snapshot
+from agentcore.machine.snapshot import Failure, Snapshot, added_by
 from agentcore.machine.states import Trigger
 from agentcore.messages import ChatResponse, Message, Role, ToolCall
 from agentcore.policy import Policy
 from agentcore.reasons import NormalizedStopReason, StopReason, TurnStatus
-from agentcore.values import replace
+from agentcore.values import changed, replace
 
 Judge = Callable[[Snapshot, ChatResponse, Policy], Judgement]
 
@@ -46,25 +46,35 @@ def _words(response: ChatResponse) -> str:
 
 
 def _natural_end(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> Judgement:
-    repaired = ending.repair_answered(snapshot)
-    snapshot = add_text(snapshot, response.text, policy)
-    outcome = evaluate(snapshot, policy)
-    if snapshot.cut_at_cap:
-        return _forbidden(snapshot, outcome, repaired)
+    repaired, added = ending.repair_answered(snapshot), text_added(snapshot, response.text, policy)
+    outcome = evaluate(snapshot, policy, added)
+    if added.get("cut_at_cap", snapshot.cut_at_cap):
+        return _forbidden(changed(snapshot, added), outcome, repaired)
     message = _requested_message(outcome) if policy.criteria else None  # the built-in ones ask for more after calls
     last = snapshot.iteration >= snapshot.limits.max_steps
     if message is not None and last and snapshot.revision:
-        return _out_of_steps(snapshot, outcome, repaired)
+        return _out_of_steps(changed(snapshot, added), outcome, repaired)
     if message is not None and not last:
-        messages = (*snapshot.messages, *_spoken(snapshot, response), Message(Role.USER, message))
-        observed = (*repaired, *ending.termination_observed(snapshot, "completed"))
-        snapshot = next_iteration(replace(snapshot, messages=messages))
-        reason = f"{outcome.resolved_by} asked for more"
-        return Judgement(Trigger.CONTINUE_REQUESTED, reason, snapshot, outcome, observed)
+        return _once_more(changed(snapshot, added), response, message, outcome, repaired)
     final = response.stop_reason in policy.finish_reasons
     stop_reason = StopReason.FINISH_REASON if final else StopReason.COMPLETED
-    end = ending.natural_finish(snapshot, stop_reason)
-    return Judgement(Trigger.END_TURN, _words(response), _flagged(snapshot, response), outcome, repaired, {"end": end})
+    end = ending.natural_finish(snapshot, added.get("answer", snapshot.answer).text, stop_reason)
+    also = {**added, "end": end, "flagged": _flagged(added.get("flagged", snapshot.flagged), response)}
+    return Judgement(Trigger.END_TURN, partial(_words, response), snapshot, outcome, repaired, also)
+
+
+def _once_more(
+    snapshot: Snapshot,
+    response: ChatResponse,
+    message: str,
+    outcome: ContinuationOutcome,
+    repaired: tuple[Observation, ...],
+) -> Judgement:
+    """A criterion asked for more after a natural end: its message begins another iteration."""
+    messages = (*snapshot.messages, *_spoken(snapshot, response), Message(Role.USER, message))
+    observed = (*repaired, *ending.termination_observed(snapshot, "completed"))
+    snapshot = next_iteration(replace(snapshot, messages=messages))
+    return Judgement(Trigger.CONTINUE_REQUESTED, f"{outcome.resolved_by} asked for more", snapshot, outcome, observed)
 
 
 def _out_of_steps(snapshot: Snapshot, outcome: ContinuationOutcome, observed: tuple[Observation, ...]) -> Judgement:
@@ -96,11 +106,11 @@ def _spoken(snapshot: Snapshot, response: ChatResponse, calls: tuple[ToolCall, .
     return (*paused, *said)
 
 
-def _flagged(snapshot: Snapshot, response: ChatResponse) -> Snapshot:
-    """An end without a word we know is remembered as such."""
-    if response.stop_reason is not NormalizedStopReason.UNKNOWN or "unknown_reason" in snapshot.flagged:
-        return snapshot
-    return replace(snapshot, flagged=(*snapshot.flagged, "unknown_reason"))
+def _flagged(before: tuple[str, ...], response: ChatResponse) -> tuple[str, ...]:
+    """The signs so far; an end without a word we know is remembered as such."""
+    if response.stop_reason is not NormalizedStopReason.UNKNOWN or "unknown_reason" in before:
+        return before
+    return (*before, "unknown_reason")
 
 
 def _requested_message(outcome: ContinuationOutcome) -> str | None:
@@ -125,9 +135,10 @@ def _tool_call(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> Ju
     messages = (*snapshot.messages, *_spoken(snapshot, response, calls))
     rejected: tuple[ToolResult, ...] = classify.rejections(snapshot, policy)
     observed = (*repaired, *ending.termination_observed(snapshot, "completed"))
-    snapshot = replace(snapshot, messages=messages, rejected=rejected, truncated=False)
+    also = {"messages": messages, "rejected": rejected, "truncated": False}
+    also["flagged"] = _flagged(snapshot.flagged, response)
     names = ", ".join(call.name for call in calls)
-    return Judgement(Trigger.TOOL_CALL, f"the model asked for {names}", _flagged(snapshot, response), outcome, observed)
+    return Judgement(Trigger.TOOL_CALL, f"the model asked for {names}", snapshot, outcome, observed, also)
 
 
 def _handed_out(
@@ -140,10 +151,10 @@ def _handed_out(
     """Who asked runs the tools: whole calls are an end like any other, and a Forbid has nothing to forbid."""
     final = response.stop_reason in policy.finish_reasons
     stop_reason = StopReason.FINISH_REASON if final else StopReason.COMPLETED
-    flagged = _flagged(snapshot, response)
-    ended = ending.finished(flagged, TurnStatus.COMPLETED, stop_reason, "completed", calls=snapshot.calls)
-    names = ", ".join(call.name for call in snapshot.calls)
-    return Judgement(Trigger.END_TURN, f"the model asked for {names}; who asked runs them", ended, outcome, repaired)
+    ended = ending.finished(snapshot, TurnStatus.COMPLETED, stop_reason, "completed", calls=snapshot.calls)
+    words = f"the model asked for {', '.join(call.name for call in snapshot.calls)}; who asked runs them"
+    also = {"flagged": _flagged(snapshot.flagged, response)}
+    return Judgement(Trigger.END_TURN, words, ended, outcome, repaired, also)
 
 
 def _forbidden(snapshot: Snapshot, outcome: ContinuationOutcome, observed: tuple[Observation, ...]) -> Judgement:
@@ -159,12 +170,11 @@ def _forbidden(snapshot: Snapshot, outcome: ContinuationOutcome, observed: tuple
 def _cut(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> Judgement:
     paused = response.stop_reason is NormalizedStopReason.PAUSED
     repaired = ending.repair_answered(snapshot)
-    idle = snapshot.idle_answers + 1
-    snapshot = add_text(snapshot, response.text, policy, idle_answers=0, truncated=True, repairing=None)
-    if not (snapshot.just_added or paused):
-        snapshot = replace(snapshot, idle_answers=idle)
-    trigger = Trigger.PAUSED if paused else Trigger.MAX_TOKENS
-    return Judgement(trigger, _words_of_cut(snapshot, response), snapshot, evaluate(snapshot, policy), repaired)
+    also = text_added(snapshot, response.text, policy)
+    new = paused or added_by(snapshot.spent.attempts, also.get("answer", snapshot.answer))
+    also |= {"idle_answers": 0 if new else snapshot.idle_answers + 1, "truncated": True, "repairing": None}
+    trigger, words = Trigger.PAUSED if paused else Trigger.MAX_TOKENS, partial(_words_of_cut, snapshot, response)
+    return Judgement(trigger, words, snapshot, evaluate(snapshot, policy, also), repaired, also)
 
 
 def _words_of_cut(snapshot: Snapshot, response: ChatResponse) -> str:
@@ -204,7 +214,7 @@ def _cost(response: ChatResponse) -> bool:
 def _envelope(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> Judgement:
     repaired = ending.repair_answered(snapshot)
     snapshot = replace(snapshot, repairing=None) if repaired else snapshot
-    return Judgement(Trigger.ENVELOPE, _words(response), snapshot, evaluate(snapshot, policy), repaired)
+    return Judgement(Trigger.ENVELOPE, partial(_words, response), snapshot, evaluate(snapshot, policy), repaired)
 
 
 _WHY_ABORTED: Mapping[Trigger, str] = {
@@ -221,7 +231,7 @@ def _abort(trigger: Trigger) -> Judge:
             snapshot = add_text(snapshot, response.text, policy)
         outcome, repaired = evaluate(snapshot, policy), ending.repair_answered(snapshot)
         snapshot = ending.aborted(snapshot, trigger.value, _WHY_ABORTED[trigger])
-        return Judgement(trigger, _words(response), snapshot, outcome, repaired)
+        return Judgement(trigger, partial(_words, response), snapshot, outcome, repaired)
 
     return judge_abort
 
