@@ -16,7 +16,7 @@ fork       the snapshot after record n, under another policy
 A re-run is a driver's work; what it starts from is a fork.
 """
 
-from agentcore.replay.certainty import Assumed, Assumption, Certainty, Experience, Observed
+from agentcore.replay.certainty import Assumed, Assumption, Certainty, Experience, Observed, Why
 from agentcore.replay.folding import Span, fold
 from agentcore.replay.fork import fork, unforkable
 from agentcore.replay.recall import as_judged
@@ -38,6 +38,7 @@ __all__ = [
     "Span",
     "Verification",
     "WhatIf",
+    "Why",
     "as_judged",
     "first_divergence",
     "fold",

@@ -6,9 +6,9 @@ from agentcore.errors import ErrorType, ProviderError
 from agentcore.events import Event, Interrupted, ModelFailed, ModelResponded
 from agentcore.messages import ChatResponse
 from agentcore.replay.assuming import LOW, NEARLY
-from agentcore.replay.certainty import Assumed, Certainty, weakest
+from agentcore.replay.certainty import Assumed, Certainty, Why, weakest
 from agentcore.replay.heard import Asks, Heard, alike, asks_of
-from agentcore.replay.pending_call import UNKNOWN, Answer, failing
+from agentcore.replay.pending_call import Answer, broke_off, failing, own_timeout, unknown
 from agentcore.replay.tape import spoken_tokens
 from agentcore.replay.tape_reading import TapeReading
 from agentcore.values import replace
@@ -20,7 +20,6 @@ _UNPAID = 402
 _OF_TOKENS = re.compile(
     r"token|length|context|window|budget|credit|afford|quota|limit|large|long|max|exceed", re.IGNORECASE
 )
-SLACK = 0.05  #: seconds by which a driver may be early when it gives a call up
 
 
 class Asked(TapeReading):
@@ -51,8 +50,8 @@ class Asked(TapeReading):
     def _failed(self, struck: Heard, asks: Asks) -> Answer | None:
         """The failure again; None where this call would have been cut before it failed."""
         event, identical = struck.event, (asks, self.cap) == (struck.asks, struck.cap)
-        given_up = _own_timeout(struck)
-        if given_up and (self.left != struck.before.seconds_left or asks != struck.asks or self.cap < struck.cap):
+        given_up = own_timeout(struck)
+        if given_up and (self.left != struck.before.seconds_left or asks != struck.asks or self._reaches(struck)):
             return self._as_far_as(struck)
         if identical:
             return self._again(struck, Certainty.RECORDED)
@@ -68,7 +67,7 @@ class Asked(TapeReading):
         if said is None or not (struck.tokens or _shows(said)):
             return self._nothing_shown(struck)
         if not alike(asks, struck.asks):
-            return UNKNOWN
+            return unknown(Why.FAILED_CALL)
         least, most = self._counted(struck)
         if struck.tokens is None and self.cap < struck.cap:
             self.assuming.note(Assumed.USAGE, least, most, "not reported")
@@ -77,13 +76,21 @@ class Asked(TapeReading):
             return None
         return self._again(struck, Certainty.CERTAIN) if tokens <= self.cap else None
 
+    def _reaches(self, struck: Heard) -> bool:
+        """Whether this cap may have cut the answer before its time was over."""
+        if self.cap >= struck.cap:
+            return False
+        if struck.response is None:
+            return True
+        return self._counted(struck)[1] + self.past.reasoning + self.past.unseen >= self.cap
+
     def _nothing_shown(self, struck: Heard) -> Answer:
         """A failure before anything was received: of a call that had been taken nobody knows how far it was."""
         begun = not isinstance(struck.event, ModelFailed) or struck.event.error.status is None
         if not begun or self.cap >= struck.cap:
             return self._again(struck, Certainty.CERTAIN)
         if struck.seconds > _AT_ONCE or self.past.reasoning:
-            return UNKNOWN  # it may have been at work, and might have been cut before
+            return unknown(Why.FAILED_CALL)  # it may have been at work, and might have been cut before
         self.assuming.note(Assumed.FAILURES, 0.0, 1.0, "it failed before anything was received")
         return self._again(struck, Certainty.ESTIMATED)
 
@@ -91,16 +98,15 @@ class Asked(TapeReading):
         """The refusal of a request that had another cap, which may have been what was refused."""
         assert isinstance(struck.event, ModelFailed), "it was refused"
         if struck.event.error.status == _UNPAID or _OF_TOKENS.search(struck.event.error.message):
-            return UNKNOWN
+            return unknown(Why.REFUSAL)
         self.assuming.note(Assumed.FAILURES, 0.0, 0.0, "the provider's refusal does not speak of max_tokens")
         return self._again(struck, Certainty.ESTIMATED)
 
     def _as_far_as(self, struck: Heard) -> Answer:
         """What had come of a call that would have gone on otherwise, nobody knows how."""
         if struck.response is None or self.cap != struck.cap:
-            return UNKNOWN
-        event = Interrupted(self.snapshot.at + struck.seconds, struck.response)
-        return Answer(event, Certainty.UNDECIDABLE, decided=False)
+            return unknown(broke_off(struck))
+        return unknown(broke_off(struck), Interrupted(self.snapshot.at + struck.seconds, struck.response))
 
     def _matched(self, same: Heard | None, asks: Asks) -> Answer | None:
         """The recorded answer to the same request, where this cap leaves it as it was; else None."""
@@ -197,12 +203,6 @@ def _refuses(event: Event) -> bool:
 def _shows(said: ChatResponse) -> bool:
     """Whether anything arrived of an answer that failed."""
     return bool(said.text or said.tool_calls or said.broken_tool_calls or said.reasoning_content)
-
-
-def _own_timeout(heard: Heard) -> bool:
-    """Whether the call was given up at the recorded time limit, not by the provider."""
-    left = heard.before.seconds_left
-    return isinstance(heard.event, ModelFailed) and left is not None and heard.seconds + SLACK >= left
 
 
 def _took(heard: Heard) -> float:

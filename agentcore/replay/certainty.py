@@ -44,6 +44,28 @@ class Assumed(StrEnum):
     SECONDS = "seconds"  #: seconds that a call takes which was never made
 
 
+class Why(StrEnum):
+    """Why a what-if is undecidable. The value is the reason's name in the API."""
+
+    ASSUMPTIONS = "assumptions"  #: the two ends of the assumed ranges end differently
+    MORE_TEXT = "more_text"  #: the model would have said more than was recorded
+    ITERATION = "iteration"  #: no call of this iteration was recorded
+    OTHER_REQUEST = "other_request"  #: a call sends something else than every recorded call
+    ANOTHER_ANSWER = "another_answer"  #: a request is sent once more than was recorded, and an answer is given once
+    REPAIR = "repair"  #: a repair of a tool call is asked for that was never asked for
+    FAILED_CALL = "failed_call"  #: how a call would have gone on that failed or was cancelled
+    TIMED_OUT = "timed_out"  #: how a call would have gone on that max_seconds ended
+    REFUSAL = "refusal"  #: whether a request that was refused would be refused under another limit
+    CUT_BELOW_CAP = "cut_below_cap"  #: where an answer would be cut that was cut below max_tokens
+    TOOL_CALLS = "tool_calls"  #: how tool calls would have been written that were cut or broken
+    TOOL_RESULTS = "tool_results"  #: the results of tool calls that were never run
+    TOOL_SECONDS = "tool_seconds"  #: what tools would have come to that do not end within max_seconds
+    WINDOW = "context_window"  #: whether a call fits into the context window
+    BLOCKED = "blocked"  #: what an answer would have shown that was blocked at its end
+    NOT_BEGUN = "not_begun"  #: the recording has no question
+    WORK = "work"  #: imagining it would take too much work
+
+
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class Assumption:

@@ -4,16 +4,17 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from agentcore.events import Event
+from agentcore.events import Event, ModelFailed
 from agentcore.machine.classify import response_error
 from agentcore.machine.snapshot import Snapshot
 from agentcore.one_call import END_MARK
 from agentcore.replay.assuming import Assuming
-from agentcore.replay.certainty import Assumed, Certainty
+from agentcore.replay.certainty import Assumed, Certainty, Why
 from agentcore.replay.heard import Asks, Heard, alike
 from agentcore.replay.past import Past
 from agentcore.replay.tape import spoken_tokens
 
+SLACK = 0.05  #: seconds by which a driver may be early when it gives a call up
 _HINT_TOKENS = 80  #: input tokens that a hint and its messages add, as most providers count them
 _HINT_CHARACTERS = 320  #: characters that they add
 
@@ -23,6 +24,7 @@ class Answer(NamedTuple):
 
     `decided` is false where the recording does not know how the call would have ended; `event` is then what it knows.
     `given`: the recorded call whose answer this is, by its place in the turn; None: it is no recorded answer.
+    `why` it is not decided; None where it is.
     """
 
     event: Event | None
@@ -30,9 +32,12 @@ class Answer(NamedTuple):
     place: float | None = None
     decided: bool = True
     given: int | None = None
+    why: Why | None = None
 
 
-UNKNOWN = Answer(None, Certainty.UNDECIDABLE, decided=False)
+def unknown(why: Why, event: Event | None = None) -> Answer:
+    """The recording does not tell what comes back. `event`: what it knows of it."""
+    return Answer(event, Certainty.UNDECIDABLE, decided=False, why=why)
 
 
 @dataclass(slots=True)
@@ -152,6 +157,17 @@ class PendingCall:
 def _characters(snapshot: Snapshot) -> int:
     """Characters that its call sends, without what surrounds them."""
     return len(snapshot.asked.system_prompt) + sum(len(message.text) for message in snapshot.messages)
+
+
+def own_timeout(heard: Heard) -> bool:
+    """Whether the call was given up at the recorded time limit, not by the provider."""
+    left = heard.before.seconds_left
+    return isinstance(heard.event, ModelFailed) and left is not None and heard.seconds + SLACK >= left
+
+
+def broke_off(heard: Heard) -> Why:
+    """Why nobody knows how this call would have gone on."""
+    return Why.TIMED_OUT if own_timeout(heard) else Why.FAILED_CALL
 
 
 def failing(heard: Heard) -> bool:

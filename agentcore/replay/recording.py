@@ -10,7 +10,7 @@ from agentcore.events import Event
 from agentcore.machine.advance import Step
 from agentcore.machine.snapshot import Snapshot
 from agentcore.policy import Policy
-from agentcore.replay.certainty import Assumption, Certainty
+from agentcore.replay.certainty import Assumption, Certainty, Why
 from agentcore.strict import strict
 from agentcore.values import quickly_made, settle
 
@@ -87,3 +87,4 @@ class WhatIf(Recording):
     endings: tuple["WhatIf", ...] = ()  #: none, or two
     work: int = field(default=0, compare=False)  #: that it took, in steps of following a recording; both ends included
     stopped: str = ""  #: in words, where it is undecidable because it would have taken too much work; else empty
+    why: Why | None = None  #: it is undecidable; None where it is not

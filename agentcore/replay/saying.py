@@ -6,9 +6,9 @@ from typing import NamedTuple
 from agentcore.events import Interrupted, ModelResponded
 from agentcore.messages import ChatResponse, TokenUsage
 from agentcore.reasons import NormalizedStopReason
-from agentcore.replay.assuming import NEARLY, POSITION
-from agentcore.replay.certainty import Assumed, Certainty, weakest
-from agentcore.replay.pending_call import UNKNOWN, Answer, PendingCall
+from agentcore.replay.assuming import NEARLY, POSITION, WORDING
+from agentcore.replay.certainty import Assumed, Certainty, Why, weakest
+from agentcore.replay.pending_call import Answer, PendingCall, broke_off, unknown
 from agentcore.replay.tape import Part, Tape
 from agentcore.usage import withheld
 from agentcore.values import replace
@@ -52,12 +52,12 @@ class Saying(PendingCall):
 
     def _cut(self, tape: Tape, reading: Reading, budget: float, need: float) -> Answer:
         if tape.last is not None and withheld(tape.last) and not any(part.text for part in reading.parts):
-            return UNKNOWN  # cut before it was blocked it would have shown something
+            return unknown(Why.BLOCKED)  # cut before it was blocked it would have shown something
         text, advance = _reached(reading.parts, max(0.0, budget), self._stray)
         inside = bool(tape.call_tokens) and budget >= 1 and self._inside_calls(tape, budget, need)
         broken = tape.cut_calls() if inside else ()
         if len(broken) > 1:
-            return UNKNOWN  # the first ones may be whole by then
+            return unknown(Why.TOOL_CALLS)  # the first ones may be whole by then
         response = ChatResponse(
             text=reading.repeated + text,
             broken_tool_calls=broken,
@@ -94,17 +94,41 @@ class Saying(PendingCall):
             self.assuming.note(Assumed.POSITION, 0.0, 1.0, source)
         return budget > need
 
-    def _past_the_end(self, reading: Reading) -> Answer:
+    def _past_the_end(self, tape: Tape, reading: Reading) -> Answer:
         """The recording stops before this call would: what is known of it is kept, the rest is not guessed."""
         reached = list(reading.parts)
         stop = next((place + 1 for place, part in enumerate(reached[:-1]) if part.barrier), len(reached))
         rest = "".join(part.text for part in reached[:stop])
+        why = _open_end(tape)
         if not rest:
-            return UNKNOWN
+            return unknown(why)
         tokens = sum(part.tokens for part in reached[:stop])
+        if self._over_the_characters(reached[:stop]):
+            return self._as_many_as_are_allowed(tape, reading, rest, tokens)
         partial = ChatResponse(text=rest, usage=TokenUsage(0, round(tokens)), diagnostics=("derived",))
-        at = self.snapshot.at + self._seconds(tokens)
-        return Answer(Interrupted(at, partial), Certainty.UNDECIDABLE, decided=False)
+        return unknown(why, Interrupted(self.snapshot.at + self._seconds(tokens), partial))
+
+    def _over_the_characters(self, parts: Sequence[Part]) -> bool:
+        """Whether this text is more than `max_total_output_chars` allows, however the answer goes on. What was said
+        after a hint may be shorter in one go."""
+        room = self.snapshot.limits.max_total_output_chars - self.snapshot.spent.output_chars
+        later = sum(len(part.text) for part in parts[1:])
+        return len(parts[0].text) + later * (1.0 if self.past.exact else WORDING[0]) > room
+
+    def _as_many_as_are_allowed(self, tape: Tape, reading: Reading, rest: str, tokens: float) -> Answer:
+        """An answer that goes on beyond what is kept of it: the model ends it soon, or its cap cuts it."""
+        least, source = min(float(self.cap), reading.idle + tokens), "most of it beyond max_total_output_chars"
+        output = self.assuming.at(Assumed.USAGE, least, float(self.cap), source)
+        is_cut = output >= self.cap
+        response = ChatResponse(
+            text=reading.repeated + rest,
+            stop_reason=NormalizedStopReason.MAX_TOKENS if is_cut else NormalizedStopReason.END_TURN,
+            usage=self._usage(tape, reading, output),
+            diagnostics=("derived",),
+            model=self.snapshot.asked.model,
+        )
+        place = reading.place + sum(part.advance for part in reading.parts)
+        return self._said(response, output, Certainty.ESTIMATED, place)
 
     def _said(self, response: ChatResponse, tokens: float, certainty: Certainty, place: float) -> Answer:
         at = self.snapshot.at + self._seconds(tokens)
@@ -128,6 +152,13 @@ class Saying(PendingCall):
             given += round(reading.place)
         output += reading.beside
         return TokenUsage(given, round(output), round(min(reading.reasoning, output)))
+
+
+def _open_end(tape: Tape) -> Why:
+    """Why nothing is known beyond the end of what was recorded."""
+    if tape.stretches[-1].heard.failed:
+        return broke_off(tape.stretches[-1].heard)
+    return Why.TOOL_CALLS if tape.last is not None and tape.last.broken_tool_calls else Why.MORE_TEXT
 
 
 def _reached(parts: Sequence[Part], budget: float, stray: Callable[[int, str, bool], int]) -> tuple[str, float]:

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from agentcore.machine.states import State
 from agentcore.merging import cut
 from agentcore.replay.assuming import HIGH, IN_ONE_GO, LOW, NEARLY, WORDING
-from agentcore.replay.certainty import Assumed
+from agentcore.replay.certainty import Assumed, Why
 from agentcore.replay.heard import Asks, Heard, alike, asks_of
-from agentcore.replay.pending_call import UNKNOWN, Answer
+from agentcore.replay.pending_call import Answer, broke_off, unknown
 from agentcore.replay.saying import Reading, Saying
 from agentcore.replay.tape import Part, Tape, spoken_tokens, tape_of
 from agentcore.values import replace
@@ -23,18 +23,20 @@ class TapeReading(Saying):
         if self.snapshot.asked.envelope_schema is not None:
             return self._read_envelope(same, asks)
         tape = self._tape()
-        if tape is None or tape.last is None or not tape.stretches:
-            return UNKNOWN
+        if tape is None:
+            return unknown(Why.ITERATION)
+        if not tape.stretches:
+            return unknown(broke_off(self.past.calls[self.snapshot.iteration][-1]))
         reading = self._reading(tape, same, asks)
-        if reading is None:
-            return UNKNOWN
+        if isinstance(reading, Why):
+            return unknown(reading)
         budget, need = self.cap - reading.idle, sum([part.tokens for part in reading.parts])
         whole = need + tape.call_tokens
         barred = any(part.barrier for part in reading.parts[:-1])
         if budget + NEARLY >= whole and tape.closed and not barred:
             return self._to_the_end(tape, reading, whole)
         if budget > whole + NEARLY or (barred and budget > _before_barrier(reading.parts)):
-            return self._past_the_end(reading)
+            return self._past_the_end(tape, reading)
         return self._cut(tape, reading, budget, need)
 
     def _tape(self) -> Tape | None:
@@ -46,23 +48,30 @@ class TapeReading(Saying):
         kept = max(1.0, tape.most - without.most)
         return tape if self.assuming.at(Assumed.REPEATS, 0.0, kept, "words kept at a seam may be a repeat") else without
 
-    def _reading(self, tape: Tape, same: Heard | None, asks: Asks) -> Reading | None:
-        """Where this call begins to read; None where it asks for something else than was recorded."""
+    def _reading(self, tape: Tape, same: Heard | None, asks: Asks) -> Reading | Why:
+        """Where this call begins to read; or why the tape does not answer it."""
         known = next((one for one in self._candidates(same, asks) if _stands_on(tape, one)), None)
         if known is not None:
             if known.response is not None and known.response.broken_tool_calls and self.cap != known.cap:
-                return None
+                return Why.TOOL_CALLS
             return self._from_call(tape, known, same, asks)
         if not self._goes_on(tape):
-            return None
+            return self._other(asks)
         reading = self._from_place(tape)
         output = reading.idle + sum(part.tokens for part in reading.parts)
-        return None if self._may_fill_the_window(tape.stretches[0].heard, reading.place, output) else reading
+        return Why.WINDOW if self._may_fill_the_window(tape.stretches[0].heard, reading.place, output) else reading
 
-    def _from_call(self, tape: Tape, known: Heard, same: Heard | None, asks: Asks) -> Reading | None:
+    def _other(self, asks: Asks) -> Why:
+        """What kind of request it is that nothing recorded answers."""
+        if any(alike(asks, one.asks) for one in self.past.calls.get(self.snapshot.iteration, ())):
+            return Why.ANOTHER_ANSWER
+        repairs = self.snapshot.call is not None and self.snapshot.call.state is State.REQUEST_TOOL_REPAIR
+        return Why.REPAIR if repairs else Why.OTHER_REQUEST
+
+    def _from_call(self, tape: Tape, known: Heard, same: Heard | None, asks: Asks) -> Reading | Why:
         """The same request under another cap: the same words from the same beginning."""
         if known.cut_below_cap and self.cap != known.cap:
-            return None
+            return Why.CUT_BELOW_CAP
         end = self._usage_end(tape)
         if asks != known.asks:
             self._reworded()
@@ -168,8 +177,10 @@ class TapeReading(Saying):
         candidates = [
             one for one in self._candidates(same, asks) if one.response and not one.response.broken_tool_calls
         ]
-        if not candidates or any(one.cut_below_cap for one in candidates):
-            return UNKNOWN
+        if not candidates:
+            return unknown(self._other(asks))
+        if any(one.cut_below_cap for one in candidates):
+            return unknown(Why.CUT_BELOW_CAP)
         longest = max(candidates, key=lambda one: spoken_tokens(one, self.past.rate)[1])
         tape = tape_of([longest], {longest.attempt: 0}, "", exact=True, rate=self.past.rate)
         parts = tape.parts(0.0, self._usage_end(tape))
@@ -179,7 +190,7 @@ class TapeReading(Saying):
         budget, need = self.cap - reading.idle, sum(part.tokens for part in parts)
         if budget < need:
             return self._cut(tape, reading, budget, need)
-        return self._to_the_end(tape, reading, need) if tape.closed else UNKNOWN
+        return self._to_the_end(tape, reading, need) if tape.closed else unknown(Why.MORE_TEXT)
 
 
 def _stands_on(tape: Tape, heard: Heard) -> bool:

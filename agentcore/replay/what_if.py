@@ -24,13 +24,13 @@ from agentcore.machine.requests import calls_to_run, same_command
 from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import CALLS, TERMINAL, State
 from agentcore.policy import Policy
-from agentcore.replay.answering import SLACK, Asked
+from agentcore.replay.answering import Asked
 from agentcore.replay.assuming import HIGH, LOW, NEARLY, Assuming, NeedsEnds
-from agentcore.replay.certainty import Assumed, Assumption, Certainty, Experience, weakest
+from agentcore.replay.certainty import Assumed, Assumption, Certainty, Experience, Why, weakest
 from agentcore.replay.fork import under
 from agentcore.replay.heard import result_for
 from agentcore.replay.past import Past
-from agentcore.replay.pending_call import UNKNOWN, Answer
+from agentcore.replay.pending_call import SLACK, Answer, unknown
 from agentcore.replay.recording import Provenance, Record, Recording, WhatIf
 from agentcore.replay.work import Work
 from agentcore.strict import required
@@ -73,8 +73,9 @@ def _both_ends(run: "_Run") -> WhatIf:
         high = next((one for one in others if one.undecidable or _end(one) != _end(low)), low)
         if high is low:
             return low
-    endings = () if low.undecidable or high.undecidable else (low, high)
-    return run.undecided(low.assumes, endings)
+    if low.undecidable or high.undecidable:
+        return run.undecided(low.why or high.why or Why.ASSUMPTIONS, low.assumes)
+    return run.undecided(Why.ASSUMPTIONS, low.assumes, (low, high))
 
 
 def _end(imagined: WhatIf) -> tuple[object, ...]:
@@ -100,6 +101,7 @@ class _Run:
     records: list[Record] = field(default_factory=list)
     seq: int = 0
     certainty: Certainty = Certainty.RECORDED
+    why: Why | None = None  #: it is undecidable
     followed: bool = False  #: the recorded events have been fed as far as they fit
     places: dict[int, float] = field(default_factory=dict)  #: tokens of tape read since the runs parted, by iteration
     first: dict[int, int] = field(default_factory=dict)  #: the first attempt of each iteration
@@ -136,22 +138,22 @@ class _Run:
             if decided:
                 return self._result()
         if self.snapshot.state is State.IDLE:
-            self.certainty = Certainty.UNDECIDABLE
+            self.certainty, self.why = Certainty.UNDECIDABLE, Why.NOT_BEGUN
             return self._result()
         while self.snapshot.state not in TERMINAL:
-            answer = UNKNOWN if self.work.over else self._answer()
+            answer = unknown(Why.WORK) if self.work.over else self._answer()
             if answer.event is not None:
                 provenance = Provenance.RECORDED if answer.certainty is Certainty.RECORDED else Provenance.DERIVED
                 self._count(answer.event)
                 self._feed(answer, provenance)
             if not answer.decided:
-                self.certainty = Certainty.UNDECIDABLE
+                self.certainty, self.why = Certainty.UNDECIDABLE, answer.why
                 break
         return self._result()
 
-    def undecided(self, assumes: tuple[Assumption, ...], endings: tuple[WhatIf, ...]) -> WhatIf:
+    def undecided(self, why: Why, assumes: tuple[Assumption, ...], endings: tuple[WhatIf, ...] = ()) -> WhatIf:
         """The run as far as it had come, where its two ends differ."""
-        self.certainty = Certainty.UNDECIDABLE
+        self.certainty, self.why = Certainty.UNDECIDABLE, why
         return self._result(assumes, endings)
 
     def _result(self, assumes: tuple[Assumption, ...] | None = None, endings: tuple[WhatIf, ...] = ()) -> WhatIf:
@@ -165,7 +167,8 @@ class _Run:
             tuple(self.assuming.taken.values()) if assumes is None else assumes,
             endings,
             self.work.followed + self.work.imagined,
-            self.work.words if self.certainty is Certainty.UNDECIDABLE and self.work.over else "",
+            self.work.words if self.why is Why.WORK else "",
+            self.why,
         )
 
     # While the runs agree ---------------------------------------------------------------------------------------------
@@ -263,11 +266,11 @@ class _Run:
         for call in calls_to_run(self.snapshot):
             recorded = result_for(self.past.tools, self.snapshot, call)
             if recorded is None:
-                return UNKNOWN
+                return unknown(Why.TOOL_RESULTS)
             results.append(recorded)
         seconds, left = self.past.tool_seconds.get(self.snapshot.iteration, 0.0), self.snapshot.seconds_left
         if left is not None and seconds > left - NEARLY:
-            return UNKNOWN
+            return unknown(Why.TOOL_SECONDS)
         return Answer(ToolsReturned(self.snapshot.at + seconds, tuple(results)), Certainty.CERTAIN)
 
 

@@ -7,7 +7,7 @@ from uuid import UUID
 from pydantic import BaseModel, Field
 
 from dashboard.api.answers import MaybeObject, Object, Objects, Turn
-from dashboard.turns.certainty import MEANINGS
+from dashboard.turns.certainty import MEANINGS, WHYS
 
 
 class Verification(BaseModel):
@@ -27,6 +27,26 @@ class Verification(BaseModel):
 
 CERTAINTIES = " ".join(f"`{certainty}`: {words}" for certainty, words in MEANINGS.items())
 Certainty = Literal["recorded", "certain", "estimated", "undecidable"]
+WHY_WORDS = " ".join(f"`{why}`: {words}." for why, words in WHYS.items())
+Why = Literal[
+    "assumptions",
+    "more_text",
+    "iteration",
+    "other_request",
+    "another_answer",
+    "repair",
+    "failed_call",
+    "timed_out",
+    "refusal",
+    "cut_below_cap",
+    "tool_calls",
+    "tool_results",
+    "tool_seconds",
+    "context_window",
+    "blocked",
+    "not_begun",
+    "work",
+]
 
 
 class Assumption(BaseModel):
@@ -61,6 +81,7 @@ class Ending(Turn):
 
     steps: list[Step]
     undecidable: bool = Field(description="The recording does not decide how the turn ends; it stops there.")
+    why: Why | None = Field(description="Why it is undecidable; null where it is not. " + WHY_WORDS)
     stopped: str = Field(
         description="Why it is undecidable, in words, where imagining it would take too much work; else empty."
     )

@@ -15,6 +15,7 @@ from dashboard.prices.rates import Price
 from dashboard.prices.selectors import recording_price, turn_rate
 from dashboard.replay.parting import parting_words, reach_words
 from dashboard.replay.services import WhatIf, turn_what_if
+from dashboard.turns.certainty import why_in_words
 from dashboard.turns.history import recording_of
 from dashboard.turns.leading import Leading, leading
 from dashboard.turns.models import UNFINISHED, Turn
@@ -22,9 +23,6 @@ from dashboard.turns.shown import Draft, Shown, draft_shown, shown_of
 from dashboard.turns.standing_words import standing_words
 from dashboard.turns.verdicts import verdict_now
 from dashboard.turns.waterfall import LENGTH, Bar
-
-UNDECIDABLE = "The recording ends here. Re-run live to find out."
-TWO_ENDINGS = "Two endings are possible, depending on the assumptions. Re-run live to find out."
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +48,7 @@ class Side:
     same_words: bool = False
     undecidable: bool = False
     unfinished: bool = False
-    stopped: str = ""  #: why, in words, where imagining it would have taken too much work
+    why: str = ""  #: it is undecidable, as a part of a sentence
     reach: str = ""  #: where it is undecidable: how far the recording reaches
     scale: int = 1  #: the tokens that fill the whole width of the bars
     price: Price | None = None  #: None: not known
@@ -77,10 +75,8 @@ class Side:
     @property
     def leading(self) -> Leading:
         """The verdict in parts."""
-        if self.stopped:
-            return Leading("Undecidable:", f" {self.stopped}.")
         if self.undecidable:
-            return Leading("Undecidable.", f" {TWO_ENDINGS if self.endings else UNDECIDABLE}")
+            return Leading("Undecidable:", f" {self.why}. Re-run live to find out.")
         return leading(self.shown.snapshot, str(self.row["verdict"]), self.reason)
 
     @property
@@ -140,8 +136,8 @@ def imagined(turn: Turn, recording: Recording, what_if: WhatIf) -> Side:
         parts_how=parting_words(parting),
         same_words=_certain(what_if) and what_if.turn["output_text"] == turn.output_text,
         undecidable=what_if.undecidable,
-        stopped=what_if.recording.stopped,
-        reach="" if what_if.endings or what_if.recording.stopped else reach_words(what_if.recording),
+        why=what_if.recording.stopped or why_in_words(what_if.recording.why),
+        reach=reach_words(what_if.recording),
         scale=max(1, turn.output_tokens, what_if.turn["output_tokens"]),
         price=recording_price(what_if.recording, final, rate, derived=derived),
         certainty=what_if.recording.certainty.value,

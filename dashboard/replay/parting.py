@@ -4,7 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from agentcore.events import Interrupted
-from agentcore.replay import Divergence, Provenance, Recording
+from agentcore.replay import Divergence, Provenance, WhatIf, Why
+
+_NEVER_MADE = (Why.MORE_TEXT, Why.ITERATION, Why.OTHER_REQUEST, Why.ANOTHER_ANSWER, Why.REPAIR)
 
 
 def parting_words(divergence: Divergence | None) -> str:
@@ -42,9 +44,9 @@ def _asked(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
     return "another command is given"
 
 
-def reach_words(imagined: Recording) -> str:
-    """How far the recording reaches under the numbers of an undecidable what-if; empty where it answers everything."""
-    if not imagined.undecidable or imagined.final is None or not imagined.records:
+def reach_words(imagined: WhatIf) -> str:
+    """How far the recording reaches under the numbers of an undecidable what-if; empty where that is not its reason."""
+    if imagined.final is None or not imagined.records:
         return ""
     last, iteration = imagined.records[-1], imagined.final.iteration
     command = last.command
@@ -55,8 +57,10 @@ def reach_words(imagined: Recording) -> str:
             f"Of call {asked.get('attempt', 1)} the recording knows the first {known:,} tokens (≈); with "
             f"{asked.get('max_tokens', 0):,} the model would have continued, and that text is not recorded."
         )
-    if command.get("type") == "run_tools":
+    if imagined.why is Why.TOOL_RESULTS:
         names = ", ".join(sorted({call["name"] for call in command.get("calls", ())}))
         return f"It would now call {names} with arguments that were never tried in this recording."
+    if imagined.why not in _NEVER_MADE:
+        return ""
     kind = str(command.get("kind", "")).replace("_", " ")
     return f"Call {command.get('attempt', '?')} ({kind}, iteration {iteration}) was never made in this recording."

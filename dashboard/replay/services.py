@@ -14,7 +14,7 @@ from dashboard.agents.policies import overridden
 from dashboard.live.services import overrides_clean
 from dashboard.replay.experience import experience_of
 from dashboard.sealing.checking import turn_faults
-from dashboard.turns.certainty import ending_in_words, if_high, if_low
+from dashboard.turns.certainty import ending_in_words, if_high, if_low, why_in_words
 from dashboard.turns.evidence import Fault
 from dashboard.turns.history import recording_of
 from dashboard.turns.models import UNFINISHED, Turn
@@ -97,7 +97,7 @@ def _told(imagined: Imagined, turn: Turn) -> WhatIf:
     columns = project(imagined.final, seq=len(imagined.records), started_at=turn.started_at, at=at)
     endings = tuple(_told(ending, turn) for ending in imagined.endings)
     if imagined.undecidable:
-        columns = undecided(columns)
+        columns = undecided(columns, why_in_words(imagined.why))
     if imagined.stopped:
         columns |= {"verdict": f"Undecidable: {imagined.stopped}.", "notice": f"The what-if {imagined.stopped}."}
     columns["error_type"] = failed_by(move for record in imagined.records for move in record.transitions)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from agentcore.replay import Assumed, Assumption, Certainty
+from agentcore.replay import Assumed, Assumption, Certainty, Why
 from agentcore.wording import count, number
 from dashboard.turns.templatetags.reasons import reason_label
 
@@ -13,6 +13,27 @@ MEANINGS: Mapping[Certainty, str] = {
     Certainty.CERTAIN: "It follows from the recording, for any provider that has the same things to say.",
     Certainty.ESTIMATED: "It takes assumptions, which are listed. Both ends of every assumed range end alike.",
     Certainty.UNDECIDABLE: "The recording does not decide it. Only a live re-run can tell.",
+}
+
+#: Why one is undecidable, each as a part of a sentence.
+WHYS: Mapping[Why, str] = {
+    Why.ASSUMPTIONS: "two endings are possible, depending on the assumptions",
+    Why.MORE_TEXT: "the recording ends here, and the model would have continued",
+    Why.ITERATION: "the recording has no call of this iteration",
+    Why.OTHER_REQUEST: "a call sends something that no recorded call sent",
+    Why.ANOTHER_ANSWER: "a request is sent once more than in the recording, and may bring another answer",
+    Why.REPAIR: "the recording has no such request to repair a tool call",
+    Why.FAILED_CALL: "a recorded call broke off, and how it would have continued is not known",
+    Why.TIMED_OUT: "max_seconds ended a recorded call, and how it would have continued is not known",
+    Why.REFUSAL: "the provider refused a request, and may not refuse it under other limits",
+    Why.CUT_BELOW_CAP: "a recorded answer was cut below max_tokens, and where it would be cut now is not known",
+    Why.TOOL_CALLS: "how the tool calls would be written within max_tokens is not recorded",
+    Why.TOOL_RESULTS: "a tool would be called with arguments that were never tried in the recording",
+    Why.TOOL_SECONDS: "the tools might not end within max_seconds",
+    Why.WINDOW: "a call might not fit into the context window",
+    Why.BLOCKED: "the answer was blocked at its end, and what it would show before that is not known",
+    Why.NOT_BEGUN: "the recording has no question",
+    Why.WORK: "imagining the rest would take too much work",
 }
 
 #: What is assumed, with a range for `{}`.
@@ -44,6 +65,11 @@ ENDS: Mapping[Assumed, tuple[str, str]] = {
     Assumed.INPUT: ("a new call reads nothing", "a new call reads {} input tokens"),
     Assumed.SECONDS: ("a new call takes no time", "a new call takes {} seconds"),
 }
+
+
+def why_in_words(why: Why | None) -> str:
+    """Why a what-if is undecidable, as a part of a sentence; empty where it is not."""
+    return "" if why is None else WHYS[why]
 
 
 def assumption_shown(assumption: Assumption) -> dict[str, Any]:

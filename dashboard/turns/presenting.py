@@ -149,6 +149,7 @@ def what_if_shown(turn: Turn, columns: Mapping[str, Any], imagined: WhatIf) -> S
         **anew,
         "steps": [step_shown(record, started_at=turn.started_at) for record in imagined.records],
         "undecidable": imagined.undecidable,
+        "why": imagined.why.value if imagined.why else None,
         "stopped": imagined.stopped,
         "certainty": imagined.certainty.value,
         "assumes": [assumption_shown(assumption) for assumption in imagined.assumes],

@@ -88,14 +88,14 @@ def status_of(snapshot: Snapshot) -> TurnStatus:
     return TurnStatus.QUEUED if snapshot.state is State.IDLE else TurnStatus.RUNNING
 
 
-def undecided(columns: dict[str, Any]) -> dict[str, Any]:
-    """The columns of a replay that stopped because the recording had no answer."""
+def undecided(columns: dict[str, Any], why: str) -> dict[str, Any]:
+    """The columns of a replay that stopped because the recording had no answer. `why`: as a part of a sentence."""
     return {
         **columns,
         "status": TurnStatus.INTERRUPTED.value,
         "stop_reason": StopReason.ERROR.value,
         "terminal_reason": "interrupted",
         "resource": None,
-        "notice": "The recording ends here. Re-run live to find out how the answer goes on.",
-        "verdict": "Undecidable: the recording ends here. Re-run live to find out.",
+        "notice": f"{why[:1].upper()}{why[1:]}. Re-run live to find out how the answer goes on.",
+        "verdict": f"Undecidable: {why}. Re-run live to find out.",
     }

@@ -2,6 +2,7 @@
 
 import random
 from dataclasses import dataclass, replace
+from math import comb
 from typing import Any
 
 from agentcore import (
@@ -23,11 +24,14 @@ from agentcore.machine.requests import command_of
 from agentcore.machine.states import TERMINAL, State
 from agentcore.messages import ToolCall
 from agentcore.reasons import NormalizedStopReason
-from agentcore.replay import fork
+from agentcore.replay import fold, fork
 from agentcore.replay.fork import under
 from tests.agentcore.playbook import Playbook
 from tests.agentcore.replay.model_server import Model
 
+#: Nine estimates of ten are to come true. Of few, more may be wrong by chance: as many as five samples of a hundred
+#: have, or more, where each is wrong with a probability of a tenth.
+WRONG, BY_CHANCE = 0.1, 0.05
 SURE = (Certainty.RECORDED, Certainty.CERTAIN)
 
 
@@ -138,6 +142,24 @@ def came_true(imagined: WhatIf, truth: Playbook) -> bool:
     claims_text = imagined.certainty in SURE and truth.end.status == "completed"
     same_text = found.end is not None and found.end.output_text == truth.end.output_text
     return ending_of(found) == ending_of(true) and (same_text or not claims_text)
+
+
+def nothing_new(one: Case) -> bool:
+    """Whether the real run said nothing that the recording does not hold: by a model that continues exactly, reports
+    all its tokens and does not reason, with no text, iteration or failure beyond those that were recorded."""
+    if not one.model.prefill or one.model.thinks or one.model.usage != "full":
+        return False
+    recorded, true = fold(one.recording)[-1].after, one.truth.snapshot
+    said, again = ([answer.text for answer in (*each.earlier, each.answer)] for each in (recorded, true))
+    within = len(again) <= len(said) and all(text.startswith(other) for text, other in zip(said, again, strict=False))
+    failures = [sum(struck(record.event) for record in each) for each in (one.recording.records, one.truth.records)]
+    return within and failures[1] <= failures[0]
+
+
+def may_be_wrong(estimates: int) -> int:
+    """How many of so many estimates may be wrong where nine of ten come true."""
+    chances = [comb(estimates, n) * WRONG**n * (1 - WRONG) ** (estimates - n) for n in range(estimates + 1)]
+    return max((n for n in range(estimates + 1) if sum(chances[n:]) > BY_CHANCE), default=0)
 
 
 def struck(event: Event) -> bool:

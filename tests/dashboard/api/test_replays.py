@@ -1,7 +1,11 @@
 """The three replays and backtests, over the API."""
 
+from typing import get_args
+
 import pytest
 
+from agentcore.replay import Why
+from dashboard.api import replay_answers
 from dashboard.backtests import working
 from dashboard.backtests.models import Backtest
 from dashboard.simulator.texts import ESSAY
@@ -45,7 +49,7 @@ def test_a_history_that_was_tampered_with_diverges_at_its_record(api: Program, t
 def test_what_if_with_a_larger_budget_is_one_call_with_the_same_words(api: Program, turn: Turn):
     status, imagined = replay(api, turn, {"mode": "what_if", "overrides": {"max_tokens": 400}})
     assert status == 200
-    assert list(imagined) == [*TURN, "steps", "undecidable", "stopped", "certainty", "assumes", "endings"]
+    assert list(imagined) == [*TURN, "steps", "undecidable", "why", "stopped", "certainty", "assumes", "endings"]
     assert (imagined["status"], imagined["attempts"], imagined["undecidable"]) == ("completed", 1, False)
     assert imagined["output_text"] == ESSAY
     assert imagined["id"] == str(turn.id)
@@ -68,13 +72,16 @@ def test_what_if_says_honestly_where_the_recording_ends(api: Program, play: Play
     turn = play("sim-essay", overrides={"max_tokens": 60})
     _, imagined = replay(api, turn, {"mode": "what_if", "overrides": {"max_tokens": 400}})
     assert (imagined["undecidable"], imagined["status"]) == (True, "interrupted")
-    assert imagined["verdict"]
+    assert imagined["verdict"].startswith("Undecidable: the recording ends here, and the model would have continued.")
+    assert imagined["why"] == "more_text"
 
 
 @pytest.mark.parametrize("overrides", [{"model": "another"}, {"system_prompt": "Be brief."}])
 def test_what_other_words_would_bring_is_not_laid_to_a_budget(api: Program, turn: Turn, overrides: dict[str, str]):
     _, imagined = replay(api, turn, {"mode": "what_if", "overrides": overrides})
-    assert imagined["verdict"] == "Undecidable: the recording ends here. Re-run live to find out."
+    assert imagined["why"] == "other_request"
+    words = "Undecidable: a call sends something that no recorded call sent. Re-run live to find out."
+    assert imagined["verdict"] == words
 
 
 def test_what_if_without_overrides_is_the_recording(api: Program, turn: Turn):
@@ -201,3 +208,7 @@ def test_a_wrong_backtest_is_refused_by_field(api: Program):
     assert set(wrong) == {"filter.status", "filter.colour", "filter.q"}
     assert set(api.problem("/backtests", {"policy": {"limit": {}}}, 422)) == {"policy.limit"}
     assert api.get("/backtests/01a1fbc5-27eb-74dc-9e07-332dcdb1f422").status_code == 404
+
+
+def test_the_api_names_every_reason_of_an_undecidable_one():
+    assert get_args(replay_answers.Why) == tuple(Why)

@@ -55,7 +55,7 @@ def test_where_the_assumptions_decide_both_endings_are_told(play: Play):
 def test_what_the_recording_does_not_hold_is_called_undecidable(play: Play):
     turn = play("sim-essay", overrides={"max_tokens": 60})
     lines = told(str(turn.id), "--max-tokens", "400").splitlines()
-    assert any(line.startswith("undecidable  The recording ends here") for line in lines)
+    assert any(line.startswith("undecidable  The recording ends here, and the model would have") for line in lines)
     assert any(line.startswith("Undecidable. The recording does not decide it.") for line in lines)
 
 

@@ -39,7 +39,7 @@ def test_under_the_recorded_numbers_nothing_parts(browser: Client, cut: Turn):
 
 def test_a_larger_budget_than_was_recorded_is_not_guessed(browser: Client, cut: Turn):
     html = column(page(browser, f"/turns/{cut.id}/replay?max_tokens=400"), "what-if")
-    assert "The recording ends here. Re-run live to find out" in html
+    assert "the recording ends here, and the model would have continued. Re-run live to find out" in html
     assert "Re-run live" in html
     assert "same words" not in html
 
@@ -64,7 +64,7 @@ def test_every_step_says_where_it_comes_from(browser: Client, continued: Turn):
 
 def test_where_the_assumptions_decide_both_endings_stand_side_by_side(browser: Client, continued: Turn):
     html = column(page(browser, f"/turns/{continued.id}/replay?max_tokens=100"), "what-if")
-    assert "Two endings are possible, depending on the assumptions" in html
+    assert "two endings are possible, depending on the assumptions" in html
     assert "nothing is repeated" in html
     assert "tokens are repeated at each seam" in html
     assert "stopped at max_continuations after 4 calls" in html

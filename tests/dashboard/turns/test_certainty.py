@@ -2,8 +2,8 @@ from itertools import product
 
 import pytest
 
-from agentcore.replay import Assumed, Assumption
-from dashboard.turns.certainty import assumption_in_words, if_high, if_low
+from agentcore.replay import Assumed, Assumption, Why
+from dashboard.turns.certainty import WHYS, assumption_in_words, if_high, if_low
 
 
 @pytest.mark.parametrize(
@@ -27,3 +27,7 @@ def test_every_assumption_and_each_of_its_ends_can_be_said(name, high):
     for words in (assumption_in_words(assumption), if_low([assumption]), if_high([assumption])):
         assert words
         assert "{}" not in words
+
+
+def test_every_reason_of_an_undecidable_one_can_be_said():
+    assert list(WHYS) == list(Why)

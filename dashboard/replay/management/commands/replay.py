@@ -17,7 +17,6 @@ from agentcore.serial import event_to_json
 from dashboard.keeping.selectors import vouched_of
 from dashboard.live.narration import lines_of
 from dashboard.prices.templatetags.prices import money
-from dashboard.replay.comparing import UNDECIDABLE
 from dashboard.replay.services import WhatIf, turn_verify, turn_what_if
 from dashboard.replay.sweeping import turn_sweep
 from dashboard.replay.swept import Point, Sweep
@@ -121,11 +120,12 @@ class Command(BaseCommand):
     def _steps(self, imagined: WhatIf) -> None:
         for record in imagined.recording.records:
             if isinstance(record.event, Interrupted) and record.provenance is Provenance.DERIVED:
-                self.stdout.write(f"undecidable  {UNDECIDABLE}")
                 break
             told = {"event": event_to_json(record.event), "transitions": record.transitions, "command": record.command}
             for line in lines_of(told):
                 self.stdout.write(f"{record.certainty:>11}  {line}")
+        if imagined.undecidable:
+            self.stdout.write(f"undecidable  {imagined.turn['notice']}")
 
     def _sureness(self, imagined: WhatIf) -> None:
         """How certain the whole is, and what it assumes."""
