@@ -51,19 +51,21 @@ def jsonschema_rs_validator() -> Validator:
         if taken <= _LISTED and taken * Sizes().of(value) <= _COPIED:
             found = list(islice(validator.iter_errors(value), MOST_BREACHES))
         else:
-            found = list(_first(validator, value))
+            found = list(_first(validator, value, jsonschema_rs.ValidationError))
         return [
             Violation(_pointer(e.instance_path), _pointer(e.schema_path), _keyword(e.schema_path), e.message)
             for e in found
         ]
 
-    def _first(validator: Any, value: Any) -> Iterator[Any]:
-        try:
-            validator.validate(value)
-        except jsonschema_rs.ValidationError as error:
-            yield error
-
     return violations
+
+
+def _first(validator: Any, value: Any, breach: type[Exception]) -> Iterator[Any]:
+    """The first breach alone, which the validator raises."""
+    try:
+        validator.validate(value)
+    except breach as error:
+        yield error
 
 
 def _refuse(uri: str) -> Any:

@@ -1,11 +1,12 @@
 """The tools that a request offers, and how the model is to choose among them. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from agentcore.messages import ToolSpec
 from agentcore.values import quickly_made
+from dashboard.gateway.wire.faults import Fault
 
 ANYTHING: Mapping[str, Any] = {"type": "object", "properties": {}}
 
@@ -41,3 +42,17 @@ class Offered:
 
 
 NO_TOOLS = Offered()
+
+
+def read_specs(
+    given: Iterable[Any], read: Callable[[Any, str], ToolSpec | Fault], path: str
+) -> tuple[ToolSpec, ...] | Fault:
+    """Each entry as a spec, or what is wrong with the first that is none. `path`: where an entry stands, with `{}` for
+    its place in the list."""
+    specs = []
+    for n, entry in enumerate(given):
+        spec = read(entry, path.format(n))
+        if isinstance(spec, Fault):
+            return spec
+        specs.append(spec)
+    return tuple(specs)

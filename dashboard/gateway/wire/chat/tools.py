@@ -5,7 +5,7 @@ from typing import Any
 
 from agentcore.messages import ToolSpec
 from dashboard.gateway.wire.faults import Fault, missing, wrong_type
-from dashboard.gateway.wire.offered import ANYTHING, NO_TOOLS, Offered
+from dashboard.gateway.wire.offered import ANYTHING, NO_TOOLS, Offered, read_specs
 
 _PLAIN = frozenset({"name", "description", "parameters"})
 
@@ -59,14 +59,11 @@ def _is_said_by_its_spec(entry: Mapping[str, Any]) -> bool:
 def _functions(given: Any, choice: Any) -> Offered | Fault:
     if not isinstance(given, list):
         return wrong_type("functions", "an array of objects", given)
-    specs = []
-    for n, entry in enumerate(given):
-        spec = _spec(entry, f"functions[{n}]")
-        if isinstance(spec, Fault):
-            return spec
-        specs.append(spec)
+    specs = read_specs(given, _spec, "functions[{}]")
+    if isinstance(specs, Fault):
+        return specs
     named = {"type": "function", "function": choice} if isinstance(choice, dict) else choice
-    return Offered(tuple(specs), named, legacy=True)
+    return Offered(specs, named, legacy=True)
 
 
 def _spec(given: Any, at: str) -> ToolSpec | Fault:

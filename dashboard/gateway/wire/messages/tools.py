@@ -6,7 +6,7 @@ from typing import Any
 from agentcore.messages import ToolSpec
 from dashboard.gateway.wire.faults import Fault
 from dashboard.gateway.wire.messages.faults import expected, invalid, required
-from dashboard.gateway.wire.offered import ANYTHING, NO_TOOLS, Offered
+from dashboard.gateway.wire.offered import ANYTHING, NO_TOOLS, Offered, read_specs
 
 #: Types of Anthropic's own tools that the client runs; all others are run by Anthropic, within the answer.
 _RUN_BY_CLIENTS = ("bash_", "text_editor_", "computer_", "memory_", "browser_")
@@ -22,12 +22,9 @@ def read_tools(body: Mapping[str, Any]) -> Offered | Fault:
         return NO_TOOLS
     if not isinstance(given, list):
         return expected("tools", "an array", given)
-    specs = []
-    for n, entry in enumerate(given):
-        spec = _spec(entry, f"tools.{n}")
-        if isinstance(spec, Fault):
-            return spec
-        specs.append(spec)
+    specs = read_specs(given, _spec, "tools.{}")
+    if isinstance(specs, Fault):
+        return specs
     choice = _choice(body.get("tool_choice"))
     if isinstance(choice, Fault):
         return choice

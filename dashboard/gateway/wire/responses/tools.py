@@ -9,7 +9,7 @@ from typing import Any
 
 from agentcore.messages import ToolSpec
 from dashboard.gateway.wire.faults import Fault, missing, wrong_type
-from dashboard.gateway.wire.offered import ANYTHING, NO_TOOLS, Offered
+from dashboard.gateway.wire.offered import ANYTHING, NO_TOOLS, Offered, read_specs
 
 _FUNCTION = "function"
 #: Types of tools that the client runs; all others are run by the provider, within the answer.
@@ -26,12 +26,9 @@ def read_tools(body: Mapping[str, Any]) -> Offered | Fault:
         return NO_TOOLS
     if not isinstance(given, list):
         return wrong_type("tools", "an array of objects", given)
-    specs = []
-    for n, entry in enumerate(given):
-        spec = _spec(entry, f"tools[{n}]")
-        if isinstance(spec, Fault):
-            return spec
-        specs.append(spec)
+    specs = read_specs(given, _spec, "tools[{}]")
+    if isinstance(specs, Fault):
+        return specs
     choice = _choice(body.get("tool_choice"))
     if isinstance(choice, Fault):
         return choice
