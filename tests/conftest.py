@@ -22,6 +22,7 @@ from django.db import connections
 from django.test import TransactionTestCase
 from pytest_django import DjangoDbBlocker
 
+from dashboard.metrics import labels
 from dashboard.postgres import Share, start
 from dashboard.runtime.database import database_settings
 from tests import emptying, first_start, lanes, template_database
@@ -51,6 +52,12 @@ settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 # pytest-django empties tables by TRUNCATE, which history refuses; this lets TRUNCATE through and nothing else.
 os.environ["PGOPTIONS"] = "-c whystop.erasing=truncate"
+
+
+@pytest.fixture(autouse=True)
+def _no_label_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Metrics tell so many names apart in a process, and one process runs thousands of tests with names of their own."""
+    monkeypatch.setattr(labels, "_known", {})
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -6,15 +6,9 @@ import pytest
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 
 from dashboard import metrics
-from dashboard.metrics import labels
 from dashboard.metrics.labels import MOST, MOST_LETTERS, MOST_VALUES, child
 
 WHO = ("provider", "model")
-
-
-@pytest.fixture(autouse=True)
-def nothing_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(labels, "_known", {})
 
 
 @pytest.fixture
