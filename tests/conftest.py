@@ -56,7 +56,7 @@ os.environ["PGOPTIONS"] = "-c whystop.erasing=truncate"
 
 @pytest.fixture(autouse=True)
 def _no_label_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Metrics tell so many names apart in a process, and one process runs thousands of tests with names of their own."""
+    """Metrics tell so many names apart in a process, and one process runs thousands of tests."""
     monkeypatch.setattr(labels, "_known", {})
 
 
