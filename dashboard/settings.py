@@ -59,6 +59,7 @@ INSTALLED_APPS = [
     "dashboard.policies",
     "dashboard.predictions",
     "dashboard.suggesting",
+    "dashboard.tour",
     "dashboard.gateway",
     "dashboard.runs",
     "dashboard.api",

@@ -30,6 +30,7 @@ urlpatterns = [
     path("", include("dashboard.backtests.urls")),
     path("", include("dashboard.predictions.urls")),
     path("", include("dashboard.suggesting.urls")),
+    path("", include("dashboard.tour.urls")),
     path("", include("dashboard.linting.urls")),
     path("", include("dashboard.keeping.urls")),
     path("", include("dashboard.commenting.urls")),

@@ -9,16 +9,18 @@ from django.contrib.auth import login, logout, update_session_auth_hash
 from django.contrib.auth.forms import PasswordChangeForm, SetPasswordForm
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from dashboard.accounts import selectors, services, signing_in
-from dashboard.accounts.access import ADMIN, SIGN_IN, next_url
+from dashboard.accounts.access import ADMIN, HOME, SIGN_IN, next_url
 from dashboard.accounts.forms import ApiTokenForm, SignInForm
 from dashboard.accounts.models import User
 from dashboard.accounts.roles import MAKE_KEY, may
+from dashboard.tour.selectors import nothing_recorded
 
 NO_STAFF = "Your account is not staff, so it may not open the admin. Ask an admin, or sign in as somebody else."
 KEYS_STAY = (
@@ -35,7 +37,7 @@ def sign_in(request: HttpRequest) -> HttpResponse:
     """The page, the form sent, or the one-time link (`?code=…`); `next` is where to go on."""
     wanted = next_url(request, request.POST.get("next", "") or request.GET.get("next", ""))
     if selectors.session_is_valid(user=request.user, session=request.session):
-        return redirect(wanted)
+        return redirect(_landing(wanted))
     form = SignInForm(request.POST if request.method == "POST" else None)
     code = request.GET.get("code", "") if request.method == "GET" else ""
     if not (form.is_bound or code):
@@ -47,9 +49,14 @@ def sign_in(request: HttpRequest) -> HttpResponse:
         status = HTTPStatus.UNAUTHORIZED if verdict.guess else HTTPStatus.BAD_REQUEST
         return _sign_in_page(request, wanted, problem=verdict.sentence, status=status)
     _open_session(request, verdict)
-    response = redirect(wanted)
+    response = redirect(_landing(wanted))
     response["Referrer-Policy"] = "no-referrer"  # the address that sends on may hold the code
     return response
+
+
+def _landing(wanted: str) -> str:
+    """Where someone goes who has signed in: the first steps in place of a timeline without turns."""
+    return reverse("tour:page") if wanted == HOME and nothing_recorded() else wanted
 
 
 @require_safe

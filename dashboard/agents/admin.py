@@ -23,6 +23,7 @@ from dashboard.agents.policy_forms import PolicyForm, said_by
 from dashboard.agents.policy_validation import HANDLING_KEYS
 from dashboard.agents.probes import Finding
 from dashboard.agents.reach import version_warnings
+from dashboard.agents.samples import SIMULATOR, is_simulator
 from dashboard.agents.starting import asked_version
 from dashboard.backtests.words import in_words
 from dashboard.egress.keys import state_in_words
@@ -53,9 +54,13 @@ def _person(request: HttpRequest) -> User | None:
 class ConnectionAdmin(Audited):
     form = ConnectionForm
     change_form_template = "admin/agents/connection/change_form.html"
-    list_display = ("name", "provider", "base_url", "key_in_environment", "max_output_tokens", "prefill")
+    list_display = ("name", "spoken_to", "base_url", "key_in_environment", "max_output_tokens", "prefill")
     search_fields = ("name", "base_url")
     readonly_fields = ("key_in_environment", "continues", "last_test")
+
+    @admin.display(description="provider", ordering="provider")
+    def spoken_to(self, connection: Connection) -> str:
+        return SIMULATOR if is_simulator(connection) else connection.provider
 
     @admin.display(description="key found in environment")
     def key_in_environment(self, connection: Connection) -> str:

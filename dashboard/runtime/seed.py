@@ -1,8 +1,6 @@
 """What a new database starts with: a connection to the simulator, an agent for each way a model can end, a policy."""
 
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
@@ -10,6 +8,7 @@ from django.db import transaction
 from dashboard.agents import selectors, services
 from dashboard.agents.auditing import on_behalf
 from dashboard.agents.models import Agent, Connection, Policy, Project
+from dashboard.agents.samples import SAMPLES, SIMULATOR, Sample
 from dashboard.agents.validation import base_url_valid
 from dashboard.egress.keys import key_for
 from dashboard.runtime.errors import StartError
@@ -18,32 +17,11 @@ from dashboard.runtime.errors import StartError
 FIRST_START, LATER_START = "the first start", "a later start"
 #: Where the simulator is when nobody says otherwise.
 SIMULATOR_URL = "http://127.0.0.1:8322/v1"
-_SIMULATOR = "simulator"
 _SIMULATOR_CEILING = 16_384  #: tokens of one call, as the simulator itself has it
 _OPENAI = "openai"
 _OPENAI_KEY = "OPENAI_API_KEY"
 _OPENAI_ADDRESS = "https://api.openai.com/v1"
 _OPENAI_MODEL = "gpt-4.1-mini"
-
-
-@dataclass(frozen=True, slots=True)
-class _Sample:
-    """An agent over a model of the same name."""
-
-    max_tokens: int
-    tools: Sequence[str] = ()
-
-
-_SAMPLES: Mapping[str, _Sample] = {
-    "sim-essay": _Sample(150),  # cut, and finished within the continuations
-    "sim-endless": _Sample(150),
-    "sim-tools": _Sample(400, ["calculator"]),
-    "sim-cut-tool": _Sample(40, ["calculator"]),  # its call is cut, and whole with twice as much
-    "sim-refuse": _Sample(400),
-    "sim-flaky": _Sample(400),
-    "sim-hangup": _Sample(400),
-    "sim-odd": _Sample(400),
-}
 
 
 @transaction.atomic
@@ -62,10 +40,10 @@ def seed(*, simulator_url: str | None) -> None:
 def _seed(project: Project, simulator_url: str | None) -> None:
     _policy(project)
     address = simulator_url or SIMULATOR_URL
-    simulator = _connection(project, name=_SIMULATOR, base_url=address, ceiling=_SIMULATOR_CEILING)
+    simulator = _connection(project, name=SIMULATOR, base_url=address, ceiling=_SIMULATOR_CEILING)
     if simulator_url is not None:
         _move(simulator, simulator_url)
-    for model, sample in _SAMPLES.items():
+    for model, sample in SAMPLES.items():
         _agent(project, simulator, name=model, model=model, sample=sample)
     if os.environ.get(_OPENAI_KEY):
         _seed_openai(project, os.environ.get("OPENAI_BASE_URL", "").strip())
@@ -82,7 +60,7 @@ def _seed_openai(project: Project, chosen: str) -> None:
     except ValidationError as error:
         raise StartError(f"OPENAI_BASE_URL does not do: {' '.join(error.messages)}") from error
     model = os.environ.get("OPENAI_MODEL", "").strip() or _OPENAI_MODEL
-    _agent(project, connection, name=_OPENAI, model=model, sample=_Sample(1024))
+    _agent(project, connection, name=_OPENAI, model=model, sample=Sample(1024, ""))
 
 
 def _policy(project: Project) -> None:
@@ -109,7 +87,7 @@ def _move(connection: Connection, base_url: str) -> None:
         services.connection_update(connection=connection, changes={"base_url": base_url})
 
 
-def _agent(project: Project, connection: Connection, *, name: str, model: str, sample: _Sample) -> None:
+def _agent(project: Project, connection: Connection, *, name: str, model: str, sample: Sample) -> None:
     if Agent.objects.filter(project=project, name=name).exists():
         return
     services.agent_create(
@@ -119,5 +97,6 @@ def _agent(project: Project, connection: Connection, *, name: str, model: str, s
         model=model,
         max_tokens=sample.max_tokens,
         tools=sample.tools,
+        envelope_schema=sample.envelope_schema,
         policy=Policy.objects.filter(project=project, name="default").first(),
     )

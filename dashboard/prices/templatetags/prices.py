@@ -5,6 +5,7 @@ from typing import Any
 
 from django import template
 
+from dashboard.agents.samples import is_simulated
 from dashboard.prices import selectors
 from dashboard.prices.rates import Price
 from dashboard.turns.models import Attempt, Turn
@@ -32,19 +33,19 @@ def money(price: Price | None) -> str:
 @register.inclusion_tag("prices/_price.html")
 def turn_price(turn: Turn) -> dict[str, Any]:
     """What a turn cost so far, with whose prices these are."""
-    return {"price": selectors.price_of(turn)}
+    return {"price": selectors.price_of(turn), "simulated": is_simulated(turn.model)}
 
 
 @register.inclusion_tag("prices/_price.html")
 def attempt_price(attempt: Attempt) -> dict[str, Any]:
     """What one call cost."""
-    return {"price": selectors.attempt_price(attempt)}
+    return {"price": selectors.attempt_price(attempt), "simulated": is_simulated(attempt.model)}
 
 
 @register.inclusion_tag("prices/_price.html")
-def price_shown(price: Price | None) -> dict[str, Any]:
-    """A price that is known already, or not."""
-    return {"price": price}
+def price_shown(price: Price | None, model: str = "") -> dict[str, Any]:
+    """A price that is known already, or not; `model`: whose, for one of the simulator has none."""
+    return {"price": price, "simulated": is_simulated(model)}
 
 
 @register.simple_tag

@@ -1,0 +1,62 @@
+"""The simulator's connection, the built-in agents on it, and what each shows. A new database starts with them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from dashboard.agents.models import Agent, Connection
+from dashboard.simulator.behaviours import MODELS
+
+SIMULATOR = "simulator"  #: the connection's name, and what its provider is called on pages
+_LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+#: What `sim-json` is asked to answer with.
+REPORT_SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "required": ["title", "points", "confidence", "complete"],
+    "properties": {
+        "title": {"type": "string"},
+        "points": {"type": "array", "items": {"type": "string"}},
+        "confidence": {"type": "number"},
+        "complete": {"type": "boolean"},
+    },
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """An agent over a model of the same name. `shows`: one line that says what it is for."""
+
+    max_tokens: int
+    shows: str
+    tools: Sequence[str] = ()
+    envelope_schema: Mapping[str, Any] | None = None
+
+
+SAMPLES: Mapping[str, Sample] = {
+    "sim-essay": Sample(150, "An answer that is cut at max_tokens, continued, and completed."),
+    "sim-endless": Sample(150, "An answer that never ends, until a limit stops it."),
+    "sim-tools": Sample(400, "Two tool calls, then an answer made from their results.", ["calculator"]),
+    "sim-cut-tool": Sample(40, "A tool call that is cut, never run, and asked for again.", ["calculator"]),
+    "sim-refuse": Sample(400, "An answer withheld by a content filter."),
+    "sim-flaky": Sample(400, "A rate limit (429) on the first attempt, an answer on the second."),
+    "sim-hangup": Sample(400, "A connection that breaks off halfway through the answer."),
+    "sim-odd": Sample(400, "A stop reason that no provider documents."),
+    "sim-json": Sample(400, "An answer that must match a JSON Schema.", envelope_schema=REPORT_SCHEMA),
+}
+
+
+def is_simulator(connection: Connection) -> bool:
+    """Whether its calls reach the built-in simulator: by its name, and never beyond this machine."""
+    return connection.name == SIMULATOR and urlsplit(connection.base_url).hostname in _LOOPBACK
+
+
+def is_simulated(model: str) -> bool:
+    """Whether only the simulator has a model of this name."""
+    return model in MODELS
+
+
+def shows(agent: Agent) -> str:
+    """What a built-in agent shows, in one line; empty for any other agent."""
+    sample = SAMPLES.get(agent.name) if agent.model == agent.name else None
+    return sample.shows if sample and is_simulator(agent.connection) else ""

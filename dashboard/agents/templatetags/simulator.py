@@ -1,0 +1,24 @@
+"""How pages speak of the simulator: `{{ turn.provider|provider_of:turn.model }}` is `simulator` where the model is one of
+its own, `{{ turn.model|simulated }}` tells whether it is; `{{ agent|shows }}`: what a built-in agent shows."""
+
+from django import template
+
+from dashboard.agents import samples
+from dashboard.agents.models import Agent
+
+register = template.Library()
+
+
+@register.filter
+def provider_of(provider: str, model: str) -> str:
+    return samples.SIMULATOR if samples.is_simulated(model) else provider
+
+
+@register.filter
+def simulated(model: str) -> bool:
+    return samples.is_simulated(model)
+
+
+@register.filter
+def shows(agent: Agent) -> str:
+    return samples.shows(agent)

@@ -1,0 +1,105 @@
+"""Loading the tour and removing it. Both may be done again at any time, by several people at once.
+
+Each lesson's turn and its `Stop` are stored together, by one writer at a time (`_held`), and a constraint allows one
+turn of a lesson. So whatever is killed, and whoever clicks twice, loading again starts what is missing and no more.
+"""
+
+import socket
+from contextlib import suppress
+from functools import partial
+from urllib.parse import urlsplit
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+
+from agentcore.reasons import TurnStatus
+from dashboard.accounts.models import User
+from dashboard.agents.models import Agent, Connection, Project
+from dashboard.live.services import TurnConflict, turn_cancel, turn_start
+from dashboard.replay.rerunning import turn_rerun
+from dashboard.timeline.services import turns_erase
+from dashboard.tour.lessons import LESSONS, Lesson
+from dashboard.tour.models import Stop
+from dashboard.tour.selectors import agents_on_simulator, simulator_of, turns_of_tour
+from dashboard.turns.models import UNFINISHED, Turn
+
+NO_SIMULATOR = (
+    "The connection “simulator” was removed or changed, and the tour asks nothing else. “manage.py up” restores it."
+)
+SILENT = "The simulator does not answer at {address}. It is part of “manage.py up”; start that, and load the tour again."
+ANSWER_SECONDS = 2.0
+FIRST = tuple(lesson for lesson in LESSONS if not lesson.after)
+AGAIN = tuple(lesson for lesson in LESSONS if lesson.after)
+
+
+def tour_load(*, project: Project, by: User | None = None) -> int:
+    """Start the lessons that have no turn yet; returns how many. Re-runs follow when their originals have ended.
+
+    Raises `ValidationError` in words where the simulator is not there.
+    """
+    from dashboard.tour.tasks import defer_go_on
+
+    _require_simulator(simulator_of(project))
+    with transaction.atomic():
+        _held(project)
+        known, agents = turns_of_tour(project), agents_on_simulator(project)
+        wanted = [lesson for lesson in FIRST if lesson.key not in known and lesson.agent in agents]
+        for lesson in wanted:
+            _keep(lesson, _begun(agents[lesson.agent], lesson, by))
+        defer_go_on(project)
+    return len(wanted)
+
+
+@transaction.atomic
+def tour_go_on(*, project: Project) -> bool:
+    """Start the re-runs whose originals have ended; whether others still wait."""
+    _held(project)
+    turns = turns_of_tour(project)
+    pending = [lesson for lesson in AGAIN if lesson.key not in turns and lesson.after in turns]
+    ready = [lesson for lesson in pending if turns[lesson.after].status not in UNFINISHED]
+    for lesson in ready:
+        if turns[lesson.after].status != TurnStatus.CANCELLED:
+            _keep(lesson, _again(turns[lesson.after], lesson))
+    return len(ready) < len(pending)
+
+
+def tour_remove(*, project: Project, by: User) -> tuple[int, int]:
+    """Erase the turns of the tour, and no others; how many are erased, and how many had not ended.
+
+    Those are cancelled instead, to be erased when it is called again.
+    """
+    turns = list(turns_of_tour(project).values())
+    erased = turns_erase(project=project, chosen=[turn.id for turn in turns], by=by)
+    left = list(turns_of_tour(project).values())
+    for turn in left:
+        with suppress(TurnConflict):  # it has just ended
+            turn_cancel(turn=turn, by=by.get_username())
+    return erased, len(left)
+
+
+def _require_simulator(simulator: Connection | None) -> None:
+    if simulator is None:
+        raise ValidationError(NO_SIMULATOR)
+    parts = urlsplit(simulator.base_url)
+    try:
+        socket.create_connection((parts.hostname or "", parts.port or 80), timeout=ANSWER_SECONDS).close()
+    except OSError as error:
+        raise ValidationError(SILENT.format(address=parts.netloc)) from error
+
+
+def _held(project: Project) -> None:
+    """One writer of the tour at a time, until the transaction ends. Turns are started meanwhile as ever."""
+    Project.objects.select_for_update(no_key=True).get(pk=project.pk)
+
+
+def _begun(agent: Agent, lesson: Lesson, by: User | None) -> Turn:
+    return turn_start(agent=agent, input_text=lesson.prompt, overrides=lesson.overrides, created_by=by)
+
+
+def _again(turn: Turn, lesson: Lesson) -> Turn:
+    rerun = partial(turn_rerun, turn=turn, overrides=lesson.overrides, created_by=turn.created_by)
+    return rerun(from_record=lesson.from_record) if lesson.from_record else rerun()
+
+
+def _keep(lesson: Lesson, turn: Turn) -> None:
+    Stop.objects.create(turn=turn, project=turn.project, lesson=lesson.key)
