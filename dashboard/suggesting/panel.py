@@ -43,7 +43,7 @@ class Panel:
 
     @property
     def costs(self) -> str:
-        return costs_in_words(self.suggestion.costs)
+        return costs_in_words(self.suggestion.costs, model=self.turn.model)
 
     @property
     def name(self) -> str:

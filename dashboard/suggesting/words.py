@@ -103,11 +103,11 @@ def _share(said: Suggestion) -> str:
     return f"{100 * (said.share or 0):.0f} % of {said.of}’s {what} {amount(said.limit, said.value)} ({counted})."
 
 
-def costs_in_words(costs: Costs | None) -> str:
-    """`At most 378 tokens out, ≈ $0.0002`."""
+def costs_in_words(costs: Costs | None, *, model: str = "") -> str:
+    """`At most 378 tokens out, ≈ $0.0002`; `model`: the one that would be asked."""
     if costs is None:
         return ""
-    price = money(costs.price)
+    price = money(costs.price, model)
     return f"at most {count(costs.output_tokens, 'token')} out, {price}" if costs.output_tokens else price
 
 

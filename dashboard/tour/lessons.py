@@ -159,8 +159,8 @@ LESSONS: tuple[Lesson, ...] = (
         "Time limit",
         "The turn had used its seconds, in the model and in tools. Time for which an operator pauses it does not count.",
         "sim-endless",
-        "List everything, at once.",
-        {"max_tokens": 40, **_limits(max_seconds=0.2, max_continuations=200, max_total_completion_tokens=100_000)},
+        "List everything, within a second.",
+        {"max_tokens": 40, **_limits(max_seconds=1, max_continuations=1000, max_total_completion_tokens=100_000)},
     ),
     Lesson(
         "limit-steps",

@@ -11,6 +11,7 @@ from dashboard.prices.rates import Price
 from dashboard.turns.models import Attempt, Turn
 
 register = template.Library()
+FREE = "simulator, free"
 DIGITS = 3  #: significant ones of what is less than a dollar
 
 
@@ -23,29 +24,29 @@ def dollars_in_words(dollars: Decimal) -> str:
 
 
 @register.filter
-def money(price: Price | None) -> str:
-    """`$0.0035`, `≈ $0.0035` where tokens are estimated, `price not known`."""
+def money(price: Price | None, model: str = "") -> str:
+    """`$0.0035`, `≈ $0.0035` where tokens are estimated, `price not known`; `simulator, free` for a model of its own."""
     if price is None:
-        return "price not known"
+        return FREE if is_simulated(model) else "price not known"
     return f"{'≈ ' if price.estimated else ''}{dollars_in_words(price.dollars)}"
 
 
 @register.inclusion_tag("prices/_price.html")
 def turn_price(turn: Turn) -> dict[str, Any]:
     """What a turn cost so far, with whose prices these are."""
-    return {"price": selectors.price_of(turn), "simulated": is_simulated(turn.model)}
+    return {"price": selectors.price_of(turn), "model": turn.model}
 
 
 @register.inclusion_tag("prices/_price.html")
 def attempt_price(attempt: Attempt) -> dict[str, Any]:
     """What one call cost."""
-    return {"price": selectors.attempt_price(attempt), "simulated": is_simulated(attempt.model)}
+    return {"price": selectors.attempt_price(attempt), "model": attempt.model}
 
 
 @register.inclusion_tag("prices/_price.html")
 def price_shown(price: Price | None, model: str = "") -> dict[str, Any]:
     """A price that is known already, or not; `model`: whose, for one of the simulator has none."""
-    return {"price": price, "simulated": is_simulated(model)}
+    return {"price": price, "model": model}
 
 
 @register.simple_tag

@@ -31,7 +31,9 @@ def words(html: str) -> str:
     return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", "", html)))
 
 
-def test_signing_in_leads_to_the_first_steps_until_a_turn_is_recorded(short: Project, client: Client):
+def test_signing_in_leads_to_the_first_steps_until_a_turn_is_recorded(short: Project):
+    client = Client(headers={"host": "127.0.0.1:8321"})
+
     def landing() -> str:
         return client.get(f"/sign-in/?code={one_time_code_create()}")["Location"]
 
