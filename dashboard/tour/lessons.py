@@ -325,7 +325,7 @@ LESSONS: tuple[Lesson, ...] = (
         "forked",
         AGAIN,
         "A fork",
-        "“Cut too often” continued from its first cut with 400 tokens per call. The first part was not paid for again.",
+        "“Cut too often” continued from its first cut with 400 tokens per call. The first part was not generated again.",
         "sim-essay",
         overrides={"max_tokens": 400},
         after="gave-up",

@@ -2,7 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from uuid import UUID
+
+from django.utils import timezone
 
 from dashboard.agents.models import Agent, Connection, Project
 from dashboard.agents.samples import SIMULATOR, is_simulator
@@ -11,6 +14,7 @@ from dashboard.tour.lessons import BY_KEY, GROUPS, LESSONS, Lesson
 from dashboard.tour.models import Stop
 from dashboard.turns.models import UNFINISHED, Turn
 
+SOON = timedelta(seconds=10)  #: within which the job that starts re-runs has looked, if a worker lives
 GONE = "Its agent “{agent}” no longer uses the simulator."
 
 
@@ -22,6 +26,7 @@ class Place:
     number: int  #: from 1
     turn: Turn | None
     why_not: str = ""
+    awaited: bool = False  #: its turn will start soon by itself
 
     @property
     def unfinished(self) -> bool:
@@ -40,6 +45,11 @@ class Tour:
         return tuple(place for places in self.groups.values() for place in places)
 
     @property
+    def first(self) -> Turn | None:
+        """Where the tour begins."""
+        return next((place.turn for place in self.places if place.turn), None)
+
+    @property
     def loaded(self) -> int:
         return sum(place.turn is not None for place in self.places)
 
@@ -54,7 +64,7 @@ class Tour:
     @property
     def under_way(self) -> bool:
         """Whether a turn of it runs, or a re-run waits for the turn that it repeats."""
-        return any(place.unfinished for place in self.places)
+        return any(place.unfinished or place.awaited for place in self.places)
 
 
 def simulator_of(project: Project) -> Connection | None:
@@ -82,10 +92,20 @@ def tour_of(project: Project) -> Tour:
 
     def place(lesson: Lesson) -> Place:
         why_not = "" if lesson.agent in agents else GONE.format(agent=lesson.agent)
-        return Place(lesson, numbers[lesson.key], turns.get(lesson.key), why_not)
+        turn = turns.get(lesson.key)
+        awaited = turn is None and _is_soon(turns.get(lesson.after))
+        return Place(lesson, numbers[lesson.key], turn, why_not, awaited)
 
     groups = {group: tuple(map(place, lessons)) for group, lessons in GROUPS.items()}
     return Tour(groups, simulator=simulator_of(project) is not None)
+
+
+def _is_soon(original: Turn | None) -> bool:
+    """Whether the re-run of a turn is about to start: that runs, or has ended only now."""
+    if original is None or original.status in UNFINISHED:
+        return original is not None
+    ended = original.finished_at
+    return ended is not None and timezone.now() - ended < SOON
 
 
 def lesson_of(turn: Turn) -> tuple[int, Lesson, UUID | None] | None:

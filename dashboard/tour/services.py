@@ -26,7 +26,9 @@ from dashboard.turns.models import UNFINISHED, Turn
 NO_SIMULATOR = (
     "The connection “simulator” was removed or changed, and the tour asks nothing else. “manage.py up” restores it."
 )
-SILENT = "The simulator does not answer at {address}. It is part of “manage.py up”; start that, and load the tour again."
+SILENT = (
+    "The simulator does not answer at {address}. It is part of “manage.py up”; start that, and load the tour again."
+)
 ANSWER_SECONDS = 2.0
 FIRST = tuple(lesson for lesson in LESSONS if not lesson.after)
 AGAIN = tuple(lesson for lesson in LESSONS if lesson.after)

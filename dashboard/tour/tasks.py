@@ -29,9 +29,7 @@ def _go_on(project_id: UUID) -> None:
 
 def defer_go_on(project: Project) -> None:
     """Queue the job, in the caller's transaction; one that waits already is enough."""
-    deferrer: Any = go_on_with_tour.configure(
-        queueing_lock=f"tour {project.pk}", schedule_in={"seconds": LOOK_SECONDS}
-    )
+    deferrer: Any = go_on_with_tour.configure(queueing_lock=f"tour {project.pk}", schedule_in={"seconds": LOOK_SECONDS})
     try:
         with transaction.atomic():
             deferrer.defer(project_id=str(project.pk))

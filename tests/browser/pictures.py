@@ -25,6 +25,7 @@ FOLDER = Path(__file__).parents[2] / "docs" / "screenshots"
 #: Every picture by its name: the page it shows.
 PICTURES: Mapping[str, str] = {
     "timeline": "/",
+    "tour": "/tour",
     "turn": "{cut}",
     "live": "/agents/sim-essay/live?turn={cut_id}",
     "replay": "{exact}/replay?max_tokens=100",
@@ -41,7 +42,7 @@ PICTURES: Mapping[str, str] = {
 }
 
 #: Pictures of the page to its end; the others end where the window does.
-WHOLE = {"admin", "backtest", "limits", "map", "replay", "sweep", "track-record"}
+WHOLE = {"admin", "backtest", "limits", "map", "replay", "sweep", "tour", "track-record"}
 
 
 def take(link: str, *names: str) -> None:

@@ -32,6 +32,7 @@ PAGES: Mapping[str, str] = {
     "the track record": "/backtests/track-record",
     "the map of limits": "/backtests/limits/map",
     "import": "/import",
+    "the first steps": "/tour",
     "a choice of agents": "/live/",
     "an agent": "/agents/sim-essay/live",
     "an agent and its turn": "/agents/sim-essay/live?turn={id}",

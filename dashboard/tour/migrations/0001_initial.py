@@ -5,24 +5,37 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('agents', '0012_connection_probe'),
-        ('turns', '0024_rules_shared'),
+        ("agents", "0012_connection_probe"),
+        ("turns", "0024_rules_shared"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Stop',
+            name="Stop",
             fields=[
-                ('turn', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='stop', serialize=False, to='turns.turn')),
-                ('lesson', models.TextField()),
-                ('project', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, to='agents.project')),
+                (
+                    "turn",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        primary_key=True,
+                        related_name="stop",
+                        serialize=False,
+                        to="turns.turn",
+                    ),
+                ),
+                ("lesson", models.TextField()),
+                (
+                    "project",
+                    models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, to="agents.project"),
+                ),
             ],
             options={
-                'constraints': [models.UniqueConstraint(fields=('project', 'lesson'), name='tour_stop_one_turn_of_a_lesson')],
+                "constraints": [
+                    models.UniqueConstraint(fields=("project", "lesson"), name="tour_stop_one_turn_of_a_lesson")
+                ],
             },
         ),
     ]
