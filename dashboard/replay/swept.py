@@ -215,13 +215,13 @@ class Sweep:
             return ""
         values = "1 value" if self.left_out == 1 else f"{self.left_out:,} values"
         tried = "1 value" if self.tried == 1 else f"{self.tried:,} values"
-        return f"Stopped after {tried}, for what this turn takes to imagine: {values} of the range were not evaluated."
+        return f"Stopped after {tried}, because evaluating more would take too long: {values} of the range were not evaluated."
 
     @property
     def _stopped(self) -> str:
         count = sum(point.stopped for point in self.points)
         values = "1 value" if count == 1 else f"{count:,} values"
-        return f"Undecidable only because it would take too much work to imagine: {values}." if count else ""
+        return f"Undecidable only because evaluating them would take too long: {values}." if count else ""
 
     @property
     def _known_so_far(self) -> str:

@@ -26,7 +26,7 @@ def test_a_rerun_under_another_limit_enters_the_record_of_its_model(page: Page):
         page.wait_for_timeout(1_000)
         page.reload()
     expect(row).to_contain_text(re.compile(r"(\d+) of \1\b"))
-    expect(page.get_by_role("heading", name="How to fill it")).to_be_visible()
+    expect(page.get_by_role("heading", name="Add predictions")).to_be_visible()
     page.goto(f"{turn}/replay?max_tokens=100")
     page.locator("#what-if").get_by_role("link", name="Track record").click()
     expect(page).to_have_url(re.compile(RECORD))

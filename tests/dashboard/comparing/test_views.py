@@ -46,7 +46,7 @@ def test_policy_path_answer_and_numbers_stand_side_by_side(browser: Client, cut:
 def test_a_turn_beside_itself_has_no_difference(browser: Client, cut: Turn):
     html = page(browser, f"/compare?left={cut.id}&right={cut.id}")
     assert "The same answer, word for word." in html
-    assert "Both went the same way" in html
+    assert "Both turns took the same transitions" in html
     assert "Both were asked the same" in html
 
 
@@ -115,6 +115,6 @@ def test_the_longest_answers_are_compared_word_by_word(browser: Client, cut: Tur
 def test_a_fork_is_compared_with_its_parent_from_where_it_went_on(browser: Client, cut: Turn):
     fork = drive(turn_rerun(turn=cut, overrides={"limits": {"max_continuations": 9}}, from_record=2))
     path = section(page(browser, f"/compare?left={cut.id}&right={fork.id}"), "path")
-    assert "before the fork; B went on from there" in path
+    assert "before the fork; B starts after it" in path
     path = section(page(browser, f"/compare?left={fork.id}&right={cut.id}"), "path")
-    assert "before the fork; A went on from there" in path
+    assert "before the fork; A starts after it" in path
