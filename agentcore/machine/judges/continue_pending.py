@@ -8,12 +8,12 @@ from agentcore.criteria.retries import APART, TruncationCriterion
 from agentcore.machine import ending
 from agentcore.machine.accounting import give_back
 from agentcore.machine.judgement import Judgement, evaluate
-from agentcore.machine.snapshot import Call, Snapshot
+from agentcore.machine.snapshot import Call, Snapshot, Spent
 from agentcore.machine.states import State, Trigger
 from agentcore.messages import Message, Role
 from agentcore.policy import Policy
 from agentcore.reasons import AttemptKind, NormalizedStopReason
-from agentcore.values import replace
+from agentcore.values import copier
 
 #: spec: stop-reason-state-machine, "Recovery prompt contract".
 HINT = (
@@ -24,6 +24,9 @@ HINT = (
 )
 
 
+_with_continuations = copier(Spent, "continuations")
+
+
 def judge(snapshot: Snapshot, policy: Policy) -> Judgement:
     """Go on, as a continuation or a resume, unless a limit or a criterion forbids."""
     snapshot = give_back(snapshot)
@@ -31,7 +34,7 @@ def judge(snapshot: Snapshot, policy: Policy) -> Judgement:
     if not outcome.should_continue:
         return _stop(snapshot, outcome)
     call = _next_call(snapshot)
-    spent = replace(snapshot.spent, continuations=snapshot.spent.continuations + 1)
+    spent = _with_continuations(snapshot.spent, snapshot.spent.continuations + 1)
     words = partial(_words, spent.continuations, snapshot.limits.max_continuations, call.max_tokens)
     return Judgement(Trigger.UNDER_LIMITS, words, snapshot, outcome, also={"call": call, "spent": spent})
 
