@@ -14,7 +14,7 @@ from agentcore.reasons import NormalizedStopReason
 from agentcore.usage import counts_unreported, may_hide_reasoning
 from agentcore.values import changed, copier, replace
 
-# Every answer changes these.
+_REPAIR = State.REQUEST_TOOL_REPAIR
 _counting = copier(Spent, "seconds", "input_tokens", "output_tokens", "estimated")
 _with_output_chars = copier(Spent, "output_chars")
 
@@ -95,7 +95,7 @@ def joining(snapshot: Snapshot, min_overlap: int = MIN_OVERLAP) -> Joining:
     asked, trimmed = snapshot.asked, prefilled(snapshot)
     if not snapshot.revision:
         return Joining(min_overlap, trimmed, rule=Rule.DROPS)
-    repairing = snapshot.call is not None and snapshot.call.state is State.REQUEST_TOOL_REPAIR
+    repairing = snapshot.call is not None and snapshot.call.state is _REPAIR
     exact = not repairing and goes_on_exactly(asked.provider, asked.model, asked.extra)
     echo = exact and bool(asked.extra.get(ECHO))
     rule = rule_of(snapshot.revision)
@@ -128,7 +128,7 @@ def keep_partial(
     Where the rest is asked for again, `repeats_from` so many characters it may be a repetition that never got to
     anything new, and is dropped: the end of one repetition is no place to go on from. `asked_again`: it surely is.
     """
-    repairing = snapshot.call is not None and snapshot.call.state is State.REQUEST_TOOL_REPAIR
+    repairing = snapshot.call is not None and snapshot.call.state is _REPAIR
     if partial is None or snapshot.asked.envelope_schema is not None or repairing:
         return snapshot
     if _blocked(partial):

@@ -40,7 +40,9 @@ from agentcore.policy import Policy, is_watched
 from agentcore.reasons import AttemptKind, NormalizedStopReason, StopReason, TurnStatus
 from agentcore.values import replace
 
-_RESPONDED = Trigger.RESPONDED  # Python 3.11 takes long to find a member in its enumeration
+# Python 3.11 takes long to find a member in its enumeration, and every turn asks for these.
+_STARTED, _RESPONDED = Trigger.STARTED, Trigger.RESPONDED
+_IDLE, _REQUEST, _INITIAL = State.IDLE, State.REQUEST, AttemptKind.INITIAL
 
 #: The trigger, the snapshot with what the event brings, the reason in words, what operators should see, and fields that
 #: change as the snapshot moves, in one copy with its state: a dictionary of its own, for more is put to it.
@@ -76,7 +78,7 @@ def _require(condition: bool, snapshot: Snapshot, event: str) -> None:
 
 
 def _started(snapshot: Snapshot, event: Started, policy: Policy) -> Intake:
-    _require(snapshot.state is State.IDLE, snapshot, "started")
+    _require(snapshot.state is _IDLE, snapshot, "started")
     setup = event.setup.asking(max_tokens=policy.max_tokens, model=policy.model, system_prompt=policy.system_prompt)
     if policy.revision and setup.envelope_schema is None:
         schema = json_asked(setup.provider, setup.extra)
@@ -91,10 +93,10 @@ def _started(snapshot: Snapshot, event: Started, policy: Policy) -> Intake:
         "messages": event.messages,
         "breakpoints": event.breakpoints,
         "iteration": 1,
-        "call": Call(AttemptKind.INITIAL, State.REQUEST, setup.max_tokens),
+        "call": Call(_INITIAL, _REQUEST, setup.max_tokens),
         "call_ids": frozenset([call.id for message in event.messages for call in message.tool_calls]),
     }
-    return Trigger.STARTED, snapshot, "a user asked", (), brought
+    return _STARTED, snapshot, "a user asked", (), brought
 
 
 def _responded(snapshot: Snapshot, event: ModelResponded, *, signs: bool) -> Intake:

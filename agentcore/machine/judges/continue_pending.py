@@ -25,6 +25,10 @@ HINT = (
 
 
 _with_continuations = copier(Spent, "continuations")
+# Python 3.11 takes long to find a member in its enumeration, and every cut answer asks for these.
+_PAUSED, _MAX_TOKENS = NormalizedStopReason.PAUSED, NormalizedStopReason.MAX_TOKENS
+_CONTINUATION, _REQUEST = AttemptKind.CONTINUATION, State.REQUEST_CONTINUATION
+_UNDER_LIMITS = Trigger.UNDER_LIMITS
 
 
 def judge(snapshot: Snapshot, policy: Policy) -> Judgement:
@@ -36,7 +40,7 @@ def judge(snapshot: Snapshot, policy: Policy) -> Judgement:
     call = _next_call(snapshot)
     spent = _with_continuations(snapshot.spent, snapshot.spent.continuations + 1)
     words = partial(_words, spent.continuations, snapshot.limits.max_continuations, call.max_tokens)
-    return Judgement(Trigger.UNDER_LIMITS, words, snapshot, outcome, also={"call": call, "spent": spent})
+    return Judgement(_UNDER_LIMITS, words, snapshot, outcome, also={"call": call, "spent": spent})
 
 
 def _words(nth: int, limit: int, cap: int) -> str:
@@ -71,17 +75,17 @@ def _next_call(snapshot: Snapshot) -> Call:
     left, last, asked = snapshot.completion_left, snapshot.current_call, snapshot.asked
     capped = min(asked.max_tokens, left)
     if _paused(snapshot):
-        return Call(AttemptKind.RESUME, State.REQUEST_CONTINUATION, capped, echo=_echo(snapshot, last))
+        return Call(AttemptKind.RESUME, _REQUEST, capped, echo=_echo(snapshot, last))
     token = _resume_token(snapshot)
     if token is not None and last.hint is None:  # a token belongs to its request, and a hint's grows with the answer
-        return Call(AttemptKind.CONTINUATION, State.REQUEST_CONTINUATION, capped, echo=last.echo, resume_token=token)
+        return Call(_CONTINUATION, _REQUEST, capped, echo=last.echo, resume_token=token)
     continued = snapshot.answer.text.strip() and asked.envelope_schema is None
     if continued and not _said_nothing(snapshot):
-        return Call(AttemptKind.CONTINUATION, State.REQUEST_CONTINUATION, capped, hint=HINT)
+        return Call(_CONTINUATION, _REQUEST, capped, hint=HINT)
     twice = min(2 * last.max_tokens, left, asked.ceiling or left)
     if continued:
-        return Call(AttemptKind.CONTINUATION, State.REQUEST_CONTINUATION, twice, hint=HINT)
-    return Call(AttemptKind.CONTINUATION, State.REQUEST_CONTINUATION, twice, echo=last.echo)
+        return Call(_CONTINUATION, _REQUEST, twice, hint=HINT)
+    return Call(_CONTINUATION, _REQUEST, twice, echo=last.echo)
 
 
 def _said_nothing(snapshot: Snapshot) -> bool:
@@ -91,13 +95,13 @@ def _said_nothing(snapshot: Snapshot) -> bool:
 
 
 def _paused(snapshot: Snapshot) -> bool:
-    return snapshot.response is not None and snapshot.response.stop_reason is NormalizedStopReason.PAUSED
+    return snapshot.response is not None and snapshot.response.stop_reason is _PAUSED
 
 
 def _resume_token(snapshot: Snapshot) -> str | None:
     """What the provider gave with a cut answer for it to be gone on with; None after any other end."""
     response = snapshot.response
-    cut = response is not None and response.stop_reason is NormalizedStopReason.MAX_TOKENS
+    cut = response is not None and response.stop_reason is _MAX_TOKENS
     return response.resume_token if response is not None and cut and not response.incomplete_stream else None
 
 
