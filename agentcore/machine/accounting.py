@@ -14,7 +14,7 @@ from agentcore.reasons import NormalizedStopReason
 from agentcore.usage import counts_unreported, may_hide_reasoning
 from agentcore.values import changed, copier, replace
 
-_REPAIR = State.REQUEST_TOOL_REPAIR
+_REPAIR = State.REQUEST_TOOL_REPAIR  # Python 3.11 takes long to find a member in its enumeration
 _counting = copier(Spent, "seconds", "input_tokens", "output_tokens", "estimated")
 _with_output_chars = copier(Spent, "output_chars")
 
@@ -105,8 +105,10 @@ def joining(snapshot: Snapshot, min_overlap: int = MIN_OVERLAP) -> Joining:
 
 def _said(snapshot: Snapshot) -> int:
     """The length of the last answer that brought any text. One that comes again letter for letter is a repeat."""
-    last = next((part for part in reversed(snapshot.answer.segments) if part.end > part.start), None)
-    return last.dropped + last.end - last.start if last else 0
+    for part in reversed(snapshot.answer.segments):
+        if part.end > part.start:
+            return part.dropped + part.end - part.start
+    return 0
 
 
 @cache

@@ -12,8 +12,7 @@ from agentcore.reasons import NormalizedStopReason as Reason
 from agentcore.values import replace
 
 # Python 3.11 takes longer to find a member in its enumeration than to call a function, and every answer asks for these.
-_END_TURN = Trigger.END_TURN
-_UNKNOWN, _MAX_TOKENS, _PAUSED = Reason.UNKNOWN, Reason.MAX_TOKENS, Reason.PAUSED
+_UNKNOWN, _MAX_TOKENS, _PAUSED, _END_TURN = Reason.UNKNOWN, Reason.MAX_TOKENS, Reason.PAUSED, Trigger.END_TURN
 MAX_ID_CHARS = 256  #: a provider's call id is a key of ours; a longer one gets one of our own
 
 _ENDINGS = {
