@@ -131,10 +131,10 @@ def _moves(snapshot: Snapshot, event: Event, policy: Policy, *, signs: bool = Tr
     brought["at"] = max(snapshot.at, event.at)
     after = _move(taken, trigger, brought)
     yield after, snapshot.state, trigger, why, None, observed
-    released, may = trigger in _RELEASED, may_hold(after)
+    released, may_stop = trigger in _RELEASED, may_hold(after)
     while (judge := JUDGES.get(after.state)) is not None:
         source = after.state
-        if may and (holding := _holding(snapshot, after, trigger, policy, released=released)) is not None:
+        if may_stop and (holding := _holding(snapshot, after, trigger, policy, released=released)) is not None:
             changes = {"held_state": source, "hold_requested": False, "run_to": None, **holding.also}
             held = _move(after, Trigger.BREAKPOINT, changes)
             yield held, source, Trigger.BREAKPOINT, holding.why, None, ()
@@ -148,7 +148,8 @@ def _moves(snapshot: Snapshot, event: Event, policy: Policy, *, signs: bool = Tr
 
 
 def _holding(before: Snapshot, after: Snapshot, trigger: Trigger, policy: Policy, *, released: bool) -> Holding | None:
-    """Who releases a turn that was held for anything else has approved of nothing yet."""
+    """Why the machine holds in the state after a move. Just released it holds for an approval only: who releases a turn
+    that was held for anything else has approved of nothing yet."""
     if not released:
         return hold_here(after, trigger, policy)
     return None if before.approving else approval_here(after, policy)

@@ -264,5 +264,6 @@ class Snapshot(Judged):
 
 
 if not TYPE_CHECKING:
-    # A what-if reads these fifty times, and calling a property takes Python 3.11 as long as fifty slots.
+    # Where the code runs, both are the slots themselves: a what-if reads them fifty times, and Python 3.11 reads some
+    # fifty slots in the time in which it calls a property.
     Snapshot.asked, Snapshot.current_call = Snapshot.setup, Snapshot.call

@@ -27,7 +27,7 @@ HINT = (
 _with_continuations = copier(Spent, "continuations")
 # Python 3.11 takes long to find a member in its enumeration, and every cut answer asks for these.
 _PAUSED, _MAX_TOKENS = NormalizedStopReason.PAUSED, NormalizedStopReason.MAX_TOKENS
-_CONTINUATION, _REQUEST = AttemptKind.CONTINUATION, State.REQUEST_CONTINUATION
+_CONTINUATION, _REQUEST_CONTINUATION = AttemptKind.CONTINUATION, State.REQUEST_CONTINUATION
 _UNDER_LIMITS = Trigger.UNDER_LIMITS
 
 
@@ -75,17 +75,17 @@ def _next_call(snapshot: Snapshot) -> Call:
     left, last, asked = snapshot.completion_left, snapshot.current_call, snapshot.asked
     capped = min(asked.max_tokens, left)
     if _paused(snapshot):
-        return Call(AttemptKind.RESUME, _REQUEST, capped, echo=_echo(snapshot, last))
+        return Call(AttemptKind.RESUME, _REQUEST_CONTINUATION, capped, echo=_echo(snapshot, last))
     token = _resume_token(snapshot)
     if token is not None and last.hint is None:  # a token belongs to its request, and a hint's grows with the answer
-        return Call(_CONTINUATION, _REQUEST, capped, echo=last.echo, resume_token=token)
+        return Call(_CONTINUATION, _REQUEST_CONTINUATION, capped, echo=last.echo, resume_token=token)
     continued = snapshot.answer.text.strip() and asked.envelope_schema is None
     if continued and not _said_nothing(snapshot):
-        return Call(_CONTINUATION, _REQUEST, capped, hint=HINT)
+        return Call(_CONTINUATION, _REQUEST_CONTINUATION, capped, hint=HINT)
     twice = min(2 * last.max_tokens, left, asked.ceiling or left)
     if continued:
-        return Call(_CONTINUATION, _REQUEST, twice, hint=HINT)
-    return Call(_CONTINUATION, _REQUEST, twice, echo=last.echo)
+        return Call(_CONTINUATION, _REQUEST_CONTINUATION, twice, hint=HINT)
+    return Call(_CONTINUATION, _REQUEST_CONTINUATION, twice, echo=last.echo)
 
 
 def _said_nothing(snapshot: Snapshot) -> bool:
