@@ -167,8 +167,11 @@ def _unclosed(response: ChatResponse, cap: int, before: str, how: Joining) -> It
             yield Sign("unclosed_json", words, call.raw[-_SHOWN:])
     if response.tool_calls or response.broken_tool_calls or _met_stop_sequence(response) or not response.text.strip():
         return
+    shapes = _SHAPES if _near_cap(response, cap) else _SURE
+    if shapes is _SURE and not _may_open(before + response.text):
+        return  # nearly every answer, and joining takes as long as all of this
     text = join(before, response.text, how).text if before else response.text
-    for code, find, what in _SHAPES if _near_cap(response, cap) else _SURE:
+    for code, find, what in shapes:
         at = find(text)
         if at is not None:
             shown = text.rstrip()[-_SHOWN:]
@@ -177,6 +180,12 @@ def _unclosed(response: ChatResponse, cap: int, before: str, how: Joining) -> It
             )
             yield Sign(code, words, shown, len(text.rstrip()) - len(shown))
             return
+
+
+def _may_open(text: str) -> bool:
+    """Whether any of `_SURE` may be open in this text, or in what is left of it without a repeat: the first of its
+    characters that are not blank is the same."""
+    return "`" in text or "~" in text or text.lstrip()[:1] in ("{", "[")
 
 
 #: Code, where it begins, and the words; the last ones are believed only where the cap is near.

@@ -16,10 +16,11 @@ Type checkers see `dataclasses.replace` itself, and so know every field.
 
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
-from functools import cache, wraps
+from functools import cache, partial, wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
 Made = TypeVar("Made")
+_DECLARE = object.__dict__["__class__"].__set__  #: sets the class of a value that refuses to be written to
 
 if TYPE_CHECKING:
     from dataclasses import replace
@@ -27,13 +28,13 @@ else:
 
     def replace(value, /, **changes):
         """A copy of the value with these fields changed. Raises TypeError for a field it does not have."""
-        return _copier(value.__class__, tuple(changes))(value, changes)
+        return _COPIERS[value.__class__][tuple(changes)](value, changes)
 
 
 def changed(value: Made, changes: Mapping[str, Any]) -> Made:
     """The same copy for whom the changes are a dictionary already: `**` would make another of it."""
     cls: Any = value.__class__
-    copy: Made = _copier(cls, tuple(changes))(value, changes)
+    copy: Made = _COPIERS[cls][tuple(changes)](value, changes)
     return copy
 
 
@@ -44,17 +45,40 @@ def _draft(cls: Any) -> Any:
     return type(cls.__name__, (cls,), {"__slots__": (), **written_to})
 
 
-@cache
+def copier(cls: type[Made], *names: str) -> Callable[..., Made]:
+    """What copies a value of this class with these fields changed: `copy(value, first, second)`. It takes half the time
+    of `replace`, for places that change the same fields in every call."""
+    return _copying(cls, f"value, {', '.join(names)}", {name: name for name in names})
+
+
 def _copier(cls: Any, names: tuple[str, ...]) -> Callable[[Any, Mapping[str, Any]], Any]:
-    """Copies a value of this class with these fields changed. Written out slot by slot, as `dataclasses` writes an
-    `__init__`: a loop takes 2 µs. Programs change few sets of fields, so few copiers are kept."""
-    for name in names:
+    """The same by a dictionary of the changes."""
+    return _copying(cls, "value, changes", {name: f"changes[{name!r}]" for name in names})
+
+
+class _Kept(dict[Any, Any]):
+    """Makes what is not in it yet. Finding what is takes a quarter less than in `functools.cache`."""
+
+    def __init__(self, make: Callable[[Any], Any]) -> None:
+        self.make = make
+
+    def __missing__(self, key: Any) -> Any:
+        self[key] = made = self.make(key)
+        return made
+
+
+#: By class, then by the names of the fields: programs change few sets of fields, so few copiers are kept.
+_COPIERS = _Kept(lambda cls: _Kept(partial(_copier, cls)))
+
+
+def _copying(cls: Any, arguments: str, changes: Mapping[str, str]) -> Callable[..., Any]:
+    """Written out slot by slot, as `dataclasses` writes an `__init__`: a loop takes 2 µs."""
+    for name in changes:
         if name not in cls.__slots__:
             raise TypeError(f"{cls.__name__} has no field {name!r}")
-    sources = {name: f"changes[{name!r}]" if name in names else f"value.{name}" for name in cls.__slots__}
-    lines = ["copy = new(draft)", *(f"copy.{name} = {source}" for name, source in sources.items())]
+    lines = ["copy = new(draft)", *(f"copy.{name} = {changes.get(name, f'value.{name}')}" for name in cls.__slots__)]
     lines += ["copy.__class__ = cls", "return copy"]
-    return _written("copier(value, changes)", lines, new=object.__new__, draft=_draft(cls), cls=cls)
+    return _written(f"copier({arguments})", lines, new=object.__new__, draft=_draft(cls), cls=cls)
 
 
 def quickly_made(cls: type[Made]) -> type[Made]:
@@ -67,14 +91,14 @@ def quickly_made(cls: type[Made]) -> type[Made]:
     factories = {field.name: field.default_factory for field in fields(made)}
     unset = dict(zip(reversed(factories), reversed(ordinary.__defaults__ or ()), strict=False))
     lines = [f"if self.__class__ is not cls: return ordinary(self, {', '.join(factories)})"]
-    lines.append("put(self, '__class__', draft)")
+    lines.append("declare(self, draft)")
     for name, factory in factories.items():
         default = "" if factory is MISSING else f" if {name} is not unset[{name!r}] else factories[{name!r}]()"
         lines.append(f"self.{name} = {name}{default}")
     lines.append("self.__class__ = cls")
     if hasattr(cls, "__post_init__"):
         lines.append("self.__post_init__()")
-    known = {"cls": cls, "draft": _draft(made), "ordinary": ordinary, "put": object.__setattr__}
+    known = {"cls": cls, "draft": _draft(made), "ordinary": ordinary, "declare": _DECLARE}
     quick: Any = _written(f"__init__(self, {', '.join(factories)})", lines, factories=factories, unset=unset, **known)
     quick.__defaults__ = ordinary.__defaults__
     made.__init__ = wraps(ordinary)(quick)
@@ -102,4 +126,4 @@ def settle(value: object, **kinds: Callable[[Any], Any]) -> None:
             object.__setattr__(value, name, kind(given))
 
 
-__all__ = ["changed", "quickly_made", "replace", "settle"]
+__all__ = ["changed", "copier", "quickly_made", "replace", "settle"]

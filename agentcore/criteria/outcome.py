@@ -103,11 +103,11 @@ class _ToldLater:
 
         def __getattr__(self, name):
             if name == "evaluations":
-                if (tell := self._tell) is not None:  # another thread may have asked since
-                    put = object.__setattr__
-                    put(self, name, tell())
+                if (untold := self._tell) is not None:  # another thread may have asked since
+                    put, (tell, about) = object.__setattr__, untold
+                    put(self, name, tell(*about))
                     if self._decide is not None:
-                        put(self, "_decide", _by_evaluations)  # so neither keeps the snapshot any longer
+                        put(self, "_decide", (_by_evaluations, ()))  # so neither keeps the snapshot any longer
                     put(self, "_tell", None)
             elif name in _DECIDED:
                 decided(self)
@@ -134,13 +134,16 @@ class ContinuationOutcome(_ToldLater):
 
     @classmethod
     def told_later(
-        cls, decide: Callable[[], Decided | None], tell: Callable[[], tuple[ContinuationEvaluation, ...]]
+        cls,
+        decide: Callable[..., Decided | None],
+        tell: Callable[..., tuple[ContinuationEvaluation, ...]],
+        *about: object,
     ) -> "ContinuationOutcome":
-        """An outcome whose evaluations are `tell()`, asked for when they are first read. Until then `decide()` says
-        what they come to; None where it takes the evaluations to say."""
+        """An outcome whose evaluations are `tell(*about)`, asked for when they are first read. Until then
+        `decide(*about)` says what they come to; None where it takes the evaluations to say."""
         outcome, put = object.__new__(cls), object.__setattr__
-        put(outcome, "_decide", decide)
-        put(outcome, "_tell", tell)
+        put(outcome, "_decide", (decide, about))
+        put(outcome, "_tell", (tell, about))
         return outcome
 
     def get_evaluation_for(self, name: str) -> ContinuationEvaluation | None:
@@ -187,8 +190,9 @@ def _decided_by(outcome: ContinuationOutcome) -> Decided:
 def decided(outcome: ContinuationOutcome) -> ContinuationOutcome:
     """The same outcome, for who reads next what it comes to: Python finds an empty slot by way of an error, which takes
     as long as deciding does."""
-    if (decide := getattr(outcome, "_decide", None)) is not None:  # else it has been decided
-        found, put = decide() or _decided_by(resolve(outcome.evaluations)), object.__setattr__
+    if (undecided := getattr(outcome, "_decide", None)) is not None:  # else it has been decided
+        decide, about = undecided
+        found, put = decide(*about) or _decided_by(resolve(outcome.evaluations)), object.__setattr__
         put(outcome, "decision", found[0])  # written out, for a loop takes longer than the four
         put(outcome, "should_continue", found[1])
         put(outcome, "resolved_by", found[2])

@@ -4,7 +4,7 @@ from functools import cache
 from typing import Any
 
 from agentcore.machine.classify import response_error
-from agentcore.machine.snapshot import Answer, Call, Segment, Snapshot
+from agentcore.machine.snapshot import Answer, Call, Segment, Snapshot, Spent
 from agentcore.machine.states import State
 from agentcore.merging import MIN_OVERLAP, Joining, Merge, Rule, cut, join, join_broken_off
 from agentcore.messages import ChatResponse
@@ -12,7 +12,11 @@ from agentcore.policy import Policy
 from agentcore.prefill import ECHO, TRIMMING, goes_on_exactly
 from agentcore.reasons import NormalizedStopReason
 from agentcore.usage import counts_unreported, may_hide_reasoning
-from agentcore.values import changed, replace
+from agentcore.values import changed, copier, replace
+
+_REPAIR = State.REQUEST_TOOL_REPAIR  # Python 3.11 takes long to find a member in its enumeration
+_counting = copier(Spent, "seconds", "input_tokens", "output_tokens", "estimated")
+_with_output_chars = copier(Spent, "output_chars")
 
 
 def count_attempt(
@@ -31,12 +35,12 @@ def counted(snapshot: Snapshot, response: ChatResponse | None, seconds: float) -
     if response is None:
         return {"spent": replace(spent, seconds=spent.seconds + seconds)}
     output = usage.output_tokens if usage else _estimated_output(response, snapshot.current_call)
-    spent = replace(
+    spent = _counting(
         spent,
-        seconds=spent.seconds + seconds,
-        input_tokens=spent.input_tokens + (usage.input_tokens if usage else 0),
-        output_tokens=spent.output_tokens + output,
-        estimated=spent.estimated or (usage is None and output > 0),
+        spent.seconds + seconds,
+        spent.input_tokens + (usage.input_tokens if usage else 0),
+        spent.output_tokens + output,
+        spent.estimated or (usage is None and output > 0),
     )
     reason, raw = response.stop_reason._value_, response.raw_stop_reason
     cap, window = snapshot.current_call.max_tokens, snapshot.asked.context_window
@@ -68,16 +72,16 @@ def text_added(snapshot: Snapshot, text: str, policy: Policy, *, joined: Merge |
     if joined is None and call.hint is not None:
         joined = join(answer.text, text, joining(snapshot, policy.min_overlap))
     overlap, ambiguous = (0, 0) if joined is None else (joined.overlap, joined.ambiguous)
-    room = snapshot.limits.max_total_output_chars - snapshot.spent.output_chars
-    added = cut(text[overlap:], max(0, room))
-    start = len(answer.text)
-    doubtful = min(ambiguous, len(added))
-    segment = Segment(snapshot.spent.attempts, call.kind, start, start + len(added), overlap, doubtful)
-    spent = replace(snapshot.spent, output_chars=snapshot.spent.output_chars + len(added))
+    spent, start = snapshot.spent, len(answer.text)
+    room = snapshot.limits.max_total_output_chars - spent.output_chars
+    rest = text[overlap:]
+    added = rest if len(rest) <= room else cut(rest, max(0, room))
+    doubtful = min(ambiguous, len(added)) if ambiguous else 0
+    segment = Segment(spent.attempts, call.kind, start, start + len(added), overlap, doubtful)
     return {
         "answer": Answer(answer.text + added, (*answer.segments, segment)),
-        "spent": spent,
-        "cut_at_cap": snapshot.cut_at_cap or len(added) < len(text) - overlap,
+        "spent": _with_output_chars(spent, spent.output_chars + len(added)),
+        "cut_at_cap": snapshot.cut_at_cap or len(added) < len(rest),
         "flagged": _flagged(snapshot) if doubtful else snapshot.flagged,
     }
 
@@ -91,7 +95,7 @@ def joining(snapshot: Snapshot, min_overlap: int = MIN_OVERLAP) -> Joining:
     asked, trimmed = snapshot.asked, prefilled(snapshot)
     if not snapshot.revision:
         return Joining(min_overlap, trimmed, rule=Rule.DROPS)
-    repairing = snapshot.call is not None and snapshot.call.state is State.REQUEST_TOOL_REPAIR
+    repairing = snapshot.call is not None and snapshot.call.state is _REPAIR
     exact = not repairing and goes_on_exactly(asked.provider, asked.model, asked.extra)
     echo = exact and bool(asked.extra.get(ECHO))
     rule = rule_of(snapshot.revision)
@@ -101,8 +105,10 @@ def joining(snapshot: Snapshot, min_overlap: int = MIN_OVERLAP) -> Joining:
 
 def _said(snapshot: Snapshot) -> int:
     """The length of the last answer that brought any text. One that comes again letter for letter is a repeat."""
-    last = next((part for part in reversed(snapshot.answer.segments) if part.end > part.start), None)
-    return last.dropped + last.end - last.start if last else 0
+    for part in reversed(snapshot.answer.segments):
+        if part.end > part.start:
+            return part.dropped + part.end - part.start
+    return 0
 
 
 @cache
@@ -124,7 +130,7 @@ def keep_partial(
     Where the rest is asked for again, `repeats_from` so many characters it may be a repetition that never got to
     anything new, and is dropped: the end of one repetition is no place to go on from. `asked_again`: it surely is.
     """
-    repairing = snapshot.call is not None and snapshot.call.state is State.REQUEST_TOOL_REPAIR
+    repairing = snapshot.call is not None and snapshot.call.state is _REPAIR
     if partial is None or snapshot.asked.envelope_schema is not None or repairing:
         return snapshot
     if _blocked(partial):

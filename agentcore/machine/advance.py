@@ -13,7 +13,7 @@ from agentcore.criteria.outcome import ContinuationOutcome
 from agentcore.errors import IllegalEvent
 from agentcore.events import Event
 from agentcore.machine import ending
-from agentcore.machine.breakpoints import Holding, approval_here, hold_here
+from agentcore.machine.breakpoints import Holding, approval_here, hold_here, may_hold
 from agentcore.machine.intake import take_in
 from agentcore.machine.judgement import Judgement, Words
 from agentcore.machine.judges import (
@@ -27,12 +27,12 @@ from agentcore.machine.judges import (
 )
 from agentcore.machine.requests import command_of
 from agentcore.machine.resolving import resolved
-from agentcore.machine.snapshot import Call, Snapshot
+from agentcore.machine.snapshot import Call, Snapshot, Spent
 from agentcore.machine.states import CALLS, RELEASES, TERMINAL, TRANSITIONS, State, Trigger
 from agentcore.policy import Policy
 from agentcore.reasons import AttemptKind
 from agentcore.strict import WrongInput, required, shown
-from agentcore.values import changed, quickly_made, replace
+from agentcore.values import changed, copier, quickly_made
 
 #: One judge per deciding state.
 JUDGES: Mapping[State, Callable[[Snapshot, Policy], Judgement]] = {
@@ -49,6 +49,7 @@ _EVENTS = frozenset(get_args(Event))
 _RELEASED = frozenset(RELEASES.values())
 _CALLS = frozenset(CALLS)
 _OPERATOR_ACTED = Trigger.OPERATOR_ACTED  # Python 3.11 takes long to find a member in its enumeration
+_with_attempts = copier(Spent, "attempts")
 _FRESH_CALLS = {Trigger.CONTINUE: AttemptKind.AFTER_TOOLS, Trigger.CONTINUE_REQUESTED: AttemptKind.REQUESTED}
 
 #: What operators see of the moves that nearly every turn makes, by the snapshot after them: `settle` makes none of it.
@@ -127,13 +128,13 @@ def settle(snapshot: Snapshot, event: Event, policy: Policy, *, signs: bool = Tr
 
 def _moves(snapshot: Snapshot, event: Event, policy: Policy, *, signs: bool = True) -> Iterator[_Moved]:
     trigger, taken, why, observed, brought = take_in(snapshot, event, policy, signs=signs)
-    after = _move(taken, trigger, {**brought, "at": max(snapshot.at, event.at)})
+    brought["at"] = max(snapshot.at, event.at)
+    after = _move(taken, trigger, brought)
     yield after, snapshot.state, trigger, why, None, observed
-    released = trigger in _RELEASED
+    released, may_stop = trigger in _RELEASED, may_hold(after)
     while (judge := JUDGES.get(after.state)) is not None:
         source = after.state
-        holding = hold_here(after, trigger, policy) if not released else _unapproved(snapshot, after, policy)
-        if holding is not None:
+        if may_stop and (holding := _holding(snapshot, after, trigger, policy, released=released)) is not None:
             changes = {"held_state": source, "hold_requested": False, "run_to": None, **holding.also}
             held = _move(after, Trigger.BREAKPOINT, changes)
             yield held, source, Trigger.BREAKPOINT, holding.why, None, ()
@@ -146,8 +147,11 @@ def _moves(snapshot: Snapshot, event: Event, policy: Policy, *, signs: bool = Tr
         yield after, source, trigger, reason, outcome, observed
 
 
-def _unapproved(before: Snapshot, after: Snapshot, policy: Policy) -> Holding | None:
-    """Who releases a turn that was held for anything else has approved of nothing yet."""
+def _holding(before: Snapshot, after: Snapshot, trigger: Trigger, policy: Policy, *, released: bool) -> Holding | None:
+    """Why the machine holds in the state after a move. Just released it holds for an approval only: who releases a turn
+    that was held for anything else has approved of nothing yet."""
+    if not released:
+        return hold_here(after, trigger, policy)
     return None if before.approving else approval_here(after, policy)
 
 
@@ -160,7 +164,7 @@ def _move(snapshot: Snapshot, trigger: Trigger, changes: dict[str, Any] | None =
     changes = {} if changes is None else changes
     changes["state"], changes["trigger"] = target, trigger
     if target in _CALLS and trigger is not _OPERATOR_ACTED:
-        changes["spent"] = replace(changes.get("spent", snapshot.spent), attempts=snapshot.spent.attempts + 1)
+        changes["spent"] = _with_attempts(changes.get("spent", snapshot.spent), snapshot.spent.attempts + 1)
         if (kind := _FRESH_CALLS.get(trigger)) is not None:
             changes["call"] = Call(kind, State.REQUEST, snapshot.asked.max_tokens)
     return changed(snapshot, changes)

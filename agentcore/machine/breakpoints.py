@@ -21,6 +21,12 @@ class Holding:
     also: Mapping[str, Any] = field(default_factory=dict)
 
 
+def may_hold(snapshot: Snapshot) -> bool:
+    """Whether the machine may hold at any deciding state before the next event: no judge changes what decides that."""
+    asked_for = snapshot.hold_requested or snapshot.run_to is not None or bool(snapshot.breakpoints)
+    return asked_for or snapshot.asked.approvals is not None
+
+
 def hold_here(snapshot: Snapshot, trigger: Trigger, policy: Policy) -> Holding | None:
     """Why the machine holds on entering this state; None where it goes on.
 

@@ -12,7 +12,7 @@ from agentcore.reasons import NormalizedStopReason as Reason
 from agentcore.values import replace
 
 # Python 3.11 takes longer to find a member in its enumeration than to call a function, and every answer asks for these.
-_UNKNOWN, _MAX_TOKENS, _PAUSED = Reason.UNKNOWN, Reason.MAX_TOKENS, Reason.PAUSED
+_UNKNOWN, _MAX_TOKENS, _PAUSED, _END_TURN = Reason.UNKNOWN, Reason.MAX_TOKENS, Reason.PAUSED, Trigger.END_TURN
 MAX_ID_CHARS = 256  #: a provider's call id is a key of ours; a longer one gets one of our own
 
 _ENDINGS = {
@@ -49,7 +49,7 @@ def classify(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> Trig
         return _unknown_word(response)
     if reason in _CUTS and not (response.tool_calls and reason is _MAX_TOKENS):
         return _CUTS[reason]
-    return Trigger.TOOL_CALL if response.tool_calls else Trigger.END_TURN
+    return Trigger.TOOL_CALL if response.tool_calls else _END_TURN
 
 
 def as_asked(snapshot: Snapshot, response: ChatResponse) -> ChatResponse:

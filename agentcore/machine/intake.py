@@ -1,6 +1,5 @@
 """How each event enters: what it adds to the snapshot, and the trigger it pulls. Judging comes after."""
 
-from collections.abc import Mapping
 from typing import Any, assert_never
 
 from agentcore.commands import Observation
@@ -31,7 +30,6 @@ from agentcore.machine.accounting import (
     seconds_since,
     spend_seconds,
 )
-from agentcore.machine.judgement import NOTHING
 from agentcore.machine.judges.evaluate_error import retry_call
 from agentcore.machine.operating import RELEASING, operator_changes, told
 from agentcore.machine.snapshot import Call, Failure, Snapshot
@@ -42,11 +40,13 @@ from agentcore.policy import Policy, is_watched
 from agentcore.reasons import AttemptKind, NormalizedStopReason, StopReason, TurnStatus
 from agentcore.values import replace
 
-_RESPONDED = Trigger.RESPONDED  # Python 3.11 takes long to find a member in its enumeration
+# Python 3.11 takes long to find a member in its enumeration, and every turn asks for these.
+_STARTED, _RESPONDED = Trigger.STARTED, Trigger.RESPONDED
+_IDLE, _REQUEST, _INITIAL = State.IDLE, State.REQUEST, AttemptKind.INITIAL
 
 #: The trigger, the snapshot with what the event brings, the reason in words, what operators should see, and fields that
-#: change as the snapshot moves, in one copy with its state.
-Intake = tuple[Trigger, Snapshot, str, tuple[Observation, ...], Mapping[str, Any]]
+#: change as the snapshot moves, in one copy with its state: a dictionary of its own, for more is put to it.
+Intake = tuple[Trigger, Snapshot, str, tuple[Observation, ...], dict[str, Any]]
 
 
 def take_in(snapshot: Snapshot, event: Event, policy: Policy, *, signs: bool = True) -> Intake:
@@ -78,7 +78,7 @@ def _require(condition: bool, snapshot: Snapshot, event: str) -> None:
 
 
 def _started(snapshot: Snapshot, event: Started, policy: Policy) -> Intake:
-    _require(snapshot.state is State.IDLE, snapshot, "started")
+    _require(snapshot.state is _IDLE, snapshot, "started")
     setup = event.setup.asking(max_tokens=policy.max_tokens, model=policy.model, system_prompt=policy.system_prompt)
     if policy.revision and setup.envelope_schema is None:
         schema = json_asked(setup.provider, setup.extra)
@@ -93,10 +93,10 @@ def _started(snapshot: Snapshot, event: Started, policy: Policy) -> Intake:
         "messages": event.messages,
         "breakpoints": event.breakpoints,
         "iteration": 1,
-        "call": Call(AttemptKind.INITIAL, State.REQUEST, setup.max_tokens),
+        "call": Call(_INITIAL, _REQUEST, setup.max_tokens),
         "call_ids": frozenset([call.id for message in event.messages for call in message.tool_calls]),
     }
-    return Trigger.STARTED, snapshot, "a user asked", (), brought
+    return _STARTED, snapshot, "a user asked", (), brought
 
 
 def _responded(snapshot: Snapshot, event: ModelResponded, *, signs: bool) -> Intake:
@@ -137,7 +137,7 @@ def _failed(snapshot: Snapshot, event: ModelFailed, policy: Policy) -> Intake:
         taken = replace(taken, failed_spent=True)
     kept = count_failure(keep_partial(taken, said, policy, repeats_from=policy.min_overlap))
     observed = _ended(snapshot, said)
-    return Trigger.FAILED, kept, f"{event.error.kind}: {event.error.message}", (observed,), NOTHING
+    return Trigger.FAILED, kept, f"{event.error.kind}: {event.error.message}", (observed,), {}
 
 
 def _as_the_error_says(event: ModelFailed) -> ChatResponse | None:
@@ -170,11 +170,11 @@ def _interrupted(snapshot: Snapshot, event: Interrupted, policy: Policy) -> Inta
         kept = _kept_of(count_attempt(snapshot, event.partial), event, policy)
         observed = (_ended(snapshot, event.partial),)
     if event.lost:
-        return Trigger.LOST, _lost(kept, event.lost), event.lost, (*observed, *_repair_given_up(snapshot)), NOTHING
+        return Trigger.LOST, _lost(kept, event.lost), event.lost, (*observed, *_repair_given_up(snapshot)), {}
     if snapshot.state in CALLS:
         assert kept.call is not None, "a call was in flight"
         kept = replace(kept, call=retry_call(kept, kept.call.kind))
-    return Trigger.INTERRUPTED, kept, "another worker took the turn over", observed, NOTHING
+    return Trigger.INTERRUPTED, kept, "another worker took the turn over", observed, {}
 
 
 def _kept_of(snapshot: Snapshot, event: Interrupted, policy: Policy) -> Snapshot:
@@ -209,7 +209,7 @@ def _tools_returned(snapshot: Snapshot, event: ToolsReturned) -> Intake:
         failure = Failure(error.error or ErrorType.TOOL, error.content, error.name)
         taken = replace(count_failure(taken), failure=failure)
     bad = sum(result.error is not None for result in results)
-    return Trigger.TOOLS_RETURNED, taken, f"{len(results)} results, {bad} of them errors", (), NOTHING
+    return Trigger.TOOLS_RETURNED, taken, f"{len(results)} results, {bad} of them errors", (), {}
 
 
 def _missing(call_id: str, name: str) -> ToolResult:
@@ -241,7 +241,7 @@ def _operator_acted(snapshot: Snapshot, event: OperatorActed, policy: Policy) ->
         changed = replace(changed, hold_requested=hold or snapshot.hold_requested)
     fields = {"by": event.by, "action": event.action.value, "turn_id": snapshot.asked.turn_id}
     observed = Observation("operator_acted", {**fields, "iteration": snapshot.iteration})
-    return trigger, changed, told(event), (observed,), NOTHING
+    return trigger, changed, told(event), (observed,), {}
 
 
 def _cancelled(snapshot: Snapshot, event: CancelRequested, policy: Policy) -> Intake:
@@ -257,7 +257,7 @@ def _cancelled(snapshot: Snapshot, event: CancelRequested, policy: Policy) -> In
     by = event.by or "someone"
     notice = f"This turn was cancelled by {by}."
     ended = ending.finished(spent, TurnStatus.CANCELLED, StopReason.USER_REQUESTED, "cancelled", notice=notice)
-    return Trigger.CANCEL, ended, notice, observed, NOTHING
+    return Trigger.CANCEL, ended, notice, observed, {}
 
 
 def _repair_given_up(snapshot: Snapshot) -> tuple[Observation, ...]:

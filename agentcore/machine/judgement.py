@@ -1,7 +1,7 @@
 """What all judges share: what they come to, asking the criteria, beginning another iteration."""
 
 from collections.abc import Callable, Mapping
-from functools import cache, partial
+from functools import cache
 from typing import Any, NamedTuple
 
 from agentcore.commands import Observation
@@ -11,7 +11,6 @@ from agentcore.criteria.outcome import (
     ContinuationDecision,
     ContinuationEvaluation,
     ContinuationOutcome,
-    Criterion,
     Decided,
     goes_on,
     unforbidden,
@@ -48,24 +47,22 @@ def evaluate(snapshot: Snapshot, policy: Policy, changes: Mapping[str, Any] = NO
     a judge needs, and the words are left to readers. Others are asked at once, for nobody knows that they would say the
     same later.
     """
-    built_in = _built_in(policy.finish_reasons, policy.max_retry_after)
     if policy.criteria:
+        built_in = _criteria_of(policy)
         return ContinuationCriteria(*built_in.criteria, *policy.criteria).evaluate(changed(snapshot, changes))
     # The outcome keeps the snapshot until it is told, and that the outcome before; each new answer ends the chain.
-    decide = partial(_decided, built_in.criteria, snapshot, changes)
-    return ContinuationOutcome.told_later(decide, partial(_told, built_in, snapshot, changes))
+    return ContinuationOutcome.told_later(_decided, _told, policy, snapshot, changes)
 
 
-def _told(
-    criteria: ContinuationCriteria, snapshot: Snapshot, changes: Mapping[str, Any]
-) -> tuple[ContinuationEvaluation, ...]:
-    return criteria.ask(changed(snapshot, changes))
+def _told(policy: Policy, snapshot: Snapshot, changes: Mapping[str, Any]) -> tuple[ContinuationEvaluation, ...]:
+    return _criteria_of(policy).ask(changed(snapshot, changes))
 
 
-def _decided(criteria: tuple[Criterion, ...], snapshot: Snapshot, changes: Mapping[str, Any]) -> Decided | None:
+def _decided(policy: Policy, snapshot: Snapshot, changes: Mapping[str, Any]) -> Decided | None:
     """What the bare decisions of the built-in criteria come to; None where one of them forbids, or cannot say (a limit
     of a strange type)."""
     snapshot = changed(snapshot, changes) if changes else snapshot
+    criteria = _criteria_of(policy).criteria
     try:
         return _resolved(tuple([criterion.decide(snapshot) for criterion in criteria]))  # type: ignore[union-attr]
     except Exception:
@@ -79,6 +76,10 @@ def _resolved(decisions: tuple[ContinuationDecision, ...]) -> Decided | None:
         return None
     by = dict(zip(reversed(decisions), reversed(_NAMES), strict=True))  # the first of each decision
     return unforbidden(goes_on(decisions), by.get(ContinuationDecision.REQUEST, "aggregate"))
+
+
+def _criteria_of(policy: Policy) -> ContinuationCriteria:
+    return _built_in(policy.finish_reasons, policy.max_retry_after)
 
 
 @cache

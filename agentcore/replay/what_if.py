@@ -219,7 +219,8 @@ class _Run:
         assert answer.event is not None, "something has come"
         self.seq += 1
         iteration = self.snapshot.iteration
-        self.certainty = weakest((self.certainty, answer.certainty))
+        if answer.certainty is not self.certainty:
+            self.certainty = weakest((self.certainty, answer.certainty))
         if answer.place is not None:
             self.places[iteration] = answer.place
         if answer.given is not None:

@@ -18,7 +18,7 @@ from agentcore.policy import OnTruncation, Policy
 from agentcore.providers import PROVIDERS
 from agentcore.reasons import AttemptKind, NormalizedStopReason
 from agentcore.replay import Record, Recording, verify
-from agentcore.values import quickly_made, replace
+from agentcore.values import copier, quickly_made, replace
 
 
 def test_a_copy_has_the_change_and_all_else():
@@ -31,6 +31,16 @@ def test_a_copy_has_the_change_and_all_else():
 def test_a_copy_is_frozen_too():
     with pytest.raises(dataclasses.FrozenInstanceError):
         replace(Spent(), attempts=1).attempts = 2  # type: ignore[misc]
+
+
+def test_a_copier_takes_its_changes_in_their_order():
+    copy, old = copier(Spent, "seconds", "attempts"), Spent(attempts=2, output_chars=5)
+    assert copy(old, 1.5, 3) == dataclasses.replace(old, seconds=1.5, attempts=3)
+    assert old == Spent(attempts=2, output_chars=5)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        copy(old, 1.5, 3).attempts = 4
+    with pytest.raises(TypeError, match="Spent has no field 'tries'"):
+        copier(Spent, "tries")
 
 
 @quickly_made

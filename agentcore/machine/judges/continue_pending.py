@@ -8,12 +8,12 @@ from agentcore.criteria.retries import APART, TruncationCriterion
 from agentcore.machine import ending
 from agentcore.machine.accounting import give_back
 from agentcore.machine.judgement import Judgement, evaluate
-from agentcore.machine.snapshot import Call, Snapshot
+from agentcore.machine.snapshot import Call, Snapshot, Spent
 from agentcore.machine.states import State, Trigger
 from agentcore.messages import Message, Role
 from agentcore.policy import Policy
 from agentcore.reasons import AttemptKind, NormalizedStopReason
-from agentcore.values import replace
+from agentcore.values import copier
 
 #: spec: stop-reason-state-machine, "Recovery prompt contract".
 HINT = (
@@ -24,6 +24,13 @@ HINT = (
 )
 
 
+_with_continuations = copier(Spent, "continuations")
+# Python 3.11 takes long to find a member in its enumeration, and every cut answer asks for these.
+_PAUSED, _MAX_TOKENS = NormalizedStopReason.PAUSED, NormalizedStopReason.MAX_TOKENS
+_CONTINUATION, _REQUEST_CONTINUATION = AttemptKind.CONTINUATION, State.REQUEST_CONTINUATION
+_UNDER_LIMITS = Trigger.UNDER_LIMITS
+
+
 def judge(snapshot: Snapshot, policy: Policy) -> Judgement:
     """Go on, as a continuation or a resume, unless a limit or a criterion forbids."""
     snapshot = give_back(snapshot)
@@ -31,9 +38,9 @@ def judge(snapshot: Snapshot, policy: Policy) -> Judgement:
     if not outcome.should_continue:
         return _stop(snapshot, outcome)
     call = _next_call(snapshot)
-    spent = replace(snapshot.spent, continuations=snapshot.spent.continuations + 1)
+    spent = _with_continuations(snapshot.spent, snapshot.spent.continuations + 1)
     words = partial(_words, spent.continuations, snapshot.limits.max_continuations, call.max_tokens)
-    return Judgement(Trigger.UNDER_LIMITS, words, snapshot, outcome, also={"call": call, "spent": spent})
+    return Judgement(_UNDER_LIMITS, words, snapshot, outcome, also={"call": call, "spent": spent})
 
 
 def _words(nth: int, limit: int, cap: int) -> str:
@@ -68,17 +75,17 @@ def _next_call(snapshot: Snapshot) -> Call:
     left, last, asked = snapshot.completion_left, snapshot.current_call, snapshot.asked
     capped = min(asked.max_tokens, left)
     if _paused(snapshot):
-        return Call(AttemptKind.RESUME, State.REQUEST_CONTINUATION, capped, echo=_echo(snapshot, last))
+        return Call(AttemptKind.RESUME, _REQUEST_CONTINUATION, capped, echo=_echo(snapshot, last))
     token = _resume_token(snapshot)
     if token is not None and last.hint is None:  # a token belongs to its request, and a hint's grows with the answer
-        return Call(AttemptKind.CONTINUATION, State.REQUEST_CONTINUATION, capped, echo=last.echo, resume_token=token)
+        return Call(_CONTINUATION, _REQUEST_CONTINUATION, capped, echo=last.echo, resume_token=token)
     continued = snapshot.answer.text.strip() and asked.envelope_schema is None
     if continued and not _said_nothing(snapshot):
-        return Call(AttemptKind.CONTINUATION, State.REQUEST_CONTINUATION, capped, hint=HINT)
+        return Call(_CONTINUATION, _REQUEST_CONTINUATION, capped, hint=HINT)
     twice = min(2 * last.max_tokens, left, asked.ceiling or left)
     if continued:
-        return Call(AttemptKind.CONTINUATION, State.REQUEST_CONTINUATION, twice, hint=HINT)
-    return Call(AttemptKind.CONTINUATION, State.REQUEST_CONTINUATION, twice, echo=last.echo)
+        return Call(_CONTINUATION, _REQUEST_CONTINUATION, twice, hint=HINT)
+    return Call(_CONTINUATION, _REQUEST_CONTINUATION, twice, echo=last.echo)
 
 
 def _said_nothing(snapshot: Snapshot) -> bool:
@@ -88,13 +95,13 @@ def _said_nothing(snapshot: Snapshot) -> bool:
 
 
 def _paused(snapshot: Snapshot) -> bool:
-    return snapshot.response is not None and snapshot.response.stop_reason is NormalizedStopReason.PAUSED
+    return snapshot.response is not None and snapshot.response.stop_reason is _PAUSED
 
 
 def _resume_token(snapshot: Snapshot) -> str | None:
     """What the provider gave with a cut answer for it to be gone on with; None after any other end."""
     response = snapshot.response
-    cut = response is not None and response.stop_reason is NormalizedStopReason.MAX_TOKENS
+    cut = response is not None and response.stop_reason is _MAX_TOKENS
     return response.resume_token if response is not None and cut and not response.incomplete_stream else None
 
 

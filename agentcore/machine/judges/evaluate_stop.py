@@ -23,6 +23,10 @@ from agentcore.policy import Policy
 from agentcore.reasons import NormalizedStopReason, StopReason, TurnStatus
 from agentcore.values import changed, replace
 
+# Python 3.11 takes long to find a member in its enumeration, and nearly every answer asks for these.
+_UNKNOWN, _PAUSED = NormalizedStopReason.UNKNOWN, NormalizedStopReason.PAUSED
+_END_TURN, _MAX_TOKENS = Trigger.END_TURN, Trigger.MAX_TOKENS
+
 Judge = Callable[[Snapshot, ChatResponse, Policy], Judgement]
 
 
@@ -60,7 +64,7 @@ def _natural_end(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> 
     stop_reason = StopReason.FINISH_REASON if final else StopReason.COMPLETED
     end = ending.natural_finish(snapshot, added.get("answer", snapshot.answer).text, stop_reason)
     also = {**added, "end": end, "flagged": _flagged(added.get("flagged", snapshot.flagged), response)}
-    return Judgement(Trigger.END_TURN, partial(_words, response), snapshot, outcome, repaired, also)
+    return Judgement(_END_TURN, partial(_words, response), snapshot, outcome, repaired, also)
 
 
 def _once_more(
@@ -108,7 +112,7 @@ def _spoken(snapshot: Snapshot, response: ChatResponse, calls: tuple[ToolCall, .
 
 def _flagged(before: tuple[str, ...], response: ChatResponse) -> tuple[str, ...]:
     """The signs so far; an end without a word we know is remembered as such."""
-    if response.stop_reason is not NormalizedStopReason.UNKNOWN or "unknown_reason" in before:
+    if response.stop_reason is not _UNKNOWN or "unknown_reason" in before:
         return before
     return (*before, "unknown_reason")
 
@@ -168,12 +172,12 @@ def _forbidden(snapshot: Snapshot, outcome: ContinuationOutcome, observed: tuple
 
 
 def _cut(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> Judgement:
-    paused = response.stop_reason is NormalizedStopReason.PAUSED
+    paused = response.stop_reason is _PAUSED
     repaired = ending.repair_answered(snapshot)
     also = text_added(snapshot, response.text, policy)
     new = paused or added_by(snapshot.spent.attempts, also.get("answer", snapshot.answer))
     also |= {"idle_answers": 0 if new else snapshot.idle_answers + 1, "truncated": True, "repairing": None}
-    trigger, words = Trigger.PAUSED if paused else Trigger.MAX_TOKENS, partial(_words_of_cut, snapshot, response)
+    trigger, words = Trigger.PAUSED if paused else _MAX_TOKENS, partial(_words_of_cut, snapshot, response)
     return Judgement(trigger, words, snapshot, evaluate(snapshot, policy, also), repaired, also)
 
 

@@ -3,6 +3,8 @@
 import pytest
 
 from agentcore.lint import CODES, asks_for_stops, lint, seam_sign, signs
+from agentcore.messages import ChatResponse
+from agentcore.reasons import NormalizedStopReason
 from tests.agentcore.lint.honest import HONEST
 from tests.agentcore.lint.lies import LIES
 from tests.agentcore.lint.turns import Told
@@ -44,6 +46,19 @@ def test_the_providers_word_stays_as_it_was(told: Told):
     before = told.response
     assert lint(before, told.cap, told.before)
     assert (before.raw_stop_reason, before.stop_reason) == (told.response.raw_stop_reason, told.response.stop_reason)
+
+
+@pytest.mark.parametrize(
+    ("before", "said", "sign"),
+    [
+        ("Look: \n``", "`python\nprint(1)", "unclosed_fence"),
+        ("~~~\nprint(1)", "\nprint(2)", "unclosed_fence"),
+        ('{"a": [1, ', "2, 3", "unclosed_json"),
+        (" \n", '[{"a": 1}', "unclosed_json"),
+    ],
+)
+def test_what_a_continuation_leaves_open_may_have_begun_before_it(before: str, said: str, sign: str):
+    assert lint(ChatResponse(said, stop_reason=NormalizedStopReason.END_TURN), 1000, before) == (sign,)
 
 
 #: Strings of the caller's own to end at, where each dialect keeps them.
