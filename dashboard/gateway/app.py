@@ -36,6 +36,7 @@ from dashboard.gateway.wire.door import Door
 from dashboard.gateway.wire.doors import BY_PATH, door_at
 from dashboard.gateway.wire.faults import Fault, unsupported
 from dashboard.gateway.wire.gemini.address import METHODS, called, wants_array
+from dashboard.gateway.wire.gemini.door import GEMINI
 from dashboard.gateway.wire.relayed import RELAYED, RelayedReader, relayed_at
 from dashboard.live.slots import Slots
 from dashboard.live.transport import Transport
@@ -85,7 +86,7 @@ class Gateway:
         if not path.startswith(_OURS) or path.startswith(_NOT_OURS):
             await self._application(scope, receive, send)
             return
-        received, door = time.monotonic(), door_at(path.rstrip("/"))
+        received, door = time.monotonic(), _door_of(scope, path.rstrip("/"))
         outgoing = Outgoing(InArray(send) if wants_array(path, scope["query_string"]) else send, door)
         try:
             await self._answer(scope, receive, outgoing, received)
@@ -208,10 +209,8 @@ async def _models(scope: Scope, outgoing: Outgoing, caller: Caller) -> None:
     if scope["method"] not in ("GET", "HEAD"):
         await outgoing.fault(_wrong_method(scope, "GET"))
         return
-    path = scope["path"]
-    theirs = path.startswith(GEMINI_MODELS)
-    wanted = path.removeprefix(GEMINI_MODELS if theirs else MODELS).strip("/")
-    answer = await models_of(caller, wanted, IN_GEMINIS_FORM if theirs else IN_OPENAIS_FORM)
+    wanted = scope["path"].removeprefix(GEMINI_MODELS).removeprefix(MODELS).strip("/")
+    answer = await models_of(caller, wanted, IN_GEMINIS_FORM if outgoing.door is GEMINI else IN_OPENAIS_FORM)
     if isinstance(answer, Fault):
         await outgoing.fault(answer)
     else:
@@ -232,6 +231,13 @@ async def _kept(scope: Scope, outgoing: Outgoing, caller: Caller) -> None:
         await outgoing.fault(answer)
     else:
         await outgoing.whole(200, answer)
+
+
+def _door_of(scope: Scope, path: str) -> Door:
+    """In whose form a request is answered. Google's clients ask for the list of models where OpenAI's do."""
+    is_listed = f"{path}/".startswith(f"{MODELS}/") and called(path) is None
+    is_googles = is_listed and any(name == b"x-goog-api-key" for name, _ in scope["headers"])
+    return GEMINI if is_googles else door_at(path)
 
 
 def _handed_up(headers: Iterable[tuple[bytes, bytes]], door: Door) -> dict[str, str]:

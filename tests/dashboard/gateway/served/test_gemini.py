@@ -363,7 +363,8 @@ def test_tokens_are_counted_by_an_upstream_of_the_same_dialect_and_nobody_else(a
 def test_models_are_listed_in_the_form_of_this_dialect(gate, google):
     listed = gate.send("GET", "/v1beta/models?pageSize=50", None, {}).json["models"]
     assert {model["name"] for model in listed} >= {"models/watched", "models/gemini/m"}
-    one = gate.send("GET", "/v1beta/models/watched", None, {})
-    assert one.json in listed
-    missing = gate.send("GET", "/v1beta/models/nobody", None, {})
+    assert gate.send("GET", "/v1beta/models/watched", None, {}).json in listed
+    googles = {"x-goog-api-key": gate.token}
+    assert gate.send("GET", "/v1/models", None, googles).json["models"] == listed
+    missing = gate.send("GET", "/v1/models/nobody", None, googles)
     assert (missing.status, missing.json["error"]["status"]) == (404, "NOT_FOUND")
