@@ -30,6 +30,8 @@ CLAUDE = "claude-writer"  #: an agent whose upstream speaks Anthropic's dialect
 WATCHED_CLAUDE = "watched-claude-writer"
 ITEMS = "items-writer"  #: an agent whose upstream speaks the dialect of OpenAI's responses
 WATCHED_ITEMS = "watched-items-writer"
+GEMINI = "gemini-writer"  #: an agent whose upstream speaks the dialect of Google's Gemini API
+WATCHED_GEMINI = "watched-gemini-writer"
 AGENTS = {CONTINUED, OBSERVED, CALLING, REPORTING, OBSERVED_REPORT, LIMITED}
 
 CALCULATOR: dict[str, Any] = {

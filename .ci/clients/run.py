@@ -21,7 +21,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 CHECKOUT = HERE.parents[1]
 HOMES = CHECKOUT / ".venv" / "clients"
-CLIENTS = ("openai", "responses", "agents", "anthropic", "langchain", "litellm")
+CLIENTS = ("openai", "responses", "agents", "anthropic", "gemini", "langchain", "litellm")
 SHARED = {"responses": "openai"}  #: checks of a client that has an environment already
 TOKEN = "a-token-of-sixteen-or-more"
 SECONDS = 150  #: for one client's checks
@@ -82,7 +82,7 @@ def made(address: str, what: str, **body: Any) -> dict[str, Any]:
 
 
 def simulator(address: str) -> str:
-    """Where the simulator speaks Anthropic's dialect: at the root of its address."""
+    """Where the simulator speaks Anthropic's and Google's dialects: at the root of its address."""
     request = urllib.request.Request(
         f"{address}/api/v1/connections/simulator", headers={"Authorization": f"Bearer {TOKEN}"}
     )
@@ -101,7 +101,8 @@ def prepare(address: str) -> None:
     made(address, "policies", name="patient", limits=patient)
     refusal = {"status": 429, "code": "rate_limit_exceeded", "retry_after": asked.WAIT}
     made(address, "simulator/scripts", name="limited", answers=[{"error": refusal}])
-    made(address, "connections", name="claude", provider="anthropic", base_url=simulator(address))
+    for name, provider in (("claude", "anthropic"), ("google", "gemini")):
+        made(address, "connections", name=name, provider=provider, base_url=simulator(address))
     for name, model, mode in (
         (asked.CONTINUED, "sim-essay", "continue"),
         (asked.OBSERVED, "sim-essay", "observe"),
@@ -117,6 +118,8 @@ def prepare(address: str) -> None:
     for name, connection, mode in (
         (asked.CLAUDE, "claude", "continue"),
         (asked.WATCHED_CLAUDE, "claude", "observe"),
+        (asked.GEMINI, "google", "continue"),
+        (asked.WATCHED_GEMINI, "google", "observe"),
         (asked.ITEMS, "items", "continue"),
         (asked.WATCHED_ITEMS, "items", "observe"),
     ):
@@ -133,6 +136,8 @@ def checked(name: str, python: Path, address: str) -> bool:
         "OPENAI_API_KEY": key(address, name),
         "ANTHROPIC_BASE_URL": address,
         "ANTHROPIC_API_KEY": key(address, f"{name}, at Anthropic's door"),
+        "GOOGLE_GEMINI_BASE_URL": address,
+        "GEMINI_API_KEY": key(address, f"{name}, at Google's door"),
         "OBSERVING_KEY": key(address, f"{name}, watched", mode="observe"),
         "PACED_KEY": key(address, f"{name}, slowly", limits={"requests_per_minute": 1}),
         "NARROW_KEY": key(address, f"{name}, one agent", scope=[asked.CONTINUED]),

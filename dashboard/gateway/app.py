@@ -1,7 +1,7 @@
 """The gateway's addresses, as an ASGI application in front of Django's: those of its doors, and `/v1/models`.
 
-Of all else under `/v1/`, which OpenAI's clients may ask, it says that it is not here; `/v1/traces` is no address of
-theirs, and goes on as it came. Strangers are answered before anything is read of what they ask.
+Of all else under `/v1/` and `/v1beta/`, which clients may ask, it says that it is not here; `/v1/traces` is no address
+of theirs, and goes on as it came. Strangers are answered before anything is read of what they ask.
 """
 
 import asyncio
@@ -16,12 +16,13 @@ import structlog
 
 from agentcore.values import replace
 from dashboard.gateway import kept
-from dashboard.gateway.access import keys
+from dashboard.gateway.access import keys, refusals
 from dashboard.gateway.access.keys import Caller, Refusal
-from dashboard.gateway.listing import models_of
+from dashboard.gateway.listing import IN_GEMINIS_FORM, IN_OPENAIS_FORM, models_of
 from dashboard.gateway.recording.recorder import Recorder
 from dashboard.gateway.routing import Route, Routes
 from dashboard.gateway.serving import relaying
+from dashboard.gateway.serving.arrays import InArray
 from dashboard.gateway.serving.beginning import Begun, begin, refused
 from dashboard.gateway.serving.call import Call
 from dashboard.gateway.serving.driving import House
@@ -34,16 +35,18 @@ from dashboard.gateway.wire.asked import Asked
 from dashboard.gateway.wire.door import Door
 from dashboard.gateway.wire.doors import BY_PATH, door_at
 from dashboard.gateway.wire.faults import Fault, unsupported
-from dashboard.gateway.wire.relayed import RELAYED
+from dashboard.gateway.wire.gemini.address import METHODS, called, wants_array
+from dashboard.gateway.wire.gemini.door import GEMINI
+from dashboard.gateway.wire.relayed import RELAYED, RelayedReader, relayed_at
 from dashboard.live.slots import Slots
 from dashboard.live.transport import Transport
 from dashboard.turns.ids import new_id
 
 log = structlog.get_logger(__name__)
 
-MODELS, RESPONSES = "/v1/models", "/v1/responses"
+MODELS, RESPONSES, GEMINI_MODELS = "/v1/models", "/v1/responses", "/v1beta/models"
 _POSTED = (*BY_PATH, *RELAYED)
-_OURS, _NOT_OURS = "/v1/", "/v1/traces/"
+_OURS, _NOT_OURS = ("/v1/", "/v1beta/"), "/v1/traces/"
 
 Scope = MutableMapping[str, Any]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
@@ -83,7 +86,8 @@ class Gateway:
         if not path.startswith(_OURS) or path.startswith(_NOT_OURS):
             await self._application(scope, receive, send)
             return
-        received, outgoing = time.monotonic(), Outgoing(send, door_at(path.rstrip("/")))
+        received, door = time.monotonic(), _door_of(scope, path.rstrip("/"))
+        outgoing = Outgoing(InArray(send) if wants_array(path, scope["query_string"]) else send, door)
         try:
             await self._answer(scope, receive, outgoing, received)
         except Exception:
@@ -93,27 +97,26 @@ class Gateway:
     async def _answer(self, scope: Scope, receive: Receive, outgoing: Outgoing, received: float) -> None:
         caller, path = await keys.caller_of(scope["headers"]), scope["path"].rstrip("/")
         if isinstance(caller, Refusal):
-            await outgoing.fault(_told(caller))
-        elif path == MODELS or path.startswith(f"{MODELS}/"):
-            await _models(scope, outgoing, caller)
-        elif path.startswith(f"{RESPONSES}/") and path.count("/") == RESPONSES.count("/") + 1:
-            await _kept(scope, outgoing, caller)
-        elif path not in _POSTED:
-            await outgoing.fault(_unknown(scope))
+            in_address = caller is refusals.NO_KEY and b"key" in parse_qs(scope["query_string"])
+            await outgoing.fault(_told(refusals.KEY_IN_ADDRESS if in_address else caller))
+        elif path not in BY_PATH and path not in RELAYED and called(path) is None:
+            await _not_posted(scope, path, outgoing, caller)
         elif scope["method"] != "POST":
             await outgoing.fault(_wrong_method(scope, "POST"))
-        elif path in RELAYED:
-            await self._relay(scope, receive, outgoing, caller)
+        elif (reader := relayed_at(path)) is not None:
+            await self._relay(scope, receive, outgoing, caller, reader)
         else:
             await self._answer_turn(scope, receive, outgoing, caller, received)
 
-    async def _relay(self, scope: Scope, receive: Receive, outgoing: Outgoing, caller: Caller) -> None:
+    async def _relay(
+        self, scope: Scope, receive: Receive, outgoing: Outgoing, caller: Caller, reader: RelayedReader
+    ) -> None:
         """What is no turn."""
         raw = await read_body(scope["headers"], receive)
         if raw is None:
             return
         opened = await _opened()
-        relayed = raw if isinstance(raw, Fault) else RELAYED[scope["path"].rstrip("/")](raw)
+        relayed = raw if isinstance(raw, Fault) else reader(raw)
         route = relayed if isinstance(relayed, Fault) else await self._route(relayed.model, caller, opened)
         if isinstance(relayed, Fault) or isinstance(route, Fault):
             assert isinstance(route, Fault), "a fault of the request is one of its route"
@@ -191,11 +194,23 @@ async def close() -> None:
     await keys.close()
 
 
+async def _not_posted(scope: Scope, path: str, outgoing: Outgoing, caller: Caller) -> None:
+    """What is read rather than posted, and what is not here."""
+    listed = f"{path}/".startswith((f"{MODELS}/", f"{GEMINI_MODELS}/"))
+    if listed:
+        await _models(scope, outgoing, caller)
+    elif path.startswith(f"{RESPONSES}/") and path.count("/") == RESPONSES.count("/") + 1:
+        await _kept(scope, outgoing, caller)
+    else:
+        await outgoing.fault(_unknown(scope))
+
+
 async def _models(scope: Scope, outgoing: Outgoing, caller: Caller) -> None:
     if scope["method"] not in ("GET", "HEAD"):
         await outgoing.fault(_wrong_method(scope, "GET"))
         return
-    answer = await models_of(caller, scope["path"].removeprefix(MODELS).strip("/"))
+    wanted = scope["path"].removeprefix(GEMINI_MODELS).removeprefix(MODELS).strip("/")
+    answer = await models_of(caller, wanted, IN_GEMINIS_FORM if outgoing.door is GEMINI else IN_OPENAIS_FORM)
     if isinstance(answer, Fault):
         await outgoing.fault(answer)
     else:
@@ -218,6 +233,13 @@ async def _kept(scope: Scope, outgoing: Outgoing, caller: Caller) -> None:
         await outgoing.whole(200, answer)
 
 
+def _door_of(scope: Scope, path: str) -> Door:
+    """In whose form a request is answered. Google's clients ask for the list of models where OpenAI's do."""
+    is_listed = f"{path}/".startswith(f"{MODELS}/") and called(path) is None
+    is_googles = is_listed and any(name == b"x-goog-api-key" for name, _ in scope["headers"])
+    return GEMINI if is_googles else door_at(path)
+
+
 def _handed_up(headers: Iterable[tuple[bytes, bytes]], door: Door) -> dict[str, str]:
     """The caller's headers that go along to an upstream of its own dialect. Lines of one name are one list."""
     told: dict[str, list[str]] = {}
@@ -235,8 +257,8 @@ def _told(refusal: Refusal) -> Fault:
 def _unknown(scope: Scope) -> Fault:
     message = (
         f"Unknown request URL: {scope['method']} {scope['path'][:200]}. "
-        f"This gateway answers {', '.join(f'POST {path}' for path in _POSTED)}, GET {MODELS}, GET {MODELS}/… "
-        f"and GET or DELETE {RESPONSES}/…"
+        f"This gateway answers {', '.join(f'POST {path}' for path in _POSTED)}, GET {MODELS}, GET {MODELS}/…, "
+        f"GET or DELETE {RESPONSES}/…, POST {GEMINI_MODELS}/…:{'|'.join(METHODS)} and GET {GEMINI_MODELS}"
     )
     return Fault(404, message, code="unknown_url")
 

@@ -1,7 +1,8 @@
 """What a caller may name as `model`: agents, aliases, and the models of connections that agents use."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -10,22 +11,40 @@ from dashboard.gateway.access.callers import Caller
 from dashboard.gateway.models import Alias
 from dashboard.gateway.routing import AWAY_FAULT
 from dashboard.gateway.wire.faults import Fault
+from dashboard.gateway.wire.gemini.address import METHODS
 from dashboard.live.offload import AWAY, in_database
 
 
-async def models_of(caller: Caller, wanted: str) -> bytes | Fault:
-    """The list, or the one that is `wanted`, as the OpenAI API has them."""
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How an API tells a model, of which the OpenAI API's form is given; and how it tells the list of all."""
+
+    model: Callable[[dict[str, Any]], dict[str, Any]]
+    all: Callable[[list[dict[str, Any]]], dict[str, Any]]
+
+
+def _as_gemini(model: dict[str, Any]) -> dict[str, Any]:
+    name = {"name": f"models/{model['id']}", "baseModelId": model["id"], "displayName": model["id"]}
+    return {**name, "version": "", "supportedGenerationMethods": list(METHODS)}
+
+
+IN_OPENAIS_FORM = Form(lambda model: model, lambda models: {"object": "list", "data": models})
+IN_GEMINIS_FORM = Form(_as_gemini, lambda models: {"models": models})
+
+
+async def models_of(caller: Caller, wanted: str, form: Form = IN_OPENAIS_FORM) -> bytes | Fault:
+    """The list, or the one that is `wanted`."""
     try:
         models = await in_database(_listed, caller)
     except AWAY:
         return AWAY_FAULT
     if not wanted:
-        return json.dumps({"object": "list", "data": models}).encode()
+        return json.dumps(form.all([form.model(model) for model in models])).encode()
     found = next((model for model in models if model["id"] == wanted), None)
     if found is None:
         message = f"The model '{wanted[:200]}' does not exist"
         return Fault(404, message, code="model_not_found", param="model")
-    return json.dumps(found).encode()
+    return json.dumps(form.model(found)).encode()
 
 
 def _listed(caller: Caller) -> list[dict[str, Any]]:

@@ -141,6 +141,7 @@ def _page(request: HttpRequest, *, status: int = HTTPStatus.OK, **context: objec
         "key_form": KeyForm(),
         "alias_form": AliasForm(project=project),
         "base_url": request.build_absolute_uri("/v1"),
+        "root_url": request.build_absolute_uri("/").rstrip("/"),
         "may_make": may(user, MAKE_KEY),
         "own": sum(shown.key.created_by_id == user.pk for shown in shown_keys),
         "sees_all": may(user, ADMINISTER_KEYS),

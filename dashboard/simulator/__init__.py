@@ -16,7 +16,7 @@ and who remember their calls (docs/conformance-seam.md).
 | `openai`           | `/v1/chat/completions`                                       |
 | `openai_responses` | `/v1/responses`                                              |
 | `anthropic`        | `/v1/messages`                                               |
-| `gemini`           | `/v1beta/models/{model}:generateContent`, `:streamGenerateContent` |
+| `gemini`           | `/v1beta/models/{model}:generateContent`, `:streamGenerateContent`, `:countTokens` |
 | `bedrock`          | `/model/{model}/converse`, `/converse-stream` (no signature is asked for) |
 | `ollama`           | `/api/chat`                                                  |
 | `cohere`           | `/v2/chat`                                                   |

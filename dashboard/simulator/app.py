@@ -11,8 +11,7 @@ from dashboard.simulator.behaviour import Behaviour, Response, Silence
 from dashboard.simulator.behaviours import MODELS
 from dashboard.simulator.delivery import Delivery
 from dashboard.simulator.dialects import Address, find
-from dashboard.simulator.dialects.anthropic import COUNT, counted
-from dashboard.simulator.dialects.base import Dialect
+from dashboard.simulator.dialects.base import Dialect, encoded
 from dashboard.simulator.dialects.openai import OPENAI, models_reply
 from dashboard.simulator.embedding import embedded
 from dashboard.simulator.errors import Reply, RequestError
@@ -97,8 +96,8 @@ class Simulator:
     async def _chat(self, exchange: Exchange, address: Address) -> None:
         dialect = address.dialect
         asked = dialect.read(Incoming(await exchange.body(), exchange.headers, address.place, exchange.query))
-        if address.place.get("method") == COUNT:
-            await exchange.reply(counted(asked))
+        if counted := dialect.counts.get(address.place.get("method") or ""):
+            await exchange.reply(Reply(200, encoded({counted: asked.prompt_tokens})))
             return
         behaviour = MODELS.get(asked.model) or self._scripts.next_behaviour(asked, dialect.name)
         if behaviour is None:

@@ -25,6 +25,8 @@ MOST_KNOWN = 50_000  #: keys of messages that are kept, so that only new message
 _CANDIDATES = 16  #: latest calls with the same conversation and answer among which one is chosen
 
 _ROLES: Mapping[str, str] = {"developer": "system", "function": "tool"}  #: two names of one role
+_ANSWERS = frozenset({"assistant", "model"})  #: roles of those who answer
+_PARTS = b'"parts"'
 _TEXTS = ("text", "refusal")  #: fields of a part that hold words
 #: Taken out of words at once: millions of words of a long text would be as many objects in memory.
 _WHITE_SPACE = dict.fromkeys(code for code in range(0x3001) if chr(code).isspace())
@@ -47,14 +49,18 @@ SELECT found.id, found.run_id FROM unnest({{keys}}) WITH ORDINALITY AS wanted (k
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """The key of a conversation, and of it up to each of its last answers, the longest first."""
+    """The key of a conversation, and of it up to each of its last answers, the longest first. `nameless`: its calls are
+    told without ids that can be relied on, as the Gemini API does."""
 
     project_id: UUID
     key: bytes
     answers: tuple[UUID, ...]
+    nameless: bool = False
 
     def answered(self, message: Mapping[str, Any]) -> UUID:
         """The key of it with this answer."""
+        if self.nameless:
+            message = {**message, "tool_calls": [{**call, "id": ""} for call in message.get("tool_calls") or ()]}
         return UUID(bytes=_grown(self.project_id, self.key, normal(message)))
 
 
@@ -72,12 +78,13 @@ class Keys:
         for n, message in enumerate(messages[begin:], start=begin):
             read = _read(message)
             key = _grown(project_id, key, normal(read))
-            said.append((key, read.get("role") == "assistant"))
+            said.append((key, read.get("role") in _ANSWERS))
             if nodes:
                 self._keep(nodes[n], said[-1])
         earlier = (self._known.get(node, (b"", False)) for node in reversed(nodes[:begin]))
         answers = (key for key, is_answer in chain(reversed(said), earlier) if is_answer)
-        return Conversation(project_id, key, tuple(UUID(bytes=each) for each in islice(answers, MOST_KEYS)))
+        nameless = bool(messages) and _PARTS in messages[-1] and _is_content(_read(messages[-1]))
+        return Conversation(project_id, key, tuple(UUID(bytes=each) for each in islice(answers, MOST_KEYS)), nameless)
 
     def _seen(self, nodes: Sequence[UUID]) -> int:
         """After how many messages the first one comes that is not known, and all after it are not."""
@@ -99,6 +106,8 @@ def normal(message: Mapping[str, Any]) -> bytes:
     """
     if "role" not in message and isinstance(message.get("type"), str):  # an item of the Responses API
         return json.dumps(message, separators=(",", ":"), sort_keys=True).encode()
+    if _is_content(message):
+        message = _in_chat_form(message)
     given = message.get("role")
     role = _ROLES.get(given, given) if isinstance(given, str) else None
     words, others = _content(message.get("content"))
@@ -108,6 +117,21 @@ def normal(message: Mapping[str, Any]) -> bytes:
     else:
         said = [words, others, message.get("tool_call_id") if role == "tool" else None]
     return json.dumps([role, *said], separators=(",", ":"), sort_keys=True).encode()
+
+
+def _is_content(message: Mapping[str, Any]) -> bool:
+    """Whether it is a content of the Gemini API."""
+    return isinstance(message.get("parts"), list)
+
+
+def _in_chat_form(content: Mapping[str, Any]) -> dict[str, Any]:
+    """A content of the Gemini API as chat completions have it, its calls without ids."""
+    parts = [part for part in content["parts"] if _is(part) and part.get("thought") is not True]
+    if content.get("role") != "model":
+        return {"role": "user", "content": parts}
+    called = [call for part in parts if _is(call := part.get("functionCall") or part.get("function_call"))]
+    functions = ({"name": call.get("name"), "arguments": json.dumps(call.get("args") or {})} for call in called)
+    return {"role": "assistant", "content": parts, "tool_calls": [{"function": each} for each in functions]}
 
 
 def _read(message: bytes) -> Mapping[str, Any]:

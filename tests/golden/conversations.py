@@ -125,6 +125,87 @@ def _items_from(provider: str) -> Mapping[str, Conversation]:
     return {f"responses_{kind}{_FROM[provider]}": held for kind, held in kinds.items()}
 
 
+GEMINI = "/v1beta/models"
+GEMINI_TOOLS = {"tools": [{"functionDeclarations": [CALCULATOR]}]}
+_JSON_OF_A_PLACE = {"generationConfig": {"responseMimeType": "application/json", "responseJsonSchema": PLACE}}
+
+
+def _to_gemini(about: str, answers: Sequence[Answer], request: Json | None = None, **more: Any) -> Conversation:
+    """At the door of the Gemini API, to an upstream of that dialect unless another is named."""
+    return Conversation(about, answers, request or {}, **{"provider": "gemini", "door": GEMINI, **more})
+
+
+_GEMINI: Mapping[str, Conversation] = {
+    "stop": _to_gemini("An answer that ends by itself.", [Answer(SHORT)]),
+    "stop_observed": _to_gemini(
+        "The same, watched: what the provider says goes through.", [Answer(SHORT)], mode="observe"
+    ),
+    "max_tokens": _to_gemini(
+        "Cut by maxOutputTokens, and watched: it stays cut.",
+        [Answer(WHOLE)],
+        {"generationConfig": {"maxOutputTokens": 6}},
+        mode="observe",
+    ),
+    "max_tokens_honest": _to_gemini(
+        "Cut more often than the policy continues: partial, and it says so.",
+        [_cut(FIRST), _cut(SECOND)],
+        policy=_HONEST,
+    ),
+    "continued": _to_gemini(
+        "Cut, and continued to its end; what was said twice is dropped.", [_cut(FIRST), Answer(SECOND)]
+    ),
+    "continued_of_claude": _to_gemini(
+        "The same, of an upstream that speaks Anthropic's dialect.",
+        [_cut(FIRST), Answer(SECOND)],
+        provider="anthropic",
+    ),
+    "calls": _to_gemini(
+        "Two calls at once, after some words; the client runs them.",
+        [Answer("I shall work both out.", (SUM, POWER))],
+        GEMINI_TOOLS,
+    ),
+    "calls_of_chat": _to_gemini(
+        "Two calls at once, of an upstream that speaks OpenAI's dialect.",
+        [Answer("I shall work both out.", (SUM, POWER))],
+        GEMINI_TOOLS,
+        provider="openai",
+    ),
+    "repaired_of_chat": _to_gemini(
+        "A call that was cut is asked for again.",
+        [Answer("Let me see.", (SUM,), cut_after=8), Answer(calls=(SUM,))],
+        GEMINI_TOOLS,
+        provider="openai",
+    ),
+    "safety": _to_gemini("Blocked half way: what was said is withheld.", [Answer(SHORT, ending=Ending.FILTERED)]),
+    "prompt_blocked": _to_gemini("The prompt is blocked.", [Answer(ending=Ending.BLOCKED)]),
+    "refusal_of_chat": _to_gemini(
+        "An upstream of OpenAI's dialect refuses, under stop.",
+        [Answer(refusal="I will not open this lock.")],
+        provider="openai",
+    ),
+    "structured": _to_gemini(
+        "JSON against the schema once, then as it should be.",
+        [Answer('{"place": "Falkirk"}'), Answer('{"place": "Falkirk", "locks": 2}')],
+        _JSON_OF_A_PLACE,
+    ),
+    "interrupted_of_chat": _to_gemini(
+        "The connection breaks half way: what came is kept.", [Answer(WHOLE, hangs_up=True)], provider="openai"
+    ),
+    "nothing_said_of_claude": _to_gemini(
+        "The window is full before a word is said: an error.", [Answer(ending=Ending.CONTEXT)], provider="anthropic"
+    ),
+    "turned_away": _to_gemini(
+        "The provider turns the caller away, and no policy retries.",
+        [Answer(error=errors.rate_limited("the-model", 7))],
+    ),
+    "refused": _to_gemini(
+        "What another dialect cannot be told is refused in words.",
+        [Answer(SHORT)],
+        {"generationConfig": {"topK": 5}},
+        provider="openai",
+    ),
+}
+
 CONVERSATIONS: Mapping[str, Conversation] = {
     "stop": Conversation("An answer that ends by itself.", [Answer(SHORT)]),
     "stop_observed": Conversation(
@@ -297,6 +378,7 @@ CONVERSATIONS: Mapping[str, Conversation] = {
     "messages_refused": _to_claude(
         "What another dialect cannot be told is refused in words.", [Answer(SHORT)], {"top_k": 5}, provider="openai"
     ),
+    **{f"gemini_{name}": held for name, held in _GEMINI.items()},
     **{name: held for provider in _FROM for name, held in _items_from(provider).items()},
     "responses_completed_observed": _as_items(
         "Watched: what the provider says goes through.", [Answer(SHORT)], mode="observe"

@@ -6,9 +6,10 @@ from typing import Any
 from dashboard.agents.selectors import project_default
 from dashboard.agents.services import agent_create, connection_create, policy_create
 from dashboard.simulator.scripts import PREFIX, SCRIPTS
-from tests.golden.conversations import CONVERSATIONS, RESPONSES, Conversation
+from tests.golden.conversations import CONVERSATIONS, GEMINI, RESPONSES, Conversation
 from tests.golden.transcript import ask, written
 
+_METHODS = {"whole": "generateContent", "stream": "streamGenerateContent?alt=sse"}  #: of the Gemini API
 QUESTION = [{"role": "user", "content": "How does a canal lock work?"}]
 
 
@@ -37,9 +38,18 @@ def prepare(simulator_url: str) -> None:
 
 def requests_of(name: str, conversation: Conversation) -> Mapping[str, dict[str, Any]]:
     """What is asked for a whole answer, and for a stream."""
+    if conversation.door == GEMINI:
+        contents = [{"role": "user", "parts": [{"text": QUESTION[0]["content"]}]}]
+        return {form: {"contents": contents, **conversation.request} for form in _METHODS}
     asked = "input" if conversation.door == RESPONSES else "messages"
     whole = {"model": name, asked: QUESTION, **conversation.request}
     return {"whole": whole, "stream": {**whole, "stream": True, **conversation.streamed}}
+
+
+def address_of(name: str, conversation: Conversation, form: str) -> str:
+    """Where it is asked."""
+    door = conversation.door
+    return f"{door}/{name}:{_METHODS[form]}" if door == GEMINI else door
 
 
 def held(name: str, address: str, token: str) -> Iterator[tuple[str, str]]:
@@ -47,5 +57,6 @@ def held(name: str, address: str, token: str) -> Iterator[tuple[str, str]]:
     conversation = CONVERSATIONS[name]
     for form, body in requests_of(name, conversation).items():
         SCRIPTS.put(name, conversation.answers)
-        answer = ask(address, body, token, conversation.door)
-        yield f"{name}.{form}.http", written(body, answer, conversation.door)
+        door = address_of(name, conversation, form)
+        answer = ask(address, body, token, door)
+        yield f"{name}.{form}.http", written(body, answer, door)

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 KEPT = re.compile(r"content-type|x-whystop-.*|retry-after|x-should-retry|request-id")
 _PLACEHOLDERS = (
     ("turn", re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}\b")),
-    ("id", re.compile(r"\b(?:chatcmpl-|msg_|resp_|rs_|fc_)[\w-]+")),
+    ("id", re.compile(r"\b(?:(?:chatcmpl-|msg_|resp_|rs_|fc_)[\w-]+|[0-9a-f]{32}\b)")),
     ("request", re.compile(r"\breq_[0-9a-f]{32}\b")),
     ("upstream", re.compile(r"\bhttp://127\.0\.0\.1:\d+")),
     ("call", re.compile(r"\b(?:call|toolu|srvtoolu)_(?!id\b)\w+")),

@@ -20,7 +20,8 @@ _ACCESS_TOKEN = "ya29."  # noqa: S105  how Google's OAuth tokens begin, which Ve
 
 class Gemini(Codec):
     """The codec (providers.md §1.7). `ChatRequest.extra` may steer it: `prefill` says that the model goes on writing a
-    last message of its own. All other keys go into the body, those of `generationConfig` beside ours.
+    last message of its own; `uncapped`, where true, leaves the cap to the provider. All other keys go into the body,
+    those of `generationConfig` beside ours.
     """
 
     name = "gemini"

@@ -12,9 +12,9 @@ from typing import Any
 
 from dashboard.bench.gateway.part import run
 
-CHAT = "/v1/chat/completions"
+CHAT, RESPONSES, GEMINI = "/v1/chat/completions", "/v1/responses", "/v1beta/models"
 WARM_SECONDS = 0.3  #: before anything counts
-_TEXT = (b'"content":"', b'"content": "', b'"delta":"')  #: begins an answer's first words
+_TEXT = (b'"content":"', b'"content": "', b'"delta":"', b'"text":"')  #: begins an answer's first words
 _LAST = b"0\r\n\r\n"  #: of a body in frames
 PROMPT = "Why did this agent stop, and which limit would have let it finish? Say it in one sentence."
 
@@ -108,14 +108,23 @@ async def ask(port: int, callers: int, seconds: float, request: bytes, *, stream
 
 def request_of(token: str, model: str, *, streamed: bool, door: str = CHAT) -> bytes:
     """A request, to the byte."""
-    said, cap = ("messages", "max_tokens") if door == CHAT else ("input", "max_output_tokens")
-    asked = {"model": model, said: [{"role": "user", "content": PROMPT}], cap: 400, "stream": streamed}
+    path, asked = _asked(model, door, streamed=streamed)
     body = json.dumps(asked, separators=(",", ":")).encode()
     head = (
-        f"POST {door} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n"
+        f"POST {path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n"
         f"authorization: Bearer {token}\r\ncontent-length: {len(body)}\r\n\r\n"
     )
     return head.encode() + body
+
+
+def _asked(model: str, door: str, *, streamed: bool) -> tuple[str, dict[str, Any]]:
+    """The address, and the body."""
+    if door == GEMINI:
+        method = "streamGenerateContent?alt=sse" if streamed else "generateContent"
+        contents = [{"role": "user", "parts": [{"text": PROMPT}]}]
+        return f"{door}/{model}:{method}", {"contents": contents, "generationConfig": {"maxOutputTokens": 400}}
+    said, cap = ("messages", "max_tokens") if door == CHAT else ("input", "max_output_tokens")
+    return door, {"model": model, said: [{"role": "user", "content": PROMPT}], cap: 400, "stream": streamed}
 
 
 async def _main(port: str, callers: str, seconds: str, how: str, token: str, model: str, door: str) -> None:

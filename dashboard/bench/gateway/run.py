@@ -18,7 +18,7 @@ from dashboard.agents.services import connection_create
 from dashboard.bench.chaos.fleet import OURS
 from dashboard.bench.chaos.scratch import Scratch, scratch
 from dashboard.bench.gateway import least
-from dashboard.bench.gateway.callers import CHAT
+from dashboard.bench.gateway.callers import CHAT, GEMINI, RESPONSES
 from dashboard.bench.gateway.part import Part, part
 from dashboard.gateway.services import key_create
 from dashboard.turns.models import Turn
@@ -36,9 +36,10 @@ WAYS = {
     "least": "bare proxy, a row a call",
     "observe": "gateway, observing",
     "continue": "gateway, continuing",
-    "responses": "gateway, continuing, at /v1/responses",
+    "responses": f"gateway, continuing, at {RESPONSES}",
+    "gemini": f"gateway, continuing, at {GEMINI}",
 }
-DOORS = {"responses": "/v1/responses"}  #: of what is not asked for chat completions
+DOORS = {"responses": RESPONSES, "gemini": GEMINI}  #: of what is not asked for chat completions
 GATEWAY = ("observe", "continue")
 RECORDING = ("least", *GATEWAY)  #: and the gateway in several processes
 

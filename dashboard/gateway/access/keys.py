@@ -28,14 +28,16 @@ from dashboard.gateway.access.refusals import Refusal
 
 __all__ = ["Caller", "Refusal", "Target", "caller_of", "close"]
 
+_BARE = (b"x-api-key", b"x-goog-api-key")  #: with nothing before the secret: Anthropic's, Google's
+_HEADERS = frozenset({b"authorization", *_BARE})
 _keys: WeakKeyDictionary[asyncio.AbstractEventLoop, Keys] = WeakKeyDictionary()
 
 
 async def caller_of(headers: Iterable[tuple[bytes, bytes]]) -> Caller | Refusal:
-    """Who calls, by the headers as ASGI gives them: `authorization`, else `x-api-key`, which Anthropic's clients send.
-    A session does not count here: clients send keys."""
-    told = {name: value.decode("latin-1") for name, value in headers if name in (b"authorization", b"x-api-key")}
-    secret = bearer_of(told.get(b"authorization", "")) or told.get(b"x-api-key", "").strip()
+    """Who calls, by the headers as ASGI gives them: `authorization`, else one of those that other dialects' clients
+    send. A session does not count here: clients send keys."""
+    told = {name: value.decode("latin-1").strip() for name, value in headers if name in _HEADERS}
+    secret = bearer_of(told.get(b"authorization", "")) or next((told[name] for name in _BARE if told.get(name)), "")
     if not secret:
         return refusals.NO_KEY
     return await _keys_of_loop().caller_of(digest_of(secret))

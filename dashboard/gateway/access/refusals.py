@@ -33,8 +33,14 @@ NO_KEY = Refusal(
     401,
     "invalid_request_error",
     "invalid_api_key",
-    "Send `Authorization: Bearer <key>`, or `x-api-key: <key>`. Keys are made at /gateway/keys; a user's API token "
-    "does as well.",
+    "Send `Authorization: Bearer <key>`, `x-api-key: <key>` or `x-goog-api-key: <key>`. Keys are made at "
+    "/gateway/keys; a user's API token does as well.",
+)
+KEY_IN_ADDRESS = Refusal(
+    401,
+    "invalid_request_error",
+    "invalid_api_key",
+    "The key stands in the address (`?key=`), where logs would keep it. Send it as `x-goog-api-key: <key>`.",
 )
 WRONG_KEY = Refusal(
     401,

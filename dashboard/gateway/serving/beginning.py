@@ -151,9 +151,13 @@ def _within(cap: int, ceiling: int | None, mode: str) -> int:
 
 def _body(asked: Asked, route: Route) -> dict[str, Any]:
     """The client's body, for the model that was meant, with what the agent is told and may use."""
-    body = {**asked.body, "model": route.model}
+    door = BY_DIALECT[asked.dialect]
+    body = {**asked.body, "model": route.model} if door.names_model else {**asked.body}
     if route.system_prompt:
-        BY_DIALECT[asked.dialect].prompt(body, route.system_prompt)
+        door.prompt(body, route.system_prompt)
     if route.agent_id is not None and asked.max_tokens is None and route.max_tokens:
-        body[BY_DIALECT[asked.dialect].cap or route.connection.max_tokens_field] = route.max_tokens
+        if door.cap is None:
+            body[route.connection.max_tokens_field] = route.max_tokens
+        else:
+            door.cap(body, route.max_tokens)
     return body

@@ -217,6 +217,8 @@ class Call:
             await self._whole(fault.status, self.outgoing.fault_body(fault), fault.headers)
 
     def _comment(self) -> bytes:
+        if not self.begun.door.comments:
+            return b""
         snapshot = self.drive.snapshot
         recorded = " recorded=no" if self._unstored else ""
         words = f"turn={self.begun.id} attempts={snapshot.spent.attempts}{recorded}"

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 
 from dashboard.gateway.serving.outgoing import Outgoing
-from dashboard.gateway.wire.answers import KEEP_ALIVE
+from dashboard.gateway.wire.answers import EMPTY_LINE, KEEP_ALIVE
 
 SILENCE_SECONDS = 10.0
 
@@ -28,7 +28,7 @@ class KeepAlive:
     async def _say(self) -> None:
         if not (self._outgoing.ended or self._outgoing.within):
             with contextlib.suppress(OSError):
-                await self._outgoing.more(KEEP_ALIVE)
+                await self._outgoing.more(KEEP_ALIVE if self._outgoing.door.comments else EMPTY_LINE)
 
     def stop(self) -> None:
         """The stream is at its end."""

@@ -78,7 +78,7 @@ class Relay:
 
     async def _ask(self) -> None:
         route = self.route
-        url = route.connection.base_url.rstrip("/") + self.relayed.path
+        url = route.connection.base_url.rstrip("/") + self.relayed.path_for(route.model)
         key = key_to(url, route.connection)
         if isinstance(key, ProviderError):
             await self.outgoing.fault(fault_of(key))

@@ -9,6 +9,7 @@ from dashboard.gateway.wire.faults import Fault
 from dashboard.gateway.wire.reasons import Said
 
 KEEP_ALIVE = b": keep-alive\n\n"
+EMPTY_LINE = b"\n"  #: the same for clients that know no comments
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,4 +53,6 @@ class Door:
     headers: Headers
     knows_pauses: bool = False  #: whether its clients send a paused answer back themselves
     keeps: bool = False  #: whether its clients may ask for an answer again, by its id
-    cap: str = ""  #: the name of the cap in a body; empty: as the connection has it
+    cap: Callable[[MutableMapping[str, Any], int], None] | None = None  #: puts one into a body; None: as the connection
+    names_model: bool = True  #: whether a body names the model; else the address does
+    comments: bool = True  #: whether its clients skip comments in a stream

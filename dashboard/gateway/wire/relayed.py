@@ -5,11 +5,16 @@ No more than the model is read, and the model alone is changed: to what was mean
 
 from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
+from agentcore.providers.gemini.request import named_in_address
 from dashboard.gateway.wire.asked import read_body
 from dashboard.gateway.wire.chat.asking import read_model
 from dashboard.gateway.wire.faults import Fault
+from dashboard.gateway.wire.gemini.address import COUNT, Called, called, camel
+from dashboard.gateway.wire.gemini.asking import DIALECT as GEMINI
+from dashboard.gateway.wire.gemini.door import add_prompt_to_count
 from dashboard.gateway.wire.messages.asking import DIALECT, read_count
 from dashboard.gateway.wire.messages.door import add_prompt
 
@@ -23,7 +28,8 @@ def no_prompt(body: MutableMapping[str, Any], prompt: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Relayed:
-    """One request. `path`: below the base URL of a connection that speaks one of the `dialects`."""
+    """One request. `path`: below the base URL of a connection that speaks one of the `dialects`; it may have a place
+    for the `{model}` that was meant."""
 
     model: str
     body: Mapping[str, Any]
@@ -31,9 +37,13 @@ class Relayed:
     dialects: frozenset[str]
     prompt: Callable[[MutableMapping[str, Any], str], None] = no_prompt  #: as a door's
 
+    def path_for(self, model: str) -> str:
+        """The path for the model that was meant."""
+        return self.path.format(model=named_in_address(model)) if "{" in self.path else self.path
+
     def for_model(self, model: str, prompt: str) -> dict[str, Any]:
         """The body for the model that was meant, with what its agent is told."""
-        body = {**self.body, "model": model}
+        body = {**self.body} if "{" in self.path else {**self.body, "model": model}
         if prompt:
             self.prompt(body, prompt)
         return body
@@ -62,8 +72,29 @@ def _counted(raw: bytes) -> Relayed | Fault:
     return Relayed(asked.model, asked.body, "/v1/messages/count_tokens", frozenset({DIALECT}), add_prompt)
 
 
+def _counted_by_gemini(asked: Called, raw: bytes) -> Relayed | Fault:
+    """A conversation whose tokens Google is to count; the model that it may name within is the one of the address."""
+    body = read_body(raw)
+    if isinstance(body, Fault):
+        return body
+    body = camel(dict(body))
+    if isinstance(request := body.get("generateContentRequest"), dict):
+        body["generateContentRequest"] = {name: value for name, value in request.items() if name != "model"}
+    return Relayed(asked.model, body, f"/v1beta/{{model}}:{COUNT}", frozenset({GEMINI}), add_prompt_to_count)
+
+
+RelayedReader = Callable[[bytes], Relayed | Fault]
+
+
+def relayed_at(path: str) -> RelayedReader | None:
+    """What reads a request at an address; None where none is handed on."""
+    if (asked := called(path)) is not None:
+        return partial(_counted_by_gemini, asked) if asked.method == COUNT else None
+    return RELAYED.get(path)
+
+
 #: What is read at each address.
-RELAYED: Mapping[str, Callable[[bytes], Relayed | Fault]] = {
+RELAYED: Mapping[str, RelayedReader] = {
     "/v1/messages/count_tokens": _counted,
     **{
         f"/v1{path}": _named(path)

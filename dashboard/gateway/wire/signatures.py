@@ -34,7 +34,7 @@ def signed(messages: Sequence[Message]) -> tuple[Message, ...]:
 
 def _signed(message: Message) -> Message:
     entries = sequence(mapping(message.echo).get("tool_calls"))
-    signatures = [_signature(mapping(entry)) for entry in entries]
+    signatures = [signature_of(mapping(entry)) for entry in entries]
     if not any(signatures) or len(signatures) != len(message.tool_calls):
         return message
     parts: list[Json] = [{"text": message.text}] if message.text else []
@@ -44,7 +44,8 @@ def _signed(message: Message) -> Message:
     return replace(message, echo={"role": "model", "parts": parts})
 
 
-def _signature(entry: Json) -> str:
+def signature_of(entry: Json) -> str:
+    """What signs the thoughts that led to a call, given what stands beside it; empty: nothing does."""
     signature = mapping(mapping(entry.get("extra_content")).get("google")).get("thought_signature")
     return signature if isinstance(signature, str) else ""
 

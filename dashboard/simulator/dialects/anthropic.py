@@ -91,11 +91,6 @@ def _lines(message: Mapping[str, Any]) -> Iterator[Line]:
         yield Line(_SPEAKERS[message["role"]], text, words, paused)
 
 
-def counted(asked: Asked) -> Reply:
-    """How many tokens a request has."""
-    return Reply(200, encoded({"input_tokens": asked.prompt_tokens}))
-
-
 class MessagesWire:
     """One answer's rendering. It knows which block is open."""
 
@@ -191,4 +186,4 @@ class MessagesWire:
         }
 
 
-ANTHROPIC = Dialect("anthropic", _WORDS, _read, _error, MessagesWire)
+ANTHROPIC = Dialect("anthropic", _WORDS, _read, _error, MessagesWire, counts={COUNT: "input_tokens"})

@@ -37,7 +37,8 @@ class Dialect:
 
     `words`: how each ending is spelt, `None` where nothing is said; an ending without a row is one that the dialect
     cannot tell: then `refusals` has the error to send instead, or the dialect does not have the model at all.
-    `wire`: takes the request and the time in seconds since 1970.
+    `wire`: takes the request and the time in seconds since 1970. `counts`: methods at which a request is counted
+    instead of answered, and the name that its tokens have in the reply.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Dialect:
     error: Callable[[RequestError], Reply]
     wire: Callable[[Asked, int], Wire]
     refusals: Mapping[Ending, Callable[[], RequestError]] = field(default_factory=dict)
+    counts: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,6 +55,7 @@ def _error(refused: RequestError) -> Reply:
 
 def _read(incoming: Incoming) -> Asked:
     payload = payload_of(incoming.body)
+    payload = payload.get("generateContentRequest") or payload  # where tokens are counted
     config = mapping(payload.get("generationConfig"))
     system = text_of(mapping(payload.get("systemInstruction")).get("parts"))
     contents = messages_of({"contents": _with_roles(payload.get("contents"))}, "contents", _SPEAKERS)
@@ -178,4 +179,12 @@ def _open_parts(call: Call) -> Iterator[dict[str, Any]]:
         yield {"functionCall": {"partialArgs": [entry], "willContinue": True}}
 
 
-GEMINI = Dialect("gemini", _WORDS, _read, _error, GenerateWire, {Ending.CONTEXT: errors.context_exceeded})
+GEMINI = Dialect(
+    "gemini",
+    _WORDS,
+    _read,
+    _error,
+    GenerateWire,
+    {Ending.CONTEXT: errors.context_exceeded},
+    {"countTokens": "totalTokens"},
+)

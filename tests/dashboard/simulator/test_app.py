@@ -142,6 +142,15 @@ def test_a_request_to_anthropic_is_counted_instead_of_answered(server: Client) -
     assert server.send("POST", "/v1/messages/count_tokens", b"{}").status == 400
 
 
+def test_a_request_to_gemini_is_counted_instead_of_answered(server: Client) -> None:
+    body = {"contents": [{"parts": [{"text": "Hello?"}]}]}
+    whole = server.send("POST", "/v1beta/models/sim-essay:generateContent", json.dumps(body).encode())
+    tokens = json.loads(whole.body)["usageMetadata"]["promptTokenCount"]
+    for asked in (body, {"generateContentRequest": body}):
+        answer = server.send("POST", "/v1beta/models/sim-essay:countTokens", json.dumps(asked).encode())
+        assert json.loads(answer.body) == {"totalTokens": tokens}
+
+
 def test_texts_are_embedded_each_always_alike(server: Client) -> None:
     def vectors(**asked: object) -> list[Any]:
         answer = server.send("POST", "/v1/embeddings", json.dumps({"model": "any", **asked}).encode())

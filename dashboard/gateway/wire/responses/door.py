@@ -35,6 +35,11 @@ def add_prompt(body: MutableMapping[str, Any], prompt: str) -> None:
     body["instructions"] = f"{prompt}\n\n{given}" if given else prompt
 
 
+def add_cap(body: MutableMapping[str, Any], cap: int) -> None:
+    """The agent's cap."""
+    body[CAP] = cap
+
+
 def _fault(fault: Fault, _request_id: str) -> bytes:
     return json.dumps({"error": {**fault.told()["error"], "param": _param(fault)}}).encode()
 
@@ -58,5 +63,5 @@ RESPONSES = Door(
     marks=Marks(_LAST, _LAST, {_LAST: (b"response.completed", b"response.incomplete", b"response.failed")}),
     headers=Headers(on=CHAT.headers.on, groups=CHAT.headers.groups),
     keeps=True,
-    cap=CAP,
+    cap=add_cap,
 )

@@ -1,0 +1,78 @@
+"""Gemini as a door."""
+
+import re
+from collections.abc import MutableMapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from dashboard.gateway.wire.answers import Ended, Named
+from dashboard.gateway.wire.asked import Asked
+from dashboard.gateway.wire.door import Door, Headers, Marks
+from dashboard.gateway.wire.gemini.address import WHOLE, Called, camel
+from dashboard.gateway.wire.gemini.answering import Events, body_of
+from dashboard.gateway.wire.gemini.asking import CAP, CONFIG, DIALECT, read_request, thoughts_wanted
+from dashboard.gateway.wire.gemini.faults import fault_body, fault_event
+from dashboard.gateway.wire.gemini.words import finish_reason
+
+_FINISH = re.compile(rb'^data:[^\n]*"(?:finishReason|blockReason)" ?: ?["\d]', re.MULTILINE)
+_NEVER = re.compile(rb"(?!)")  #: a stream has no event that only closes it
+
+
+def add_prompt(body: MutableMapping[str, Any], prompt: str) -> None:
+    """An agent's prompt, before what the caller's own instruction says."""
+    name = _as_named(body, "systemInstruction", "system_instruction")
+    given = body.get(name) or {}
+    body[name] = {**given, "parts": [{"text": prompt}, *(given.get("parts") or ())]}
+
+
+def add_cap(body: MutableMapping[str, Any], cap: int) -> None:
+    """The agent's cap, beside what else the caller's configuration says."""
+    name = _as_named(body, CONFIG, "generation_config")
+    body[name] = {**(body.get(name) or {}), CAP: cap}
+
+
+def _as_named(body: MutableMapping[str, Any], *names: str) -> str:
+    """The name under which the caller has it; the first where it has not."""
+    return next((name for name in names if body.get(name) is not None), names[0])
+
+
+def add_prompt_to_count(body: MutableMapping[str, Any], prompt: str) -> None:
+    """The same where tokens are counted: only a whole request within has a place for it."""
+    known = camel(dict(body))
+    request = dict(known.get("generateContentRequest") or {"contents": known.get("contents")})
+    add_prompt(request, prompt)
+    body.clear()
+    body["generateContentRequest"] = request
+
+
+def _stream(named: Named, asked: Asked) -> Events:
+    return Events(named, thoughts=thoughts_wanted(asked))
+
+
+def _whole(named: Named, asked: Asked, ended: Ended) -> bytes:
+    return body_of(named, ended, thoughts=thoughts_wanted(asked))
+
+
+GEMINI = Door(
+    dialect=DIALECT,
+    read=partial(read_request, called=Called("", WHOLE)),
+    prompt=add_prompt,
+    answer_id=str,
+    whole=_whole,
+    stream=_stream,
+    word=finish_reason,
+    fault=fault_body,
+    fault_event=fault_event,
+    closing=b"",
+    marks=Marks(_FINISH, _NEVER, {_FINISH: (b'finishReason"', b'blockReason"'), _NEVER: ()}),
+    headers=Headers(on=frozenset({"retry-after", "server-timing"})),
+    cap=add_cap,
+    names_model=False,
+    comments=False,
+)
+
+
+def door_for(called: Called) -> Door:
+    """The door, where the address says the model and whether it is a stream."""
+    return replace(GEMINI, read=partial(read_request, called=called))

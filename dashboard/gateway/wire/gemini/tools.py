@@ -1,0 +1,94 @@
+"""The tools a Gemini request offers, and how the model is to choose among them. Pure."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from agentcore.messages import ToolSpec
+from dashboard.gateway.wire.faults import Fault
+from dashboard.gateway.wire.gemini.address import camel
+from dashboard.gateway.wire.gemini.faults import expected, invalid, required
+from dashboard.gateway.wire.gemini.schemas import json_schema
+from dashboard.gateway.wire.offered import ANYTHING, NO_TOOLS, Offered, read_specs
+
+DECLARED = "functionDeclarations"
+_CLIENTS_OWN = frozenset({DECLARED, "computerUse"})  #: tools that the client runs; Google runs all others
+_CHOSEN, _NAMES = "functionCallingConfig", "allowedFunctionNames"
+#: Its words for a choice, in those of chat completions.
+_CHOICES: Mapping[str, str] = {
+    "MODE_UNSPECIFIED": "auto",
+    "AUTO": "auto",
+    "VALIDATED": "auto",
+    "ANY": "required",
+    "NONE": "none",
+}
+
+Json = Mapping[str, Any]
+
+
+def read_tools(body: Json) -> Offered | Fault:
+    """`tools` and `toolConfig`."""
+    given = body.get("tools")
+    if given is None:
+        return NO_TOOLS
+    if not isinstance(given, list) or not all(isinstance(tool, dict) for tool in given):
+        return expected("tools", "an array of objects", given)
+    declared = [each for tool in given for each in camel(tool).get(DECLARED) or ()]
+    specs = read_specs(declared, _spec, f"tools.{DECLARED}[{{}}]")
+    if isinstance(specs, Fault):
+        return specs
+    choice = _choice(body.get("toolConfig"))
+    if isinstance(choice, Fault):
+        return choice
+    other = next((kind for kind in _kinds(given) if kind != DECLARED), "")
+    return Offered(specs, *choice, other=other) if specs or other else NO_TOOLS
+
+
+def run_by_provider(body: Json) -> bool:
+    """Whether Google runs one of the tools, and leaves in its answer what came of it."""
+    return any(kind not in _CLIENTS_OWN for kind in _kinds(body.get("tools")))
+
+
+def _kinds(given: Any) -> Iterator[str]:
+    """Each tool that is offered, by the field it stands in."""
+    tools = given if isinstance(given, list) else []
+    return (kind for tool in tools if isinstance(tool, dict) for kind, said in camel(tool).items() if said is not None)
+
+
+def _spec(entry: Any, at: str) -> ToolSpec | Fault:
+    if not isinstance(entry, dict):
+        return expected(at, "an object", entry)
+    entry = camel(entry)
+    name, described = entry.get("name"), entry.get("description")
+    if not isinstance(name, str) or not name:
+        return required(f"{at}.name")
+    schema = entry.get("parametersJsonSchema")
+    if schema is None:
+        schema = json_schema(entry.get("parameters"))
+    if schema is not None and not isinstance(schema, dict):
+        return expected(f"{at}.parameters", "an object", schema)
+    return ToolSpec(name, described if isinstance(described, str) else "", schema or ANYTHING)
+
+
+def _choice(config: Any) -> tuple[Any, frozenset[str] | None] | Fault:
+    """The choice as chat completions have it, None where nothing is said; and the names that it leaves."""
+    chosen = camel(config).get(_CHOSEN) if isinstance(config, dict) else config
+    if chosen is None:
+        return None, None
+    if not isinstance(chosen, dict):
+        return expected("toolConfig", "an object", chosen)
+    chosen = camel(chosen)
+    mode, names = chosen.get("mode") or "AUTO", chosen.get(_NAMES) or []
+    if mode not in _CHOICES:
+        return invalid(f"toolConfig.{_CHOSEN}.mode", f"expected one of {', '.join(_CHOICES)}")
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        return expected(f"toolConfig.{_CHOSEN}.{_NAMES}", "an array of strings", names)
+    return _in_chat_form(_CHOICES[mode], names)
+
+
+def _in_chat_form(word: str, names: list[str]) -> tuple[Any, frozenset[str] | None]:
+    tools = [{"type": "function", "function": {"name": name}} for name in names]
+    if word == "required" and len(tools) == 1:
+        return tools[0], None
+    if not tools or word == "none":
+        return word, None
+    return {"type": "allowed_tools", "allowed_tools": {"mode": word, "tools": tools}}, frozenset(names)
