@@ -142,9 +142,10 @@ class IngestNote(BaseModel):
 
 
 class Ingested(BaseModel):
-    """Of a turn that was made of a trace: which instrumentations told of it, and what they do not tell."""
+    """Of a turn that was made of a trace, or of a log: what told of it, and what that does not tell."""
 
     ingested_at: datetime
+    log: str = Field(description="The name of the log file that it was imported from; empty: it came of a trace.")
     instrumentations: list[str]
     service: str = Field(description="The program's name, as its exporter gives it.")
     provider: str = Field(description="As the trace names it; the turn's own `provider` is the dialect.")
@@ -193,7 +194,7 @@ class Turn(BaseModel):
     lint: list[str]
     verdict: str = Field(description="Why it stopped, in a sentence; never empty once it has ended.")
     origin: Origin | None = Field(description="Where an imported turn came from; null: it was recorded here.")
-    ingested: Ingested | None = Field(description="Where an ingested turn came from; null: it came of no trace.")
+    ingested: Ingested | None = Field(description="Where an ingested turn came from; null: it has another origin.")
 
 
 class NotDone(BaseModel):
