@@ -45,6 +45,8 @@ class Logged:
     model: str = ""  #: where the request does not name it
     error: str = ""  #: why there is no answer, in words
     dialect: str = ""  #: where the record names it
+    notes: tuple[tuple[str, str], ...] = ()  #: what is not known of it: code, and words for people
+    is_composed: bool = False  #: whether the answer was put together, so that its bytes are not the provider's
 
 
 def episode_of(logged: Logged, line: int, file_time: int) -> Episode:
@@ -76,11 +78,11 @@ def _call(logged: Logged, raw: bytes, key: str, file_time: int) -> ModelCall:
         scopes=(logged.source,),
         exchange=Exchange(
             body=_body(logged.request, dialect),
-            raw=raw if logged.status is not None or error is None else b"",
+            raw=raw if not logged.is_composed and (logged.status is not None or error is None) else b"",
             answer=answer,
             status=logged.status,
             content_type=logged.headers.get("content-type", "")[:200],
-            timed=logged.ended is not None,
+            timed=logged.begun is not None and logged.ended is not None,
             notes=tuple(_notes(logged)),
         ),
     )
@@ -229,7 +231,8 @@ def _address(url: str) -> str:
 
 
 def _notes(logged: Logged) -> Iterator[tuple[str, str]]:
+    yield from logged.notes
     if logged.begun is None and logged.ended is None:
         yield TIME_UNKNOWN
-    if logged.ended is None:
+    if logged.begun is None or logged.ended is None:
         yield DURATION_UNKNOWN

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 _1970 = datetime(1970, 1, 1, tzinfo=UTC)
@@ -35,9 +36,8 @@ def moment_of(value: Any) -> int | None:
 def _of_text(text: str) -> int | None:
     if text.replace(".", "", 1).isascii() and text.replace(".", "", 1).isdecimal() and len(text) < 32:
         return moment_of(float(text))
-    try:
-        found = datetime.fromisoformat(text.strip()[:40])
-    except ValueError:
+    found = _read(text.strip()[:40])
+    if found is None:
         return None
     try:
         since = (found if found.tzinfo else found.replace(tzinfo=UTC)) - _1970
@@ -45,6 +45,16 @@ def _of_text(text: str) -> int | None:
         return None
     nanoseconds = since // _MICROSECOND * 1000
     return nanoseconds if _EARLIEST <= nanoseconds // 10**9 < _LATEST else None
+
+
+def _read(text: str) -> datetime | None:
+    """As ISO 8601 has it, or as the headers of HTTP."""
+    for read in (datetime.fromisoformat, parsedate_to_datetime):
+        try:
+            return read(text)
+        except (ValueError, IndexError, OverflowError):
+            continue
+    return None
 
 
 def first_moment(told: Mapping[str, Any], names: Iterable[str]) -> int | None:

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any, BinaryIO, Protocol
 
 from dashboard.agents.strict_json import read_strictly
+from dashboard.logs.cassettes import BEGINS, Read, interactions_of
 from dashboard.logs.elements import elements_of
 from dashboard.logs.exchanges import Logged, episode_of
-from dashboard.logs.formats import pairs
+from dashboard.logs.formats import archives, batches, langfuse, litellm, pairs
 from dashboard.logs.lines import Line, Unpacked, lines_of
 from dashboard.logs.transcripts import claude, codex, gemini, opencode, pi
 from dashboard.logs.values import Episode, Fault, Found, Json, Skipped, UnreadableError
@@ -41,9 +42,16 @@ class Session(Protocol):
     def end(self) -> Iterator[Episode]: ...
 
 
-Reads = Callable[[Json], Logged]
+Reads = Callable[[Json], Logged | None]
 #: Records that stand for themselves: how each is known, and what reads it. The first that fits counts.
-RECORDS: tuple[tuple[Callable[[Json], bool], Reads], ...] = ((pairs.fits, pairs.logged),)
+RECORDS: tuple[tuple[Callable[[Json], bool], Reads], ...] = (
+    (archives.is_entry, archives.of_entry),
+    (archives.is_interaction, archives.of_interaction),
+    (litellm.fits, litellm.logged),
+    (langfuse.fits, langfuse.logged),
+    (batches.fits, batches.logged),
+    (pairs.fits, pairs.logged),
+)
 #: Lines of sessions, likewise.
 SESSIONS: tuple[tuple[Callable[[Json], bool], Callable[[], Session]], ...] = (
     (claude.fits, claude.Session),
@@ -77,7 +85,8 @@ class Records:
                 return
         for fits, logged in RECORDS:
             if fits(told):
-                yield episode_of(logged(told), line, self.file_time)
+                one = logged(told)
+                yield Skipped(line) if one is None else episode_of(one, line, self.file_time)
                 return
         raise UnreadableError(UNKNOWN)
 
@@ -93,12 +102,20 @@ def read(file: BinaryIO, *, size: int, file_time: int, told: Callable[[int], Non
     try:
         head = Unpacked(file, size, told).read(_HEAD)
         file.seek(0)
-        pieces = _splitter(head)(Unpacked(file, size, told))
-        yield from _lines(records, pieces)
+        whole = Unpacked(file, size, told)
+        if BEGINS.search(head) is not None and not head.lstrip().startswith((b"{", b"[")):
+            yield from _cassette(records, interactions_of(whole))
+        else:
+            yield from _lines(records, _splitter(head)(whole))
         yield from records.end()
     except UnreadableError as error:
         yield from records.end()
         yield Fault(0, str(error))
+
+
+def _cassette(records: Records, found: Iterable[Read | Fault]) -> Iterator[Found]:
+    for one in found:
+        yield from (one,) if isinstance(one, Fault) else records.take(one.value, one.number)
 
 
 def _splitter(head: bytes) -> Callable[[Unpacked], Iterator[Line | Fault]]:

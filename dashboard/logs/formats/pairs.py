@@ -41,7 +41,7 @@ def logged(told: Json) -> Logged:
     if begun is None:
         begun = first_moment(around_request, ("timestamp", "time", "created_at"))
     ended = ended if ended is not None else first_moment(around_answer, ("timestamp", "time"))
-    begun = begun if begun is not None or ended is not None else _created(answer)
+    begun = begun if begun is not None or ended is not None else created_of(answer)
     return Logged(
         request=request,
         answer=answer,
@@ -144,7 +144,7 @@ def _word(told: Json, names: tuple[str, ...]) -> str:
     return next((told[name] for name in names if isinstance(told.get(name), str)), "")
 
 
-def _created(answer: Any) -> int | None:
+def created_of(answer: Any) -> int | None:
     """When the answer says that it was made."""
     told = answer[0] if isinstance(answer, list) and answer else answer
     names = ("created", "created_at", "createTime")
