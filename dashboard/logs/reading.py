@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO, Protocol
 
+import structlog
+
 from dashboard.agents.strict_json import read_strictly
 from dashboard.logs.cassettes import BEGINS, Read, interactions_of
 from dashboard.logs.elements import elements_of
@@ -16,7 +18,9 @@ from dashboard.logs.values import Episode, Fault, Found, Json, Skipped, Unreadab
 
 UNKNOWN = "It is no request with its answer in a form that is known here."
 NO_OBJECT = "It is no JSON object."
-NO_CONTENT = "The file is empty."
+UNEXPECTED = "It could not be read; the server's log says why."
+
+log = structlog.get_logger(__name__)
 
 
 _SNIFFED = 4_096  #: bytes, of which the first tell what a file is
@@ -77,6 +81,10 @@ class Records:
             yield from self._taken(told, line)
         except UnreadableError as error:
             yield Fault(line, str(error))
+        except Exception:
+            # Whatever a stranger's record holds, it must not keep the rest of the file from being read.
+            log.exception("log_record_not_read", line=line)
+            yield Fault(line, UNEXPECTED)
 
     def _taken(self, told: Json, line: int) -> Iterator[Found]:
         for place, (fits, session) in enumerate(SESSIONS):

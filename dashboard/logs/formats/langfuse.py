@@ -9,7 +9,7 @@ from dashboard.logs.dialects import dialect_of_answer
 from dashboard.logs.exchanges import Logged
 from dashboard.logs.formats.pairs import body_of
 from dashboard.logs.moments import first_moment
-from dashboard.logs.values import Json
+from dashboard.logs.values import Json, kind_of
 
 SOURCE = "Langfuse export"
 _KINDS = frozenset({"GENERATION", "SPAN", "EVENT", "AGENT", "TOOL", "CHAIN", "RETRIEVER", "EMBEDDING", "GUARDRAIL"})
@@ -18,7 +18,7 @@ _REASONS = ("finish_reason", "finishReason", "stop_reason", "stopReason")
 
 def fits(told: Json) -> bool:
     is_named = "traceId" in told or "trace_id" in told
-    return told.get("type") in _KINDS and is_named and ("startTime" in told or "start_time" in told)
+    return kind_of(told) in _KINDS and is_named and ("startTime" in told or "start_time" in told)
 
 
 def logged(told: Json) -> Logged | None:

@@ -15,7 +15,7 @@ from dashboard.ingest.conventions.seen import AskedCall, Word
 from dashboard.logs.asked import text_of
 from dashboard.logs.moments import moment_of
 from dashboard.logs.transcripts.telling import Said, Telling
-from dashboard.logs.values import Episode, Json, Skipped
+from dashboard.logs.values import Episode, Json, Skipped, kind_of
 
 AGENT = "claude-code"
 _SPOKEN = frozenset({"user", "assistant"})
@@ -25,7 +25,7 @@ _STATUS = re.compile(r"API Error:? \(?([1-5][0-9]{2})\b")
 
 def fits(told: Json) -> bool:
     """Whether the line is one of a session's."""
-    kind = told.get("type")
+    kind = kind_of(told)
     if kind in _SPOKEN:
         return isinstance(told.get("message"), dict) and ("sessionId" in told or "parentUuid" in told)
     return kind in _OTHERS and ("sessionId" in told or "leafUuid" in told or "messageId" in told)
@@ -49,7 +49,7 @@ class Session:
     _lanes: dict[tuple[str, str], _Lane] = field(default_factory=dict)
 
     def take(self, told: Json, line: int) -> Iterator[Episode | Skipped]:
-        if told.get("type") not in _SPOKEN:
+        if kind_of(told) not in _SPOKEN:
             yield Skipped(line)
             return
         lane = self._lane(told)

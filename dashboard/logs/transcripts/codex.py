@@ -14,7 +14,7 @@ from dashboard.ingest.conventions.seen import AskedCall
 from dashboard.logs.asked import text_of
 from dashboard.logs.moments import moment_of
 from dashboard.logs.transcripts.telling import Note, Said, Telling
-from dashboard.logs.values import Episode, Json, Skipped
+from dashboard.logs.values import Episode, Json, Skipped, kind_of
 
 AGENT = "codex"
 DERIVED = (
@@ -28,7 +28,7 @@ _ITEMS = frozenset({"reasoning", "message", "web_search_call", "local_shell_call
 
 
 def fits(told: Json) -> bool:
-    return told.get("type") in _KINDS and isinstance(told.get("payload"), dict)
+    return kind_of(told) in _KINDS and isinstance(told.get("payload"), dict)
 
 
 @dataclass(slots=True)
@@ -44,7 +44,7 @@ class Session:
 
     def take(self, told: Json, line: int) -> Iterator[Episode | Skipped]:
         payload, at = mapping(told.get("payload")), moment_of(told.get("timestamp"))
-        match told.get("type"), payload.get("type"):
+        match kind_of(told), kind_of(payload):
             case "session_meta", _:
                 yield from self.end()
                 session = words(payload.get("id") or payload.get("session_id"))
@@ -119,7 +119,7 @@ class Session:
 def _said(
     items: list[Mapping[str, Any]], name: str, model: str, usage: TokenUsage | None, notes: tuple[Note, ...]
 ) -> Said:
-    calls = (item for item in items if item.get("type") in _CALLS)
+    calls = (item for item in items if kind_of(item) in _CALLS)
     asked = (
         AskedCall(words(one.get("call_id")), words(one.get("name")), words(one.get("arguments", one.get("input"))))
         for one in calls

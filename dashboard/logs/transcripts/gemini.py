@@ -11,7 +11,7 @@ from dashboard.ingest.conventions.seen import AskedCall
 from dashboard.logs.asked import text_of
 from dashboard.logs.moments import moment_of
 from dashboard.logs.transcripts.telling import Said, Telling
-from dashboard.logs.values import Episode, Json, Skipped
+from dashboard.logs.values import Episode, Json, Skipped, kind_of
 
 AGENT = "gemini-cli"
 _SPOKEN = frozenset({"user", "gemini", "error"})
@@ -21,7 +21,7 @@ _KINDS = _SPOKEN | {"info", "warning"}
 def fits(told: Json) -> bool:
     if "projectHash" in told and "sessionId" in told:
         return True
-    is_message = told.get("type") in _KINDS and "content" in told and "timestamp" in told
+    is_message = kind_of(told) in _KINDS and "content" in told and "timestamp" in told
     return (is_message and "id" in told) or set(told) == {"$set"}
 
 
@@ -34,7 +34,7 @@ class Session:
     _line: int = 0
 
     def take(self, told: Json, line: int) -> Iterator[Episode | Skipped]:
-        if told.get("type") not in _SPOKEN:
+        if kind_of(told) not in _SPOKEN:
             yield Skipped(line)
             return
         if self._message and self._message.get("id") != told.get("id"):

@@ -11,7 +11,7 @@ from dashboard.ingest.conventions.facts import as_count
 from dashboard.ingest.conventions.seen import AskedCall, Word
 from dashboard.logs.moments import moment_of
 from dashboard.logs.transcripts.telling import Said, Telling
-from dashboard.logs.values import Episode, Json, Skipped
+from dashboard.logs.values import Episode, Json, Skipped, kind_of
 
 AGENT = "opencode"
 _ABORTED = "MessageAbortedError"
@@ -65,7 +65,7 @@ def _steps(parts: Parts) -> Iterator[Parts]:
         if part.get("type") == "step-finish":
             yield step
             step = []
-    if any(part.get("type") in {"text", "tool", "reasoning"} for part in step) or not parts:
+    if any(kind_of(part) in {"text", "tool", "reasoning"} for part in step) or not parts:
         yield step
 
 

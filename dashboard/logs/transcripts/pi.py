@@ -11,7 +11,7 @@ from dashboard.ingest.conventions.seen import AskedCall, Word
 from dashboard.logs.asked import text_of
 from dashboard.logs.moments import moment_of
 from dashboard.logs.transcripts.telling import Said, Telling
-from dashboard.logs.values import Episode, Json, Skipped
+from dashboard.logs.values import Episode, Json, Skipped, kind_of
 
 AGENT = "pi"
 _OTHERS = frozenset({"session", "model_change", "thinking_level_change", "compaction", "branch_summary", "custom"})
@@ -32,7 +32,7 @@ _DIALECTS = {
 def fits(told: Json) -> bool:
     if told.get("type") == "message":
         return isinstance(told.get("message"), dict) and "parentId" in told
-    return told.get("type") in _OTHERS and "id" in told and "timestamp" in told
+    return kind_of(told) in _OTHERS and "id" in told and "timestamp" in told
 
 
 @dataclass(slots=True)

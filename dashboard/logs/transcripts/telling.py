@@ -1,5 +1,6 @@
 """What the lines of a session come to, whichever agent wrote them: calls, put into turns as they are told."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -48,6 +49,7 @@ class Telling:
     _waiting: list[Message] = field(default_factory=list)
     _calls: list[ModelCall] = field(default_factory=list)
     _runs: list[ToolRun] = field(default_factory=list)
+    _names: Counter[str] = field(default_factory=Counter)  #: of the turn's calls
     _told: int = 0  #: turns before this one
     _size: int = 0
 
@@ -79,13 +81,19 @@ class Telling:
         start = min(begun if begun is not None else self._at or end, end)
         if not self._name:
             self._name, self._line = said.name, line
-        self._calls.append(self._call(said, self._span(said.name, start, end), timed=at is not None))
+        name = self._own_name(said.name)
+        self._calls.append(self._call(said, self._span(name, start, end), timed=at is not None))
         self._size += len(said.text) + len(said.reasoning) + sum(len(call.raw) for call in said.calls)
         self._waiting, self._at = [], end
         if len(self._calls) >= MOST_CALLS or self._size > MOST_BYTES:
             name, part = self._name, self._part + 1
             yield from self.end()
             self._name, self._part, self._line = name, part, line
+
+    def _own_name(self, name: str) -> str:
+        """The call's name, which a transcript may have twice."""
+        self._names[name] += 1
+        return name if self._names[name] == 1 else f"{name} {self._names[name]}"
 
     def end(self) -> Iterator[Episode]:
         """The turn under way, which is over."""
@@ -94,6 +102,7 @@ class Telling:
             self._told += 1
             self._waiting = []
         self._calls, self._runs, self._name, self._size = [], [], "", 0
+        self._names.clear()
 
     def _episode(self) -> Episode:
         first, last = self._calls[0].span, self._calls[-1].span

@@ -63,8 +63,9 @@ class Command(BaseCommand):
                 self.stderr.write(f"{place}: {fault.words}")
         if refused > MOST_FAULTS:
             self.stderr.write(f"{path}: and {refused - MOST_FAULTS:,} more")
-        verb = "turns would be imported" if asked.dry else "turns imported"
-        self.stdout.write(f"{path}: {taken.turns:,} {verb}, {taken.here:,} here already, {refused:,} refused")
+        verb = "would be imported" if asked.dry else "imported"
+        turns = _count(taken.turns, "turn")
+        self.stdout.write(f"{path}: {turns} {verb}, {taken.here:,} here already, {refused:,} refused")
         return taken, refused
 
     def _progress(self, path: Path, taken: Taken) -> Callable[[int], None]:
