@@ -364,6 +364,22 @@ class LintReport(BaseModel):
     capped: bool = Field(description="There are more turns with a sign than are counted; these are the newest.")
 
 
+class LogFault(BaseModel):
+    line: int = Field(description="From 1; of a list, the number of the element; 0: the file as a whole.")
+    words: str
+
+
+class LogImported(BaseModel):
+    """What became of a log, or would become of it."""
+
+    turns: int = Field(description="Turns that were stored, or stored anew because more of their session has come.")
+    here: int = Field(description="Turns that were here already; nothing was stored of them.")
+    skipped: int = Field(description="Records that are no calls of a model.")
+    refused: int = Field(description="Records that could not be read or stored.")
+    faults: list[LogFault] = Field(description="Of the first hundred refused records: where, and why.")
+    last: UUID | None = Field(description="The turn that was written last.")
+
+
 class Imported(BaseModel):
     id: UUID = Field(description="Another than the file's, where that is taken by another turn.")
     already_here: bool = Field(description="The very same turn was here; nothing was stored.")
