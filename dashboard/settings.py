@@ -53,6 +53,7 @@ INSTALLED_APPS = [
     "dashboard.linting",
     "dashboard.keeping",
     "dashboard.ingest",
+    "dashboard.logs",
     "dashboard.commenting",
     "dashboard.comparing",
     "dashboard.sharing",

@@ -123,6 +123,7 @@ ACTIONS: Mapping[str, str | None] = {
     "api/v1/turns/<turn_id>/replay": None,  # a re-run asks for REPLAY itself, the other modes only read
     "api/v1/turns/<turn_id>/comments": COMMENT,
     "api/v1/turns/import": IMPORT,
+    "api/v1/logs/import": IMPORT,
     "api/v1/backtests": REPLAY,
     "api/v1/backtests/<backtest_id>/cancel": REPLAY,
     "api/v1/simulator/scripts": START,

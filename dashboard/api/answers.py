@@ -142,9 +142,10 @@ class IngestNote(BaseModel):
 
 
 class Ingested(BaseModel):
-    """Of a turn that was made of a trace: which instrumentations told of it, and what they do not tell."""
+    """Of a turn that was made of a trace, or of a log: what told of it, and what that does not tell."""
 
     ingested_at: datetime
+    log: str = Field(description="The name of the log file that it was imported from; empty: it came of a trace.")
     instrumentations: list[str]
     service: str = Field(description="The program's name, as its exporter gives it.")
     provider: str = Field(description="As the trace names it; the turn's own `provider` is the dialect.")
@@ -193,7 +194,7 @@ class Turn(BaseModel):
     lint: list[str]
     verdict: str = Field(description="Why it stopped, in a sentence; never empty once it has ended.")
     origin: Origin | None = Field(description="Where an imported turn came from; null: it was recorded here.")
-    ingested: Ingested | None = Field(description="Where an ingested turn came from; null: it came of no trace.")
+    ingested: Ingested | None = Field(description="Where an ingested turn came from; null: it has another origin.")
 
 
 class NotDone(BaseModel):
@@ -361,6 +362,22 @@ class LintReport(BaseModel):
     codes: list[Code]
     sources: list[Source]
     capped: bool = Field(description="There are more turns with a sign than are counted; these are the newest.")
+
+
+class LogFault(BaseModel):
+    line: int = Field(description="From 1; of a list, the number of the element; 0: the file as a whole.")
+    words: str
+
+
+class LogImported(BaseModel):
+    """What became of a log, or would become of it."""
+
+    turns: int = Field(description="Turns that were stored, or stored anew because more of their session has come.")
+    here: int = Field(description="Turns that were here already; nothing was stored of them.")
+    skipped: int = Field(description="Records that are no calls of a model.")
+    refused: int = Field(description="Records that could not be read or stored.")
+    faults: list[LogFault] = Field(description="Of the first hundred refused records: where, and why.")
+    last: UUID | None = Field(description="The turn that was written last.")
 
 
 class Imported(BaseModel):

@@ -2,6 +2,7 @@
 
 # ruff: noqa: ARG001 - every view is given its request
 
+from dataclasses import asdict
 from typing import Any
 from uuid import UUID
 
@@ -14,7 +15,7 @@ from dashboard.api.callers import caller
 from dashboard.commenting import selectors as comments
 from dashboard.commenting.services import comment_add
 from dashboard.keeping.exporting import file_text, turn_file
-from dashboard.keeping.importing import turn_import_apart
+from dashboard.keeping.importing import log_import_apart, turn_import_apart
 from dashboard.keeping.reading import MAX_BYTES, TOO_LARGE
 from dashboard.keeping.selectors import vouched_of
 from dashboard.turns import selectors
@@ -25,6 +26,13 @@ FILE = {
     "requestBody": {
         "required": True,
         "content": {"application/json": {"schema": {"type": "object", "description": "docs/turn-file.md"}}},
+    }
+}
+
+LOG = {
+    "requestBody": {
+        "required": True,
+        "content": {"application/octet-stream": {"schema": {"type": "string", "description": "docs/imports.md"}}},
     }
 }
 
@@ -52,6 +60,16 @@ def turn_import(request: HttpRequest, unverified: bool = False) -> Status[dict[s
         "missing": made.missing, "vouched_by": vouched_of(made.turn).by,
     }  # fmt: skip
     return Status(201 if made.fresh else 200, said)
+
+
+@router.post("/logs/import", response=answers.LogImported, summary="Import a log", openapi_extra=LOG)
+def log_import(request: HttpRequest, name: str = "log", dry_run: bool = False) -> dict[str, Any]:
+    """A log of at most 64 MB: requests and answers in JSONL, an HTTP archive, a cassette, batch results, LiteLLM's or
+    Langfuse's export, or a coding agent's transcript (docs/imports.md). `name`: the file's, as its turns show it. The
+    same log twice changes nothing; with `dry_run=true` nothing is stored."""
+    made = log_import_apart(read=lambda: _content(request), by=caller(request), name=name[:200], dry=dry_run)
+    faults = [{"line": line, "words": words} for line, words in made.faults]
+    return {**asdict(made), "faults": faults}
 
 
 def _content(request: HttpRequest) -> bytes:

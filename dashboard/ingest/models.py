@@ -47,6 +47,7 @@ class Ingested(models.Model):
     trace = models.UUIDField()  #: as `Piece.trace`
     spans = ExactJSONField(default=list)  #: ids of the spans of its calls, in hexadecimal
     instrumentations = ExactJSONField(default=list)  #: that told of it, with their versions
+    log = models.TextField(blank=True, default="")  #: the name of the log file that it came from; empty: a trace
     service = models.TextField(blank=True, default="")  #: the program's name, as its exporter gives it
     provider = models.TextField(blank=True, default="")  #: as the trace names it; the turn has its dialect
     loop = models.TextField(blank=True, default="")  #: the name of the agent, or chain, around its calls

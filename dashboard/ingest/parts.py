@@ -1,6 +1,6 @@
 """A turn's history as what the recorder is told of a turn: its row's beginning, and each step with its call."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -12,10 +12,11 @@ from agentcore.events import Event, ModelFailed, ModelResponded, Started
 from agentcore.providers import get_provider
 from agentcore.values import replace as changed
 from dashboard.agents.models import Connection
-from dashboard.gateway.recording.said import NewTurn, Part
+from dashboard.gateway.recording.said import NewTurn, Part, Piece
 from dashboard.gateway.routing import OBSERVE, Ruling
 from dashboard.gateway.serving.beginning import MOST_SHOWN
 from dashboard.gateway.wire.asked import shown_input
+from dashboard.ingest.conventions.seen import Exchange
 from dashboard.ingest.turning.histories import History, Told
 from dashboard.ingest.turning.trace import Made
 from dashboard.ingest.turning.turns import Step
@@ -34,6 +35,7 @@ def part_of(made: Made, project_id: UUID, by: int | None) -> Part:
     """All that is said of the turn. `by`: the id of the user whose token, or key, sent it."""
     part = Part(0.0, new=_new(made, project_id, by))
     part.entries += _entries(made)
+    part.pieces += _pieces(part.entries, made.history)
     return part
 
 
@@ -85,14 +87,16 @@ def _entries(made: Made) -> Iterator[Entry]:
 
 
 def _begun(told: Told, step: Step | None) -> Call | None:
-    """The call that this step begins, with a body put together from what the trace tells."""
+    """The call that this step begins, with its own body where a log holds it, else one put together."""
     command = told.moved.command
     if not isinstance(command, CallModel):
         return None
     stream = step is not None and step.call.stream
     asked = changed(command, request=changed(command.request, stream=stream))
     provider = get_provider(told.moved.snapshot.asked.provider)
-    call = prepared_call(asked, provider, NOWHERE, told.moved.snapshot.iteration)
+    exchange = step.call.exchange if step is not None else None
+    verbatim = None if exchange is None else exchange.body
+    call = prepared_call(asked, provider, NOWHERE, told.moved.snapshot.iteration, verbatim)
     url = step.call.span.attributes.get("url.full") if step is not None else None
     return replace(call, url=url if isinstance(url, str) else "")
 
@@ -107,7 +111,26 @@ def _ended(told: Told, history: History, seq: int) -> CallEnd | None:
     call = told.ended.call
     duration = (call.span.end - call.span.start) // _MILLISECOND
     first = None if call.first_token is None else round(call.first_token * 1000)
-    return CallEnd(before.attempt, duration, first, _columns(told.event))
+    return CallEnd(before.attempt, duration, first, _columns(told.event) | _wire_columns(call.exchange))
+
+
+def _wire_columns(exchange: Exchange | None) -> dict[str, Any]:
+    """What only a log tells of an attempt: how it was answered."""
+    if exchange is None:
+        return {}
+    lasted = {} if exchange.timed else {"duration_ms": None}
+    if exchange.status is None:
+        return lasted
+    return {"status_code": exchange.status, "content_type": storable_text(exchange.content_type), **lasted}
+
+
+def _pieces(entries: Sequence[Entry], history: History) -> Iterator[Piece]:
+    """The bytes of each answer that a log holds."""
+    for entry, told in zip(entries, history.told, strict=True):
+        exchange = told.ended.call.exchange if told.ended is not None else None
+        if exchange is not None and exchange.raw and entry.ended is not None:
+            text = exchange.answer.text if exchange.answer is not None else ""
+            yield Piece(entry.ended.index, entry.at, [exchange.raw], [text])
 
 
 def _columns(event: Event) -> dict[str, Any]:

@@ -13,6 +13,7 @@ class IngestedShown:
     """Of one turn. `notes`: what is not known of it, or differs from what its provider said."""
 
     ingested_at: datetime
+    log: str  #: the file's name, where it is from one; empty: from a trace
     instrumentations: list[str]
     service: str
     provider: str
@@ -28,6 +29,11 @@ class IngestedShown:
         """Which instrumentations told of it."""
         return ", ".join(self.instrumentations) or "an unnamed instrumentation"
 
+    @property
+    def said(self) -> str:
+        """In a word: how it came here."""
+        return "imported" if self.log else "ingested"
+
 
 def ingested_of(turn: Turn) -> IngestedShown | None:
     """Where an ingested turn came from; None where it is another."""
@@ -35,7 +41,7 @@ def ingested_of(turn: Turn) -> IngestedShown | None:
     if row is None:
         return None
     return IngestedShown(
-        row.ingested_at, row.instrumentations, row.service, row.provider, row.trace.hex, row.spans, row.loop,
+        row.ingested_at, row.log, row.instrumentations, row.service, row.provider, row.trace.hex, row.spans, row.loop,
         row.loop_reason, row.policy, row.notes,
     )  # fmt: skip
 

@@ -46,10 +46,14 @@ class _Kept:
 
 
 def turns_put(
-    project_id: UUID, sender: UUID, made: Mapping[UUID, Sequence[Made]], *, by: int | None, at: datetime
+    project_id: UUID, sender: UUID, made: Mapping[UUID, Sequence[Made]], *, by: int | None, at: datetime, log: str = ""
 ) -> list[UUID]:
-    """Let these be all the turns of these traces; the ids of those that were written. In the caller's transaction."""
+    """Let these be all the turns of these traces; the ids of those that were written. In the caller's transaction.
+
+    `log`: the name of the file that they are read from; empty: they came as spans."""
     wanted = {one.id: _row(project_id, sender, trace, one, at) for trace, turns in made.items() for one in turns}
+    for row in wanted.values():
+        row.log = storable_text(log)
     known = Ingested.objects.filter(project_id=project_id, sender=sender, trace__in=list(made))
     before = {turn_id: bytes(digest) for turn_id, digest in known.values_list("turn_id", "digest")}
     changed = [turn_id for turn_id, digest in before.items() if _differs(wanted.get(turn_id), digest)]

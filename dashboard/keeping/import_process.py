@@ -1,7 +1,7 @@
 """A process that imports one file for a server, within limits of memory and processor time.
 
 Its standard input is a line of JSON with what is asked, and then the file. It answers in lines of JSON: one for each
-outcome, and a last one that says that there are no more.
+outcome, or one for a log as a whole, and a last one that says that there are no more.
 """
 
 import contextlib
@@ -31,6 +31,7 @@ def main() -> None:
 
     django.setup()
     from dashboard.keeping import unbundling  # noqa: F401 - all that is loaded belongs to what the process has before
+    from dashboard.logs import importing  # noqa: F401 - as above
     from dashboard.runtime.statement_time import working_as
 
     limit()
@@ -62,10 +63,14 @@ def _said(asked: Mapping[str, Any], content: bytes) -> Iterable[dict[str, Any]]:
 
     from dashboard.accounts.models import User
     from dashboard.keeping.unbundling import bundle_outcomes, faults_of, is_bundle, outcome_of
+    from dashboard.logs.importing import is_log, log_told
 
-    options = {"by": User.objects.filter(pk=asked["by"]).first(), "unverified": asked["unverified"]}
+    by, name = User.objects.filter(pk=asked["by"]).first(), asked["log"]
+    options = {"by": by, "unverified": asked["unverified"]}
     try:
-        if asked["bundles"] and is_bundle(content):
+        if name is not None and (not asked["bundles"] or is_log(content)):
+            yield {"log": log_told(content, name, by=by, dry=asked["dry"])}
+        elif asked["bundles"] and is_bundle(content):
             yield {"bundle": True}
             yield from map(_told, bundle_outcomes(content=content, **options))
         else:

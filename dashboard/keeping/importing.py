@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from os import environ
 from typing import Any
+from uuid import UUID
 
 import structlog
 from django.core.exceptions import ValidationError
@@ -48,11 +49,25 @@ class ImportBusyError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class LogOutcome:
+    """What became of a log. `here`: turns that were here already; `skipped`: records that are no calls of a model;
+    `faults`: the first of the refused records, as line and what; `last`: the turn that was written last."""
+
+    turns: int
+    here: int
+    skipped: int
+    refused: int
+    faults: tuple[tuple[int, str], ...] = ()
+    last: UUID | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Imported:
-    """`bundle`: whether it was a ZIP; else there is one outcome."""
+    """`bundle`: whether it was a ZIP; else there is one outcome, or, of a log, `log`."""
 
     bundle: bool
     outcomes: tuple[Outcome, ...]
+    log: LogOutcome | None = None
 
 
 def turn_import_apart(*, read: Callable[[], bytes], by: User | None, unverified: bool) -> Import:
@@ -61,10 +76,18 @@ def turn_import_apart(*, read: Callable[[], bytes], by: User | None, unverified:
     return _made(outcome)
 
 
-def file_import_apart(*, read: Callable[[], bytes], by: User | None, unverified: bool) -> Imported:
-    """Import a turn file, or each file of a ZIP. Raises as `turn_import_apart` where nothing is stored."""
-    imported = _imported(read, by, unverified=unverified, bundles=True)
-    if not imported.bundle:
+def log_import_apart(*, read: Callable[[], bytes], by: User | None, name: str, dry: bool) -> LogOutcome:
+    """Import a log of this name; `dry`: only tell what would be stored. Raises as `turn_import_apart`."""
+    imported = _imported(read, by, unverified=False, bundles=False, log=name, dry=dry)
+    assert imported.log is not None, "a log was asked for"
+    return imported.log
+
+
+def file_import_apart(*, read: Callable[[], bytes], by: User | None, unverified: bool, name: str = "log") -> Imported:
+    """Import a turn file, each file of a ZIP, or a log of this name. Raises as `turn_import_apart` where nothing is
+    stored."""
+    imported = _imported(read, by, unverified=unverified, bundles=True, log=name)
+    if not imported.bundle and imported.log is None:
         _made(imported.outcomes[0])
     return imported
 
@@ -75,8 +98,17 @@ def _made(outcome: Outcome) -> Import:
     return outcome.made
 
 
-def _imported(read: Callable[[], bytes], by: User | None, *, unverified: bool, bundles: bool) -> Imported:
-    asked = {"by": None if by is None else by.pk, "unverified": unverified, "bundles": bundles}
+def _imported(
+    read: Callable[[], bytes],
+    by: User | None,
+    *,
+    unverified: bool,
+    bundles: bool,
+    log: str | None = None,
+    dry: bool = False,
+) -> Imported:
+    whose = None if by is None else by.pk
+    asked = {"by": whose, "unverified": unverified, "bundles": bundles, "log": log, "dry": dry}
     if not _one.acquire(timeout=WAITING_SECONDS):
         raise ImportBusyError
     try:
@@ -135,6 +167,8 @@ def _heard(process: "subprocess.Popen[bytes]", late: threading.Event) -> Importe
             return Imported(bundle, tuple(outcomes))
         if "refused" in said:
             return _broken_off(said["refused"], bundle, outcomes)
+        if "log" in said:
+            return Imported(False, (), _log_outcome(said["log"]))
         if "bundle" in said:
             bundle = True
         else:
@@ -163,6 +197,14 @@ def _outcome(said: dict[str, Any]) -> Outcome:
     if said["fresh"]:
         announce_created(turn.id)
     return Outcome(said["name"], Import(turn, said["fresh"], said["doubt"], tuple(said["missing"])))
+
+
+def _log_outcome(said: dict[str, Any]) -> LogOutcome:
+    last = UUID(said["last"]) if said["last"] else None
+    if last is not None:
+        announce_created(last)
+    faults = tuple((line, words) for line, words in said["faults"])
+    return LogOutcome(said["turns"], said["here"], said["skipped"], said["refused"], faults, last)
 
 
 def _refused(faults: tuple[tuple[str, str], ...]) -> ValidationError:

@@ -50,6 +50,7 @@ class Vouched:
 
 HERE = Vouched("here", "Recorded by this installation.", True)
 SENDER = Vouched("sender", "The recording is as the sender of its trace tells it.", False)
+LOG = Vouched("sender", "The recording is as an imported log tells it; it was not verified.", False)
 VOUCHED: Mapping[str, Vouched] = {
     Signature.OWN: Vouched("own", "The recording was signed by this installation.", True),
     Signature.KNOWN: Vouched("known", "The recording was signed by a known installation.", True),
@@ -69,8 +70,8 @@ def vouched_of(turn: Turn) -> Vouched:
     origin: Origin | None = getattr(turn, "origin", None)
     if origin is not None:
         return VOUCHED[origin.signature]
-    if getattr(turn, "ingested", None) is not None:
-        return SENDER
+    if (ingested := getattr(turn, "ingested", None)) is not None:
+        return LOG if ingested.log else SENDER
     return HERE if turn.forked_at is None else _beginning_vouched(turn)
 
 

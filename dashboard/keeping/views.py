@@ -1,5 +1,5 @@
-"""Turns in and out by page: a form that takes a file or a ZIP of them, also dropped on the timeline; chosen turns as a
-ZIP."""
+"""Turns in and out by page: a form that takes a turn file, a ZIP of them or a log, also dropped on the timeline; chosen
+turns as a ZIP."""
 
 from typing import Any, cast
 
@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from dashboard.accounts.models import User
 from dashboard.agents.selectors import project_default
 from dashboard.keeping.bundling import turns_bundle
-from dashboard.keeping.importing import ImportBusyError, file_import_apart
+from dashboard.keeping.importing import ImportBusyError, LogOutcome, file_import_apart
 from dashboard.keeping.reading import MAX_BYTES, TOO_LARGE
 from dashboard.keeping.selectors import vouched_of
 from dashboard.keeping.services import Import
@@ -31,11 +31,13 @@ def page(request: HttpRequest) -> HttpResponse:
     unverified, by = request.POST.get("unverified") == "on", cast("User", request.user)
     try:
         file = _file(request)
-        imported = file_import_apart(read=file.read, by=by, unverified=unverified)
+        imported = file_import_apart(read=file.read, by=by, unverified=unverified, name=file.name or "log")
     except ValidationError as error:
         return render(request, "keeping/import.html", {"faults": faults_of(error)}, status=422)
     except ImportBusyError as error:
         return render(request, "keeping/import.html", {"faults": [("", str(error))]}, status=503)
+    if imported.log is not None:
+        return _log_told(request, imported.log, file.name or "log")
     made = imported.outcomes[0].made if imported.outcomes and not imported.bundle else None
     if made is None:
         return _told(request, imported.outcomes)
@@ -69,6 +71,11 @@ def _told(request: HttpRequest, outcomes: tuple[Outcome, ...]) -> HttpResponse:
     refused = all(outcome.made is None for outcome in outcomes)
     context = {"outcomes": outcomes, "imported": imported}
     return render(request, "keeping/import.html", context, status=422 if refused else 200)
+
+
+def _log_told(request: HttpRequest, log: LogOutcome, name: str) -> HttpResponse:
+    refused = bool(log.refused) and not log.turns and not log.here
+    return render(request, "keeping/import.html", {"log": log, "name": name}, status=422 if refused else 200)
 
 
 def _words(made: Import) -> str:

@@ -1,9 +1,11 @@
 """What a span is, where it is about a model."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from agentcore.errors import ProviderError
-from agentcore.messages import Message, TokenUsage, ToolSpec
+from agentcore.messages import ChatResponse, Message, TokenUsage, ToolSpec
 from dashboard.ingest.conventions.spans import Span
 
 
@@ -49,6 +51,23 @@ class Content:
 
 
 @dataclass(frozen=True, slots=True)
+class Exchange:
+    """A call's request and answer as a log keeps them.
+
+    `body`: the request; None where the log lacks it, or it cannot be stored as one. `raw`: the answer's bytes, from
+    which `answer` was decoded; empty where they are not in the log. `timed`: whether the log says how long it took.
+    """
+
+    body: Mapping[str, Any] | None = None
+    raw: bytes = b""
+    answer: ChatResponse | None = None
+    status: int | None = None
+    content_type: str = ""
+    timed: bool = False
+    notes: tuple[tuple[str, str], ...] = ()  #: what is not known of it: code, and words for people
+
+
+@dataclass(frozen=True, slots=True)
 class ModelCall:
     """One call of a model. `spans`: all that tell of it, the first of which is the one it is named by."""
 
@@ -66,6 +85,7 @@ class ModelCall:
     first_token: float | None = None  #: seconds
     spans: tuple[str, ...] = ()
     scopes: tuple[str, ...] = ()
+    exchange: Exchange | None = None  #: where a log holds it; None: spans tell of it
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from agentcore.reasons import NormalizedStopReason
 from dashboard.ingest.conventions.seen import AskedCall, ModelCall, Word
 from dashboard.ingest.conventions.tables import dialect_of
 
-NO_TEXT = "[The answer's text is not in the trace.]"
+NO_TEXT = "[The answer's text was not recorded.]"
 UNNAMED = "not_in_the_trace"  #: the tool of a call of which the trace holds only that there was one
 
 _END, _CALL = NormalizedStopReason.END_TURN, NormalizedStopReason.TOOL_CALL
@@ -47,6 +47,8 @@ def reason_of(call: ModelCall) -> Reason:
 def answer_of(call: ModelCall) -> ChatResponse:
     """The answer. Text that is not in the trace has a sentence in its place, where the machine would else take the
     answer for empty; and a tool call without a name has one."""
+    if call.exchange is not None and call.exchange.answer is not None:
+        return call.exchange.answer
     reason, content = reason_of(call), call.content
     calls = tuple(_calls(call, reason))
     silent = reason.normalized in {_END, _UNKNOWN} and call.error is None

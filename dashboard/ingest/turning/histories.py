@@ -24,14 +24,14 @@ from agentcore.messages import Message, Role, ToolCall, ToolSpec
 from agentcore.policy import Policy
 from agentcore.providers import get_provider
 from agentcore.values import replace
-from dashboard.ingest.conventions.seen import ToolRun
+from dashboard.ingest.conventions.seen import ModelCall, ToolRun
 from dashboard.ingest.conventions.tables import dialect_of
 from dashboard.ingest.turning.joining import Joint
 from dashboard.ingest.turning.turns import Joined, Step
 
 CAP_UNKNOWN = 16_384  #: tokens the machine reckons with where the trace names no cap, as the gateway does
-NOT_TOLD = "[The tool's result is not in the trace.]"
-ENDS = "The trace ends here."
+NOT_TOLD = "[The tool's result was not recorded.]"
+ENDS = "The recording ends here."
 _SECOND = 10**9
 
 #: Every breach of a tool's schema by a call's arguments.
@@ -148,10 +148,15 @@ def _started(turn: Joined, turn_id: str, breaches: Breaches) -> Started:
         tools=tuple(_tools(turn, breaches)),
         output_floor=get_provider(dialect_of(first.provider)).output_floor,
         extra={} if cap else {"uncapped": True},
-        client_tools=True if turn.steps[-1].answer.tool_calls else None,
+        client_tools=True if turn.steps[-1].answer.tool_calls or _wrote_itself(asked) else None,
     )
     messages = first.content.input or ()
     return Started(0.0, setup, messages or (Message(Role.USER, ""),))
+
+
+def _wrote_itself(calls: Sequence[ModelCall]) -> bool:
+    """Whether a client wrote a request in its own words, which a log holds."""
+    return any(call.exchange is not None and call.exchange.body is not None for call in calls)
 
 
 def _tools(turn: Joined, breaches: Breaches) -> Iterator[ToolSpec]:

@@ -46,6 +46,8 @@ def _of(step: Step) -> Iterator[tuple[str, str]]:
         yield "usage_unknown", "The trace holds no token counts, so they are estimated."
     if call.max_tokens is None:
         yield "cap_unknown", "The trace does not hold the limit of output tokens that was asked for."
+    if call.exchange is not None:
+        yield from call.exchange.notes
     yield from _of_reason(call)
     yield from _of_calls(step)
 

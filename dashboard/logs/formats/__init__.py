@@ -1,0 +1,8 @@
+"""Records of each kind of log → requests with their answers. Pure.
+
+pairs       objects that hold a request and its answer, under whichever names
+batches     results of the providers' batch interfaces
+archives    HTTP archives (HAR), and cassettes of VCR and its kin
+litellm     LiteLLM's standard log
+langfuse    Langfuse's observations
+"""
