@@ -7,6 +7,7 @@ whole one out. Each second those that wait are asked whether their time is over.
 
 import asyncio
 from collections import Counter
+from functools import lru_cache
 from typing import Protocol
 
 from dashboard.runtime.guarding.bounds import Bounds
@@ -114,6 +115,7 @@ class Census:
         self._sweeping = loop.call_later(self.bounds.sweep_seconds, self._sweep) if self._members else None
 
 
+@lru_cache(maxsize=4_096)
 def counted_address(host: str | None, proxies: Proxies) -> str | None:
     """The address that connections are counted by: None for this machine's own and for a trusted proxy's, behind which
     anybody may be."""

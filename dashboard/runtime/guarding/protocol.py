@@ -8,6 +8,8 @@ the connection    is counted in the `Census`, from its first byte to its last, a
 
 from typing import Any, NoReturn
 
+import httptools
+
 from dashboard.runtime.gathering import Gathering
 from dashboard.runtime.guarding.bounds import HEAD_BYTES, HEAD_FIELDS, PIPELINED
 from dashboard.runtime.guarding.census import Census, counted_address
@@ -21,6 +23,7 @@ LONG_HEAD = f"The address and the header fields of a request may have {HEAD_BYTE
 MANY_FIELDS = f"A request may have {HEAD_FIELDS} header fields. Send fewer."
 PIPELINED_TOO_MANY = f"At most {PIPELINED} requests of a connection may wait for their answers. Send fewer at once."
 SLOW_HEAD = "The head of the request did not come in time. Send it at once."
+NO_REQUEST = "Invalid HTTP request received."
 SLOW_BODY = "The body of the request came too slowly. Send it again, over a faster connection."
 
 
@@ -46,6 +49,9 @@ class Guarded(Gathering):
         self._reader = Reader(self._census.bounds)
         self._refusal: bytes | None = None  #: what is answered in place of the parser's complaint
         self._running: Any = None  #: the request that is worked on; `cycle` is the last that came
+        self._next: Any = None  #: the application that begins on it once what came with it is parsed
+        self._parsing = False
+        self._keeps = True  #: whether the connection stays after an answer that begins when the request is whole
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(Closing(transport, self.loop, self, self._census.bounds.linger_seconds))
@@ -76,12 +82,32 @@ class Guarded(Gathering):
             piece, data = data[:room], data[room:]
             if self._in_head:
                 self._head_fed += len(piece)
-            super().data_received(piece)
+            self._parse(piece)
             if self._in_head and self._head_fed > HEAD_BYTES and not self.transport.is_closing():
                 self._end(refusal(self._path(), 431, LONG_HEAD).on_the_wire())
         self._settle()
 
+    def _parse(self, piece: bytes) -> None:
+        """uvicorn's `data_received`, without a line in the log for each piece that is no request, and with no work
+        begun for a connection that the same piece ends: who floods is refused at the least cost."""
+        self._unset_keepalive_if_required()
+        self._parsing = True
+        try:
+            self.parser.feed_data(piece)
+        except httptools.HttpParserUpgrade:
+            if self._should_upgrade():
+                self.handle_websocket_upgrade()
+        except httptools.HttpParserError:
+            self.send_400_response(NO_REQUEST)
+        self._parsing = False
+        begins, self._next = self._next, None
+        if begins is not None and not self.transport.is_closing():
+            super()._start_asgi_task(self._running, begins)
+
     def on_message_begin(self) -> None:
+        if len(self.pipeline) >= PIPELINED:
+            self._refusal = plainly(429, PIPELINED_TOO_MANY)
+            raise RefusedError
         super().on_message_begin()
         # The piece that a head begins in may hold the end of a body too: what the parser tells of it is counted.
         self._in_head, self._head_size, self._head_fields, self._head_fed = True, 0, 0, 0
@@ -100,9 +126,8 @@ class Guarded(Gathering):
 
     def on_headers_complete(self) -> None:
         super().on_headers_complete()
-        if len(self.pipeline) > PIPELINED:
-            self._refusal = plainly(429, PIPELINED_TOO_MANY)
-            raise RefusedError
+        if self.cycle is not None:  # an answer that begins before the body is whole says that the connection ends
+            self._keeps, self.cycle.keep_alive = self.cycle.keep_alive, False
         self._in_head, self._head_since = False, None
         self._sender = Sender(self._census.bounds, self.loop.time())
 
@@ -113,6 +138,8 @@ class Guarded(Gathering):
 
     def on_message_complete(self) -> None:
         self._sender = None
+        if self.cycle is not None and not self.cycle.response_started:
+            self.cycle.keep_alive = self._keeps
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
@@ -124,6 +151,11 @@ class Guarded(Gathering):
         else:
             self._silent = not self._in_head
             self._wait_for_head()
+
+    def shutdown(self) -> None:
+        """The server ends: so does each connection, with its last answer."""
+        self._keeps = False
+        super().shutdown()
 
     def send_400_response(self, msg: str) -> None:
         """The parser's complaint, or ours; nothing where an answer has begun."""
@@ -191,7 +223,10 @@ class Guarded(Gathering):
 
     def _start_asgi_task(self, cycle: Any, app: Any) -> None:
         self._running = cycle
-        super()._start_asgi_task(cycle, app)
+        if self._parsing:
+            self._next = app
+        else:
+            super()._start_asgi_task(cycle, app)
 
     def _give_up(self) -> None:
         """Tell the request that is worked on, or is about to be, that its answer will not be sent."""

@@ -143,6 +143,23 @@ async def test_neither_half_a_body_nor_a_slow_reader_holds_a_place(monkeypatch: 
     await asyncio.gather(*(one.task for one in slow), return_exceptions=True)
 
 
+async def test_nothing_begins_on_a_request_without_a_body_that_finds_no_place(monkeypatch: pytest.MonkeyPatch):
+    begun: list[str] = []
+    told: list[Any] = []
+
+    async def application(scope, _receive, _send):
+        begun.append(scope["path"])
+
+    async def send(message):
+        told.append(message.get("status"))
+
+    one = rooms()
+    await one.enter(scope_of(THERE))
+    monkeypatch.setattr("dashboard.runtime.guarding.guard.rooms_of_loop", lambda _: one)
+    await Guard(application)(scope_of(), asyncio.Queue().get, send)
+    assert (begun, told[0]) == ([], 503)
+
+
 async def test_who_hangs_up_before_an_answer_gives_the_place_back(monkeypatch: pytest.MonkeyPatch):
     async def application(_scope, receive, _send):
         await receive()
