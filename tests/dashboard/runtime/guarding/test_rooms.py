@@ -91,6 +91,17 @@ async def test_an_address_without_credentials_has_so_many_requests_a_second_and_
         await one.enter(scope_of("127.0.0.1", host="localhost"))
 
 
+async def test_a_share_link_that_has_worked_is_a_caller_of_its_own_among_the_strangers():
+    one = rooms(strangers=replace(NARROW, places=10_000, of_one=10_000))
+    await let_in(one, "link 1", path="/share/right")
+    while await entering(one):
+        pass
+    assert await one.enter(scope_of(path="/share/right")) is not None
+    for path in ("/share/wrong", "/turns"):
+        with pytest.raises(FullError):
+            await one.enter(scope_of(path=path))
+
+
 def test_a_pace_earns_requests_as_time_goes_and_no_more_than_at_first():
     pace = Pace(2.0, 3.0)
     assert [pace.may("a", now=0.0) for _ in range(4)] == [True, True, True, False]
