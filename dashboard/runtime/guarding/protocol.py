@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import httptools
 
 from dashboard.runtime.gathering import Gathering
-from dashboard.runtime.guarding.bounds import HEAD_BYTES, HEAD_FIELDS, PIPELINED
+from dashboard.runtime.guarding.bounds import HEAD_BYTES, HEAD_FIELDS, PIPELINED, WHOLE_BODY
 from dashboard.runtime.guarding.census import Census, counted_address
 from dashboard.runtime.guarding.closing import Closing
 from dashboard.runtime.guarding.pace import Reader, Sender
@@ -46,10 +46,11 @@ class Guarded(Gathering):
         self._head_fields = 0
         self._head_fed = 0  #: that the parser was given and may have told nothing of
         self._sender: Sender | None = None  #: of a body that is not here yet
+        self._announced = 0  #: bytes of the body, where its length is
         self._reader = Reader(self._census.bounds)
         self._refusal: bytes | None = None  #: what is answered in place of the parser's complaint
         self._running: Any = None  #: the request that is worked on; `cycle` is the last that came
-        self._next: Any = None  #: the application that begins on it once what came with it is parsed
+        self._next: Any = None  #: the application that has still to begin on it
         self._parsing = False
         self._keeps = True  #: whether the connection stays after an answer that begins when the request is whole
 
@@ -100,9 +101,7 @@ class Guarded(Gathering):
         except httptools.HttpParserError:
             self.send_400_response(NO_REQUEST)
         self._parsing = False
-        begins, self._next = self._next, None
-        if begins is not None and not self.transport.is_closing():
-            super()._start_asgi_task(self._running, begins)
+        self._begin()
 
     def on_message_begin(self) -> None:
         if len(self.pipeline) >= PIPELINED:
@@ -130,6 +129,7 @@ class Guarded(Gathering):
             self._keeps, self.cycle.keep_alive = self.cycle.keep_alive, False
         self._in_head, self._head_since = False, None
         self._sender = Sender(self._census.bounds, self.loop.time())
+        self._announced = int(dict(self.headers).get(b"content-length", b"0"))
 
     def on_body(self, body: bytes) -> None:
         super().on_body(body)
@@ -222,11 +222,23 @@ class Guarded(Gathering):
         return self._running is not None and self._running.response_started and not self._running.response_complete
 
     def _start_asgi_task(self, cycle: Any, app: Any) -> None:
-        self._running = cycle
-        if self._parsing:
-            self._next = app
-        else:
-            super()._start_asgi_task(cycle, app)
+        self._running, self._next = cycle, app
+        self._begin()
+
+    def _begin(self) -> None:
+        """Begin on what there is, once there is enough of it and all that came with it is parsed."""
+        if self._next is None or self._parsing or self.transport.is_closing() or not self._may_begin():
+            return
+        app, self._next = self._next, None
+        super()._start_asgi_task(self._running, app)
+
+    def _may_begin(self) -> bool:
+        """A small body is whole first, so that half of one costs no application its beginning; one that is announced to
+        be large may be refused before it comes."""
+        cycle = self._running
+        if self._sender is None or cycle is not self.cycle or cycle.waiting_for_100_continue:
+            return True
+        return self._announced > WHOLE_BODY or len(cycle.body) > WHOLE_BODY
 
     def _give_up(self) -> None:
         """Tell the request that is worked on, or is about to be, that its answer will not be sent."""

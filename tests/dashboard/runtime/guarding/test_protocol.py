@@ -255,7 +255,27 @@ def test_an_answer_that_does_not_wait_for_the_body_is_received_all_the_same(pati
     assert said.endswith(b"none\r\n0\r\n\r\n")
 
 
-@pytest.mark.parametrize("length", [b"content-length: 10\r\n\r\n", CHUNKED])
+@pytest.mark.parametrize(
+    "half", [b"content-length: 9000\r\n\r\n" + b"x" * 8000, CHUNKED + b"2328\r\n" + b"x" * 8000], ids=["", "chunked"]
+)
+def test_half_a_small_body_begins_nothing(quick: Server, half: bytes):
+    begun.clear()
+    assert quick.told(b"POST /half HTTP/1.1\r\nhost: x\r\n" + half).startswith(b"HTTP/1.1 408 ")
+    assert begun == []
+
+
+def test_a_small_body_begins_once_it_is_whole_or_was_asked_for(patient: Server):
+    asks = b"POST / HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\ncontent-length: 4\r\n\r\n"
+    for head, first in ((asks, b"HTTP/1.1 100 "), (asks.replace(b"expect", b"x-other"), b"HTTP/1.1 200 ")):
+        with patient.dial(head) as client:
+            if b"100" in first:
+                assert client.recv(1000).startswith(first)
+            client.sendall(b"wh")
+            client.sendall(b"ol")
+            assert b"whol" in client.recv(1000)
+
+
+@pytest.mark.parametrize("length", [b"content-length: 40000\r\n\r\n", CHUNKED + b"a000\r\n" + b"x" * 40_000])
 def test_an_answer_before_the_body_is_whole_says_that_the_connection_ends(patient: Server, length: bytes):
     head, _, _ = patient.told(b"POST /deaf HTTP/1.1\r\nhost: x\r\n" + length).partition(b"\r\n\r\n")
     assert b"\r\nconnection: close" in head
