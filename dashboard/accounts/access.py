@@ -8,7 +8,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 
 SIGN_IN = "/sign-in/"
 SIGN_OUT = "/sign-out/"
-LET_IN = "whystop.let_in"  #: in an ASGI scope: who is told the user that a request's credentials let in
+LET_IN = "whystop.let_in"  #: in an ASGI scope: who is told the caller that a request's credentials let in
 HOME = "/"
 ADMIN = "/admin/"
 ADMIN_LOGIN = "/admin/login/"  #: Django's; it leads to ours
@@ -51,6 +51,13 @@ def door_of(path: str) -> Door:
 def is_machine(path: str) -> bool:
     """Whether programs, not browsers, ask here: errors are JSON, never a page."""
     return door_of(path) in {Door.PROBLEM, Door.GATEWAY}
+
+
+def tell_let_in(request: HttpRequest, who: str) -> None:
+    """Say that the request's credentials have let somebody in: further requests with them count as this caller's."""
+    tell = getattr(request, "scope", {}).get(LET_IN)
+    if tell is not None:
+        tell(who)
 
 
 def next_url(request: HttpRequest, wanted: str) -> str:

@@ -14,7 +14,7 @@ from django.utils import timezone
 from django.utils.deprecation import MiddlewareMixin
 
 from dashboard.accounts import answers, roles, services
-from dashboard.accounts.access import ADMIN, ADMIN_LOGIN, LET_IN, SIGN_IN, Door, door_of, is_machine, next_url
+from dashboard.accounts.access import ADMIN, ADMIN_LOGIN, SIGN_IN, Door, door_of, is_machine, next_url, tell_let_in
 from dashboard.accounts.credentials import bearer_of
 from dashboard.accounts.forms import SignInForm
 from dashboard.accounts.selectors import SESSION_TOKEN, api_token_find, session_is_valid
@@ -97,9 +97,7 @@ class AccessMiddleware(MiddlewareMixin):
 
 def _tell(request: HttpRequest, kind: str) -> None:
     """A program's requests and a browser's of the same user do not wait for each other."""
-    tell = getattr(request, "scope", {}).get(LET_IN)
-    if tell is not None:
-        tell(f"{kind} of user {request.user.pk}")
+    tell_let_in(request, f"{kind} of user {request.user.pk}")
 
 
 def _wrong_method(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:

@@ -1,4 +1,4 @@
-"""How often one address may fail. Kept in memory: a stranger's attempts cost the database nothing."""
+"""How often one address may fail. Kept in memory."""
 
 from collections import deque
 from threading import Lock
@@ -16,8 +16,8 @@ class Failures:
         self._failed: dict[str, deque[float]] = {}
         self._lock = Lock()
 
-    def begin(self, address: str, *, now: float) -> float:
-        """Count an attempt as failed before it is judged: 0. Else the seconds until this address may try again."""
+    def add(self, address: str, *, now: float) -> float:
+        """Count a failure: 0. Where there were too many already: the seconds until this address may fail again."""
         with self._lock:
             times = self._failed.pop(address, None) or deque(maxlen=self._limit)
             self._failed[address] = times  # at the end again: the order is that of the last attempt
@@ -27,12 +27,6 @@ class Failures:
                 return wait
             times.append(now)
             return 0.0
-
-    def succeeded(self, address: str) -> None:
-        """An attempt of this address was none that failed."""
-        with self._lock:
-            if times := self._failed.get(address):
-                times.pop()
 
     def forget(self, address: str) -> None:
         """Its failures count no more."""

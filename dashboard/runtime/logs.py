@@ -108,8 +108,6 @@ _CALLERS_NEWS = frozenset(
     {
         # of every websocket that was refused with a status of its own
         "ASGI callable returned without completing handshake.",
-        "Invalid HTTP request received.",
-        "Unsupported upgrade request.",
     }
 )
 

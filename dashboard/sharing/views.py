@@ -16,6 +16,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods, require_POST
 
+from dashboard.accounts.access import tell_let_in
 from dashboard.accounts.models import User
 from dashboard.accounts.throttle import Failures
 from dashboard.runtime.guarding.proxies import customer_of
@@ -84,18 +85,24 @@ def revoke(request: HttpRequest, turn_id: UUID, link_id: int) -> HttpResponse:
 
 @csrf_exempt  # a stranger's POST is answered as a stranger's GET
 def shared(request: HttpRequest, token: str = "") -> HttpResponse:
-    """The turn behind a link, to read. The token is the credential: without a right one, nothing is looked at."""
-    address = customer_of(request.META.get("REMOTE_ADDR")) or "unknown"
-    if wait := WRONG_TOKENS.begin(address, now=time.monotonic()):
-        return _closed(HTTPStatus.TOO_MANY_REQUESTS, {"Retry-After": str(ceil(wait))})
+    """The turn behind a link, to read. The token is the credential: without a right one, nothing is looked at.
+
+    A right one opens its turn however many wrong ones came from the same address, where others may be. That helps
+    nobody who guesses: of 2²⁵⁶ tokens, a million guesses a second find none in the age of the universe."""
     link = services.link_use(token) if request.method in {"GET", "HEAD"} else None
     if link is None:
-        return _closed(HTTPStatus.NOT_FOUND)
-    WRONG_TOKENS.succeeded(address)
+        return _wrong(customer_of(request.META.get("REMOTE_ADDR")) or "unknown")
+    tell_let_in(request, f"link {link.pk}")
     step = request.GET.get("step", "")
     number = int(step) if step.isascii() and step.isdigit() and len(step) < 8 else None
     response = render(None, "sharing/shared.html", shared_context(link, step=number))
     return _sealed(response)
+
+
+def _wrong(address: str) -> HttpResponse:
+    if wait := WRONG_TOKENS.add(address, now=time.monotonic()):
+        return _closed(HTTPStatus.TOO_MANY_REQUESTS, {"Retry-After": str(ceil(wait))})
+    return _closed(HTTPStatus.NOT_FOUND)
 
 
 def _closed(status: int, headers: dict[str, str] | None = None) -> HttpResponse:

@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 
 from agentcore import VERSION, serial
 from agentcore.commands import CallModel
@@ -27,7 +28,9 @@ OTHER_WORDS = (
     "The request of attempt {index} is not in the form that this version writes ({keys}), so that it cannot be "
     "compared with what was to be asked."
 )
-
+OTHER_ADDRESS = (
+    "The address of attempt {index} does not end as the addresses of its provider do, so that it cannot be compared."
+)
 OTHER_OBSERVED = (
     "What another version observed in record {seq} is not what this version would, so that it cannot be compared."
 )
@@ -122,11 +125,14 @@ def call_faults(calls: Calls, attempts: Iterable[Attempt], body_of: BodyOf) -> I
 
 
 def requests_unproven(calls: Calls, attempts: Iterable[Attempt], body_of: BodyOf) -> tuple[str, ...]:
-    """The requests and observations that cannot be compared, each in a sentence."""
+    """The requests, addresses and observations that cannot be compared, each in a sentence."""
     open_ = [(row, calls.asked[row.index]) for row in attempts if row.index in calls.asked]
     unlike = [(row.index, _unlike(asked, row, body_of)) for row, asked in open_ if asked.of_client or not asked.is_ours]
     requests = [OTHER_WORDS.format(index=index, keys=", ".join(keys)) for index, keys in unlike if keys]
-    return (*requests, *(OTHER_OBSERVED.format(seq=seq) for seq in calls.otherwise))
+    addresses = [
+        OTHER_ADDRESS.format(index=row.index) for row, asked in open_ if not _may_go_to(row.request_url, asked)
+    ]
+    return (*requests, *addresses, *(OTHER_OBSERVED.format(seq=seq) for seq in calls.otherwise))
 
 
 def _unlike(asked: Asked, row: Attempt, body_of: BodyOf) -> list[str]:
@@ -147,6 +153,19 @@ def _unlike(asked: Asked, row: Attempt, body_of: BodyOf) -> list[str]:
     ours = bodies[0] if sent.get("stream", True) else bodies[1]
     assert ours is not None, "both were written"
     return sorted(key for key in ours.keys() | sent.keys() if ours.get(key) != sent.get(key)) or ["form"]
+
+
+def _may_go_to(address: str, asked: Asked) -> bool:
+    """Whether a request like this goes there, whatever the connection's own address; a trace may tell none."""
+    return not address or any(address.endswith(path) for path in map(partial(_path, asked), (True, False)) if path)
+
+
+def _path(asked: Asked, stream: bool) -> str:
+    """Empty where a provider is not known, or no path can be written."""
+    try:
+        return get_provider(asked.provider).path(replace(asked.command.request, stream=stream))
+    except (CoreError, TypeError, ValueError, KeyError, AttributeError):  # as of a body
+        return ""
 
 
 def _body(asked: Asked, stream: bool) -> dict[str, object] | None:

@@ -7,7 +7,7 @@ A fault is a sentence, with the record it is about.
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, NamedTuple
 
 from agentcore import serial
 from agentcore.errors import DecodeError
@@ -21,8 +21,9 @@ from dashboard.turns.models import Attempt
 
 #: Of an answer, what its bytes must give again. What versions of a codec may word otherwise is not among it.
 ANSWER = ("text", "tool_calls", "broken_tool_calls", "usage", "raw_stop_reason", "stop_reason", "refusal")
+SHOWN = "shown"
 #: What else they give by the codec of the version that read them; an error is compared with the attempt's.
-REST = tuple(field.name for field in fields(ChatResponse) if field.name not in {*ANSWER, "answered_by", "error"})
+REST = (*(field.name for field in fields(ChatResponse) if field.name not in {*ANSWER, "answered_by", "error"}), SHOWN)
 #: What an attempt's row has where nothing was answered.
 NOTHING: Mapping[str, Any] = {"stop_reason": None, "raw_stop_reason": None, "usage": None, "text": "", "tool_calls": []}
 #: Of an error answer, what its bytes must give again; what its headers said is not all stored.
@@ -39,6 +40,7 @@ NAMES: Mapping[str, str] = {
     "kind": "error kind",
     "message": "error message",
     "error": "error",
+    SHOWN: "text shown while it came",
 }
 
 OTHERWISE = (
@@ -60,6 +62,13 @@ class Fault:
     words: str
 
 
+class Kept(NamedTuple):
+    """What is stored of an answer as it came: all its bytes, and the text that was shown meanwhile."""
+
+    raw: bytes = b""
+    shown: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Answered:
     """A call that has ended: the record that ended it, and the attempt's row."""
@@ -71,7 +80,7 @@ class Answered:
 def faults_of(
     records: Iterable[Record],
     attempts: Iterable[Attempt],
-    raws: Mapping[int, bytes],
+    raws: Mapping[int, Kept],
     ours: Collection[int] = (),
 ) -> Iterator[Fault]:
     """Every stored answer that differs from its bytes or its row, or has none. `raws`: the bytes that are stored, by
@@ -82,9 +91,9 @@ def faults_of(
     for answered in _answered(records, attempts):
         ended.add(answered.attempt.index)
         yield from _row_faults(answered)
-        raw = raws.get(answered.attempt.index, b"")
-        if raw and answered.attempt.provider in PROVIDERS:
-            yield from _byte_faults(answered, raw, whole=answered.record.seq in ours)
+        kept = raws.get(answered.attempt.index, Kept())
+        if kept.raw and answered.attempt.provider in PROVIDERS:
+            yield from _byte_faults(answered, kept, whole=answered.record.seq in ours)
     for attempt in attempts:
         if attempt.index not in ended and (attempt.error is not None or _differing_columns(attempt, NOTHING)):
             yield Fault(len(records), f"Attempt {attempt.index} has an answer, and no record tells of it.")
@@ -99,13 +108,13 @@ def other_beginning(provider: str, input_text: str, first: Started) -> str:
     return "" if cut or input_text in texts else "input"
 
 
-def unproven(records: Iterable[Record], attempts: Iterable[Attempt], raws: Mapping[int, bytes]) -> list[int]:
+def unproven(records: Iterable[Record], attempts: Iterable[Attempt], raws: Mapping[int, Kept]) -> list[int]:
     """The attempts whose answer cannot be compared, because no bytes of it are stored or nobody here can read them."""
     return [
         answered.attempt.index
         for answered in _answered(records, attempts)
         if not answered.attempt.answered_by
-        and not (raws.get(answered.attempt.index) and answered.attempt.provider in PROVIDERS)
+        and not (raws.get(answered.attempt.index, Kept()).raw and answered.attempt.provider in PROVIDERS)
         and (_response(answered.record.event) is not None or _told_without_bytes(answered))
     ]
 
@@ -119,16 +128,16 @@ def _told_without_bytes(answered: Answered) -> bool:
 
 
 def otherwise(
-    records: Iterable[Record], attempts: Iterable[Attempt], raws: Mapping[int, bytes], ours: Collection[int]
+    records: Iterable[Record], attempts: Iterable[Attempt], raws: Mapping[int, Kept], ours: Collection[int]
 ) -> Iterator[str]:
     """What of an answer may be as another version of the codec read it, or was invented, each in a sentence."""
     for answered in _answered(records, attempts):
-        raw, row = raws.get(answered.attempt.index, b""), answered.attempt
-        is_read = raw and row.provider in PROVIDERS and not row.answered_by and _may_answer(row)
+        kept, row = raws.get(answered.attempt.index, Kept()), answered.attempt
+        is_read = kept.raw and row.provider in PROVIDERS and not row.answered_by and _may_answer(row)
         if (
             is_read
             and answered.record.seq not in ours
-            and (names := _differing_answer(answered.record.event, row, raw, REST))
+            and (names := _differing_answer(answered.record.event, row, kept, REST))
         ):
             yield OTHERWISE.format(index=row.index, names=", ".join(NAMES.get(name, name) for name in names))
 
@@ -218,15 +227,15 @@ def answer_columns(response: ChatResponse) -> dict[str, Any]:
     }
 
 
-def _byte_faults(answered: Answered, raw: bytes, *, whole: bool) -> Iterator[Fault]:
+def _byte_faults(answered: Answered, kept: Kept, *, whole: bool) -> Iterator[Fault]:
     """The event says what the bytes say."""
     event, attempt = answered.record.event, answered.attempt
     if attempt.answered_by:
         return
     if _may_answer(attempt):
-        differing = _differing_answer(event, attempt, raw, (*ANSWER, *REST) if whole else ANSWER)
+        differing = _differing_answer(event, attempt, kept, (*ANSWER, *REST) if whole else ANSWER)
     else:
-        differing = _differing_error(event, attempt, raw)
+        differing = [*_differing_error(event, attempt, kept.raw), *([SHOWN] if whole and kept.shown else [])]
     if differing:
         names = ", ".join(NAMES.get(name, name) for name in differing)
         words = f"The provider's bytes of attempt {attempt.index} do not give the recorded answer: {names}."
@@ -243,18 +252,18 @@ def _differing_error(event: Event, attempt: Attempt, raw: bytes) -> list[str]:
     return [name for name in ERROR if getattr(found, name) != getattr(event.error, name)]
 
 
-def _differing_answer(event: Event, attempt: Attempt, raw: bytes, names: Iterable[str]) -> list[str]:
+def _differing_answer(event: Event, attempt: Attempt, kept: Kept, names: Iterable[str]) -> list[str]:
     said = _response(event)
     try:
         decoder = get_provider(attempt.provider).stream_decoder(max_tokens=attempt.max_tokens)
-        decoder.feed(raw)
+        shown = storable_text("".join(delta.text for delta in decoder.feed(kept.raw)))
         found = decoder.close()
     except DecodeError:
         return [] if said is None else ["an answer where the bytes are none of this provider"]
     if said is None:
         unread = isinstance(event, ModelFailed) and event.error.kind == "not_dialect"
         return ["no answer where the bytes hold one"] if unread else []
-    return [name for name in names if not _same(name, said, found)]
+    return [name for name in names if (kept.shown != shown if name == SHOWN else not _same(name, said, found))]
 
 
 def _same(name: str, said: ChatResponse, found: ChatResponse) -> bool:

@@ -20,7 +20,7 @@ from agentcore.replay import Divergence, Recording, Verification, verify
 from dashboard.agents.criteria import criteria_faults
 from dashboard.turns.asking import CLOCKS_DIFFER, Written, call_faults, calls_of, requests_unproven
 from dashboard.turns.derived import derived_faults
-from dashboard.turns.evidence import Fault, faults_of, other_beginning, otherwise, unproven
+from dashboard.turns.evidence import Fault, Kept, faults_of, other_beginning, otherwise, unproven
 from dashboard.turns.history import messages_of, rebuilt_columns, recording_of, request_body_of
 from dashboard.turns.models import Attempt, AttemptChunk, Record, Turn
 
@@ -116,12 +116,14 @@ def no_bytes(attempts: list[int]) -> tuple[str, ...]:
     return (NO_BYTES.format(which=f"attempt{plural} {', '.join(map(str, attempts))}"),)
 
 
-def raws_of(turn_id: UUID) -> dict[int, bytes]:
-    """The provider's bytes, by attempt."""
-    pieces: dict[int, list[bytes]] = defaultdict(list)
-    for attempt, raw in AttemptChunk.objects.filter(turn_id=turn_id).order_by("n").values_list("attempt", "raw"):
-        pieces[attempt].append(bytes(raw))
-    return {attempt: b"".join(parts) for attempt, parts in pieces.items()}
+def raws_of(turn_id: UUID) -> dict[int, Kept]:
+    """What was kept of the answers as they came, by attempt."""
+    raws, texts = defaultdict[int, list[bytes]](list), defaultdict[int, list[str]](list)
+    rows = AttemptChunk.objects.filter(turn_id=turn_id).order_by("n").values_list("attempt", "raw", "text")
+    for attempt, raw, text in rows:
+        raws[attempt].append(bytes(raw))
+        texts[attempt].append(text)
+    return {attempt: Kept(b"".join(parts), "".join(texts[attempt])) for attempt, parts in raws.items()}
 
 
 def _row_faults(turn: Turn, recording: Recording) -> Iterator[Fault]:

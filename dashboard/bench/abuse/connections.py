@@ -9,6 +9,10 @@ from itertools import cycle, islice
 from dashboard.bench.abuse.sending import PIECE, Request, Target, pour, send_all
 
 HALF = b"GET / HTTP/1.1\r\nHost: x\r\nX-"
+HALF_FORM = b"POST /sign-in/ HTTP/1.1\r\nHost: localhost\r\nContent-Length: 20000\r\n\r\n" + b"x" * 10_000
+HALF_CALL = (
+    b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %b\r\nContent-Length: %d\r\n\r\n{"
+)
 HALVES = 1_100
 HELD_SECONDS = 6.0
 CHECKS, CHECKERS = 1_681, 50
@@ -28,11 +32,20 @@ LINES = {b"": b"a: b\r\n", b"X-One: ": PIECE}  #: how a head goes on, and what i
 
 def half_sent(target: Target) -> None:
     """Many connections, each with the beginning of a head, held open."""
+    _held(target, [HALF])
+
+
+def half_bodies(target: Target) -> None:
+    """Many connections, each with half a body, held open: of a stranger's form, and of calls with a key."""
+    _held(target, [HALF_FORM, *(HALF_CALL % (target.key.encode(), length) for length in (20_000, 2_000_000))])
+
+
+def _held(target: Target, halves: list[bytes]) -> None:
     with contextlib.ExitStack() as stack:
-        for _ in range(HALVES):
+        for half in islice(cycle(halves), HALVES):
             with contextlib.suppress(OSError):
                 one = stack.enter_context(target.dial())
-                one.sendall(HALF)
+                one.sendall(half)
                 target.answers["opened"] += 1
         time.sleep(HELD_SECONDS)
 

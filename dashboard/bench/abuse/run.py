@@ -33,6 +33,7 @@ ATTACKS: Mapping[str, Callable[[Target], None]] = {
     "schemas of tools": schemas.tools,
     "texts of 80 kB": files.texts,
     "1,100 half-sent requests": connections.half_sent,
+    "1,100 half-sent bodies": connections.half_bodies,
     "bodies of 12 GB": connections.bodies,
     "headers without end": connections.headers,
     "1,681 health checks": connections.checks,

@@ -7,10 +7,15 @@ whole one out. Each second those that wait are asked whether their time is over.
 
 import asyncio
 from collections import Counter
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import islice
 from typing import Protocol
 
 from dashboard.runtime.guarding.bounds import Bounds
 from dashboard.runtime.guarding.proxies import Proxies, address_of, customer_of
+
+LOOKED_AT = 32  #: connections in one turn of the loop
 
 
 class Member(Protocol):
@@ -35,7 +40,7 @@ class Census:
         self._of: Counter[str] = Counter()
         self._waiting: dict[Member, None] = {}  #: the longest first
         self._stalled: dict[Member, None] = {}
-        self._sweeping: asyncio.TimerHandle | None = None
+        self._sweeping: asyncio.Handle | None = None
         self._dropped = 0  #: bytes since the last look
 
     def __len__(self) -> int:
@@ -107,13 +112,23 @@ class Census:
         return True
 
     def _sweep(self) -> None:
+        self._dropped = 0
+        self._look(iter([*self._waiting, *self._stalled]))
+
+    def _look(self, members: Iterator[Member]) -> None:
+        """At so many in a turn of the loop: all may have to be ended, and between them others are served."""
         loop = asyncio.get_running_loop()
-        now, self._dropped = loop.time(), 0
-        for member in [*self._waiting, *self._stalled]:
-            member.look(now)
-        self._sweeping = loop.call_later(self.bounds.sweep_seconds, self._sweep) if self._members else None
+        now, some = loop.time(), list(islice(members, LOOKED_AT))
+        for member in some:
+            if member in self._members:
+                member.look(now)
+        if some:
+            self._sweeping = loop.call_soon(self._look, members)
+        else:
+            self._sweeping = loop.call_later(self.bounds.sweep_seconds, self._sweep) if self._members else None
 
 
+@lru_cache(maxsize=4_096)
 def counted_address(host: str | None, proxies: Proxies) -> str | None:
     """The address that connections are counted by: None for this machine's own and for a trusted proxy's, behind which
     anybody may be."""

@@ -48,7 +48,9 @@ class Guard:
             return
         exchange = _Exchange(scope, receive, send, rooms_of_loop(self._processes))
         announced = _announced(scope)
-        if announced is not None and announced > SMALL:
+        if announced == 0:
+            await exchange.enter()  # so that who finds no place costs no application its beginning
+        elif announced is not None and announced > SMALL:
             exchange.refused = await exchange.judge(announced)
         if exchange.refused is None:
             try:
@@ -76,10 +78,9 @@ class _Exchange:
         self._size += len(message.get("body", b""))
         if self._size > self._allowed:
             self.refused = await self.judge(self._size)
-        if self.refused is None and not self._whole and message["type"] == "http.request":
-            self._whole = not message.get("more_body", False)
-            if self._whole:
-                self.refused = await self._enter()
+        ends = message["type"] == "http.request" and not message.get("more_body", False)
+        if ends and self.refused is None and not self._whole:
+            await self.enter()
         return message if self.refused is None else {"type": "http.disconnect"}
 
     async def send(self, message: Message) -> None:
@@ -97,14 +98,14 @@ class _Exchange:
         if self._place is not None:
             self._place.leave(answered=answered)
 
-    async def _enter(self) -> Answer | None:
-        """Take a place among those that are worked on; why there is none."""
+    async def enter(self) -> None:
+        """All of the request is here: take a place among those that are worked on, or refuse it."""
+        self._whole = True
         try:
             self._place = await self._rooms.enter(self._scope)
         except FullError as full:
             status, told = (429, _OFTEN) if full.own else (503, _BUSY)
-            return refusal(self._scope["path"], status, told, more=_AGAIN)
-        return None
+            self.refused = refusal(self._scope["path"], status, told, more=_AGAIN)
 
     async def judge(self, size: int) -> Answer | None:
         """Why a body of this size is not taken; None: it is."""

@@ -8,8 +8,10 @@ the connection    is counted in the `Census`, from its first byte to its last, a
 
 from typing import Any, NoReturn
 
+import httptools
+
 from dashboard.runtime.gathering import Gathering
-from dashboard.runtime.guarding.bounds import HEAD_BYTES, HEAD_FIELDS, PIPELINED
+from dashboard.runtime.guarding.bounds import HEAD_BYTES, HEAD_FIELDS, PIPELINED, WHOLE_BODY
 from dashboard.runtime.guarding.census import Census, counted_address
 from dashboard.runtime.guarding.closing import Closing
 from dashboard.runtime.guarding.pace import Reader, Sender
@@ -21,6 +23,7 @@ LONG_HEAD = f"The address and the header fields of a request may have {HEAD_BYTE
 MANY_FIELDS = f"A request may have {HEAD_FIELDS} header fields. Send fewer."
 PIPELINED_TOO_MANY = f"At most {PIPELINED} requests of a connection may wait for their answers. Send fewer at once."
 SLOW_HEAD = "The head of the request did not come in time. Send it at once."
+NO_REQUEST = "Invalid HTTP request received."
 SLOW_BODY = "The body of the request came too slowly. Send it again, over a faster connection."
 
 
@@ -43,9 +46,13 @@ class Guarded(Gathering):
         self._head_fields = 0
         self._head_fed = 0  #: that the parser was given and may have told nothing of
         self._sender: Sender | None = None  #: of a body that is not here yet
+        self._announced = 0  #: bytes of the body, where its length is
         self._reader = Reader(self._census.bounds)
         self._refusal: bytes | None = None  #: what is answered in place of the parser's complaint
         self._running: Any = None  #: the request that is worked on; `cycle` is the last that came
+        self._next: Any = None  #: the application that has still to begin on it
+        self._parsing = False
+        self._keeps = True  #: whether the connection stays after an answer that begins when the request is whole
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(Closing(transport, self.loop, self, self._census.bounds.linger_seconds))
@@ -76,12 +83,30 @@ class Guarded(Gathering):
             piece, data = data[:room], data[room:]
             if self._in_head:
                 self._head_fed += len(piece)
-            super().data_received(piece)
+            self._parse(piece)
             if self._in_head and self._head_fed > HEAD_BYTES and not self.transport.is_closing():
                 self._end(refusal(self._path(), 431, LONG_HEAD).on_the_wire())
         self._settle()
 
+    def _parse(self, piece: bytes) -> None:
+        """uvicorn's `data_received`, without a line in the log for each piece that is no request, and with no work
+        begun for a connection that the same piece ends: who floods is refused at the least cost."""
+        self._unset_keepalive_if_required()
+        self._parsing = True
+        try:
+            self.parser.feed_data(piece)
+        except httptools.HttpParserUpgrade:
+            if self._should_upgrade():
+                self.handle_websocket_upgrade()
+        except httptools.HttpParserError:
+            self.send_400_response(NO_REQUEST)
+        self._parsing = False
+        self._begin()
+
     def on_message_begin(self) -> None:
+        if len(self.pipeline) >= PIPELINED:
+            self._refusal = plainly(429, PIPELINED_TOO_MANY)
+            raise RefusedError
         super().on_message_begin()
         # The piece that a head begins in may hold the end of a body too: what the parser tells of it is counted.
         self._in_head, self._head_size, self._head_fields, self._head_fed = True, 0, 0, 0
@@ -100,11 +125,11 @@ class Guarded(Gathering):
 
     def on_headers_complete(self) -> None:
         super().on_headers_complete()
-        if len(self.pipeline) > PIPELINED:
-            self._refusal = plainly(429, PIPELINED_TOO_MANY)
-            raise RefusedError
+        if self.cycle is not None:  # an answer that begins before the body is whole says that the connection ends
+            self._keeps, self.cycle.keep_alive = self.cycle.keep_alive, False
         self._in_head, self._head_since = False, None
         self._sender = Sender(self._census.bounds, self.loop.time())
+        self._announced = int(dict(self.headers).get(b"content-length", b"0"))
 
     def on_body(self, body: bytes) -> None:
         super().on_body(body)
@@ -113,6 +138,8 @@ class Guarded(Gathering):
 
     def on_message_complete(self) -> None:
         self._sender = None
+        if self.cycle is not None and not self.cycle.response_started:
+            self.cycle.keep_alive = self._keeps
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
@@ -124,6 +151,11 @@ class Guarded(Gathering):
         else:
             self._silent = not self._in_head
             self._wait_for_head()
+
+    def shutdown(self) -> None:
+        """The server ends: so does each connection, with its last answer."""
+        self._keeps = False
+        super().shutdown()
 
     def send_400_response(self, msg: str) -> None:
         """The parser's complaint, or ours; nothing where an answer has begun."""
@@ -190,8 +222,23 @@ class Guarded(Gathering):
         return self._running is not None and self._running.response_started and not self._running.response_complete
 
     def _start_asgi_task(self, cycle: Any, app: Any) -> None:
-        self._running = cycle
-        super()._start_asgi_task(cycle, app)
+        self._running, self._next = cycle, app
+        self._begin()
+
+    def _begin(self) -> None:
+        """Begin on what there is, once there is enough of it and all that came with it is parsed."""
+        if self._next is None or self._parsing or self.transport.is_closing() or not self._may_begin():
+            return
+        app, self._next = self._next, None
+        super()._start_asgi_task(self._running, app)
+
+    def _may_begin(self) -> bool:
+        """A small body is whole first, so that half of one costs no application its beginning; one that is announced to
+        be large may be refused before it comes."""
+        cycle = self._running
+        if self._sender is None or cycle is not self.cycle or cycle.waiting_for_100_continue:
+            return True
+        return self._announced > WHOLE_BODY or len(cycle.body) > WHOLE_BODY
 
     def _give_up(self) -> None:
         """Tell the request that is worked on, or is about to be, that its answer will not be sent."""

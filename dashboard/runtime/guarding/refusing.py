@@ -53,6 +53,7 @@ def _page(status: int, detail: str, *, fragment: bool) -> bytes:
     return render_to_string("refused.html", context).encode()
 
 
+@lru_cache(maxsize=32)
 def plainly(status: int, detail: str, *more: tuple[bytes, bytes]) -> bytes:
     """An answer on the wire where no address is known yet."""
     body = detail.encode() + b"\n"

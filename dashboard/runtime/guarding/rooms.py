@@ -6,7 +6,8 @@ when its answer begins, so that nobody holds one by sending or reading slowly. T
 and static files have bounds of their own, and take no place.
 
 Whoever asks without credentials counts by address; with credentials that have let somebody in, by that user. What only
-looks like a credential counts as none, until it has worked.
+looks like a credential counts as none, until it has worked. A share link that has worked is a caller of its own among
+the strangers, whoever else is at its reader's address.
 """
 
 import asyncio
@@ -63,13 +64,14 @@ class Rooms:
         """A place for this request; None: it needs none. Raises FullError."""
         if scope["path"] == "/healthz" or f"{scope['path']}/".startswith(_OWN_ROOM):
             return None
-        credential = _credential_of(scope["headers"])
+        shared = door_of(scope["path"]) is Door.SHARED
+        credential = f"link {digest_of(scope['path'])}" if shared else _credential_of(scope["headers"])
         user = self._users.get(credential) if credential else None
         host = (scope.get("client") or ("", 0))[0]
         who = user or customer_of(host) or ""
         if user is None and not is_near(scope) and not self._pace.may(who, now=time.monotonic()):
             raise FullError(own=True)
-        line = self._known if user else self._strangers
+        line = self._known if user and not shared else self._strangers
         await line.enter(who)
         return Place(self, line, who, credential, scope)
 
@@ -87,7 +89,7 @@ class Place:
 
     def __init__(self, rooms: Rooms, line: FairLine, who: str, credential: str | None, scope: Scope) -> None:
         self._rooms, self._line, self._who, self._credential = rooms, line, who, credential
-        self._looked = door_of(scope["path"]) not in {Door.OPEN, Door.SHARED}  # elsewhere nobody looks at credentials
+        self._looked = door_of(scope["path"]) is not Door.OPEN  # there nobody looks at credentials
         self._user: str | None = None
         self._held = True
         scope[LET_IN] = self._let_in

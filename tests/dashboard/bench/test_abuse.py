@@ -26,13 +26,13 @@ def test_attacks_are_told_with_what_others_noticed_of_them(monkeypatch: pytest.M
         call_command("bench", "abuse", only=list(FEW), stdout=out)
     told = out.getvalue()
     assert [name for name in ATTACKS if re.search(rf"^{name} ", told, re.MULTILINE)] == [
-        "schemas of agents", "1,100 half-sent requests", "800 invented models",
+        "schemas of agents", "1,100 half-sent requests", "1,100 half-sent bodies", "800 invented models",
     ]  # fmt: skip
-    assert len(re.findall(r" [1-9]\d* +0 +[\d,]+ ms +[\d,]+ ms +[1-9]\d+ MB +up \d+ s +met", told)) == 2
+    assert len(re.findall(r" [1-9]\d* +0 +[\d,]+ ms +[\d,]+ ms +[1-9]\d+ MB +up \d+ s +met", told)) == 3
     assert "20 × opened" in told
     assert "5 × 200" in told
     assert re.search(r"MISSED 800 invented models: /metrics has [\d,]+ bytes; the aim is 1$", told, re.MULTILINE)
-    assert "3 attacks, 1 aims missed" in told
+    assert "4 attacks, 1 aims missed" in told
 
 
 def test_each_aim_that_is_missed_is_told_in_words():

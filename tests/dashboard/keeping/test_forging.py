@@ -53,6 +53,22 @@ def test_an_attempt_that_says_otherwise_than_its_record_does_not_verify(honest: 
     assert "attempt 1 is not the one of its record" in refused(altered)["turn.records"][0]
 
 
+def test_text_that_was_shown_while_it_came_and_is_not_in_the_bytes_does_not_verify(honest: Turn):
+    file = exported(honest)
+    erase(honest)
+    altered = changed(file, "turn", "attempts", 0, "chunks", 0, "text", to="I never said this.")
+    assert "do not give the recorded answer: text shown while it came." in refused(altered)["turn.records"][0]
+
+
+def test_an_address_that_no_request_of_the_provider_goes_to_is_told(honest: Turn):
+    file = exported(honest)
+    address = file["turn"]["attempts"][0]["request_url"]
+    erase(honest)
+    assert brought(changed(file, "turn", "attempts", 0, "request_url", to=f"{address}x")).missing == (
+        "The address of attempt 1 does not end as the addresses of its provider do, so that it cannot be compared.",
+    )
+
+
 def test_a_backdated_turn_does_not_verify(honest: Turn):
     file = exported(honest)
     erase(honest)

@@ -13,9 +13,15 @@ import pytest
 from django.core.exceptions import ValidationError
 from django.db import transaction
 
+from dashboard.accounts.models import User
+from dashboard.accounts.services import OPERATOR, api_token_create, one_time_code_create
+from dashboard.agents.models import Agent
 from dashboard.keeping.told import TOLD
+from dashboard.replay.rerunning import turn_rerun
 from dashboard.turns.models import Turn
-from tests.dashboard.driving import Play
+from tests.dashboard.driving import AgentOf, Play, drive
+from tests.dashboard.gateway.served.conftest import turn_of
+from tests.dashboard.gateway.served.gate import Gate, gateway_served
 from tests.dashboard.ingest import exports
 from tests.dashboard.keeping.test_services import brought, changed, erase, exported, signed
 
@@ -37,15 +43,26 @@ EVERY = 6  #: of the values, but at night
 
 
 @pytest.fixture
-def files(play: Play) -> dict[str, Json]:
+def files(play: Play, agent_of: AgentOf) -> dict[str, Json]:
     """A file of each kind, whose turns are not here any more."""
     turns = {kind: play(name=kind, **made) for kind, made in KINDS.items()}
+    turns["fork"] = drive(turn_rerun(turn=turns["continued"], overrides={"max_tokens": 200}, from_record=2))
+    turns["gateway"] = through_the_gateway(agent_of(name="gateway", model="sim-essay", max_tokens=400))
     exports.send(*exports.pieces_of([TRACE]))
     turns["ingested"] = Turn.objects.exclude(ingested=None).order_by("id")[0]
     made = {kind: signed(exported(turn)) for kind, turn in turns.items()}
-    for turn in turns.values():
+    for turn in reversed(turns.values()):
         erase(turn)
     return made
+
+
+def through_the_gateway(agent: Agent) -> Turn:
+    """A turn of a client that asked for a stream, with words and options of its own."""
+    one_time_code_create()
+    token = api_token_create("client", user=User.objects.get(username=OPERATOR))[1]
+    with gateway_served() as address:
+        answer = Gate(address, token).ask(model=agent.name, stream=True, temperature=0.5, user="somebody")
+    return turn_of(answer)
 
 
 def leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
@@ -72,6 +89,8 @@ def other(path: Path, value: Any) -> Any:
             return value + (90_000.0 if path[-1] == "at" else 0.25)
         case str() if path[-1] == "raw" and path[0] == "attempts" and path[2] == "chunks":
             return base64.b64encode(base64.b64decode(value)[:-9] + b"x").decode()
+        case str() if path[-1] == "request_url":
+            return value.replace("//", "//x", 1)
         case str() if re.match(r"\d{4}-\d\d-\d\dT", value):
             return (datetime.fromisoformat(value) - timedelta(days=400)).isoformat()
         case str() if path[0] == "messages" or path[-1] == "request":

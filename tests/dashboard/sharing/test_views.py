@@ -123,14 +123,17 @@ def test_only_reading_is_answered(browser: Client, cut: Turn, method: str):
     assert getattr(Client(enforce_csrf_checks=True), method)(path).status_code == 404
 
 
-def test_who_tries_links_by_the_dozen_has_to_wait_and_then_a_right_one_too(browser: Client, cut: Turn):
+def test_who_tries_links_by_the_dozen_has_to_wait_and_a_right_one_opens_all_the_same(browser: Client, cut: Turn):
     path = made(browser, cut)
     stranger = Client()
     assert [stranger.get(f"/share/{n}").status_code for n in range(10)] == [404] * 10
-    waiting = stranger.get(path)
-    assert waiting.status_code == 429
-    assert 0 < int(waiting["Retry-After"]) <= 60
-    assert ShareLink.objects.get().uses == 0
+    for wrong in (f"{path}x", path[:-1], f"{path[:-1]}{'A' if path[-1] != 'A' else 'B'}"):
+        waiting = stranger.get(wrong)
+        assert waiting.status_code == 429
+        assert 0 < int(waiting["Retry-After"]) <= 60
+    assert [stranger.get(path).status_code for _ in range(3)] == [200] * 3
+    assert ShareLink.objects.get().uses == 3
+    assert stranger.get("/share/x").status_code == 429  # a right one gives no wrong one back
 
 
 def test_who_made_a_link_and_how_it_was_used_is_kept(browser: Client, cut: Turn):

@@ -27,6 +27,7 @@ QUICK = Bounds(
     sweep_seconds=0.05,
 )
 LARGE = b"x" * 20_000_000
+begun: list[str] = []  #: paths whose requests came to the application
 left: list[str] = []  #: paths whose requests were told that their clients had gone
 
 
@@ -37,6 +38,7 @@ async def application(scope, receive, send):
         await _talk(receive, send)
         return
     said = b""
+    begun.append(scope["path"])
     if scope["path"] != "/deaf":
         more = True
         while more:

@@ -1,12 +1,14 @@
 """How many may be connected, who makes room for whom, and what counts as one address."""
 
+import asyncio
 import contextlib
 import time
+from itertools import pairwise
 
 import pytest
 
 from dashboard.runtime.guarding.bounds import Bounds
-from dashboard.runtime.guarding.census import Census, counted_address
+from dashboard.runtime.guarding.census import LOOKED_AT, Census, counted_address
 from dashboard.runtime.guarding.proxies import Proxies
 
 from .conftest import QUICK, Server, rest
@@ -18,7 +20,7 @@ HALF = [
     b"",
     b"GET / HTTP/1.1\r\nx-a",
     b"POST / HTTP/1.1\r\ncontent-length: 99\r\n\r\nx",
-    b"POST /deaf HTTP/1.1\r\ncontent-length: 99\r\n\r\nx",  # answered, and given a moment to read it
+    b"POST /deaf HTTP/1.1\r\ncontent-length: 99999\r\n\r\nx",  # answered, and given a moment to read it
 ]
 
 
@@ -135,3 +137,18 @@ def test_the_addresses_of_one_customer_are_one_and_those_of_this_machine_are_not
 def test_the_connections_of_a_trusted_proxy_are_not_counted_by_its_address(host: str):
     assert counted_address(host, Proxies.read("10.0.0.0/24, 2001:db8::5")) is None
     assert counted_address("10.0.1.7", Proxies.read("10.0.0.0/24, 2001:db8::5")) == "10.0.1.7"
+
+
+async def test_many_are_looked_at_a_few_in_each_turn_of_the_loop():
+    census, waiting = Census(Bounds(sweep_seconds=0.01)), [One() for _ in range(10 * LOOKED_AT)]
+    for one in waiting:
+        census.join(one)
+        census.waits(one)
+    seen = [0]
+    while seen[-1] < len(waiting):
+        await asyncio.sleep(0)
+        seen.append(sum(one.looked for one in waiting))
+    assert max(after - before for before, after in pairwise(seen)) <= LOOKED_AT
+    assert {one.looked for one in waiting} == {1}
+    for one in waiting:
+        census.leave(one)

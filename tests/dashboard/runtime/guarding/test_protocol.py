@@ -13,7 +13,7 @@ from dashboard.runtime.guarding.bounds import HEAD_BYTES, HEAD_FIELDS, PIPELINED
 from dashboard.runtime.guarding.protocol import Guarded
 from tests.dashboard.website import until
 
-from .conftest import LARGE, PATIENCE, QUICK, Server, left, rest, served
+from .conftest import LARGE, PATIENCE, QUICK, Server, begun, left, rest, served
 
 GET = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n"
 POST = b"POST / HTTP/1.1\r\nhost: x\r\n"
@@ -52,11 +52,15 @@ def test_requests_without_end_in_one_go_end_the_connection(patient: Server):
     assert said.count(b"HTTP/1.1 200") <= 2 * PIPELINED
 
 
-def test_of_a_connection_that_asked_too_much_at_once_nothing_is_worked_on(patient: Server):
+def test_of_a_connection_that_asks_too_much_at_once_nothing_is_begun_or_logged(
+    patient: Server, caplog: pytest.LogCaptureFixture
+):
     said = patient.told(b"GET /first HTTP/1.1\r\nhost: x\r\n\r\n" + GET * 60)
     assert said.startswith(b"HTTP/1.1 429 ")
     assert said.count(b"HTTP/1.1") == 1
-    until(lambda: "/first" in left, PATIENCE)
+    assert patient.told(LAST).startswith(b"HTTP/1.1 200 ")  # by now the first would have begun
+    assert "/first" not in begun
+    assert not caplog.records
 
 
 def streaming(client: socket.socket) -> None:
@@ -249,6 +253,38 @@ def test_an_answer_that_does_not_wait_for_the_body_is_received_all_the_same(pati
     said = patient.told(begun, b"x" * 3_000_000)
     assert said.startswith(b"HTTP/1.1 200 OK")
     assert said.endswith(b"none\r\n0\r\n\r\n")
+
+
+@pytest.mark.parametrize(
+    "half", [b"content-length: 9000\r\n\r\n" + b"x" * 8000, CHUNKED + b"2328\r\n" + b"x" * 8000], ids=["", "chunked"]
+)
+def test_half_a_small_body_begins_nothing(quick: Server, half: bytes):
+    begun.clear()
+    assert quick.told(b"POST /half HTTP/1.1\r\nhost: x\r\n" + half).startswith(b"HTTP/1.1 408 ")
+    assert begun == []
+
+
+def test_a_small_body_begins_once_it_is_whole_or_was_asked_for(patient: Server):
+    asks = b"POST / HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\ncontent-length: 4\r\n\r\n"
+    for head, first in ((asks, b"HTTP/1.1 100 "), (asks.replace(b"expect", b"x-other"), b"HTTP/1.1 200 ")):
+        with patient.dial(head) as client:
+            if b"100" in first:
+                assert client.recv(1000).startswith(first)
+            client.sendall(b"wh")
+            client.sendall(b"ol")
+            assert b"whol" in client.recv(1000)
+
+
+@pytest.mark.parametrize("length", [b"content-length: 40000\r\n\r\n", CHUNKED + b"a000\r\n" + b"x" * 40_000])
+def test_an_answer_before_the_body_is_whole_says_that_the_connection_ends(patient: Server, length: bytes):
+    head, _, _ = patient.told(b"POST /deaf HTTP/1.1\r\nhost: x\r\n" + length).partition(b"\r\n\r\n")
+    assert b"\r\nconnection: close" in head
+
+
+@pytest.mark.parametrize("path", [b"/deaf", b"/"])
+def test_an_answer_to_a_whole_body_keeps_the_connection(patient: Server, path: bytes):
+    with patient.dial(b"POST %b HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\n\r\nhello" % path) as client:
+        assert b"connection" not in client.recv(1000)
 
 
 def test_a_client_that_goes_on_sending_is_not_listened_to_for_ever(patient: Server):

@@ -91,6 +91,17 @@ async def test_an_address_without_credentials_has_so_many_requests_a_second_and_
         await one.enter(scope_of("127.0.0.1", host="localhost"))
 
 
+async def test_a_share_link_that_has_worked_is_a_caller_of_its_own_among_the_strangers():
+    one = rooms(strangers=replace(NARROW, places=10_000, of_one=10_000))
+    await let_in(one, "link 1", path="/share/right")
+    while await entering(one):
+        pass
+    assert await one.enter(scope_of(path="/share/right")) is not None
+    for path in ("/share/wrong", "/turns"):
+        with pytest.raises(FullError):
+            await one.enter(scope_of(path=path))
+
+
 def test_a_pace_earns_requests_as_time_goes_and_no_more_than_at_first():
     pace = Pace(2.0, 3.0)
     assert [pace.may("a", now=0.0) for _ in range(4)] == [True, True, True, False]
@@ -141,6 +152,23 @@ async def test_neither_half_a_body_nor_a_slow_reader_holds_a_place(monkeypatch: 
     for one in slow:
         one.task.cancel()
     await asyncio.gather(*(one.task for one in slow), return_exceptions=True)
+
+
+async def test_nothing_begins_on_a_request_without_a_body_that_finds_no_place(monkeypatch: pytest.MonkeyPatch):
+    begun: list[str] = []
+    told: list[Any] = []
+
+    async def application(scope, _receive, _send):
+        begun.append(scope["path"])
+
+    async def send(message):
+        told.append(message.get("status"))
+
+    one = rooms()
+    await one.enter(scope_of(THERE))
+    monkeypatch.setattr("dashboard.runtime.guarding.guard.rooms_of_loop", lambda _: one)
+    await Guard(application)(scope_of(), asyncio.Queue().get, send)
+    assert (begun, told[0]) == ([], 503)
 
 
 async def test_who_hangs_up_before_an_answer_gives_the_place_back(monkeypatch: pytest.MonkeyPatch):
