@@ -5,6 +5,7 @@ import pytest
 from agentcore import breaches
 from agentcore.policy import Violation
 from dashboard.agents.schemas import violations
+from tests.together import together
 
 PLAN = {
     "type": "object",
@@ -29,6 +30,7 @@ def told(**changes):
     return breaches.told(PLAN, value, violations(PLAN, value))
 
 
+@together
 @pytest.mark.parametrize(
     ("changes", "words", "rule"),
     [
@@ -84,6 +86,7 @@ def test_the_words_are_bounded_whatever_the_schema_holds():
     assert "and 981 more" in said
 
 
+@together
 @pytest.mark.parametrize("pointer", ["", "/", "/nowhere/required", "/required/7/x", "/$defs/0", "required"])
 @pytest.mark.parametrize("keyword", ["required", "type", "enum", "minimum", "strange"])
 def test_a_pointer_that_leads_nowhere_is_told_as_it_is(pointer, keyword):

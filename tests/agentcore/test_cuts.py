@@ -10,6 +10,7 @@ from agentcore.verdict import verdict
 from agentcore.why import derive
 from agentcore.why.tree import Kind
 from tests.agentcore.playbook import Playbook, call, cut_call, ended, malformed_call, responded, started, truncated
+from tests.together import together
 
 R = NormalizedStopReason
 WATCHED = {"watched": True, "revision": 1, "max_continuations": 0, "max_tool_repair_attempts": 0}
@@ -34,6 +35,7 @@ def words_of(book: Playbook) -> str:
     return " / ".join(node.words for node in found.tree.walk())
 
 
+@together
 @pytest.mark.parametrize(
     ("response", "below"),
     [
@@ -55,6 +57,7 @@ def test_an_answer_is_below_its_cap_only_where_its_count_shows_it(response, belo
     assert below_cap(response, 4000) is below
 
 
+@together
 @pytest.mark.parametrize(
     ("response", "all_of_it"),
     [

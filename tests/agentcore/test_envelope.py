@@ -9,6 +9,7 @@ from agentcore import AttemptKind, StopReason, TurnStatus, verify
 from agentcore.envelope import read_payload
 from agentcore.policy import EnvelopeRules, RecoveryPath
 from tests.agentcore.playbook import Playbook, call_model, ended, finish, started, truncated, unknown
+from tests.together import together
 
 DIRECT, FENCE, WALKER, REPAIR = RecoveryPath
 SCHEMA = {"type": "object", "required": ["answer"]}
@@ -32,6 +33,7 @@ def recoveries(story):
     return [(fields["path"], fields["byteOffset"]) for fields in story.observed("envelope.recovery.applied")]
 
 
+@together
 @pytest.mark.parametrize("paths", PATHS)
 @pytest.mark.parametrize(
     ("text", "found_by"),

@@ -13,6 +13,7 @@ from agentcore.policy import Limits, Policy
 from agentcore.strict import unchecked
 from agentcore.values import replace
 from tests.dashboard.turns.histories import answered, cut_twice, started, with_a_tool
+from tests.together import together
 
 
 def wrong(cls: Any, value: Any) -> list[str]:
@@ -27,6 +28,7 @@ def test_what_the_machine_itself_makes_fits():
             assert wrong(type(record.event), record.event) == []
 
 
+@together
 @pytest.mark.parametrize("value", ["3", 3.5, True, None, [3]])
 def test_a_number_that_is_none_is_found_at_its_place(value: Any):
     assert wrong(Policy, Policy(limits=unchecked(Limits)(max_continuations=value))) == ["limits.max_continuations"]

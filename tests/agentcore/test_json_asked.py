@@ -6,6 +6,7 @@ from agentcore import AttemptKind, NormalizedStopReason, StopReason, TurnStatus
 from agentcore.json_asked import ANY_OBJECT, ANY_VALUE, json_asked
 from dashboard.agents.schemas import violations
 from tests.agentcore.playbook import Playbook, call_model, ended, finish, started, stopped, truncated
+from tests.together import together
 
 WAYS = [
     ("openai", {"response_format": {"type": "json_object"}}, ANY_OBJECT),
@@ -42,11 +43,13 @@ def asked(dialect="openai", extra=WAYS[0][1], **more):
     return Playbook(provider=dialect, extra=extra, max_tokens=100, **more) >> started()
 
 
+@together
 @pytest.mark.parametrize(("dialect", "extra", "schema"), WAYS)
 def test_each_dialect_asks_in_words_of_its_own(dialect, extra, schema):
     assert json_asked(dialect, extra) == schema
 
 
+@together
 @pytest.mark.parametrize(("dialect", "extra"), FREE)
 def test_other_fields_ask_for_text(dialect, extra):
     assert json_asked(dialect, extra) is None
@@ -54,6 +57,7 @@ def test_other_fields_ask_for_text(dialect, extra):
     assert story.command.request.continuation is not None
 
 
+@together
 @pytest.mark.parametrize(("dialect", "extra", "schema"), WAYS)
 def test_what_was_cut_is_asked_for_whole_again_and_no_schema_of_ours_is_sent(dialect, extra, schema):
     story = asked(dialect, extra) << call_model(AttemptKind.INITIAL, envelope_schema=None, extra=extra)
@@ -67,6 +71,7 @@ def test_two_halves_that_a_grammar_began_anew_are_no_answer():
     assert story << finish("", StopReason.RETRY_LIMIT, TurnStatus.FAILED, error_code="envelope_invalid", envelope=None)
 
 
+@together
 @pytest.mark.parametrize("text", ["[1]", "7", '"a"', "null", "no JSON"])
 def test_what_is_no_object_is_asked_for_again_with_or_without_a_validator(text):
     for more in ({"validate": violations}, {"validate": None}):
@@ -87,6 +92,7 @@ def test_an_object_that_is_whole_though_the_call_was_cut_is_taken_as_it_is_and_t
     assert "the provider cut" in story.step.transitions[-1].reason
 
 
+@together
 @pytest.mark.parametrize("text", ['{"a": 1', 'Here: {"a": 1}', '```json\n{"a": 1}\n```', '{"a": {}} and', "12", '"a"'])
 def test_anything_less_than_the_whole_text_is_half_an_answer(text):
     story = asked("ollama", {"format": "json"}) >> truncated(text)

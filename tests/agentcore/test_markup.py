@@ -5,10 +5,12 @@ import pytest
 from agentcore.markup import FORMS, LATER_FORMS, is_cut_bare_call, left_open, may_be_bare_call, name_in, settled
 from agentcore.reasons import AttemptKind
 from tests.agentcore.playbook import Playbook, call, call_model, called, ended, started, tools_returned, truncated
+from tests.together import together
 
 CUT = 'Let me see. <tool_call>{"name": "calculator", "arguments": {"expr'
 
 
+@together
 @pytest.mark.parametrize(("opener", "closer"), FORMS + LATER_FORMS)
 def test_markup_that_does_not_end_is_found_where_it_begins_in_every_form(opener, closer):
     assert left_open(f"One {opener}two") == 4
@@ -17,6 +19,7 @@ def test_markup_that_does_not_end_is_found_where_it_begins_in_every_form(opener,
         assert left_open(f"One {opener}two{closer} {opener}") == len(f"One {opener}two{closer} ")
 
 
+@together
 @pytest.mark.parametrize(
     ("markup", "name"),
     [
@@ -51,6 +54,7 @@ def test_the_markup_of_a_cut_call_is_no_answer_it_is_asked_for_again():
     assert all("<tool_call>" not in message.text for message in story.snapshot.messages)
 
 
+@together
 @pytest.mark.parametrize("cut", ["<tool_", "<|tool_ca", "<functi", "```tool_", "[TOOL_CALLS"])
 def test_a_form_that_was_cut_itself_is_known_by_its_beginning(cut):
     assert left_open(f"Let me see. {cut}") == 12
@@ -58,6 +62,7 @@ def test_a_form_that_was_cut_itself_is_known_by_its_beginning(cut):
     assert left_open(f"Let me see. {cut}", later=False) is None
 
 
+@together
 @pytest.mark.parametrize("text", ["1 <", "<to", "<tools>", "<|channel|>", "```to", "[TOOL]", "<tool_x>"])
 def test_what_may_be_something_else_is_text(text):
     assert left_open(text) is None
@@ -87,6 +92,7 @@ BARE = (
 )
 
 
+@together
 @pytest.mark.parametrize("cut", BARE)
 def test_a_cut_call_in_bare_json_is_asked_for_again_from_revision_4_on(cut):
     story = Playbook() >> started() >> truncated(cut, tokens=60)
@@ -98,12 +104,14 @@ def test_a_cut_call_in_bare_json_is_asked_for_again_from_revision_4_on(cut):
     story << call_model(AttemptKind.CONTINUATION, continues=cut)
 
 
+@together
 @pytest.mark.parametrize("cut", BARE)
 def test_a_call_in_bare_json_is_told_apart_while_it_comes_in(cut):
     assert all(may_be_bare_call(cut[:length], ["calculator"]) for length in range(len(cut) + 1))
     assert not any(is_cut_bare_call(cut, other) for other in ((), ["weather"]))
 
 
+@together
 @pytest.mark.parametrize(
     "text",
     [

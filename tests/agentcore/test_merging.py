@@ -8,6 +8,7 @@ from agentcore import merge_continuation, merging
 from agentcore.merging import MIN_OVERLAP, Joining, Merge, Rule, cut, join, splits_grapheme
 from agentcore.overlaps import is_ambiguous
 from tests.agentcore.growth import grows_linearly
+from tests.together import together
 
 FAMILY = "👩\u200d👩\u200d👧"
 LONG = "the quick brown fox jumps"
@@ -22,6 +23,7 @@ def naive(existing, addition, minimum):
     return 0
 
 
+@together
 @pytest.mark.parametrize(
     ("existing", "addition", "text", "overlap"),
     [
@@ -50,6 +52,7 @@ def test_the_least_overlap_can_be_chosen():
     assert merge_continuation("abcd", "bcde", min_overlap=4).text == "abcdbcde"
 
 
+@together
 @pytest.mark.parametrize(
     "cluster",
     [
@@ -150,6 +153,7 @@ ADVERSARIAL = {
 }
 
 
+@together
 @pytest.mark.parametrize("name", ADVERSARIAL)
 def test_merging_takes_linear_time(name):
     def merge(size: int) -> None:
@@ -158,6 +162,7 @@ def test_merging_takes_linear_time(name):
     assert grows_linearly(merge, 12_000)
 
 
+@together
 @pytest.mark.parametrize(
     ("existing", "addition", "text"),
     [

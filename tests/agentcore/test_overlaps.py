@@ -52,6 +52,7 @@ KINDS: dict[str, Callable[[random.Random], str]] = {
 }
 
 
+@together
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_provider_that_never_repeats_loses_nothing_wherever_it_is_cut(kind: str):
     chance = random.Random(kind)
@@ -190,6 +191,7 @@ def test_a_short_echo_of_a_prefill_is_kept_and_marked():
     assert (merge.text, merge.ambiguous) == ("INFO heartINFO heartbeat", len("INFO heart"))
 
 
+@together
 @pytest.mark.parametrize(
     "unit",
     ["a, ", "ab", "1,open,none,0\n2,open,none,0\n", "word ", "\n"],

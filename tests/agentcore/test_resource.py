@@ -24,6 +24,7 @@ from tests.agentcore.playbook import (
     truncated,
     woke_up,
 )
+from tests.together import together
 
 
 def play(*events, **given) -> Playbook:
@@ -84,6 +85,7 @@ ENDS = [
 ]
 
 
+@together
 @pytest.mark.parametrize(("book", "terminal_reason", "resource"), ENDS)
 def test_what_ran_out_is_named_as_policies_name_it(book: Playbook, terminal_reason: str, resource: str | None):
     assert (book.end.terminal_reason, resource_of(book.snapshot)) == (terminal_reason, resource)
@@ -93,6 +95,7 @@ def test_every_resource_has_ended_a_turn_here():
     assert {resource for _, _, resource in ENDS if resource} == set(RESOURCES)
 
 
+@together
 @pytest.mark.parametrize("story", STORIES)
 def test_it_is_a_resource_or_none_wherever_a_turn_stands(story):
     snapshot = story().snapshot

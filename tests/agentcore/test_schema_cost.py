@@ -8,6 +8,7 @@ from agentcore import jsonschema_rs_validator
 from agentcore.schema import MOST_BREACHES
 from agentcore.schema_cost import MOST_STEPS, steps
 from agentcore.schema_size import TooMuchWork
+from tests.together import together
 
 violations = jsonschema_rs_validator()
 
@@ -43,6 +44,7 @@ META = "https://json-schema.org/draft/2020-12/schema"
 OWN_BASE = {"$defs": {"x": {**doubled(40, {}), "$id": "https://example.org/x"}}, "$ref": "x"}
 
 
+@together
 @pytest.mark.parametrize(
     ("schema", "value"),
     [
@@ -78,6 +80,7 @@ def test_a_schema_of_too_many_steps_is_refused_before_it_is_judged(schema, value
         violations(schema, value)
 
 
+@together
 @pytest.mark.parametrize(
     ("schema", "value", "breaches"),
     [

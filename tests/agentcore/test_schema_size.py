@@ -4,6 +4,7 @@ import pytest
 
 from agentcore import jsonschema_rs_validator
 from agentcore.schema_size import MOST_STATES, Sizes, TooMuchWork, check, matching, states_of
+from tests.together import together
 
 violations = jsonschema_rs_validator()
 CHAIN = {"$defs": {f"a{n}": {"$ref": f"#/$defs/a{n + 1}"} for n in range(20_000)} | {"a20000": {}}}
@@ -20,6 +21,7 @@ def test_a_schema_of_thousands_of_properties_is_not_too_large():
     check({"properties": {f"k{n}": {"type": "string", "pattern": "^a"} for n in range(5000)}})
 
 
+@together
 @pytest.mark.parametrize(
     ("pattern", "least", "most"),
     [

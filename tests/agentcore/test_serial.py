@@ -57,6 +57,7 @@ from agentcore.serial import (
 )
 from tests.agentcore.machine.stories import STORIES
 from tests.agentcore.playbook import Playbook, call, called, started, truncated
+from tests.together import together
 
 words = st.text(max_size=6)
 maybe_word = st.none() | words
@@ -198,6 +199,7 @@ def test_every_policy_reads_back_equal(policy):
     assert policy_from_json(through_text(to_json(policy))) == policy
 
 
+@together
 @pytest.mark.parametrize("story", STORIES)
 def test_the_snapshots_of_every_story_read_back_equal(story):
     for step in story().steps:
@@ -230,6 +232,7 @@ def test_a_policy_from_before_there_were_rules_reads_with_the_default_ones():
     assert policy_from_json(stored) == Policy()
 
 
+@together
 @pytest.mark.parametrize(
     "data",
     [

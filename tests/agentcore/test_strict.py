@@ -149,6 +149,7 @@ TABLE: dict[str, tuple[Callable[[], object], str, str]] = {
 }
 
 
+@together
 @pytest.mark.parametrize("case", TABLE)
 def test_wrong_input_is_refused_by_the_arguments_name_with_what_is_expected(case):
     wrong, name, expected = TABLE[case]
@@ -172,6 +173,7 @@ def test_no_field_takes_what_it_cannot_be(cls, name):
             cls(**{**RIGHT[cls], name: wrong})
 
 
+@together
 @pytest.mark.parametrize("name", PROVIDERS)
 def test_a_codec_encodes_requests_and_nothing_else(name):
     with pytest.raises(WrongInput, match="request must be a ChatRequest, not a dict"):

@@ -24,6 +24,7 @@ from agentcore import (
 )
 from agentcore.messages import ChatRequest, Message, Role
 from agentcore.providers import PROVIDERS, Provider
+from tests.together import together
 
 TOLD = Recording(Policy(), Snapshot(), ())
 OUTCOME = ContinuationCriteria().evaluate(Snapshot())
@@ -101,6 +102,7 @@ def test_the_table_names_every_public_function_that_takes_arguments_and_all_of_t
         assert arguments_of(getattr(Provider, name)) == set(right)
 
 
+@together
 @pytest.mark.parametrize(("name", "argument"), ARGUMENTS)
 def test_a_function_refuses_what_an_argument_cannot_be_by_its_name(name: str, argument: str):
     function, right = RIGHT[name]
@@ -118,6 +120,7 @@ def function_or_refusal(function: Callable[..., Any], right: dict[str, Any]) -> 
         assert " must be " not in str(error)  # noqa: PT017
 
 
+@together
 @pytest.mark.parametrize("name", PROVIDERS)
 @pytest.mark.parametrize("method", CODEC)
 def test_a_codec_refuses_what_an_argument_cannot_be_by_its_name(name: str, method: str):
@@ -128,6 +131,7 @@ def test_a_codec_refuses_what_an_argument_cannot_be_by_its_name(name: str, metho
                 function(**{**right, argument: wrong})
 
 
+@together
 @pytest.mark.parametrize("name", PROVIDERS)
 @pytest.mark.parametrize("payload", [None, 3, "text", object(), [object()]], ids=lambda given: type(given).__name__)
 def test_a_payload_that_is_none_of_the_dialect_is_the_providers_fault(name: str, payload: Any):

@@ -8,8 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentcore import unclosed
+from tests.together import together
 
 
+@together
 @pytest.mark.parametrize(
     ("text", "at"),
     [
@@ -31,6 +33,7 @@ def test_json_that_is_the_whole_text(text: str, at: int | None):
     assert unclosed.json_at(text) == at
 
 
+@together
 @pytest.mark.parametrize(
     ("text", "at"),
     [
@@ -52,6 +55,7 @@ def test_a_fence(text: str, at: int | None):
     assert unclosed.fence_at(text) == at
 
 
+@together
 @pytest.mark.parametrize(
     ("text", "at"),
     [
@@ -69,6 +73,7 @@ def test_a_bracket_of_the_last_paragraph(text: str, at: int | None):
     assert unclosed.bracket_at(text) == at
 
 
+@together
 @pytest.mark.parametrize(
     ("text", "at"),
     [

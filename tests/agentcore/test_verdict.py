@@ -12,6 +12,7 @@ from agentcore.values import replace
 from agentcore.verdict import verdict
 from tests.agentcore.playbook import Playbook, started
 from tests.agentcore.playbook import ended as said
+from tests.together import together
 
 SETUP = Setup("turn", "openai", "m", 60, output_floor=2)
 SAID = Answer("said", (Segment(1, AttemptKind.INITIAL, 0, 4),))
@@ -26,6 +27,7 @@ def test_a_turn_that_runs_has_none():
     assert verdict(Snapshot(setup=SETUP)) == ""
 
 
+@together
 @pytest.mark.parametrize(
     ("snapshot", "sentence"),
     [
@@ -123,6 +125,7 @@ def test_where_both_limits_bind_both_are_named():
     assert "With 4 continuations and a larger token total it would have gone on" in verdict(both)
 
 
+@together
 @pytest.mark.parametrize(
     "terminal_reason",
     ["empty_output", "repetition", "tool_repair_failed", "forbidden", "context_window_exceeded", "unknown_fatal", "x"],

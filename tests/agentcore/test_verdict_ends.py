@@ -30,6 +30,7 @@ from tests.agentcore.playbook import (
     woke_up,
     worded,
 )
+from tests.together import together
 
 SCHEMA = {"required": ["a"]}
 ON = "it would have gone on. The recording ends here. Re-run live to find out."
@@ -283,6 +284,7 @@ ENDS = [
 ]
 
 
+@together
 @pytest.mark.parametrize(("book", "filed", "sentence"), ENDS, ids=[sentence[:60] for _, _, sentence in ENDS])
 def test_each_end_is_told_as_it_is_filed(book: Playbook, filed: str, sentence: str):
     end = book.end
@@ -344,6 +346,7 @@ def test_the_continuations_that_are_offered_go_on_by_the_recording_itself():
     assert imagined.final.spent.continuations == 3
 
 
+@together
 @pytest.mark.parametrize(
     ("book", "why"),
     [

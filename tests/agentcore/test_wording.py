@@ -1,8 +1,10 @@
 import pytest
 
 from agentcore.wording import count, number, times
+from tests.together import together
 
 
+@together
 @pytest.mark.parametrize(("value", "words"), [(7, "7"), (1214, "1,214"), (12.0, "12"), (1.25, "1.25"), (0, "0")])
 def test_numbers_are_written_as_pages_write_them(value: float, words: str):
     assert number(value) == words

@@ -27,6 +27,7 @@ ARGUMENTS = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    "--process-per-site",  # or each page begins with a process of its own, which takes longer than what it shows
 ]
 DESK = {"width": 1280, "height": 900}
 PHONE = {"width": 390, "height": 844}
@@ -99,6 +100,10 @@ def signed_in(chrome: Browser, link: str) -> dict[str, object]:
     return cookies_of(chrome, link)
 
 
+def base_of(link: str) -> str:
+    return link.split("/sign-in", maxsplit=1)[0]
+
+
 def cookies_of(chrome: Browser, link: str) -> dict[str, object]:
     context = chrome.new_context()
     page = context.new_page()
@@ -115,7 +120,7 @@ def cookies_of(chrome: Browser, link: str) -> dict[str, object]:
 @pytest.fixture(scope="package")
 def cut_turn(chrome: Browser, signed_in: dict[str, object], link: str) -> str:
     """The address of a turn that was cut four times."""
-    context = chrome.new_context(base_url=link.split("/sign-in", maxsplit=1)[0], storage_state=signed_in)
+    context = chrome.new_context(base_url=base_of(link), storage_state=signed_in)
     page = context.new_page()
     ask(page, "sim-essay", "Look at this.", max_tokens=60)
     address = ended(page)
@@ -123,20 +128,52 @@ def cut_turn(chrome: Browser, signed_in: dict[str, object], link: str) -> str:
     return address
 
 
+@pytest.fixture(scope="package")
+def idle(chrome: Browser, signed_in: dict[str, object], link: str) -> Iterator[Page]:
+    """A page that stays open beside those of tests: its process draws them, its context keeps what never changes."""
+    context = chrome.new_context(base_url=base_of(link), storage_state=signed_in, viewport=DESK)
+    context.set_default_timeout(PATIENCE)
+    page = context.new_page()
+    page.goto("/healthz")
+    yield page
+    context.close()
+
+
+def as_before(idle: Page, signed_in: dict[str, object]) -> None:
+    """Whatever a test did to the context that all share, the next one finds it as the first did."""
+    context = idle.context
+    for page in context.pages:
+        if page != idle:
+            page.close()
+    context.set_offline(False)
+    context.clear_permissions()
+    context.clear_cookies()
+    context.add_cookies(signed_in["cookies"])  # type: ignore[arg-type]
+    idle.evaluate("localStorage.clear()")
+
+
 @pytest.fixture
-def new_page(chrome: Browser, signed_in: dict[str, object], link: str) -> Iterator[NewPage]:
-    """Opens pages of the installation. Whatever a page complains of in its console fails the test."""
+def new_page(chrome: Browser, signed_in: dict[str, object], link: str, idle: Page) -> Iterator[NewPage]:
+    """Opens pages of the installation, each as a browser of its own. Whatever a page complains of in its console fails
+    the test."""
     contexts: list[BrowserContext] = []
     complaints: list[str] = []
 
-    def make(*, missing: bool = False, **options: object) -> Page:
-        """With `missing`, a page may answer that it is not there or that it refuses: that is a complaint too."""
-        options.setdefault("viewport", DESK)
-        base = link.split("/sign-in", maxsplit=1)[0]
-        context = chrome.new_context(base_url=base, storage_state=signed_in, **options)
+    def opened(options: dict[str, object]) -> Page:
+        """The first in the context that all tests share, if it asks for nothing special."""
+        if not contexts and not options.keys() - {"viewport"}:
+            contexts.append(idle.context)
+            page = idle.context.new_page()
+            page.set_viewport_size(options.get("viewport", DESK))  # type: ignore[arg-type]
+            return page
+        context = chrome.new_context(base_url=base_of(link), storage_state=signed_in, **{"viewport": DESK, **options})
         context.set_default_timeout(PATIENCE)
         contexts.append(context)
-        page = context.new_page()
+        return context.new_page()
+
+    def make(*, missing: bool = False, **options: object) -> Page:
+        """With `missing`, a page may answer that it is not there or that it refuses: that is a complaint too."""
+        page = opened(options)
         said = [] if missing else complaints
         page.on("console", lambda message: said.append(message.text) if message.type == "error" else None)
         page.on("pageerror", lambda error: complaints.append(str(error)))
@@ -145,7 +182,9 @@ def new_page(chrome: Browser, signed_in: dict[str, object], link: str) -> Iterat
 
     yield make
     for context in contexts:
-        context.close()
+        if context != idle.context:
+            context.close()
+    as_before(idle, signed_in)
     assert complaints == []
 
 

@@ -16,6 +16,7 @@ from dashboard import whystop as whystop_start
 from dashboard.client import Draft, Record
 from dashboard.command_line_output import AsLines
 from dashboard.live.narration import Lines
+from tests.together import together
 
 CHECKOUT = Path(__file__).parents[2]
 
@@ -28,6 +29,7 @@ def whystop(*words: str, **environment: str) -> subprocess.CompletedProcess[str]
     )
 
 
+@together
 @pytest.mark.parametrize(
     ("words", "environment", "code", "sentence"),
     [
@@ -98,6 +100,7 @@ def test_what_came_too_late_is_told_with_the_end():
     )
 
 
+@together
 @pytest.mark.parametrize("odd", ["\x1b[2J", "\x07", "\r", "\x9b", "\x7f", "\x00"])
 def test_a_model_does_not_steer_the_terminal(odd: str):
     out = io.StringIO()

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.together import together
+
 DASHBOARD = Path(__file__).parents[2] / "dashboard"
 ASKING = sorted(
     {
@@ -17,6 +19,7 @@ ASKING = sorted(
 )
 
 
+@together
 @pytest.mark.parametrize("path", ASKING, ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_what_answers_a_request_has_no_query_of_its_own(path: Path) -> None:
     managers = [

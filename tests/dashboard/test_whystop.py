@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.together import together
+
 CHECKOUT = Path(__file__).parents[2]
 #: Presses Ctrl-C when a module is about to be loaded, then runs what `begin` says.
 PRESSED = """
@@ -23,6 +25,7 @@ SCRIPT = "from dashboard.whystop import main; main()"
 MODULE = "runpy.run_module('dashboard.client', run_name='__main__')"
 
 
+@together
 @pytest.mark.parametrize("begin", [SCRIPT, MODULE])
 @pytest.mark.parametrize("at", ["agentcore.policy", "http.client", "argparse"])
 def test_ctrl_c_while_it_is_loaded_is_quiet(begin: str, at: str):

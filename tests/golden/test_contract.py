@@ -11,6 +11,7 @@ import pytest
 from tests.golden.contract import REASONS, data_of, faults_of
 from tests.golden.conversations import CONVERSATIONS
 from tests.golden.test_transcripts import TRANSCRIPTS
+from tests.together import together
 
 NAMES = [name for name, held in CONVERSATIONS.items() if held.door == "/v1/chat/completions"]
 STREAMS = [TRANSCRIPTS / f"{name}.stream.http" for name in NAMES]
@@ -48,6 +49,7 @@ def parts_of(path: Path) -> tuple[dict[str, Any], int, str]:
     return json.loads(request), int(head.split("\n")[0]), f"{body.rstrip()}\n\n"
 
 
+@together
 @pytest.mark.parametrize("path", STREAMS, ids=lambda path: path.name)
 def test_a_stream_keeps_the_order_and_is_of_one_answer(path: Path):
     request, status, body = parts_of(path)
@@ -57,6 +59,7 @@ def test_a_stream_keeps_the_order_and_is_of_one_answer(path: Path):
         assert json.loads(body)["error"]["message"]
 
 
+@together
 @pytest.mark.parametrize("name", NAMES)
 def test_whole_and_streamed_say_the_same(name: str):
     (_, status, whole), (_, streamed_status, stream) = (
@@ -103,6 +106,7 @@ def stream(*events: str) -> str:
     return "".join(f"data: {event}\n\n" for event in events)
 
 
+@together
 @pytest.mark.parametrize(
     "broken",
     [

@@ -11,6 +11,7 @@ from tests.golden.contract import data_of
 from tests.golden.conversations import CONVERSATIONS, MESSAGES
 from tests.golden.test_contract import parts_of
 from tests.golden.test_transcripts import TRANSCRIPTS
+from tests.together import together
 
 NAMES = [name for name, held in CONVERSATIONS.items() if held.door == MESSAGES]
 #: The reason each ends with, where it is no error.
@@ -69,6 +70,7 @@ def read(body: str) -> ChatResponse:
     return decoder.close()
 
 
+@together
 @pytest.mark.parametrize("name", NAMES)
 def test_whole_and_streamed_say_the_same(name: str):
     (_, status, whole), (_, streamed_status, stream) = (
@@ -101,6 +103,7 @@ START, DELTA, STOP = {"type": "message_start"}, {"type": "message_delta"}, {"typ
 OPEN, FILL, CLOSE = ({"type": f"content_block_{kind}", "index": 0} for kind in ("start", "delta", "stop"))
 
 
+@together
 @pytest.mark.parametrize(
     "broken",
     [

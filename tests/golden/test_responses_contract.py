@@ -11,6 +11,7 @@ from tests.golden.contract import data_of
 from tests.golden.conversations import CONVERSATIONS, RESPONSES
 from tests.golden.test_contract import parts_of
 from tests.golden.test_transcripts import TRANSCRIPTS
+from tests.together import together
 
 NAMES = [name for name, held in CONVERSATIONS.items() if held.door == RESPONSES]
 LAST = ("response.completed", "response.incomplete", "response.failed")
@@ -79,6 +80,7 @@ def read(body: str) -> ChatResponse:
     return decoder.close()
 
 
+@together
 @pytest.mark.parametrize("name", NAMES)
 def test_whole_and_streamed_say_the_same(name: str):
     (_, status, whole), (_, streamed_status, stream) = (
@@ -114,6 +116,7 @@ TEXT = {"type": "response.output_text.done", "output_index": 0, "item_id": "msg_
 END = {"type": "response.completed", "response": {"output": [ITEM]}}
 
 
+@together
 @pytest.mark.parametrize(
     "broken",
     [

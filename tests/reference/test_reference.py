@@ -4,6 +4,7 @@ import pytest
 
 from tests.reference.page import page
 from tests.reference.sources import MODULES, ROOT, module_of
+from tests.together import together
 
 PAGE = ROOT / "docs" / "reference.md"
 
@@ -12,6 +13,7 @@ def test_the_reference_in_the_docs_is_current():
     assert PAGE.read_text(encoding="utf-8") == page(), "run: python -m tests.reference > docs/reference.md"
 
 
+@together
 @pytest.mark.parametrize("name", MODULES)
 def test_every_public_name_of_the_library_says_what_it_is(name):
     module = module_of(name)
@@ -19,6 +21,7 @@ def test_every_public_name_of_the_library_says_what_it_is(name):
     assert module.wordless == []
 
 
+@together
 @pytest.mark.parametrize("name", MODULES)
 def test_every_field_and_every_member_is_explained(name):
     assert [field for named in module_of(name).names for field in named.unexplained] == []

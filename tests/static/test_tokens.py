@@ -65,6 +65,7 @@ def test_text_stands_out_from_its_ground(text: str, ground: str, theme: int):
     assert contrast(tokens()[text][theme], tokens()[ground][theme]) >= 4.5
 
 
+@together
 @pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
 @pytest.mark.parametrize("ground", ["page", "card"])
 @pytest.mark.parametrize("line", ["edge", "accent"])

@@ -1,8 +1,10 @@
 import pytest
 
 from agentcore.criteria.content import WantsMore
+from tests.together import together
 
 
+@together
 @pytest.mark.parametrize(
     ("wants", "text", "more"),
     [

@@ -15,6 +15,7 @@ from agentcore import (
 )
 from agentcore.criteria.outcome import resolve
 from agentcore.values import replace
+from tests.together import together
 
 D = ContinuationDecision
 SNAPSHOT = Snapshot()
@@ -31,6 +32,7 @@ class Says:
         return self.decision
 
 
+@together
 @pytest.mark.parametrize("present", list(product([False, True], repeat=4)))
 def test_continue_means_no_forbid_and_a_request_or_an_allow_without_allow_stop(present):
     forbid, request, allow, stop = present
@@ -123,6 +125,7 @@ def test_a_decision_given_as_its_word_counts_as_the_decision():
     assert ContinuationCriteria(Says("forbid")).evaluate(SNAPSHOT).get_forbidding_criterion() == "Says"
 
 
+@together
 @pytest.mark.parametrize(
     ("name", "stop_reason"),
     [

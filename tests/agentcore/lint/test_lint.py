@@ -18,6 +18,7 @@ def test_the_set_is_as_large_as_it_is_said_to_be():
     assert len({told.dialect for told in LIES}) == len({told.dialect for told in HONEST}) == 8
 
 
+@together
 @pytest.mark.parametrize("told", LIES, ids=lambda told: told.name)
 def test_a_planted_lie_is_found_with_its_evidence(told: Told):
     found = {sign.code: sign for sign in told.signs}
@@ -41,6 +42,7 @@ def test_an_honest_turn_is_not_flagged(told: Told):
     assert told.signs == (), told.response
 
 
+@together
 @pytest.mark.parametrize("told", LIES, ids=lambda told: told.name)
 def test_the_providers_word_stays_as_it_was(told: Told):
     before = told.response
@@ -72,6 +74,7 @@ STOPS = [
 ]
 
 
+@together
 @pytest.mark.parametrize("extra", STOPS, ids=str)
 @pytest.mark.parametrize("text", ['```json\n{"a": 1}\n', '{"a": 1', "<think>so"])
 def test_what_ends_at_the_callers_own_string_may_end_anywhere(extra: dict[str, object], text: str):

@@ -25,11 +25,13 @@ from tests.agentcore.playbook import (
     usage,
     woke_up,
 )
+from tests.together import together
 
 R = NormalizedStopReason
 LONG = "the quick brown fox jumps over the lazy dog"
 
 
+@together
 @pytest.mark.parametrize(
     ("response", "counted"),
     [

@@ -19,8 +19,10 @@ from tests.agentcore.playbook import (
     tools_returned,
     truncated,
 )
+from tests.together import together
 
 
+@together
 @pytest.mark.parametrize(
     ("breakpoint_", "state"),
     [
@@ -38,6 +40,7 @@ def test_a_breakpoint_holds_where_it_matches(breakpoint_, state):
     assert (source, trigger, target) == (state, Trigger.BREAKPOINT, State.HELD)
 
 
+@together
 @pytest.mark.parametrize(
     "breakpoint_",
     [

@@ -53,6 +53,7 @@ INTO = {
 }
 
 
+@together
 @pytest.mark.parametrize("state", DECIDING)
 def test_every_deciding_state_holds_goes_on_by_its_own_release_and_can_be_cancelled(state):
     asked, events = INTO[state]
@@ -85,6 +86,7 @@ def test_all_that_is_set_must_match_alone_and_together(choice):
         assert story << run_tools("calculator")
 
 
+@together
 @pytest.mark.parametrize(
     ("breakpoint_", "event", "state"),
     [

@@ -31,6 +31,7 @@ from tests.agentcore.playbook import (
     truncated,
     usage,
 )
+from tests.together import together
 
 R = NormalizedStopReason
 LENIENT = ErrorPolicy.ignore_tool_errors()
@@ -72,6 +73,7 @@ def test_a_repairer_that_fails_on_an_envelope_ends_the_turn_too():
     assert story << finish("", StopReason.ERROR, TurnStatus.FAILED, "forbidden")
 
 
+@together
 @pytest.mark.parametrize("policy", OnTruncation)
 @pytest.mark.parametrize(
     ("whole", "valid"), [(True, True), (True, False), (False, True), (False, False)], ids=lambda flag: str(flag)
@@ -99,6 +101,7 @@ def test_a_free_text_call_is_held_to_no_schema():
     assert Playbook() >> started() >> truncated("", tool_calls=(custom,)) << run_tools("calculator")
 
 
+@together
 @pytest.mark.parametrize("text", ["", "said"])
 @pytest.mark.parametrize("word", ["UNEXPECTED_TOOL_CALL", " too_many_tool_calls ", "Missing_Thought_Signature"])
 def test_a_call_word_is_fatal_whatever_stands_beside_it(word, text):

@@ -36,6 +36,7 @@ from tests.agentcore.playbook import (
     unknown,
     woke_up,
 )
+from tests.together import together
 
 R, S, T = NormalizedStopReason, StopReason, TurnStatus
 RETRY = ErrorPolicy.retry_all(1)
@@ -91,6 +92,7 @@ ENDS = {
 }  # fmt: skip
 
 
+@together
 @pytest.mark.parametrize("row", ENDS)
 def test_every_row_of_how_a_turn_ends(row):
     story, status, stop_reason, terminal, notice = ENDS[row]
@@ -116,6 +118,7 @@ TERMINATIONS = {
 }
 
 
+@together
 @pytest.mark.parametrize("word", TERMINATIONS)
 def test_the_end_of_continuing_is_told_once_in_a_word_of_the_design(word):
     seen = TERMINATIONS[word].observed("continuation_terminated")
@@ -155,6 +158,7 @@ OBSERVED = {
 }
 
 
+@together
 @pytest.mark.parametrize("name", OBSERVED)
 def test_a_stop_reason_is_observed_once_per_attempt_with_exactly_its_fields(name):
     event, normalized, raw = OBSERVED[name]
@@ -220,6 +224,7 @@ REPAIRS = {
 }
 
 
+@together
 @pytest.mark.parametrize("name", REPAIRS)
 def test_every_repair_tells_once_what_became_of_it(name):
     events, success = REPAIRS[name]

@@ -41,10 +41,12 @@ from tests.agentcore.playbook import (
     wait,
     woke_up,
 )
+from tests.together import together
 
 ANSWERABLE = [state for state in WAITING_STORIES if state is not State.HELD]
 
 
+@together
 @pytest.mark.parametrize("state", ANSWERABLE)
 def test_an_interrupted_turn_gets_its_command_again(state):
     before = WAITING_STORIES[state]()
@@ -77,6 +79,7 @@ def test_an_interruption_outside_a_call_has_no_partial_answer():
     assert (story >> interrupted("ghost")).snapshot.output_text == ""
 
 
+@together
 @pytest.mark.parametrize("state", WAITING_STORIES)
 def test_a_cancel_from_every_waiting_state_keeps_the_text(state):
     before = WAITING_STORIES[state]()
@@ -108,6 +111,7 @@ def test_a_cancelled_continuation_says_how_its_truncation_ended():
     assert [s["terminal_reason"] for s in story.observed("continuation_terminated")] == ["cancelled"]
 
 
+@together
 @pytest.mark.parametrize("state", WAITING_STORIES)
 def test_an_operator_may_act_in_every_waiting_state_without_moving_it(state):
     before = WAITING_STORIES[state]()
@@ -243,6 +247,7 @@ def test_what_an_operator_supplied_stands_though_the_tool_returns_after_all():
     assert story.snapshot.messages[-1].text == "3"
 
 
+@together
 @pytest.mark.parametrize(
     "change",
     [

@@ -28,6 +28,7 @@ from tests.agentcore.playbook import (
     truncated,
     woke_up,
 )
+from tests.together import together
 
 CUT = (Breakpoint(state="continue_pending"),)
 
@@ -58,6 +59,7 @@ def test_only_a_release_runs_to_a_state(action):
         story >> operator(action, run_to="abort_partial")
 
 
+@together
 @pytest.mark.parametrize("state", [state for state in State if state not in DECIDING])
 def test_a_turn_runs_to_deciding_states_only(state):
     story = Playbook() >> started(breakpoints=CUT) >> truncated("a ")

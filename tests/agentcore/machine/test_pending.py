@@ -28,6 +28,7 @@ from tests.agentcore.playbook import (
     tools_returned,
     truncated,
 )
+from tests.together import together
 
 RAN = ErrorPolicy.ignore_tool_errors()
 ASK = Approvals(("calculator",), 30.0)
@@ -144,6 +145,7 @@ def test_other_tools_run_at_once():
     assert asked(called(call("clock"))) << run_tools("clock")
 
 
+@together
 @pytest.mark.parametrize(
     "event", [called(call("nope")), called(call(wrong="x")), cut_call("x"), ended("x"), truncated("x")]
 )

@@ -61,6 +61,7 @@ def test_every_transition_of_the_table_is_reached_by_some_story():
     assert reached <= table
 
 
+@together
 @pytest.mark.parametrize("state", State)
 def test_every_absent_trigger_is_illegal(state):
     for trigger in set(Trigger) - set(TRANSITIONS[state]):

@@ -16,6 +16,7 @@ from tests.agentcore.providers.wires import (
     start,
     thought,
 )
+from tests.together import together
 
 ANTHROPIC = get_provider("anthropic")
 TEXT = {"type": "text", "text": "I will look."}
@@ -26,6 +27,7 @@ def whole(*content: dict, cap: int | None = None, **more) -> ChatResponse:
     return ANTHROPIC.decode_response(message(*content, **more), max_tokens=cap)
 
 
+@together
 @pytest.mark.parametrize("reason", ["max_tokens", "model_context_window_exceeded"])
 @pytest.mark.parametrize(
     "arguments",
@@ -89,6 +91,7 @@ def test_a_call_without_arguments_is_whole_under_a_natural_reason(arguments):
     assert (call.name, call.arguments, call.issue) == ("now", {}, None)
 
 
+@together
 @pytest.mark.parametrize("arguments", ['{"x": 1', '{"x": 1}}', '{"x": 1, "x": 2}', "[1]", '{"x": NaN}'])
 def test_arguments_that_are_no_object_under_a_natural_reason_are_malformed(arguments):
     stream = message_stream(called(0, "toolu_1", "post", arguments), reason="tool_use", output=40)

@@ -4,6 +4,7 @@ import pytest
 
 from agentcore.messages import CallIssue, ChatRequest, Continuation, Message, Role, ToolCall, ToolSpec
 from agentcore.providers import get_provider
+from tests.together import together
 
 ANTHROPIC = get_provider("anthropic")
 HINT = "Continue exactly from where you left off."
@@ -105,6 +106,7 @@ def test_an_echo_whose_call_has_no_result_is_replaced_by_the_text():
         assert body["messages"][1] == {"role": "assistant", "content": "Let me"}
 
 
+@together
 @pytest.mark.parametrize(
     "echo",
     [

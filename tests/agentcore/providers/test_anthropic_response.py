@@ -24,6 +24,7 @@ from tests.agentcore.providers.wires import (
     start,
     thought,
 )
+from tests.together import together
 
 ANTHROPIC = get_provider("anthropic")
 TEXT = {"type": "text", "text": "I will look."}
@@ -104,6 +105,7 @@ def test_filling_the_cache_is_no_truncated_answer():
     assert whole(reason="max_tokens", output=5, cap=5).diagnostics == ("empty_output",)
 
 
+@together
 @pytest.mark.parametrize("content", [[], [{"type": "text", "text": " \n"}]])
 @pytest.mark.parametrize("reason", ["end_turn", "stop_sequence", "max_tokens"])
 def test_silence_is_worth_a_word(content, reason):
@@ -166,6 +168,7 @@ def test_a_body_that_ends_too_early_is_an_incomplete_answer():
     assert (response.text, response.stop_reason, response.incomplete_stream) == ("Once up", Reason.UNKNOWN, True)
 
 
+@together
 @pytest.mark.parametrize(
     "body",
     [

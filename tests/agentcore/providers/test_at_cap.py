@@ -5,6 +5,7 @@ import pytest
 from agentcore import NormalizedStopReason, TokenUsage
 from agentcore.lint import lint
 from agentcore.providers import get_provider
+from tests.together import together
 
 R = NormalizedStopReason
 
@@ -34,6 +35,7 @@ def test_one_whose_text_alone_used_it_all_was_cut():
     assert response.stop_reason is R.MAX_TOKENS
 
 
+@together
 @pytest.mark.parametrize(
     ("output", "reasoning", "at"),
     [(16, 0, True), (17, 0, True), (18, 0, False), (15, 0, False), (20, 4, True), (113, 110, False), (300, 0, False)],

@@ -6,6 +6,7 @@ import pytest
 
 from agentcore.messages import ChatRequest, Continuation, Message, Role, ToolCall, ToolSpec
 from agentcore.providers import get_provider
+from tests.together import together
 
 BEDROCK = get_provider("bedrock")
 MODEL = "anthropic.claude-x-v1:0"
@@ -21,6 +22,7 @@ def encode(*messages: Message, **more) -> dict:
     return BEDROCK.encode_request(ChatRequest(MODEL, messages or (USER,), 100, **more))
 
 
+@together
 @pytest.mark.parametrize(
     ("model", "stream", "path"),
     [
@@ -121,6 +123,7 @@ def test_an_echo_goes_back_verbatim_unless_a_call_of_it_has_no_result():
         assert dangling["messages"][1]["content"] == [{"text": "Looking."}]
 
 
+@together
 @pytest.mark.parametrize(
     "echo", [{"role": "assistant"}, [{"type": "thinking"}], [{"text": "x"}, {"functionCall": {}}], [], "x", [1]]
 )

@@ -22,6 +22,7 @@ from tests.agentcore.providers.wires import (
     read,
     read_with_deltas,
 )
+from tests.together import together
 
 BEDROCK = get_provider("bedrock")
 TEXT = {"text": "I will look."}
@@ -84,6 +85,7 @@ def test_the_cache_is_counted_under_either_of_its_names():
     assert whole(TEXT, usage={}).usage is None
 
 
+@together
 @pytest.mark.parametrize("reason", ["max_tokens", "model_context_window_exceeded"])
 @pytest.mark.parametrize("pieces", [(), ("",), ('{"title": "exa',), ('{"title": "exa"', ", ")])
 def test_a_streamed_call_that_is_cut_short_is_truncated(reason, pieces):
@@ -172,6 +174,7 @@ def test_silence_is_worth_a_word():
     assert whole(SIGNED, reason="max_tokens").diagnostics == ("empty_output",)
 
 
+@together
 @pytest.mark.parametrize(
     "body",
     [

@@ -13,6 +13,7 @@ from tests.agentcore.providers.wires import (
     grown,
     read,
 )
+from tests.together import together
 
 
 def streamed(*events: dict, reason: str | None = "end_turn", cap: int | None = None, output: int = 9) -> ChatResponse:
@@ -58,6 +59,7 @@ EXCEPTIONS = [
 ]
 
 
+@together
 @pytest.mark.parametrize(("name", "type", "kind", "retryable"), EXCEPTIONS)
 def test_an_exception_in_the_stream_is_an_error_in_either_of_its_forms(name, type, kind, retryable):
     said = {"message": "It went wrong."}
@@ -102,6 +104,7 @@ def test_a_frame_cut_anywhere_never_ends_naturally_before_its_reason():
         assert (response.stop_reason, response.incomplete_stream) == (Reason.UNKNOWN, True)
 
 
+@together
 @pytest.mark.parametrize("at", [0, 3, 5, 9, 13])
 def test_a_first_message_that_is_damaged_is_no_answer(at):
     body = bytearray(converse(*answer_events(grown(0, text="Once"))))

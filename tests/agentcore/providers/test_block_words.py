@@ -5,6 +5,7 @@ from agentcore.providers.anthropic.words import STOP_REASONS as ANTHROPIC
 from agentcore.providers.bedrock.words import STOP_REASONS as BEDROCK
 from agentcore.reasons import NormalizedStopReason as Reason
 from tests.agentcore.providers.wires import answer, answer_events, converse, message, message_stream, read, said
+from tests.together import together
 
 #: Every word of providers.md §1.6, and those of servers that imitate the API.
 MESSAGES = {
@@ -58,6 +59,7 @@ def test_these_are_all_the_words():
     assert (ANTHROPIC, BEDROCK) == (MESSAGES, CONVERSE)
 
 
+@together
 @pytest.mark.parametrize(
     ("provider", "word", "reason"),
     [("anthropic", *pair) for pair in MESSAGES.items()] + [("bedrock", *pair) for pair in CONVERSE.items()],
@@ -74,6 +76,7 @@ def test_a_word_means_the_same_in_any_case_and_is_kept_as_it_came(provider, word
     assert get_provider(provider).decode_response(whole).raw_stop_reason == raw
 
 
+@together
 @pytest.mark.parametrize("provider", ["anthropic", "bedrock"])
 @pytest.mark.parametrize("word", UNKNOWN)
 def test_a_word_that_stands_for_nothing_of_ours_survives(provider, word):

@@ -17,6 +17,7 @@ CODECS = [pytest.param(codec, id=name) for name, codec in PROVIDERS.items()]
 BEARERS = ["openai", "openai_responses", "ollama", "llama", "cohere", "bedrock"]
 
 
+@together
 @pytest.mark.parametrize("codec", CODECS)
 def test_a_key_is_in_the_headers_only_where_there_is_one(codec: Provider):
     without = codec.headers()
@@ -25,17 +26,20 @@ def test_a_key_is_in_the_headers_only_where_there_is_one(codec: Provider):
     assert any("sk-1" in value for value in codec.headers("sk-1").values())
 
 
+@together
 @pytest.mark.parametrize("name", BEARERS)
 def test_most_take_the_key_as_a_bearer(name: str):
     assert PROVIDERS[name].headers("sk-1")["Authorization"] == "Bearer sk-1"
 
 
+@together
 @pytest.mark.parametrize("codec", CODECS)
 def test_paths_begin_with_a_slash_and_floors_are_positive(codec: Provider):
     assert codec.path(ChatRequest("m", (Message(Role.USER, "Hi"),), 60)).startswith("/")
     assert codec.output_floor >= 1
 
 
+@together
 @pytest.mark.parametrize("codec", CODECS)
 @pytest.mark.parametrize("raw", [None, "", "  ", "bananas", "\ud83d", "\0", "x" * 100_000])
 def test_what_is_no_word_normalizes_to_unknown(codec: Provider, raw: str | None):
@@ -53,6 +57,7 @@ def test_no_failed_call_makes_a_codec_raise(codec: Provider, status: int, body: 
     assert error.retry_after is None
 
 
+@together
 @pytest.mark.parametrize("name", ["openai", "llama"])
 @pytest.mark.parametrize("size", [1, 7, 0])
 def test_a_vendors_chunks_are_read_in_the_messages_of_bedrock_too(name: str, size: int):
@@ -73,6 +78,7 @@ def test_a_codec_must_say_where_what_and_how():
         Codec()  # type: ignore[abstract]
 
 
+@together
 @pytest.mark.parametrize("codec", CODECS)
 @pytest.mark.parametrize(
     ("wrong", "argument"),

@@ -18,6 +18,7 @@ from agentcore.messages import (
 )
 from agentcore.providers import get_provider
 from agentcore.reasons import NormalizedStopReason as Reason
+from tests.together import together
 
 COHERE = get_provider("cohere")
 ASK = Message(Role.USER, "Tell me.")
@@ -63,6 +64,7 @@ def test_a_request_in_the_words_of_this_api():
     assert body(stream=False)["stream"] is False
 
 
+@together
 @pytest.mark.parametrize("said", ["", " ", "a\r\n\tb ", "é😀\u202e<script>", "x" * 100_000])
 @pytest.mark.parametrize("role", [Role.SYSTEM, Role.USER, Role.ASSISTANT])
 def test_text_goes_as_one_string_byte_for_byte(role, said):
@@ -184,6 +186,7 @@ WORDS = [
 ]
 
 
+@together
 @pytest.mark.parametrize(("word", "reason"), WORDS)
 def test_every_word_is_mapped_and_kept(word, reason):
     response = answer(word, content=text("Some text"))
@@ -232,6 +235,7 @@ def test_a_body_without_a_reason_is_whole_but_unknown():
         COHERE.decode_response({"model": "m", "message": {"role": "assistant", "content": "x"}, "done": True})
 
 
+@together
 @pytest.mark.parametrize("payload", [{}, {"message": {"role": "x"}}, {"choices": []}, {"type": "message_start"}, [], 7])
 def test_another_dialect_is_refused(payload):
     with pytest.raises(DecodeError, match="no answer of Cohere's chat API"):
@@ -241,6 +245,7 @@ def test_another_dialect_is_refused(payload):
 # Errors --------------------------------------------------------------------------------------------------------------
 
 
+@together
 @pytest.mark.parametrize(
     ("status", "said", "kind", "error_type", "stop_reason", "retryable"),
     [

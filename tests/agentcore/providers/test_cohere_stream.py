@@ -19,6 +19,7 @@ from tests.agentcore.providers.anything import (
     reader,
     reads_the_same_in_any_chunking,
 )
+from tests.together import together
 
 COHERE = get_provider("cohere")
 USAGE = {"billed_units": {"input_tokens": 4, "output_tokens": 2}, "tokens": {"input_tokens": 9, "output_tokens": 3}}
@@ -106,6 +107,7 @@ def test_a_call_cut_by_the_cap_is_truncated(written):
     assert [(c.issue, c.raw) for c in response.broken_tool_calls] == [(CallIssue.TRUNCATED, written)]
 
 
+@together
 @pytest.mark.parametrize("word", ["ERROR", "TIMEOUT", "ERROR_TOXIC", "USER_CANCEL", "SOLAR_FLARE", "STOP_SEQUENCE"])
 def test_every_word_is_kept_at_the_end_of_a_stream(word):
     response = decode(content(text="Hi"), ended(word))
@@ -190,6 +192,7 @@ def test_arguments_without_a_start_are_no_call_that_runs():
     assert (response.tool_calls, [c.issue for c in response.broken_tool_calls]) == ((), [CallIssue.MALFORMED])
 
 
+@together
 @pytest.mark.parametrize("body", FOREIGN)
 def test_what_is_another_dialect_is_refused_in_any_chunking(body):
     is_refused_in_any_chunking(read, body)

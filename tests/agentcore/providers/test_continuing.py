@@ -11,6 +11,7 @@ from agentcore.providers.wire.continuing import (
     interrupted,
     sent_extra,
 )
+from tests.together import together
 
 
 def request(text=None, hint="Go on.", **extra) -> ChatRequest:
@@ -21,6 +22,7 @@ def request(text=None, hint="Go on.", **extra) -> ChatRequest:
 SENTENCE = "Your previous response was interrupted and ended with `So far`. Continue from there."
 
 
+@together
 @pytest.mark.parametrize(
     ("asked", "going"),
     [
@@ -35,6 +37,7 @@ def test_a_conversation_that_ends_with_the_user_is_gone_on_with_by_a_user_turn(a
     assert by_user_turn(asked) == going
 
 
+@together
 @pytest.mark.parametrize(
     ("asked", "messages"),
     [
@@ -54,6 +57,7 @@ def test_an_openai_style_conversation_gets_the_hint_as_a_message(asked, messages
 SPACED = "Your next words are appended directly to `{}`. Begin with a space if a new word follows."
 
 
+@together
 @pytest.mark.parametrize("text", ["Then we run", "a, b,", "It ends.", 'He said "so"', "1 2 3"])
 def test_where_a_space_may_be_due_at_the_seam_the_hint_asks_for_it(text):
     asked = request(text, hint_space=True)
@@ -63,6 +67,7 @@ def test_where_a_space_may_be_due_at_the_seam_the_hint_asks_for_it(text):
     assert "hint_space" not in sent_extra(asked)
 
 
+@together
 @pytest.mark.parametrize("text", ["Then we run ", "a\n", "東京", "x = [", "", "```"])
 def test_where_no_space_is_due_the_hint_is_said_alone(text):
     asked = request(text, hint_space=True)
@@ -102,6 +107,7 @@ CANNOT += ["claude-haiku-5-5", "claude-fable-5", "claude-mythos-5-1", "claude-my
 CANNOT += ["global.anthropic.claude-opus-4-6-v1:0", "arn:aws:bedrock:us-east-1:1:x/anthropic.claude-sonnet-5-v1:0"]
 
 
+@together
 @pytest.mark.parametrize(("model", "can"), [*((name, True) for name in CAN), *((name, False) for name in CANNOT)])
 def test_a_claude_that_refuses_a_prefill_is_asked_by_a_user_turn(model, can):
     asked = replace(request("So far ", prefill=True), model=model)

@@ -47,6 +47,7 @@ def test_headers_that_are_no_text_are_passed_over():
     assert read(with_headers(headers)) == [EventStreamMessage({"y": "ok"}, b"")]
 
 
+@together
 @pytest.mark.parametrize("headers", [b"\x05x", b"\x01x\x07", b"\x01x\x07\x00\x09ab", b"\x01x\x0a", b"\x01x\x05\x00"])
 def test_headers_that_cannot_be_read_make_a_first_message_no_event_stream(headers):
     with pytest.raises(DecodeError, match="headers of a message cannot be read"):
@@ -77,6 +78,7 @@ def test_a_message_that_has_not_ended_is_not_read():
     assert read(TWO[:-1]) == read(TWO)[:1]
 
 
+@together
 @pytest.mark.parametrize(
     ("message", "payload"),
     [

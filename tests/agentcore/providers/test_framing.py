@@ -12,6 +12,7 @@ from agentcore.providers.wire.framing import (
     sniff,
 )
 from tests.agentcore.growth import grows_linearly
+from tests.together import together
 
 
 def events_of(*chunks: bytes) -> list[tuple[str, bytes]]:
@@ -27,6 +28,7 @@ def test_lines_end_in_any_of_three_ways(end):
     assert events_of(stream) == [("", b"one"), ("error", b"two\n three")]
 
 
+@together
 @pytest.mark.parametrize(
     ("stream", "events"),
     [
@@ -69,6 +71,7 @@ def test_how_the_bytes_are_cut_into_chunks_makes_no_difference(stream, data):
     assert events_of(*(stream[i : i + 1] for i in range(len(stream)))) == whole
 
 
+@together
 @pytest.mark.parametrize(
     ("head", "framing"),
     [
@@ -89,6 +92,7 @@ def test_the_first_bytes_tell_the_framing(head, framing):
     assert sniff(leading(b"\r\n\n " + head)) is framing
 
 
+@together
 @pytest.mark.parametrize("head", [b"<html>", b"upstream error", b"\x00\x01", b"null", b'"text"', b"database error"])
 def test_what_is_neither_events_nor_json_is_refused(head):
     with pytest.raises(DecodeError, match="neither an event stream nor JSON"):
@@ -101,6 +105,7 @@ def objects_of(*chunks: bytes) -> tuple[list[bytes], bytes, bool]:
     return found, reader.rest, reader.closed
 
 
+@together
 @pytest.mark.parametrize(
     ("data", "objects", "rest", "closed"),
     [

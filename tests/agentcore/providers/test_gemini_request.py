@@ -4,6 +4,7 @@ import pytest
 
 from agentcore.messages import ChatRequest, Continuation, Message, Role, ToolCall, ToolSpec
 from agentcore.providers import get_provider
+from tests.together import together
 
 GEMINI = get_provider("gemini")
 ASK = (Message(Role.USER, "Where am I?"),)
@@ -18,6 +19,7 @@ def said(role, text):
     return {"role": role, "parts": [{"text": text}]}
 
 
+@together
 @pytest.mark.parametrize(
     ("model", "stream", "path"),
     [

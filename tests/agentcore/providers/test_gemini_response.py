@@ -10,6 +10,7 @@ from agentcore.messages import CallIssue, ChatResponse, Delta, TokenUsage
 from agentcore.providers import get_provider
 from agentcore.reasons import NormalizedStopReason as Reason
 from tests.agentcore.growth import grows_linearly
+from tests.together import together
 
 GEMINI = get_provider("gemini")
 LOOK = {"functionCall": {"name": "look", "args": {"far": True}}}
@@ -132,6 +133,7 @@ NUMBERS = {
 TABLE = [(word, reason) for reason, words in WORDS.items() for word in words] + list(NUMBERS.items())
 
 
+@together
 @pytest.mark.parametrize(("raw", "reason"), TABLE)
 def test_every_word_and_number_means_what_the_table_says_and_is_kept(raw, reason):
     assert GEMINI.normalize(str(raw)) is reason
@@ -141,6 +143,7 @@ def test_every_word_and_number_means_what_the_table_says_and_is_kept(raw, reason
     assert decode(chunk({"text": "Hi"}, reason=raw)) == response
 
 
+@together
 @pytest.mark.parametrize(
     ("status", "reason"),
     [
@@ -163,6 +166,7 @@ def test_no_word_is_unknown():
     assert GEMINI.normalize("") is Reason.UNKNOWN
 
 
+@together
 @pytest.mark.parametrize("word", ["SAFETY", "OTHER", "BLOCKLIST", "MODEL_ARMOR", "JAILBREAK", "A_NEW_WORD", 4])
 def test_a_blocked_prompt_has_no_candidate(word):
     feedback = {"blockReason": word, "blockReasonMessage": "Not this."}
@@ -374,6 +378,7 @@ def test_an_argument_that_was_to_go_on_makes_its_call_truncated_even_where_the_c
     assert ([c.issue for c in response.broken_tool_calls], response.tool_calls) == ([CallIssue.TRUNCATED], ())
 
 
+@together
 @pytest.mark.parametrize("path", ["", "$", "what", "$..a", "$.a[", "$[0]", "$.a[5]", "$.n.deep", "$[999999999999]"])
 def test_a_path_that_fits_no_object_makes_the_call_malformed(path):
     entries = ({"jsonPath": "$.n", "numberValue": 2}, {"jsonPath": path, "stringValue": "x"})
@@ -406,6 +411,7 @@ ERRORS = [
 ]
 
 
+@together
 @pytest.mark.parametrize(("body", "kind", "error_type", "retryable", "wait"), ERRORS)
 def test_an_error_is_judged_by_its_status_and_its_details(body, kind, error_type, retryable, wait):
     for wire in (body, [body]):
@@ -425,6 +431,7 @@ def test_an_error_answer_without_an_error_object_still_says_something():
 # Whatever comes ---------------------------------------------------------------------------------------------------
 
 
+@together
 @pytest.mark.parametrize(
     "body", [b"", b"<html>", b"{}", b"[]", b"[1, 2]", b'{"choices": []}', b"data: x\n\n", b'{"a": oops']
 )
@@ -469,6 +476,7 @@ GROWING = {
 }
 
 
+@together
 @pytest.mark.parametrize("kind", GROWING)
 @pytest.mark.parametrize("array", [True, False])
 def test_reading_takes_linear_time(kind, array):

@@ -2,6 +2,7 @@ import pytest
 
 from agentcore.errors import DecodeError
 from agentcore.providers.wire.json_text import CutError, is_cut_json, read_cut_json, read_json, read_json_or_cut
+from tests.together import together
 
 
 def test_what_is_there_of_cut_json_is_read():
@@ -23,11 +24,13 @@ def test_what_is_no_json_is_a_value_error(data):
         read_json(data)
 
 
+@together
 @pytest.mark.parametrize("end", range(1, len(b'{"a": ["b", 1]}')))
 def test_a_beginning_of_an_object_is_one_that_is_cut(end):
     assert is_cut_json(b'{"a": ["b", 1]}'[:end])
 
 
+@together
 @pytest.mark.parametrize("data", [b"", b"hello", b'{"a": 1}', b"{oops}", b'{"a": 1} {', b'"a', b"nul", b"{]"])
 def test_nothing_else_is(data):
     assert not is_cut_json(data)

@@ -23,6 +23,7 @@ from agentcore.providers import get_provider
 from agentcore.providers.llama.text import ResponseText
 from agentcore.reasons import NormalizedStopReason as Reason
 from tests.agentcore.growth import grows_linearly
+from tests.together import together
 
 LLAMA = get_provider("llama")
 ASK = (Message(Role.USER, "Where am I?"),)
@@ -52,6 +53,7 @@ def stream(data: bytes, size: int = 7, cap=None) -> tuple[ChatResponse, str]:
 # What the text says -----------------------------------------------------------------------------------------------
 
 
+@together
 @pytest.mark.parametrize("key", ["arguments", "input"])
 @pytest.mark.parametrize("frame", ["{}", "  {}\n", "```json\n{}\n```", "```\n{}```"])
 def test_a_tool_call_key_is_a_tool_call(key, frame):
@@ -63,6 +65,7 @@ def test_a_tool_call_key_is_a_tool_call(key, frame):
     assert (response.provider, response.model, response.usage) == ("llama", "m", TokenUsage(7, 9))
 
 
+@together
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -120,6 +123,7 @@ def test_arguments_may_be_json_in_a_string():
     }
 
 
+@together
 @pytest.mark.parametrize(
     "text",
     [
@@ -143,6 +147,7 @@ def test_a_call_that_is_not_one_complete_object_is_malformed(text):
 # Cut short --------------------------------------------------------------------------------------------------------
 
 
+@together
 @pytest.mark.parametrize("end", range(len('{"t'), len(CALL)))
 def test_a_call_that_is_cut_anywhere_is_truncated(end):
     response = whole(CALL[:end], "length")
@@ -164,6 +169,7 @@ def test_a_call_that_closes_at_the_limit_is_whole():
 ANSWER = '{"response": "Grüße \\ud83d\\ude00\\n\\"an\\" alle"}'
 
 
+@together
 @pytest.mark.parametrize("end", range(1, len(ANSWER) - 1))
 def test_a_response_that_is_cut_anywhere_is_text_as_far_as_it_goes(end):
     response = whole(ANSWER[:end], "length")
@@ -240,6 +246,7 @@ def test_lone_surrogates_become_replacement_characters():
     assert ResponseText().feed('{"response": "\\ud83d x \\ude00 \\ud83d\\ud83d\\ude00"}') == "\ufffd x \ufffd \ufffd😀"
 
 
+@together
 @pytest.mark.parametrize("unit", ["x", '\\"', "\\u00fc", " ", "{", '{"response": "'])
 def test_reading_takes_linear_time(unit):
     def read(size: int) -> None:
@@ -330,6 +337,7 @@ def test_an_error_is_judged_as_the_chat_apis():
     assert (response.text, response.error.message) == ("So f", "Oh.")
 
 
+@together
 @pytest.mark.parametrize("data", [b"", b"<html>", b"{}", b"data: x\n\n", b'{"candidates": []}'])
 def test_what_is_not_the_dialect_is_refused(data):
     with pytest.raises(DecodeError):

@@ -8,6 +8,7 @@ from agentcore.errors import DecodeError
 from agentcore.messages import CallIssue, ChatResponse, TokenUsage
 from agentcore.providers import get_provider
 from agentcore.reasons import NormalizedStopReason as Reason
+from tests.together import together
 
 LLAMA = get_provider("llama")
 
@@ -23,6 +24,7 @@ def stream(data: bytes, size: int) -> ChatResponse:
     return decoder.close()
 
 
+@together
 @pytest.mark.parametrize(
     ("fields", "reason", "raw"),
     [
@@ -73,6 +75,7 @@ def test_a_bare_object_that_is_cut_never_ends_naturally_and_never_runs():
     assert (half.text, half.stop_reason, half.incomplete_stream) == ("so f", Reason.UNKNOWN, True)
 
 
+@together
 @pytest.mark.parametrize(
     "body", [{}, {"content": "x"}, {"response": "x", "done": True}, {"stop": True}, {"content": []}]
 )

@@ -7,6 +7,7 @@ import pytest
 from agentcore.errors import ErrorType
 from agentcore.providers import get_provider
 from agentcore.reasons import NormalizedStopReason as Reason
+from tests.together import together
 
 TYPES = [
     (400, "invalid_request_error", ErrorType.MODEL, "invalid_request", False),
@@ -42,6 +43,7 @@ def decode(status: int, body: object, headers: dict[str, str] | None = None, pro
     return get_provider(provider).decode_error(status, headers or {}, raw)
 
 
+@together
 @pytest.mark.parametrize(("status", "name", "type", "kind", "retryable"), TYPES)
 def test_a_type_of_anthropic_means_the_same_with_its_status_and_inside_a_200(status, name, type, kind, retryable):
     body = {"type": "error", "error": {"type": name, "message": "No."}, "request_id": "req_1"}
@@ -55,6 +57,7 @@ def test_a_type_of_anthropic_means_the_same_with_its_status_and_inside_a_200(sta
     assert (found.type, found.kind, found.retryable) == (type, kind, retryable)
 
 
+@together
 @pytest.mark.parametrize(("status", "name", "type", "kind", "retryable"), EXCEPTIONS)
 def test_an_exception_of_aws_is_named_by_its_header_or_its_body(status, name, type, kind, retryable):
     headers = {"X-Amzn-Errortype": f"{name}:http://internal.amazon.com/coral/com.amazon.bedrock/"}
@@ -121,6 +124,7 @@ def test_the_status_of_the_model_behind_is_told():
     assert (error.status, error.kind) == (503, "server")
 
 
+@together
 @pytest.mark.parametrize("provider", ["anthropic", "bedrock"])
 @pytest.mark.parametrize(
     ("status", "body", "type", "kind", "said"),

@@ -6,6 +6,7 @@ import pytest
 
 from agentcore import ErrorType, NormalizedStopReason
 from agentcore.providers import get_provider
+from tests.together import together
 
 R = NormalizedStopReason
 USAGE = {"prompt_tokens": 3, "completion_tokens": 0}
@@ -25,6 +26,7 @@ NONE = [
 ]
 
 
+@together
 @pytest.mark.parametrize(("dialect", "body", "what"), NONE)
 def test_a_whole_body_without_an_answer_is_an_error_that_says_so(dialect, body, what):
     response = get_provider(dialect).decode_response(body)
@@ -84,6 +86,7 @@ EMPTY = [
 ]
 
 
+@together
 @pytest.mark.parametrize(("dialect", "body"), EMPTY)
 def test_an_empty_answer_is_an_answer_with_a_diagnostic(dialect, body):
     response = get_provider(dialect).decode_response(body)

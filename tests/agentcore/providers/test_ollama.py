@@ -21,6 +21,7 @@ from agentcore.messages import (
 )
 from agentcore.providers import get_provider
 from agentcore.reasons import NormalizedStopReason as Reason
+from tests.together import together
 
 OLLAMA = get_provider("ollama")
 ASK = (Message(Role.USER, "Where am I?"),)
@@ -179,6 +180,7 @@ WORDS = {
 }
 
 
+@together
 @pytest.mark.parametrize(("word", "reason"), WORDS.items())
 def test_every_word_means_what_the_table_says_and_is_kept(word, reason):
     assert OLLAMA.normalize(word) is OLLAMA.normalize(f" {word.upper()} ") is reason
@@ -257,6 +259,7 @@ def test_an_error_line_ends_the_answer_and_keeps_its_text():
     assert (response.error.kind, response.error.type, response.incomplete_stream) == ("server", ErrorType.MODEL, False)
 
 
+@together
 @pytest.mark.parametrize(
     ("status", "message", "kind", "retryable"),
     [
@@ -274,6 +277,7 @@ def test_an_error_is_judged_by_its_status_and_message(status, message, kind, ret
     assert (error.stop_reason is Reason.CONTEXT_WINDOW_EXCEEDED) is (kind == "context_length")
 
 
+@together
 @pytest.mark.parametrize("data", [b"", b"<html>", b"{}", b"[]", b'{"choices": []}', b'{"candidates": []}', b'{"a": x}'])
 def test_what_is_not_the_dialect_is_refused(data):
     with pytest.raises(DecodeError):

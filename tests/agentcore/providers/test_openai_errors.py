@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from agentcore.errors import ErrorType, ProviderError
 from agentcore.providers import get_provider
 from agentcore.reasons import NormalizedStopReason as Reason
+from tests.together import together
 
 OPENAI = get_provider("openai")
 
@@ -16,6 +17,7 @@ def decode(status: int, /, error: object = None, headers: dict[str, str] | None 
     return OPENAI.decode_error(status, headers or {}, json.dumps(body).encode())
 
 
+@together
 @pytest.mark.parametrize(
     ("status", "kind", "error_type", "retryable"),
     [
@@ -50,6 +52,7 @@ def test_what_the_provider_says_of_retrying_wins(status):
     assert not decode(status, message="x", headers={"x-should-retry": "false"}).retryable
 
 
+@together
 @pytest.mark.parametrize(
     "code",
     [
@@ -88,6 +91,7 @@ CONTEXT_MESSAGES = [
 ]
 
 
+@together
 @pytest.mark.parametrize("message", CONTEXT_MESSAGES)
 @pytest.mark.parametrize("status", [400, 413])
 def test_a_context_that_is_full_is_a_stop_reason(status, message):
@@ -103,6 +107,7 @@ def test_a_code_alone_says_that_the_context_is_full(fields):
     assert decode(400, message="no", **fields).stop_reason is Reason.CONTEXT_WINDOW_EXCEEDED
 
 
+@together
 @pytest.mark.parametrize(
     ("status", "fields"),
     [
@@ -131,6 +136,7 @@ def test_a_cap_too_small_for_any_word_is_max_tokens():
     assert (error.kind, error.stop_reason, error.retryable) == ("max_tokens", Reason.MAX_TOKENS, False)
 
 
+@together
 @pytest.mark.parametrize(
     ("status", "fields"),
     [
@@ -149,6 +155,7 @@ def test_a_prompt_that_was_blocked_is_a_stop_reason(status, fields):
     assert error.status in (400, 403)
 
 
+@together
 @pytest.mark.parametrize(
     ("body", "message", "code"),
     [
@@ -193,6 +200,7 @@ def test_a_body_that_is_no_json_still_says_something(body, message):
     assert (error.kind, error.message, error.retryable) == ("server", message, True)
 
 
+@together
 @pytest.mark.parametrize("body", [b"<html><title>Sign in</title></html>", b"", b"{}", b'{"choices": []}', b"[]"])
 def test_a_success_that_is_not_the_dialect_is_a_validation_error(body):
     error = OPENAI.decode_error(200, {}, body)
@@ -212,6 +220,7 @@ def test_a_wait_is_read_from_any_spelling_of_the_headers_and_from_googles_body()
     assert decode(503, message="x", headers=dated).retry_after == 10.0
 
 
+@together
 @pytest.mark.parametrize(
     ("fields", "kind"),
     [
@@ -232,6 +241,7 @@ def test_inside_a_stream_codes_stand_for_the_status(fields, kind):
     assert response.error.kind == kind
 
 
+@together
 @pytest.mark.parametrize(
     ("code", "kind", "retryable"),
     [

@@ -7,6 +7,7 @@ import pytest
 from agentcore.providers import get_provider
 from agentcore.providers.openai.filters import was_filtered
 from agentcore.reasons import NormalizedStopReason as Reason
+from tests.together import together
 
 AZURE = get_provider("openai")
 BLOCKED = {"hate": {"filtered": True, "severity": "high"}, "sexual": {"filtered": False, "severity": "safe"}}
@@ -23,6 +24,7 @@ def stream(*payloads):
     return decoder.close()
 
 
+@together
 @pytest.mark.parametrize(
     ("results", "blocked"),
     [

@@ -2,6 +2,7 @@ import pytest
 
 from agentcore.messages import CallIssue, ChatRequest, Continuation, Message, Role, ToolCall, ToolSpec
 from agentcore.providers import get_provider
+from tests.together import together
 
 OPENAI = get_provider("openai")
 ASK = Message(Role.USER, "Tell me.")
@@ -37,6 +38,7 @@ def test_the_system_prompt_comes_first():
     assert body(system_prompt="Be brief.")["messages"][0] == {"role": "system", "content": "Be brief."}
 
 
+@together
 @pytest.mark.parametrize("text", ["", " ", "a\r\n\tb ", "é😀\u202e<script>", "x" * 100_000])
 @pytest.mark.parametrize("role", [Role.SYSTEM, Role.USER, Role.ASSISTANT])
 def test_text_goes_as_one_string_byte_for_byte(role, text):

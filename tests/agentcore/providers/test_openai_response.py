@@ -8,6 +8,7 @@ from agentcore.errors import DecodeError, ErrorType
 from agentcore.messages import CallIssue, ChatResponse, TokenUsage
 from agentcore.providers import get_provider
 from agentcore.reasons import NormalizedStopReason as Reason
+from tests.together import together
 
 OPENAI = get_provider("openai")
 
@@ -42,6 +43,7 @@ def test_a_plain_answer_is_read_whole():
     )
 
 
+@together
 @pytest.mark.parametrize("reason", [None, 7, True, [], {}])
 def test_a_missing_reason_is_unknown_and_whole_calls_stay_whole(reason):
     response = answer(reason, content="Hi", tool_calls=[call('{"a": 1}')])
@@ -69,6 +71,7 @@ def test_a_natural_end_with_calls_is_a_tool_call():
     assert response.diagnostics == ("relabelled",)
 
 
+@together
 @pytest.mark.parametrize("label", ["length", "content_filter", "error", "odd", "abort", "model_length"])
 def test_no_other_label_is_promoted_by_calls(label):
     assert answer(label, tool_calls=[call("{}")]).stop_reason is OPENAI.normalize(label)
@@ -81,6 +84,7 @@ def test_a_whole_call_under_max_tokens_is_kept_as_shown_whole():
     assert response.broken_tool_calls == ()
 
 
+@together
 @pytest.mark.parametrize("label", ["length", "model_length", "max_output_tokens", "abort", "content_filter", "error"])
 @pytest.mark.parametrize("arguments", ['{"a": "b', "", " ", "null", "{"])
 def test_a_cut_call_under_a_cutting_reason_is_truncated(label, arguments):
@@ -97,6 +101,7 @@ def test_the_same_text_without_evidence_is_malformed(label):
     assert [c.issue for c in response.broken_tool_calls] == [CallIssue.MALFORMED]
 
 
+@together
 @pytest.mark.parametrize("label", ["stop", "tool_calls"])
 @pytest.mark.parametrize("arguments", ["", "null", "  "])
 def test_no_arguments_under_a_natural_reason_are_an_empty_object(label, arguments):
@@ -136,6 +141,7 @@ def test_a_native_word_uncovers_truncation():
     assert "relabelled" in response.diagnostics
 
 
+@together
 @pytest.mark.parametrize(
     ("aside", "reason"),
     [
@@ -165,6 +171,7 @@ def test_a_truncated_flag_is_evidence_of_a_cut(place):
     assert answer("stop", content="Hi", top={"truncated": False}).stop_reason is Reason.END_TURN
 
 
+@together
 @pytest.mark.parametrize("arguments", ['{"a": 1, "a": 2}', '{"a": NaN}', "[1]", '{"a": 1} and'])
 @pytest.mark.parametrize("label", ["tool_calls", "length"])
 def test_malformed_stays_malformed_whatever_the_label_says(label, arguments):
@@ -189,6 +196,7 @@ def test_arguments_as_an_object_show_the_last_call_whole_only_at_a_natural_end()
     assert [c.shown_whole for c in whole] == [True, False]
 
 
+@together
 @pytest.mark.parametrize("arguments", [[1], [], 0, 7, 1.5, True, False, ["{}"]])
 def test_arguments_that_are_neither_text_nor_an_object_never_pass_for_none(arguments):
     for body in ({"tool_calls": [call(arguments)]}, {"function_call": {"name": "look", "arguments": arguments}}):
@@ -219,6 +227,7 @@ def test_both_ways_of_naming_the_same_call_are_one_call():
     assert [c.id for c in response.tool_calls] == ["c"]
 
 
+@together
 @pytest.mark.parametrize(
     "entry", [{"type": "web_search", "id": "w"}, {"type": "openrouter:web", "function": {"name": "s"}}, {}, 7, None]
 )
@@ -281,6 +290,7 @@ def test_a_prompt_that_was_filtered_inside_a_200_is_a_block():
     assert response.error.kind == "content_policy"
 
 
+@together
 @pytest.mark.parametrize(
     ("label", "silent"),
     [
@@ -314,6 +324,7 @@ def test_content_may_be_a_list_of_parts():
     assert (response.text, response.reasoning_content) == ("Hello", "Hmm.")
 
 
+@together
 @pytest.mark.parametrize(
     "fields",
     [
@@ -333,6 +344,7 @@ def test_reasoning_is_read_wherever_it_stands(fields):
     assert answer(content="So.", **fields).reasoning_content == "because"
 
 
+@together
 @pytest.mark.parametrize(
     ("usage", "expected"),
     [
@@ -421,6 +433,7 @@ def test_a_plain_or_broken_answer_needs_no_echo():
 # What is no answer ---------------------------------------------------------------------------------------------------
 
 
+@together
 @pytest.mark.parametrize(
     "payload", [{}, {"type": "message", "content": []}, {"candidates": []}, [], None, "text", {"error": None}]
 )
@@ -437,6 +450,7 @@ def test_a_stream_that_was_kept_in_an_array_is_read_as_one():
     assert (response.text, response.stop_reason) == ("Grüße", Reason.MAX_TOKENS)
 
 
+@together
 @pytest.mark.parametrize("choices", [None, [], {}, "x", [None], [[]], [{}], [{"message": "x", "finish_reason": {}}]])
 def test_odd_shapes_are_read_as_absent(choices):
     response = OPENAI.decode_response({"choices": choices, "usage": "x", "model": 7, "id": []})

@@ -2,6 +2,7 @@ import pytest
 
 from agentcore.messages import CallIssue, ChatRequest, Continuation, Message, Role, ToolCall, ToolSpec
 from agentcore.providers import get_provider
+from tests.together import together
 
 RESPONSES = get_provider("openai_responses")
 ASK = Message(Role.USER, "Tell me.")
@@ -26,6 +27,7 @@ def test_a_streaming_request_names_the_cap_in_the_words_of_this_api():
     assert {"stream", "instructions"}.isdisjoint(body(stream=False))
 
 
+@together
 @pytest.mark.parametrize("text", ["", " ", "a\r\n\tb ", "é😀\u202e<script>", "x" * 100_000])
 @pytest.mark.parametrize("role", [Role.SYSTEM, Role.USER, Role.ASSISTANT])
 def test_text_goes_as_one_string_byte_for_byte(role, text):
@@ -99,6 +101,7 @@ def test_a_call_that_the_turn_named_anew_keeps_its_pair():
     assert sent[1] == {**CALL, "call_id": "call_1_0"}
 
 
+@together
 @pytest.mark.parametrize(
     "foreign",
     [

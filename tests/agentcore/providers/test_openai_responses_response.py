@@ -8,6 +8,7 @@ from agentcore.errors import DecodeError, ErrorType
 from agentcore.messages import CallIssue, ChatResponse, TokenUsage
 from agentcore.providers import get_provider
 from agentcore.reasons import NormalizedStopReason as Reason
+from tests.together import together
 
 RESPONSES = get_provider("openai_responses")
 
@@ -77,6 +78,7 @@ WORDS = [
 ]
 
 
+@together
 @pytest.mark.parametrize(("status", "reason", "normalized", "raw"), WORDS)
 def test_every_status_and_reason_is_mapped_and_kept(status, reason, normalized, raw):
     response = answer(message("Some text"), status=status, reason=reason)
@@ -87,6 +89,7 @@ def test_every_status_and_reason_is_mapped_and_kept(status, reason, normalized, 
         assert RESPONSES.normalize(raw) is normalized
 
 
+@together
 @pytest.mark.parametrize(
     "word", ["failed", "queued", "in_progress", "incomplete", "max_messages", "vector_store_timeout", "", None]
 )
@@ -135,6 +138,7 @@ def test_client_calls_make_a_natural_end_a_tool_call():
     ]
 
 
+@together
 @pytest.mark.parametrize("arguments", [[1], [], 0, 7, True, False])
 def test_arguments_that_are_neither_text_nor_an_object_never_pass_for_none(arguments):
     response = answer(call(arguments))
@@ -150,6 +154,7 @@ def test_a_custom_call_carries_its_text():
     assert cut.issue is CallIssue.TRUNCATED
 
 
+@together
 @pytest.mark.parametrize(
     "kind", ["computer_call", "shell_call", "local_shell_call", "apply_patch_call", "mcp_approval_request"]
 )
@@ -159,6 +164,7 @@ def test_other_calls_that_wait_for_the_client_count(kind):
     assert [c.name for c in response.tool_calls] == [kind]
 
 
+@together
 @pytest.mark.parametrize(
     "items",
     [
@@ -198,6 +204,7 @@ def test_bad_arguments_without_evidence_of_a_cut_are_malformed():
     assert (response.stop_reason, response.broken_tool_calls[0].issue) == (Reason.TOOL_CALL, CallIssue.MALFORMED)
 
 
+@together
 @pytest.mark.parametrize(
     ("output", "cap", "spent", "reason"),
     [
@@ -254,6 +261,7 @@ def test_a_call_without_an_id_gets_the_one_that_its_result_will_have():
 # Errors --------------------------------------------------------------------------------------------------------------
 
 
+@together
 @pytest.mark.parametrize(
     ("code", "error_type", "kind", "stop_reason", "raw", "retryable"),
     [
@@ -293,6 +301,7 @@ def test_a_failed_call_is_read_as_openais_are():
     assert (limited.type, limited.retry_after) == (ErrorType.RATE_LIMIT, 7.0)
 
 
+@together
 @pytest.mark.parametrize("body", [{}, {"a": 1}, {"choices": []}, {"type": "message", "content": []}, [], "x", None])
 def test_another_dialect_is_refused(body):
     with pytest.raises(DecodeError, match="no answer of the Responses API"):

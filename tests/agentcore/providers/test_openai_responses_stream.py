@@ -19,6 +19,7 @@ from tests.agentcore.providers.anything import (
     reader,
     reads_the_same_in_any_chunking,
 )
+from tests.together import together
 
 RESPONSES = get_provider("openai_responses")
 THOUGHT = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gA"}
@@ -160,6 +161,7 @@ def test_a_closing_mark_without_a_last_event_is_an_unknown_end():
     assert [c.id for c in response.tool_calls] == ["c1"]
 
 
+@together
 @pytest.mark.parametrize(
     "last",
     [
@@ -202,6 +204,7 @@ def test_a_document_cut_short_is_no_natural_end():
     assert response.text == "Hell"
 
 
+@together
 @pytest.mark.parametrize("body", FOREIGN)
 def test_what_is_another_dialect_is_refused_in_any_chunking(body):
     is_refused_in_any_chunking(read, body)

@@ -11,6 +11,7 @@ from agentcore.errors import DecodeError, ErrorType
 from agentcore.messages import CallIssue, ChatResponse, Delta, TokenUsage
 from agentcore.providers import get_provider
 from agentcore.reasons import NormalizedStopReason as Reason
+from tests.together import together
 
 OPENAI = get_provider("openai")
 DONE = b"data: [DONE]\n\n"
@@ -172,6 +173,7 @@ def test_usage_comes_last_with_or_without_choices():
 # Errors in the middle ------------------------------------------------------------------------------------------------
 
 
+@together
 @pytest.mark.parametrize(
     "error",
     [
@@ -254,6 +256,7 @@ def test_an_index_written_as_text_is_one():
     assert [(c.id, c.arguments) for c in response.tool_calls] == [("a", {"x": 1}), ("b", {"y": 2})]
 
 
+@together
 @pytest.mark.parametrize("index", [True, -1, 1.5, "one", "", 2**60, [0]])
 def test_an_index_that_is_none_leaves_a_piece_to_its_id(index):
     response = decode(
@@ -360,6 +363,7 @@ def test_a_whole_answer_that_breaks_off_keeps_its_text_and_believes_no_reason():
     assert (response.stop_reason, response.error.kind) == (Reason.UNKNOWN, "incomplete_stream")
 
 
+@together
 @pytest.mark.parametrize(
     "body",
     [
@@ -390,6 +394,7 @@ def test_what_is_no_chat_completion_is_refused_in_any_chunking(body):
         decode(*(body[i : i + 1] for i in range(len(body))))
 
 
+@together
 @pytest.mark.parametrize("size", [1, 7, 10_000])
 @pytest.mark.parametrize("array", [False, True])
 def test_chunks_without_the_framing_of_events_are_read_as_the_stream_they_are(array, size):

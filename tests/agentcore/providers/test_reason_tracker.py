@@ -2,6 +2,7 @@ import pytest
 
 from agentcore.providers.wire.reason_tracker import ReasonTracker
 from agentcore.reasons import NormalizedStopReason as Reason
+from tests.together import together
 
 
 def told(*words: tuple[str, Reason], native: tuple[str, Reason] | None = None) -> ReasonTracker:
@@ -18,6 +19,7 @@ FILTER, ODD, BLANK = ("content_filter", Reason.SAFETY_BLOCKED), ("odd", Reason.U
 ERROR = ("error", Reason.UNKNOWN)
 
 
+@together
 @pytest.mark.parametrize(
     ("words", "native", "raw", "reason"),
     [
@@ -48,6 +50,7 @@ def test_the_weightiest_word_wins_and_of_equal_ones_the_last(words, native, raw,
     assert (settled.raw, settled.stop_reason) == (raw, reason)
 
 
+@together
 @pytest.mark.parametrize("reason", list(Reason))
 def test_only_a_natural_end_is_promoted_by_calls(reason):
     settled = told(("word", reason)).settle(has_calls=True)
@@ -92,6 +95,7 @@ def test_no_sighting_is_unknown_without_a_word():
     assert (settled.stop_reason, settled.raw, settled.relabelled) == (Reason.UNKNOWN, None, False)
 
 
+@together
 @pytest.mark.parametrize(
     ("word", "cut"), [(STOP, False), (CALLS, False), (ODD, False), (LENGTH, True), (FILTER, True), (ERROR, True)]
 )

@@ -1,10 +1,12 @@
 import pytest
 
 from agentcore.providers.wire.retry_after import http_date, retry_after
+from tests.together import together
 
 NOON = "Sun, 06 Nov 2026 12:00:00 GMT"
 
 
+@together
 @pytest.mark.parametrize(
     ("headers", "seconds"),
     [
@@ -39,6 +41,7 @@ def test_the_providers_wish_is_read_in_the_order_of_its_precision(headers, secon
     assert retry_after(headers) == seconds
 
 
+@together
 @pytest.mark.parametrize(
     ("text", "seconds"),
     [

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from agentcore.messages import CallIssue
 from agentcore.providers.wire.tool_arguments import read_arguments
+from tests.together import together
 
 JSON_VALUES = st.recursive(
     st.none()
@@ -18,6 +19,7 @@ JSON_VALUES = st.recursive(
 )
 
 
+@together
 @pytest.mark.parametrize("cut", [False, True])
 @pytest.mark.parametrize(
     ("text", "arguments"),
@@ -41,6 +43,7 @@ def test_nothing_means_no_arguments_unless_the_answer_was_cut(text):
     assert read_arguments(text, cut=True) == ({}, CallIssue.TRUNCATED)
 
 
+@together
 @pytest.mark.parametrize(
     "text", ["{", '{"a', '{"a":', '{"a": "x', '{"a": [1, 2', '{"a": tru', '{"a": -', '{"a": "\\ud83d\\ud']
 )
@@ -49,6 +52,7 @@ def test_text_that_ends_too_early_is_truncated_only_with_evidence(text):
     assert read_arguments(text, cut=False) == ({}, CallIssue.MALFORMED)
 
 
+@together
 @pytest.mark.parametrize("cut", [False, True])
 @pytest.mark.parametrize(
     "text",

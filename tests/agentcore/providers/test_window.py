@@ -6,6 +6,7 @@ from agentcore import ChatResponse, TokenUsage
 from agentcore.providers import PROVIDERS
 from agentcore.providers.window import beside_window
 from agentcore.reasons import NormalizedStopReason as Reason
+from tests.together import together
 
 
 def cut(usage: TokenUsage | None = None, reason: Reason = Reason.MAX_TOKENS, token: str | None = None) -> ChatResponse:
@@ -20,6 +21,7 @@ def test_fewer_tokens_than_were_asked_for_and_a_full_window_mean_the_window(usag
     assert [(seen.source, seen.raw) for seen in judged.reason_trail] == [("context_window", None)]
 
 
+@together
 @pytest.mark.parametrize(
     ("response", "window"),
     [

@@ -25,6 +25,7 @@ from tests.agentcore.playbook import (
     truncated,
     woke_up,
 )
+from tests.together import together
 
 #: What may stand right under what.
 UNDER = {
@@ -51,6 +52,7 @@ def why(book: Playbook) -> Derivation:
     return found
 
 
+@together
 @pytest.mark.parametrize("story", STORIES)
 def test_every_turn_that_has_ended_has_one_and_no_other(story):
     book = story()
@@ -67,6 +69,7 @@ def test_every_turn_that_has_ended_has_one_and_no_other(story):
         assert not node.words.endswith(".")
 
 
+@together
 @pytest.mark.parametrize("story", STORIES)
 def test_the_word_of_the_provider_is_reached_wherever_it_was_heard(story):
     book = story()

@@ -187,6 +187,7 @@ def test_a_users_token_dies_with_the_user(stranger: Client, made: tuple[ApiToken
     assert stranger.get("/account/", headers={"Authorization": f"Bearer {made[1]}"}).status_code == 401
 
 
+@together
 @pytest.mark.parametrize(
     "wanted",
     [

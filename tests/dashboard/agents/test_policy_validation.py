@@ -17,6 +17,7 @@ from dashboard.agents.policy_validation import (
     limits_clean,
     tool_calls_on_truncation_clean,
 )
+from tests.together import together
 
 
 def test_every_limit_has_a_field_in_the_same_order():
@@ -43,6 +44,7 @@ def test_the_specs_keys_are_taken_for_our_fields():
     assert limits_clean(dict.fromkeys(SPEC_KEYS, 7)) == dict.fromkeys(SPEC_KEYS.values(), 7)
 
 
+@together
 @pytest.mark.parametrize(
     ("limits", "words"),
     [
@@ -84,6 +86,7 @@ def test_an_error_policy_says_what_is_named_and_no_more(said):
     assert error_policy_clean(said) == said
 
 
+@together
 @pytest.mark.parametrize(
     ("error_policy", "words"),
     [
@@ -103,6 +106,7 @@ def test_a_wrong_error_policy_is_refused_in_words(error_policy, words):
         error_policy_clean(error_policy)
 
 
+@together
 @pytest.mark.parametrize(
     "error_policy",
     [
@@ -128,6 +132,7 @@ def test_what_is_done_on_truncation_is_one_of_two_words():
         tool_calls_on_truncation_clean("run")
 
 
+@together
 @pytest.mark.parametrize(
     ("said", "stored"),
     [
@@ -143,6 +148,7 @@ def test_recovery_paths_are_stored_once_and_in_order_where_something_is_said_of_
     assert envelope_clean(said) == stored
 
 
+@together
 @pytest.mark.parametrize(
     ("envelope", "words"),
     [

@@ -5,6 +5,7 @@ import pytest
 from agentcore.messages import ChatResponse, TokenUsage
 from agentcore.reasons import NormalizedStopReason
 from dashboard.agents.probes import CAP, CASES, Case, Finding, both, judged, request_of, ways_of
+from tests.together import together
 
 DAYS, MONTHS = CASES
 CUT = NormalizedStopReason.MAX_TOKENS
@@ -16,6 +17,7 @@ def answer(
     return ChatResponse(text, usage=None if tokens is None else TokenUsage(0, tokens), stop_reason=reason)
 
 
+@together
 @pytest.mark.parametrize(
     ("case", "text", "finding"),
     [
@@ -35,6 +37,7 @@ def test_only_the_rest_to_the_very_blank_continues(case: Case, text: str, findin
     assert judged(case, answer(text)) is finding
 
 
+@together
 @pytest.mark.parametrize(
     "text",
     [
@@ -84,6 +87,7 @@ def test_a_new_answer_begins_again_however_it_is_introduced(case: Case, items: t
     assert judged(case, answer(text.format(*items))) is Finding.IGNORES
 
 
+@together
 @pytest.mark.parametrize(
     ("case", "text"),
     [
@@ -128,6 +132,7 @@ def test_no_list_can_be_written_within_the_cap() -> None:
     assert all(not case.said.endswith(" ") for case in CASES), "Claude refuses blanks at the end"
 
 
+@together
 @pytest.mark.parametrize(
     ("provider", "model", "ways"),
     [

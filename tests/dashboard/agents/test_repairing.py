@@ -5,8 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dashboard.agents.repairing import MAX_REPAIRED, repaired
+from tests.together import together
 
 
+@together
 @pytest.mark.parametrize(
     ("broken", "value"),
     [

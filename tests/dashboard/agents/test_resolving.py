@@ -15,6 +15,7 @@ from dashboard.agents.models import PolicyVersion
 from dashboard.agents.policies import draft_policy, overridden, policy_for
 from dashboard.agents.policy_validation import HANDLING_KEYS
 from dashboard.agents.resolving import DEFAULTS, FIELDS, Layer, Level, overridden_sources, resolve, spoken
+from tests.together import together
 
 LEVELS = [level for level in Level if level is not Level.DEFAULT]
 
@@ -46,6 +47,7 @@ def body(field: str, value: Any) -> dict[str, Any]:
     return {part: {name: value}} if name else {part: value}
 
 
+@together
 @pytest.mark.parametrize("field", FIELDS)
 def test_the_nearest_level_that_speaks_of_a_field_is_heard(field: str):
     for speaking in product((False, True), repeat=len(LEVELS)):

@@ -9,10 +9,12 @@ from hypothesis import strategies as st
 
 from dashboard.agents.json_fields import StrictDecoder
 from dashboard.agents.strict_json import read_strictly
+from tests.together import together
 
 REFUSED = ["NaN", "-Infinity", "1e999", '{"a": [-1e999]}', "1" * 5_000, '"\\ud800"', "[" * 5_000, "{} {}", ""]
 
 
+@together
 @pytest.mark.parametrize("text", REFUSED)
 def test_what_is_no_json_is_refused(text: str):
     with pytest.raises(ValueError, match=r"."):

@@ -3,19 +3,23 @@ from django.core.exceptions import ValidationError
 
 from dashboard.agents import validation
 from tests.agentcore.test_schema_cost import doubled
+from tests.together import together
 
 
+@together
 @pytest.mark.parametrize("name", ["a", "essay", "A.b_c-9", "x" * 64, "..a"])
 def test_a_name_fits_an_address(name):
     validation.name_valid(name)
 
 
+@together
 @pytest.mark.parametrize("name", ["", "x" * 65, "two words", "a/b", "ä", "a\n", ".", "..", "<script>"])
 def test_what_fits_no_address_is_no_name(name):
     with pytest.raises(ValidationError, match="1 to 64 letters"):
         validation.name_valid(name)
 
 
+@together
 @pytest.mark.parametrize(
     "url",
     ["https://api.openai.com/v1", "http://127.0.0.1:8000", "http://[::1]:8000/v1/", "HTTPS://host", "http://host/a@b"],
@@ -24,6 +28,7 @@ def test_an_address_is_a_scheme_a_host_and_a_path(url):
     validation.base_url_valid(url)
 
 
+@together
 @pytest.mark.parametrize(
     ("url", "words"),
     [
@@ -58,6 +63,7 @@ def test_a_variable_is_named(name):
     validation.api_key_env_valid(name)
 
 
+@together
 @pytest.mark.parametrize(
     "key",
     ["sk-proj-abc", "sk_live_1", "gsk_abc", "AIzaSyA", "Bearer x", "hf_abc", "0123456789abcdef0123456789abcdef"],
@@ -68,12 +74,14 @@ def test_a_key_in_the_place_of_its_variables_name_is_recognized_and_not_repeated
     assert key not in str(refused.value)
 
 
+@together
 @pytest.mark.parametrize("name", ["MY KEY", "9KEY", "A-B", "$KEY", "K\n"])
 def test_what_cannot_be_a_variable_is_refused(name):
     with pytest.raises(ValidationError, match="letters, digits and underscores"):
         validation.api_key_env_valid(name)
 
 
+@together
 @pytest.mark.parametrize(
     "name", ["DATABASE_URL", "REDIS_URL", "WHYSTOP_SECRET_KEY", "whystop_bootstrap_token", "WHYSTOP_ANYTHING"]
 )
@@ -100,6 +108,7 @@ def test_a_million_tokens_are_fine_where_no_ceiling_is_known():
     validation.max_tokens_within(1_000_000, ceiling=None, connection="near")
 
 
+@together
 @pytest.mark.parametrize(
     ("tools", "words"),
     [
@@ -128,6 +137,7 @@ def test_a_schema_that_stands_alone_is_taken(schema):
     validation.json_schema_valid(schema)
 
 
+@together
 @pytest.mark.parametrize(
     ("schema", "words"),
     [

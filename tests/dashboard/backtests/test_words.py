@@ -4,10 +4,12 @@ import pytest
 
 from dashboard.backtests.models import Backtest
 from dashboard.backtests.words import in_words, percent
+from tests.together import together
 
 GROUPS = [{"gone_on": 2, "sooner": 0}, {"gone_on": 4, "sooner": 1}]
 
 
+@together
 @pytest.mark.parametrize(
     ("made", "words"),
     [

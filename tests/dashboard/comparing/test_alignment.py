@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from dashboard.comparing.alignment import Stretch, align
 from tests.agentcore.growth import grows_linearly
+from tests.together import together
 
 LISTS = st.lists(st.integers(0, 4), max_size=40)
 
@@ -47,6 +48,7 @@ def test_both_ways_round_have_as_much_in_common(left: list[int], right: list[int
     assert bool([s for s in there if s.same]) == bool([s for s in back if s.same])
 
 
+@together
 @pytest.mark.parametrize("seed", range(20))
 def test_a_few_changes_are_found_as_a_few_changes(seed: int):
     chance = Random(seed)

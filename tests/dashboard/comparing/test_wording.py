@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dashboard.comparing.wording import WordDiff, word_diff, words_of
+from tests.together import together
 
 FAMILY, WAVE, FLAG, ACUTE, KEYCAP = "👩‍👩‍👧", "👋🏽", "🇩🇪", "e\u0301", "1\ufe0f\u20e3"
 PARTS = ["a", "b", " ", "\n", FAMILY, WAVE, FLAG, ACUTE, KEYCAP, "漢", "ש", "."]
@@ -30,6 +31,7 @@ def test_both_texts_can_be_read_from_the_difference(left: str, right: str):
     assert diff.same is (left == right)
 
 
+@together
 @pytest.mark.parametrize("one", [FAMILY, WAVE, FLAG, ACUTE, KEYCAP, "न्हा", "각", " \u0301", "👩\u200d🚀"])
 def test_what_people_see_as_one_character_is_never_parted(one: str):
     for before, after in [("", ""), ("a ", " b"), ("a", "b"), (one, one), (f"{one} ", ".")]:

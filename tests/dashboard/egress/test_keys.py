@@ -4,6 +4,7 @@ import pytest
 
 from dashboard.egress import keys, vendors
 from dashboard.egress.keys import KeyNames
+from tests.together import together
 
 OPENAI = "https://api.openai.com/v1/chat/completions"
 EVIL = "https://evil.example/v1"
@@ -95,6 +96,7 @@ def test_what_is_said_of_a_name_does_not_depend_on_whether_it_is_set(monkeypatch
     assert "WHYSTOP_KEY_NAMES: *_API_KEY" in told[0]
 
 
+@together
 @pytest.mark.parametrize("wrong", ["A KEY", "A_KEY@", "A_KEY@a b", "A_KEY@host:port", "@host", "A-KEY"])
 def test_what_is_no_name_of_keys_is_refused_in_words(wrong: str):
     with pytest.raises(ValueError, match=r"no name of keys|no port number"):

@@ -7,6 +7,7 @@ import pytest
 from dashboard.egress import addresses
 from dashboard.egress.addresses import Kind
 from dashboard.egress.rules import APART, ON_ONE_MACHINE, Rules
+from tests.together import together
 
 KINDS = [
     ("8.8.8.8", Kind.PUBLIC),
@@ -67,6 +68,7 @@ def address(text: str) -> addresses.Address:
     return found
 
 
+@together
 @pytest.mark.parametrize(("text", "kind"), KINDS)
 def test_each_address_is_of_one_kind(text: str, kind: Kind):
     assert addresses.kind_of(address(text)) is kind
@@ -74,6 +76,7 @@ def test_each_address_is_of_one_kind(text: str, kind: Kind):
     assert (ON_ONE_MACHINE.refused("host", 443, address(text)) is None) is (kind in (Kind.PUBLIC, Kind.LOOPBACK))
 
 
+@together
 @pytest.mark.parametrize("text", DISGUISES)
 def test_an_address_inside_another_and_one_in_an_old_form_are_seen_through(text: str):
     assert APART.refused("host", 443, address(text)) is not None
@@ -84,11 +87,13 @@ def test_what_carries_a_public_address_is_public():
         assert APART.refused("host", 443, address(text)) is None
 
 
+@together
 @pytest.mark.parametrize("name", ["example.com", "", "a.b", "127.0.0.1.example", "1e100.net", "host name"])
 def test_a_name_is_no_address(name: str):
     assert addresses.read(name) is None
 
 
+@together
 @pytest.mark.parametrize(
     ("rules", "host", "port", "to", "allowed"),
     [
@@ -129,6 +134,7 @@ def test_an_entry_allows_what_it_says_and_a_denial_goes_before_it(
     assert (Rules.read(rules).refused(host, port, address(to)) is None) is allowed
 
 
+@together
 @pytest.mark.parametrize(
     "wrong",
     ["everything!", "10.0.0.0/33", "10.0.0.1/8", "a:b", "a:0", "a:70000", "[::1", "fd00::/200", "*", "2130706433"],

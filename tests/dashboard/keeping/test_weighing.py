@@ -8,10 +8,12 @@ from django.core.exceptions import ValidationError
 from dashboard.keeping import weighing
 from dashboard.keeping.reading import read_file
 from dashboard.keeping.weighing import MAX_VALUES, check_values
+from tests.together import together
 
 MANY = 30_000_000  #: bytes
 
 
+@together
 @pytest.mark.parametrize("unit", [b"[],", b"{},", b"1,", b'"",', b'{"a":{}},', b'"\\\\",', b"[", b'{"":'])
 def test_a_text_of_too_many_values_is_refused_at_once(unit: bytes):
     began = time.process_time()

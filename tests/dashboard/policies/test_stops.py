@@ -7,6 +7,7 @@ from agentcore.resource import RESOURCES
 from dashboard.agents.resolving import FIELDS
 from dashboard.policies import stops
 from dashboard.policies.stops import NOT_OF_POLICIES, clause_of
+from tests.together import together
 
 ENDS = [
     ("retry_limit", "retry_limit", "", "limits.max_continuations"),
@@ -29,11 +30,13 @@ ENDS = [
 NOT_OURS = ["completed", "empty_output", "repetition", "safety_blocked", "cancelled", "unknown_fatal", None]
 
 
+@together
 @pytest.mark.parametrize(("terminal", "stop", "by", "field"), ENDS)
 def test_an_end_names_the_field_that_made_it(terminal: str, stop: str, by: str, field: str):
     assert clause_of(terminal_reason=terminal, stop_reason=stop, error_type="model", resolved_by=by) == field
 
 
+@together
 @pytest.mark.parametrize("error", list(ErrorType))
 @pytest.mark.parametrize("terminal", ["provider_error", "forbidden"])
 def test_an_error_names_what_is_said_of_its_type_or_the_retries_that_ran_out(terminal: str, error: ErrorType):
@@ -42,6 +45,7 @@ def test_an_error_names_what_is_said_of_its_type_or_the_retries_that_ran_out(ter
     assert clause_of(stop_reason="retry_limit", **said) == "error_policy.max_retries"
 
 
+@together
 @pytest.mark.parametrize("terminal", NOT_OURS)
 def test_what_the_model_a_person_or_a_guard_ended_names_none(terminal: str | None):
     assert clause_of(terminal_reason=terminal, stop_reason="guard") is None
@@ -52,6 +56,7 @@ def test_every_clause_is_a_field_of_a_policy():
     assert named <= set(FIELDS)
 
 
+@together
 @pytest.mark.parametrize("resource", RESOURCES)
 def test_the_limit_that_ran_out_is_the_clause_where_it_is_known(resource: str):
     field = clause_of(terminal_reason="budget_exhausted", stop_reason="token_limit", resource=resource)

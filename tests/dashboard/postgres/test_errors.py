@@ -4,10 +4,12 @@ from pathlib import Path
 import pytest
 
 from dashboard.postgres.errors import PostgresError, said_by_postgres, told_in_a_sentence
+from tests.together import together
 
 FOLDER = Path("/data")
 
 
+@together
 @pytest.mark.parametrize(
     ("number", "words"),
     [
@@ -29,6 +31,7 @@ def test_an_error_of_the_system_is_one_sentence(number: int, words: str):
     assert "\n" not in str(caught.value)
 
 
+@together
 @pytest.mark.parametrize(
     ("output", "words"),
     [

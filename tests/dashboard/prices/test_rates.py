@@ -9,6 +9,7 @@ from agentcore.messages import TokenUsage
 from agentcore.providers import PROVIDERS
 from dashboard.prices.rates import MAKERS, priced, rate_of
 from dashboard.prices.templatetags.prices import dollars_in_words, money
+from tests.together import together
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 HOME = "http://127.0.0.1:8000/v1"
@@ -43,6 +44,7 @@ def test_many_calls_cost_together_what_they_cost_each(provider: str, model: str)
     assert rate.dollars_of([]) == 0
 
 
+@together
 @pytest.mark.parametrize(
     ("provider", "model", "address", "seller"),
     [
@@ -61,6 +63,7 @@ def test_the_seller_is_known_by_the_address_else_by_who_made_the_dialect(provide
     assert rate.seller.id == seller
 
 
+@together
 @pytest.mark.parametrize(
     ("provider", "model", "address"),
     [
@@ -90,6 +93,7 @@ def test_the_basis_names_model_seller_currency_and_unit():
     )
 
 
+@together
 @pytest.mark.parametrize(
     ("amount", "words"),
     [

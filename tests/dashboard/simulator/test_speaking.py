@@ -62,6 +62,7 @@ def test_every_other_text_joins_as_well(said: str, budget: int) -> None:
     assert text == said
 
 
+@together
 @pytest.mark.parametrize("budget", [5, 13, 20, 21, 37, 60, 150])
 def test_the_endless_list_joins_to_what_one_long_call_says(budget: int) -> None:
     text, spent = answer_in_parts(Script(rest_of_list), budget, most=100)

@@ -4,6 +4,7 @@ import pytest
 
 from dashboard.simulator import texts
 from dashboard.simulator.tokens import count_tokens
+from tests.together import together
 
 #: Texts that repeat themselves on purpose: an expression, equal elements, words for models that continue exactly.
 REPEATING = ("LONG_EXPRESSION", "WHAT_WAS", "ARRAY")
@@ -14,6 +15,7 @@ SPOKEN = {
 }
 
 
+@together
 @pytest.mark.parametrize("text", SPOKEN.values(), ids=SPOKEN.keys())
 def test_no_phrase_of_twelve_characters_comes_twice(text: str) -> None:
     phrases = Counter(text[start : start + 12] for start in range(len(text) - 11))

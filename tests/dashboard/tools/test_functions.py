@@ -12,6 +12,7 @@ from dashboard.agents.schemas import violations
 from dashboard.tools.functions import tool_of
 from dashboard.tools.tool import TurnContext
 from tests.dashboard.tools.calling import call
+from tests.together import together
 
 
 class Colour(enum.StrEnum):
@@ -74,6 +75,7 @@ def test_whole_arguments_fit_the_schema_and_reach_the_function_converted_with_de
     assert '"how_many":2' in content
 
 
+@together
 @pytest.mark.parametrize(
     ("wrong", "field", "why"),
     [

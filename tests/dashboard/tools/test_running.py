@@ -16,6 +16,7 @@ from dashboard.tools.functions import tool_of
 from dashboard.tools.running import MAX_PROBLEM_CHARS, run_tool
 from dashboard.tools.tool import TurnContext
 from tests.dashboard.tools.calling import call
+from tests.together import together
 
 
 def test_text_comes_back_as_it_is():
@@ -25,6 +26,7 @@ def test_text_comes_back_as_it_is():
     assert call(tool_of(speak)) == ToolResult("c1", "speak", "line\n“two”")
 
 
+@together
 @pytest.mark.parametrize(
     ("output", "text"),
     [
@@ -76,6 +78,7 @@ def test_a_tool_that_is_gone_is_an_error_result():
     assert "There is no tool named “nothing” any more." in gone.content
 
 
+@together
 @pytest.mark.parametrize("is_async", [True, False])
 @pytest.mark.parametrize(
     "error",

@@ -36,6 +36,7 @@ from tests.agentcore.playbook import (
     truncated,
     woke_up,
 )
+from tests.together import together
 
 LIMITS = {
     "retry_limit": {"max_continuations": 0},
@@ -49,6 +50,7 @@ STOPS = {
 }
 
 
+@together
 @pytest.mark.parametrize("binding", [flags for flags in product([True, False], repeat=3) if any(flags)])
 def test_of_all_limits_that_bind_the_first_in_order_is_named(binding):
     names = [name for name, binds in zip(LIMITS, binding, strict=True) if binds]
@@ -60,6 +62,7 @@ def test_of_all_limits_that_bind_the_first_in_order_is_named(binding):
     assert outcome.get_evaluation_for("TruncationCriterion").context["bound"] == names[0]
 
 
+@together
 @pytest.mark.parametrize("kind", [AttemptKind.CONTINUATION, AttemptKind.RESUME])
 @pytest.mark.parametrize("floor", [1, 2, 16])
 @pytest.mark.parametrize("left", [0, 1, 2, 15, 16, 49, 50, 51])
@@ -131,6 +134,7 @@ class Forbids:
         return self.evaluation if going else ContinuationEvaluation("Forbids", ContinuationDecision.ALLOW)
 
 
+@together
 @pytest.mark.parametrize("cut", [truncated("a"), cut_call("a")], ids=["continuation", "repair"])
 @pytest.mark.parametrize(
     "criterion",
@@ -149,6 +153,7 @@ def test_a_criterion_that_is_no_limit_of_ours_is_forbidden_whatever_it_says(crit
     assert story << finish("a", stop_reason, TurnStatus.PARTIAL, "forbidden")
 
 
+@together
 @pytest.mark.parametrize(
     ("binding", "freeing"),
     [
@@ -207,6 +212,7 @@ def test_an_empty_answer_of_an_earlier_iteration_does_not_count_against_this_one
     assert story >> truncated("") << finish("", terminal="repetition")
 
 
+@together
 @pytest.mark.parametrize(("tell", "about"), [(True, "about "), (False, ""), (None, "")])
 @pytest.mark.parametrize(
     ("limits", "said"),

@@ -27,6 +27,7 @@ from tests.agentcore.playbook import (
     unknown,
     woke_up,
 )
+from tests.together import together
 
 SCHEMA = {"type": "object", "required": ["answer"]}
 VALID = '{"answer": 42}'
@@ -221,6 +222,7 @@ def test_a_recovered_payload_that_does_not_validate_is_a_violation():
     assert names(story) == ["envelope.recovery.applied", "envelope.retry.attempted"]
 
 
+@together
 @pytest.mark.parametrize(
     ("event", "said"),
     [

@@ -23,6 +23,7 @@ from tests.agentcore.playbook import (
     tools_returned,
     truncated,
 )
+from tests.together import together
 
 R = NormalizedStopReason
 SCHEMA = {"type": "object", "required": ["answer"]}
@@ -109,6 +110,7 @@ CODES = {
 }
 
 
+@together
 @pytest.mark.parametrize("way", ENDS)
 def test_an_end_tells_the_events_that_its_error_code_is_paired_with(way):
     story, code, events = ENDS[way]
@@ -152,6 +154,7 @@ BREACHES = {
 }
 
 
+@together
 @pytest.mark.parametrize("way", BREACHES)
 def test_a_breach_tells_the_limit_that_was_really_hit(way):
     story, limit, observed = BREACHES[way]
@@ -189,6 +192,7 @@ def test_errors_that_cut_again_and_again_are_bound_by_the_rounds():
     assert story >> CUT_BY_ERROR << finish("", StopReason.RETRY_LIMIT, TurnStatus.FAILED)
 
 
+@together
 @pytest.mark.parametrize(
     ("multiplier", "cap", "larger"),
     [(1.005, 100, 101), (1.0, 100, 101), (1.01, 100, 101), (1.1, 100, 110), (1.1, 7, 8), (2, 100, 200), (1.5, 1, 2)],

@@ -38,6 +38,7 @@ from tests.agentcore.playbook import (
     usage,
     woke_up,
 )
+from tests.together import together
 
 R = NormalizedStopReason
 SCHEMA = {"type": "object", "required": ["answer"]}
@@ -191,6 +192,7 @@ REFUSED = ChatResponse(
 FILTERED = ProviderError(ErrorType.MODEL, "content_filter", "Filtered.", stop_reason=R.SAFETY_BLOCKED, retryable=False)
 
 
+@together
 @pytest.mark.parametrize("envelope_schema", [SCHEMA, None])
 @pytest.mark.parametrize(
     "events",

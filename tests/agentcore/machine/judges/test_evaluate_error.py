@@ -38,6 +38,7 @@ from tests.agentcore.playbook import (
     wait,
     woke_up,
 )
+from tests.together import together
 
 RETRY = ErrorPolicy.retry_all()
 TYPES = [t for t in ErrorType if t is not ErrorType.TOOL]
@@ -49,6 +50,7 @@ def ran_out_or_stopped(preset, type):
     return StopReason.RETRY_LIMIT if retried else StopReason.ERROR
 
 
+@together
 @pytest.mark.parametrize("type", TYPES)
 @pytest.mark.parametrize("preset", PRESETS)
 def test_a_turn_fails_after_as_many_failures_as_its_policy_says(preset, type):
@@ -101,6 +103,7 @@ def test_what_cannot_heal_is_not_retried():
     assert "cannot heal" in story.step.transitions[1].reason
 
 
+@together
 @pytest.mark.parametrize(("failures", "most"), [(1, 1), (2, 2), (3, 4), (6, 32), (7, 60), (50, 60)])
 def test_backoff_is_full_jitter_by_the_drivers_draw(failures, most):
     assert backoff_seconds(failures, 0.0, None) == 0.0
@@ -274,6 +277,7 @@ def test_a_wait_that_lies_in_the_past_is_none():
     assert Playbook(error_policy=RETRY) >> started() >> error(retry_after=-3.0) << wait(0.0)
 
 
+@together
 @pytest.mark.parametrize("error_event", [error(kind="auth", retryable=False), error(retry_after=999.0)])
 @pytest.mark.parametrize("preset", PRESETS)
 def test_what_cannot_heal_stops_with_that_reason_only_where_it_would_have_been_retried(preset, error_event):
@@ -285,6 +289,7 @@ def test_what_cannot_heal_stops_with_that_reason_only_where_it_would_have_been_r
     assert story << finish("", StopReason.ERROR, TurnStatus.FAILED, "provider_error")
 
 
+@together
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize("type", ErrorType)
 def test_a_failed_tool_ends_the_turn_or_is_told_as_the_policy_says_at_every_number_of_failures(preset, type):

@@ -120,6 +120,7 @@ def test_a_refused_answers_text_is_withheld():
     assert Playbook() >> started() >> blocked("secret") << finish("", terminal="safety_blocked")
 
 
+@together
 @pytest.mark.parametrize("word", sorted(ERROR_WORDS))
 def test_an_error_word_is_judged_as_an_error_and_keeps_the_text(word):
     story = Playbook() >> started() >> unknown(f" {word.upper()} ", "half")

@@ -7,8 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dashboard.tools.builtin.arithmetic import ArithmeticProblem, calculate
+from tests.together import together
 
 
+@together
 @pytest.mark.parametrize(
     ("expression", "value"),
     [
@@ -25,6 +27,7 @@ def test_arithmetic_is_calculated(expression: str, value: float):
     assert calculate(expression) == value
 
 
+@together
 @pytest.mark.parametrize(
     "expression",
     [

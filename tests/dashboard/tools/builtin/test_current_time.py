@@ -6,6 +6,7 @@ import pytest
 from agentcore.errors import ErrorType
 from dashboard.tools.selectors import registry
 from tests.dashboard.tools.calling import call
+from tests.together import together
 
 CLOCK = registry.get("current_time")
 
@@ -22,6 +23,7 @@ def test_the_time_is_told_in_a_zone_too():
     assert datetime.fromisoformat(told["local"]) == datetime.fromisoformat(told["utc"])
 
 
+@together
 @pytest.mark.parametrize(
     "zone",
     ["Berlin", "berlin", "europe/berlin ", "CEST?", "", "../etc/passwd", "/etc/passwd", "Europe", "x" * 9_999, "\x00"],

@@ -11,6 +11,7 @@ from mcp.types import (
 
 from dashboard.tools.mcp.answers import MAX_TOOLS, offered, result_of
 from dashboard.tools.tool import ToolProblem
+from tests.together import together
 
 
 def text(*parts: str, **more: object) -> CallToolResult:
@@ -21,6 +22,7 @@ def tool(name: str, **more: object) -> Tool:
     return Tool(name=name, **{"input_schema": {"type": "object"}, **more})  # type: ignore[arg-type]
 
 
+@together
 @pytest.mark.parametrize(
     ("answer", "content"),
     [
