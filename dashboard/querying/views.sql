@@ -102,7 +102,8 @@ SELECT outcome.turn_id, -- The turn that was judged.
        CASE WHEN jsonb_typeof(said.value #> '{context,used}') = 'number' THEN (said.value #>> '{context,used}')::numeric END AS used, -- What of its limit was used; null: it has none.
        CASE WHEN jsonb_typeof(said.value #> '{context,limit}') = 'number' THEN (said.value #>> '{context,limit}')::numeric END AS allowed -- Its limit; null: it has none.
   FROM turns_outcome outcome
- CROSS JOIN LATERAL jsonb_array_elements(outcome.evaluations) WITH ORDINALITY said (value, n)
+ CROSS JOIN LATERAL jsonb_array_elements(outcome.evaluations) WITH ORDINALITY held (value, n)
+ CROSS JOIN LATERAL (SELECT whystop_answer(held.value) AS value, held.n) said
  WHERE outcome.state <> 'abort_partial';
 
 -- view errors: A failure that was judged, with its numbers: one row a failure.
@@ -118,7 +119,8 @@ SELECT outcome.turn_id, -- The turn that failed.
        said.value ->> 'reason' AS reason, -- What was said of it, in a sentence.
        outcome.decision -- What was decided.
   FROM turns_outcome outcome
- CROSS JOIN LATERAL jsonb_array_elements(outcome.evaluations) said (value)
+ CROSS JOIN LATERAL jsonb_array_elements(outcome.evaluations) held (value)
+ CROSS JOIN LATERAL (SELECT whystop_answer(held.value) AS value) said
  WHERE outcome.state <> 'abort_partial' AND outcome.error_type IS NOT NULL
    AND said.value ->> 'criterion' = 'ErrorPolicyCriterion';
 

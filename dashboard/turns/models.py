@@ -32,6 +32,7 @@ from dashboard.accounts.roles import TURN_PERMISSIONS
 from dashboard.turns.fields import ExactJSONField, KeptOnceField, ShownTextField
 from dashboard.turns.ids import new_id
 from dashboard.turns.indexes import ACTED, FINDING, MARKED, RAW_DUE, RUNNING_ON, SEARCHING
+from dashboard.turns.known_answers import AnswersField
 from dashboard.turns.packing import RawField, unpacked_columns
 from dashboard.turns.run_sums import RunSums
 from dashboard.turns.shared import BeginningField, RequestField, RulesField, beginning
@@ -278,7 +279,7 @@ class Outcome(models.Model):
     stop_reason = models.TextField()
     error_type = models.TextField(null=True)
     handling = models.TextField(null=True)
-    evaluations = ExactJSONField(default=list)
+    evaluations = AnswersField(default=list)
 
     class Meta:
         ordering = ["turn_id", "seq", "position"]

@@ -20,6 +20,7 @@ from uuid import UUID
 from django.db import connection, models
 
 from dashboard.turns.compression import packed, packed_after, packed_one_by_one, unpacked, unpacked_after
+from dashboard.turns.event_columns import by_columns, in_order
 from dashboard.turns.shared import exact_text
 
 PACKED = ("event", "transitions", "command", "observed")
@@ -72,6 +73,7 @@ MARK = b"\x9ewhystop\x9e"
 #: After that, of bytes that are compressed after a record: which it is.
 _AFTER = struct.Struct("!c16sI")
 _IS_AFTER = b"\x09"  #: none of the kinds of `compression`
+_BY_COLUMNS = b"\x0a"  #: stands before either kind of bytes, where they are those of a stream (`event_columns`)
 _DIGEST = 8  #: bytes of a hash of the answer, for a record may be another than it was
 
 
@@ -84,7 +86,10 @@ def packed_raw(raw: bytes, record: Stored | None = None) -> bytes:
 
     To be read after a record they must not be large, for then both are in memory.
     """
-    small = MARK + (packed(raw) if record is None else _packed_after(raw, *record))
+    columns = by_columns(raw) if len(raw) <= LARGE else None
+    content = raw if columns is None else columns
+    small = packed(content) if record is None else _packed_after(content, *record)
+    small = MARK + (small if columns is None else _BY_COLUMNS + small)
     return small if len(small) < len(raw) or raw.startswith(MARK) else raw
 
 
@@ -100,8 +105,14 @@ def raw_of(stored: bytes | memoryview) -> bytes:
     if held.startswith(MARK):
         rest = held[len(MARK) :]
         with suppress(ValueError, LookupError, struct.error):
-            return _unpacked_after(rest) if rest.startswith(_IS_AFTER) else unpacked(rest)
+            if rest.startswith(_BY_COLUMNS):
+                return in_order(_content(rest[len(_BY_COLUMNS) :]))
+            return _content(rest)
     return held
+
+
+def _content(stored: bytes) -> bytes:
+    return _unpacked_after(stored) if stored.startswith(_IS_AFTER) else unpacked(stored)
 
 
 def _unpacked_after(stored: bytes) -> bytes:

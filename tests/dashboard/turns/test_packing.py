@@ -14,7 +14,16 @@ AT = datetime(2026, 11, 20, 12, tzinfo=UTC)
 EVENT = {"type": "model_responded", "at": 1.5, "response": {"text": f"{ODD}\n" * 50}}
 COMMAND = {"type": "finish", "output_text": f"{ODD}\n" * 50}
 WHOLE = {"event": EVENT, "transitions": [{"reason": ODD}], "command": COMMAND, "observed": [{"type": "x"}]}
-ANSWERS = [b"", b"{}", b"data: {}\n\n" * 500, bytes(range(256)), MARK, MARK + b"x" * 100, MARK + b"\x00no frame"]
+ANSWERS = [
+    b"",
+    b"{}",
+    b"data: {}\n\n" * 500,
+    bytes(range(256)),
+    MARK,
+    MARK + b"x" * 100,
+    MARK + b"\x00no frame",
+    MARK + b"\x0a",
+]
 
 
 def test_a_record_comes_back_as_it_was():
@@ -32,6 +41,18 @@ def test_the_bytes_of_an_answer_come_back_as_they_came(raw: bytes):
     assert AttemptChunk.objects.get().raw == raw
     assert AttemptChunk.objects.values_list("raw", flat=True).get() == raw
     assert raw_of(packed_raw(raw)) == raw
+
+
+@pytest.mark.django_db
+def test_a_stream_takes_few_bytes_after_the_record_of_its_text():
+    turn_id, words = new_id(), [f"w{n * n} " for n in range(300)]
+    raw = b"".join(b'data: {"id": "x", "delta": {"content": "%b"}}\n\n' % word.encode() for word in words)
+    columns = packed_columns(WHOLE | {"event": EVENT | {"response": {"text": "".join(words)}}})
+    Record.objects.create(turn_id=turn_id, seq=2, at=AT, core_version="3", **columns)
+    stored = packed_raw(raw, (turn_id, 2, columns["packed"]))
+    assert raw_of(stored) == raw
+    assert len(stored) < 300 < len(packed_raw(raw))
+    assert raw_of(packed_raw(raw)) == raw, "before its record is there"
 
 
 @pytest.mark.django_db
