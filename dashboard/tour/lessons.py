@@ -136,7 +136,7 @@ GROUPS: Mapping[str, tuple[Lesson, ...]] = {
             "List everything, within a second.",
             {
                 "max_tokens": 40,
-                "limits": {"max_seconds": 1, "max_continuations": 1000, "max_total_completion_tokens": 100_000},
+                "limits": {"max_seconds": 1, "max_continuations": 999, "max_total_completion_tokens": 99_999},
             },
         ),
         Lesson(

@@ -1,11 +1,13 @@
 """The first steps as each role sees them, with keys that are made there, and where signing in leads."""
 
 import re
+from datetime import timedelta
 from html import unescape
 
 import pytest
 from django.contrib.auth.models import Group
 from django.test import Client
+from django.utils import timezone
 
 from dashboard.accounts.models import User
 from dashboard.accounts.services import one_time_code_create
@@ -61,7 +63,11 @@ def test_the_tour_is_loaded_with_one_button_shown_while_it_runs_and_removed_with
     for turn in turns_of_tour(short).values():
         drive(turn)
         assert f"/turns/{turn.id}" in html
-    assert 'hx-trigger="every 1s"' not in page(admin_client, "/tour")
+    assert 'hx-trigger="every 1s"' in page(admin_client, "/tour"), "its re-runs are about to start"
+    Turn.objects.update(finished_at=timezone.now() - timedelta(minutes=1))
+    html = page(admin_client, "/tour")
+    assert 'hx-trigger="every 1s"' not in html
+    assert "Load the missing" in html
     assert "The tour was removed: 2 turns erased." in admin_client.post("/tour/remove", follow=True).content.decode()
     assert not Stop.objects.exists()
 
