@@ -48,7 +48,7 @@ GROUPS: Mapping[str, tuple[Lesson, ...]] = {
         Lesson(
             "one-call",
             "Complete in one call",
-            "With enough tokens per call nothing is cut. Compare the cost with the continued turn.",
+            "With enough tokens per call nothing is cut. Compare its tokens with those of the continued turn.",
             "sim-essay",
             ESSAY,
             {"max_tokens": 900},
