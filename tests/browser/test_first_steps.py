@@ -55,7 +55,7 @@ def exported(endpoint: str, headers: str) -> int:
     name, value = headers.split("=", 1)
     told = {"content-type": "application/json", name: unquote(value)}
     try:
-        with urlopen(Request(f"{endpoint}/v1/traces", b"{}", told)) as answer:  # noqa: S310 - our own server
+        with urlopen(Request(f"{endpoint}/v1/traces", b"{}", told)) as answer:
             return int(answer.status)
     except HTTPError as refused:
         with refused:

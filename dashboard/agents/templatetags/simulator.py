@@ -1,5 +1,5 @@
-"""How pages speak of the simulator: `{{ turn.provider|provider_of:turn.model }}` is `simulator` where the model is one of
-its own, `{{ turn.model|simulated }}` tells whether it is; `{{ agent|shows }}`: what a built-in agent shows."""
+"""How pages speak of the simulator: `{{ turn.provider|provider_of:turn.model }}` is `simulator` where the model is one
+of its own, `{{ turn.model|simulated }}` tells whether it is; `{{ agent|shows }}`: what a built-in agent shows."""
 
 from django import template
 

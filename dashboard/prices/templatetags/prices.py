@@ -25,7 +25,7 @@ def dollars_in_words(dollars: Decimal) -> str:
 
 @register.filter
 def money(price: Price | None, model: str = "") -> str:
-    """`$0.0035`, `≈ $0.0035` where tokens are estimated, `price not known`; `simulator, free` for a model of its own."""
+    """`$0.0035`, `≈ $0.0035` where tokens are estimated, `price not known`; for a simulated model `simulator, free`."""
     if price is None:
         return FREE if is_simulated(model) else "price not known"
     return f"{'≈ ' if price.estimated else ''}{dollars_in_words(price.dollars)}"

@@ -216,7 +216,7 @@ def test_the_form_needs_its_csrf_token(stranger: Client):
 @pytest.mark.parametrize("wanted", ["https://elsewhere.example/", "//elsewhere.example"])
 def test_signing_in_never_leads_to_another_host(stranger: Client, wanted: str):
     response = stranger.get("/sign-in/", {"code": services.one_time_code_create(), "next": wanted})
-    assert response["Location"] == "/"
+    assert response["Location"] == "/tour"
 
 
 def test_who_is_signed_in_goes_on_from_the_sign_in_page(browser: Client):

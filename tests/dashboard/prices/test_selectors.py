@@ -76,7 +76,14 @@ def test_tokens_nobody_reported_are_priced_as_an_estimate(bought: Turn):
 def test_a_model_without_a_list_price_costs_nobody_knows_what(play: Play, browser: Client):
     turn = play("sim-essay")
     assert price_of(turn) is None
+    Turn.objects.filter(pk=turn.pk).update(model="house-model")
     assert "price not known" in page(browser, f"/turns/{turn.id}")
+
+
+def test_the_simulator_costs_nothing_and_says_so(play: Play, browser: Client):
+    html = page(browser, f"/turns/{play('sim-essay').id}")
+    assert "simulator, free" in html
+    assert "price not known" not in html
 
 
 def test_the_turns_page_says_what_it_cost_and_by_whose_prices(bought: Turn, browser: Client):

@@ -25,7 +25,7 @@ def base_url(name: str) -> str:
 
 def test_there_is_an_agent_for_each_way_a_model_can_end():
     seed(simulator_url=ONE)
-    ways = {"essay", "endless", "tools", "cut-tool", "refuse", "flaky", "hangup", "odd"}
+    ways = {"essay", "endless", "tools", "cut-tool", "refuse", "flaky", "hangup", "odd", "json"}
     assert names() == {f"sim-{way}" for way in ways}
     essay = selectors.agent_get(project=selectors.project_default(), name="sim-essay")
     assert (essay.model, essay.max_tokens, essay.policy.name) == ("sim-essay", 150, "default")
@@ -39,7 +39,7 @@ def test_a_second_start_changes_nothing_but_the_simulators_address():
     seed(simulator_url=OTHER)
     assert base_url("simulator") == OTHER
     assert selectors.agent_get(project=selectors.project_default(), name="sim-essay").max_tokens == 60
-    assert len(names()) == 8
+    assert len(names()) == 9
 
 
 def test_a_key_in_the_environment_adds_an_agent_that_knows_only_its_name(monkeypatch: pytest.MonkeyPatch):
