@@ -38,6 +38,7 @@ BELOW = (
     ("/v1/traces/", Door.PROBLEM),
     ("/v1/logs/", Door.PROBLEM),
     ("/v1/", Door.GATEWAY),
+    ("/v1beta/", Door.GATEWAY),
 )
 
 

@@ -32,7 +32,7 @@ STRANGERS = Width(places=2, of_one=2, waiting=512, waiting_of_one=64, seconds=5.
 KNOWN = Width(places=6, of_one=3, waiting=512, waiting_of_one=128, seconds=30.0)
 A_SECOND, AT_FIRST = 20.0, 200.0  #: requests of one address without credentials; this machine's are not counted
 KEPT = 10_000  #: credentials that worked, and addresses; beyond it the longest unused are forgotten
-_OWN_ROOM = ("/v1/", "/static/")
+_OWN_ROOM = ("/v1/", "/v1beta/", "/static/")
 
 
 class Pace:

@@ -22,16 +22,16 @@ class Size:
     asks: bool = True  #: whether the caller has to be known here before more than `SMALL` is taken
 
 
+#: The gateway knows its caller before it reads anything.
+_GATEWAY = Size(MOST_GATEWAY, "a request to the gateway", asks=False)
 _NO_MORE = Size(SMALL, "a request to this address", asks=False)
 #: By prefix, as `dashboard.accounts.access.BELOW`: the path without its last slash and all below it. The first counts.
 _BELOW = (
     # As the gateway, the ingest knows its caller before it reads anything.
     ("/v1/traces/", Size(MOST_EXPORT, "an export of spans", asks=False)),
     ("/v1/logs/", Size(MOST_EXPORT, "an export of log records", asks=False)),
-    (
-        "/v1/",
-        Size(MOST_GATEWAY, "a request to the gateway", asks=False),
-    ),  # the gateway knows its caller before it reads anything
+    ("/v1/", _GATEWAY),
+    ("/v1beta/", _GATEWAY),
     ("/api/v1/turns/import/", Size(MOST_FILE, "a turn file")),
     ("/api/", Size(MAX_BODY, "a request to the API")),
     ("/import/", Size(MOST_FILE + _FORM, "a form with a turn file")),

@@ -24,7 +24,7 @@ MACHINE = [
     "/v1/traces",
 ]
 SHARED = ["/share", "/share/", "/share/never-heard-of", "/share/a/b", "/share/%00", "/share/a%0Ab"]
-GATEWAY = ["/v1/chat/completions", "/v1/models", "/v1/never-heard-of"]
+GATEWAY = ["/v1/chat/completions", "/v1/models", "/v1/never-heard-of", "/v1beta/models/m:generateContent"]
 PAGES = [
     "/",
     "/turns/0192f7c1-0000-7000-8000-000000000000",

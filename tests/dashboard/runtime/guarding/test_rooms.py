@@ -43,7 +43,9 @@ async def entering(one: Rooms) -> bool:
     return True
 
 
-@pytest.mark.parametrize("path", ["/healthz", "/static/x.css", "/v1/chat/completions", "/v1/traces", "/v1/models"])
+@pytest.mark.parametrize(
+    "path", ["/healthz", "/static/x.css", "/v1/chat/completions", "/v1/traces", "/v1/models", "/v1beta/models"]
+)
 async def test_what_has_bounds_of_its_own_takes_no_place(path: str):
     one = rooms()
     await one.enter(scope_of())
