@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -25,6 +27,7 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 MOST = 1_000  #: sockets and streams that one token or session has open in one process
+MOST_OF_USER = 2_000  #: sockets of all tokens and sessions of one user, in each process
 TOO_MANY = 429
 REFUSED = 4401  #: the close code, of who is shown out, and where the server cannot answer the handshake itself
 SERVER_SEND = "whystop.send"  #: in the scope: how the server itself is written to
@@ -38,6 +41,7 @@ class AccessStack:
 
     def __init__(self, inner: Application) -> None:
         self._inner = inner
+        self._of: Counter[int] = Counter()  #: sockets that are open, by user
         self._stack = AuthMiddlewareStack(self._guarded)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -58,11 +62,21 @@ class AccessStack:
             await deny(scope, receive, send)
             return
         scope["ticket"] = ticket_of(token=scope.get("auth_token"), session=scope["session"])
-        if visitors.staying_by(scope["ticket"]) >= MOST:
+        user = scope["user"].pk
+        if visitors.staying_by(scope["ticket"]) >= MOST or self._of[user] >= MOST_OF_USER:
             await deny(scope, receive, send, TOO_MANY)
             return
-        with visitors.staying(scope["ticket"]) as shown_out:
+        with visitors.staying(scope["ticket"]) as shown_out, self._counted(user):
             await self._inner(scope, _until(shown_out, receive, send), send)
+
+    @contextmanager
+    def _counted(self, user: int) -> Iterator[None]:
+        self._of[user] += 1
+        try:
+            yield
+        finally:
+            self._of[user] -= 1
+            self._of += Counter()  # who has none is forgotten
 
 
 def _until(shown_out: asyncio.Event, receive: Receive, send: Send) -> Receive:

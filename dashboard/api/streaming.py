@@ -15,7 +15,7 @@ from dashboard.api.callers import caller
 from dashboard.api.openapi import EVENTS_ANSWER, EVENTS_PARAMETERS
 from dashboard.live.following import MAX_SEQ, Follower, Message, followed
 from dashboard.live.offload import request_connection_returned
-from dashboard.live.streams import TooManyStreamsError, streams
+from dashboard.live.streams import Caller, TooManyStreamsError, streams
 from dashboard.turns import selectors
 
 router = Router(tags=["turns"])
@@ -50,12 +50,12 @@ def seq_asked(text: str) -> int:
     return int(text)
 
 
-def key_of(user: Any, token: Any) -> str:
+def key_of(user: Any, token: Any) -> Caller:
     """Whose streams are counted together."""
-    return f"token {token.pk}" if token is not None else f"user {user.pk}"
+    return Caller(user.pk, None if token is None else token.pk)
 
 
-async def _events(follower: Follower, who: str, ticket: Ticket) -> AsyncIterator[bytes]:
+async def _events(follower: Follower, who: Caller, ticket: Ticket) -> AsyncIterator[bytes]:
     await request_connection_returned()
     clock = asyncio.get_running_loop().time
     yield f"retry: {COME_BACK}\n\n".encode()

@@ -19,7 +19,7 @@ from django.core.serializers.json import DjangoJSONEncoder
 from dashboard.live.announcing import turn_group
 from dashboard.live.offload import in_database
 from dashboard.live.selectors import turn_now
-from dashboard.live.streams import streams
+from dashboard.live.streams import Caller, streams
 from dashboard.turns import selectors
 from dashboard.turns.models import Turn
 from dashboard.turns.presenting import record_shown
@@ -89,7 +89,7 @@ def _json(shown: Any) -> str:
     return json.dumps(shown, cls=DjangoJSONEncoder, separators=(",", ":"))
 
 
-async def followed(follower: Follower, caller: str) -> AsyncGenerator[list[Message], None]:
+async def followed(follower: Follower, caller: Caller) -> AsyncGenerator[list[Message], None]:
     """What there is to tell, look by look: at least one a second, often an empty one.
 
     Ends with the turn, after `LIFETIME`, and when the database or the server stops. Raises `TooManyStreamsError`.

@@ -1,18 +1,30 @@
-"""The streams to programs that this process holds open: so many of one caller at most, and none after the server's."""
+"""The streams to programs that this process holds open: so many of one caller and of one user at most, and none after
+the server's."""
 
 import asyncio
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import NamedTuple
 
 MOST = 100  #: of one caller in one process
+MOST_OF_USER = 300  #: of all tokens and sessions of one user
+
+
+class Caller(NamedTuple):
+    """Whose streams are counted together."""
+
+    user: int
+    token: int | None = None  #: None: all sessions of the user
 
 
 class TooManyStreamsError(Exception):
     """This caller has as many streams open as it may have."""
 
     def __init__(self) -> None:
-        super().__init__(f"{MOST} streams of this caller are open already; close one first.")
+        super().__init__(
+            f"{MOST} streams of this caller, or {MOST_OF_USER} of its user, are open already; close one first."
+        )
 
 
 class Streams:
@@ -20,19 +32,20 @@ class Streams:
 
     def __init__(self) -> None:
         self._open: set[asyncio.Event] = set()
-        self._of: Counter[str] = Counter()
+        self._of: Counter[Caller] = Counter()
         self.ending = False  #: whether the server stops; every stream then ends by itself
 
     def __len__(self) -> int:
         return len(self._open)
 
-    def require_room(self, caller: str) -> None:
+    def require_room(self, caller: Caller) -> None:
         """Raises `TooManyStreamsError`."""
-        if self._of[caller] >= MOST:
+        of_user = sum(many for other, many in self._of.items() if other.user == caller.user)
+        if self._of[caller] >= MOST or of_user >= MOST_OF_USER:
             raise TooManyStreamsError
 
     @contextmanager
-    def opened(self, caller: str) -> Iterator[asyncio.Event]:
+    def opened(self, caller: Caller) -> Iterator[asyncio.Event]:
         """The event that wakes a new stream. Raises `TooManyStreamsError`."""
         self.require_room(caller)
         wake = asyncio.Event()

@@ -20,9 +20,13 @@ class Greeter(AsyncWebsocketConsumer):
         await self.send(text_data=self.scope["user"].username)
 
 
-def dial(*headers: tuple[str, str], path: str = "/ws/timeline/") -> Dialled:
+def guarded() -> AccessStack:
+    return AccessStack(Greeter.as_asgi())
+
+
+def dial(*headers: tuple[str, str], path: str = "/ws/timeline/", door: AccessStack | None = None) -> Dialled:
     raw = [(name.encode(), value.encode()) for name, value in (("host", "testserver"), *headers)]
-    return Dialled(AccessStack(Greeter.as_asgi()), path, headers=raw)
+    return Dialled(door or guarded(), path, headers=raw)
 
 
 async def answer(socket: Dialled) -> str | int:
@@ -132,5 +136,21 @@ async def test_one_token_opens_so_many_sockets_and_another_is_not_held_up(
     assert await answer(dial(cookie(browser), ("origin", "http://testserver"))) == "operator"
     await first.disconnect()
     assert await answer(dial(bearer)) == "operator"
+    await second.disconnect()
+    await aclose_old_connections()
+
+
+async def test_all_tokens_and_sessions_of_a_user_open_so_many_together(
+    token: str, browser: Client, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("dashboard.accounts.websocket.MOST_OF_USER", 2)
+    bearer, session = ("authorization", f"Bearer {token}"), (cookie(browser), ("origin", "http://testserver"))
+    door = guarded()
+    first, second = dial(bearer, door=door), dial(*session, door=door)
+    assert (await first.connect())[0]
+    assert (await second.connect())[0]
+    assert await answer(dial(*session, door=door)) == 4401
+    await first.disconnect()
+    assert await answer(dial(*session, door=door)) == "operator"
     await second.disconnect()
     await aclose_old_connections()

@@ -204,7 +204,7 @@ def test_a_caller_with_too_many_streams_is_told_so_until_one_is_closed(
         refused = Reader(address, waiting.id).problem()
         assert (refused["status"], refused["detail"]) == (
             429,
-            "2 streams of this caller are open already; close one first.",
+            "2 streams of this caller, or 300 of its user, are open already; close one first.",
         )
     until(lambda: len(streams) == 0)
     with Reader(address, waiting.id) as again:

@@ -23,7 +23,7 @@ from dashboard.live import following, streams
 from dashboard.live.announcing import announce_change
 from dashboard.live.following import MAX_SEQ, Follower, Message, followed
 from dashboard.live.services import turn_give_up, turn_start
-from dashboard.live.streams import Streams, TooManyStreamsError
+from dashboard.live.streams import Caller, Streams, TooManyStreamsError
 from dashboard.simulator.texts import ESSAY
 from dashboard.turns.models import Attempt, AttemptChunk, Record, Turn
 from dashboard.turns.selectors import records_of
@@ -46,7 +46,7 @@ def seqs(told: list[Message]) -> list[int]:
 
 async def watched(turn: Turn, follower: Follower | None = None) -> list[Message]:
     """All that a stream tells until it ends."""
-    async with aclosing(followed(follower or Follower(turn.id), "someone")) as looks:
+    async with aclosing(followed(follower or Follower(turn.id), Caller(1))) as looks:
         return [message async for messages in looks for message in messages]
 
 
@@ -156,7 +156,7 @@ async def test_the_layers_word_wakes_a_watcher(queued: Turn, layer_of: Layer, mo
     looks: list[list[Message]] = []
 
     async def watch() -> None:
-        async with aclosing(followed(Follower(queued.id), "someone")) as told:
+        async with aclosing(followed(Follower(queued.id), Caller(1))) as told:
             async for messages in told:
                 looks.append(messages)  # noqa: PERF401 - they are looked at while they come
 
@@ -279,14 +279,26 @@ async def test_a_stream_ends_where_the_database_is_away(queued: Turn, monkeypatc
 def test_one_caller_has_so_many_streams_and_leaves_room_to_others(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(streams, "MOST", 2)
     own = Streams()
-    with own.opened("one"), own.opened("one"):
-        with pytest.raises(TooManyStreamsError, match="2 streams of this caller"), own.opened("one"):
+    one = Caller(1)
+    with own.opened(one), own.opened(one):
+        with pytest.raises(TooManyStreamsError, match="2 streams of this caller"), own.opened(one):
             pass
-        with own.opened("other"):
+        with own.opened(Caller(2)):
             assert len(own) == 3
-    with own.opened("one"):
+    with own.opened(one):
         assert len(own) == 1
     assert len(own) == 0
+
+
+def test_a_user_with_many_tokens_has_no_more_streams_for_each(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(streams, "MOST_OF_USER", 2)
+    own = Streams()
+    with own.opened(Caller(1, 5)), own.opened(Caller(1, 6)):
+        for token in (5, 7, None):
+            with pytest.raises(TooManyStreamsError, match="2 of its user"), own.opened(Caller(1, token)):
+                pass
+        with own.opened(Caller(2, 8)):
+            assert len(own) == 3
 
 
 def test_the_whole_text_of_a_turn_is_in_what_is_told(play: Play):
