@@ -204,8 +204,14 @@ class ChatResponse:
     answered_by: str = ""  #: who answered in the model's place; empty: the model did
 
     def __post_init__(self) -> None:
-        settle(self, tool_calls=tuple, broken_tool_calls=tuple, reason_trail=tuple, diagnostics=tuple)
-        settle(self, stop_reason=NormalizedStopReason)
+        settle(
+            self,
+            tool_calls=tuple,
+            broken_tool_calls=tuple,
+            reason_trail=tuple,
+            diagnostics=tuple,
+            stop_reason=NormalizedStopReason,
+        )
         if self.text is None or self.reasoning_content is None:  # as in the spec's struct
             object.__setattr__(self, "text", self.text or "")
             object.__setattr__(self, "reasoning_content", self.reasoning_content or "")

@@ -15,7 +15,7 @@ Type checkers see `dataclasses.replace` itself, and so know every field.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, Field, fields
 from functools import cache, partial, wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -87,22 +87,37 @@ def quickly_made(cls: type[Made]) -> type[Made]:
     It takes what the ordinary one takes, which still makes the values of subclasses: those may lie otherwise in memory.
     """
     made: Any = cls
-    ordinary = made.__init__
-    factories = {field.name: field.default_factory for field in fields(made)}
-    unset = dict(zip(reversed(factories), reversed(ordinary.__defaults__ or ()), strict=False))
-    lines = [f"if self.__class__ is not cls: return ordinary(self, {', '.join(factories)})"]
-    lines.append("declare(self, draft)")
-    for name, factory in factories.items():
-        default = "" if factory is MISSING else f" if {name} is not unset[{name!r}] else factories[{name!r}]()"
-        lines.append(f"self.{name} = {name}{default}")
+    ordinary, known = made.__init__, fields(made)
+    plain = [field.name for field in known if field.init and not field.kw_only]
+    named = [field.name for field in known if field.init and field.kw_only]
+    unset = dict(zip(reversed(plain), reversed(ordinary.__defaults__ or ()), strict=False))
+    given = ", ".join([*plain, *(f"{name}={name}" for name in named)])
+    lines = [f"if self.__class__ is not cls: return ordinary(self, {given})", "declare(self, draft)"]
+    lines += [f"self.{field.name} = {_source(field)}" for field in known]
     lines.append("self.__class__ = cls")
     if hasattr(cls, "__post_init__"):
         lines.append("self.__post_init__()")
-    known = {"cls": cls, "draft": _draft(made), "ordinary": ordinary, "declare": _DECLARE}
-    quick: Any = _written(f"__init__(self, {', '.join(factories)})", lines, factories=factories, unset=unset, **known)
-    quick.__defaults__ = ordinary.__defaults__
+    quick: Any = _written(
+        f"__init__({', '.join(['self', *plain, *(['*', *named] if named else [])])})",
+        lines,
+        cls=cls,
+        draft=_draft(made),
+        ordinary=ordinary,
+        declare=_DECLARE,
+        factories={field.name: field.default_factory for field in known},
+        unset=unset | (ordinary.__kwdefaults__ or {}),
+    )
+    quick.__defaults__, quick.__kwdefaults__ = ordinary.__defaults__, ordinary.__kwdefaults__
     made.__init__ = wraps(ordinary)(quick)
     return cls
+
+
+def _source(field: Field[Any]) -> str:
+    """What a new value has in this field: what is given, or what its factory makes."""
+    name, made = field.name, f"factories[{field.name!r}]()"
+    if field.default_factory is MISSING:
+        return name
+    return f"{name} if {name} is not unset[{name!r}] else {made}" if field.init else made
 
 
 def _written(signature: str, lines: list[str], **known: Any) -> Callable[..., Any]:

@@ -51,6 +51,7 @@ class Record:
 
 
 @strict()
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Recording:
     """A history and what it was judged by. `base_snapshot` is the idle one, or where a fork began.
@@ -73,6 +74,7 @@ class Recording:
         settle(self, records=tuple, missing=tuple)
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class WhatIf(Recording):
     """What a what-if comes to: the history it would have been, how sure that is, and what it takes for granted.

@@ -68,6 +68,33 @@ def test_what_is_made_quickly_is_made_as_dataclasses_does():
         Point(-1)
 
 
+@quickly_made
+@dataclasses.dataclass(frozen=True, slots=True)
+class Trip:
+    start: Point
+    seen: list[str] = dataclasses.field(default_factory=list, init=False, compare=False)
+    by: list[str] = dataclasses.field(default_factory=list, kw_only=True)
+    km: int = dataclasses.field(default=0, kw_only=True)
+
+
+def test_what_is_made_quickly_may_have_fields_by_name_only_and_fields_that_nobody_gives():
+    trip = Trip(Point(1))
+    assert (trip.by, trip.km, trip.seen) == ([], 0, [])
+    assert trip.seen is not Trip(Point(1)).seen
+    assert trip.by is not Trip(Point(1)).by
+    assert Trip(Point(1), by=["bus"], km=2).by == ["bus"]
+    assert str(inspect.signature(Trip)) == (
+        f"(start: {Point.__module__}.Point, *, by: list[str] = <factory>, km: int = 0) -> None"
+    )
+    with pytest.raises(TypeError, match="positional argument"):
+        Trip(Point(1), ["bus"])  # type: ignore[call-arg]
+
+    class Named(Trip):
+        name = "a"
+
+    assert (Named(Point(1), km=3).km, Named(Point(1)).seen) == (3, [])
+
+
 def test_what_is_made_quickly_is_frozen():
     with pytest.raises(dataclasses.FrozenInstanceError):
         Point(1).x = 2  # type: ignore[misc]
