@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 SHOWN = 20  #: failed cases that are told in full; of the others the names
+_NAMED = type(pytest.param())
 _LONGEST = 60  #: characters of a value in a case's name
 
 
@@ -52,8 +53,9 @@ def _rows(mark: pytest.Mark) -> Iterator[tuple[str, Mapping[str, Any]]]:
     names = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
     ids = mark.kwargs.get("ids")
     for place, row in enumerate(rows):
-        name = getattr(row, "id", None)
-        values = row.values if hasattr(row, "marks") else (row if len(names) > 1 else (row,))
+        named = isinstance(row, _NAMED)  # what is tried may have an `id` of its own
+        name = row.id if named else None
+        values = row.values if named else (row if len(names) > 1 else (row,))
         if name is None and ids is not None:
             name = "-".join(map(ids, values)) if callable(ids) else list(ids)[place]
         yield name or "-".join(_short(value) for value in values), dict(zip(names, values, strict=True))

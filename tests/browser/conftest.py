@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect, 
 
 from dashboard.postgres.processes import end_all
 from tests import first_start
-from tests.browser.journeys import ask, ended
+from tests.browser.journeys import played
 from tests.browser.places import other_turn  # noqa: F401 - a fixture for all of them
 from tests.first_start import CHECKOUT
 
@@ -122,8 +122,7 @@ def cut_turn(chrome: Browser, signed_in: dict[str, object], link: str) -> str:
     """The address of a turn that was cut four times."""
     context = chrome.new_context(base_url=base_of(link), storage_state=signed_in)
     page = context.new_page()
-    ask(page, "sim-essay", "Look at this.", max_tokens=60)
-    address = ended(page)
+    address = played(page, "sim-essay", "Look at this.", max_tokens=60)
     context.close()
     return address
 
@@ -160,11 +159,13 @@ def new_page(chrome: Browser, signed_in: dict[str, object], link: str, idle: Pag
     complaints: list[str] = []
 
     def opened(options: dict[str, object]) -> Page:
-        """The first in the context that all tests share, if it asks for nothing special."""
-        if not contexts and not options.keys() - {"viewport"}:
+        """The first in the context that all tests share, if it asks for nothing that only a context can be given."""
+        media = {name: said for name, said in options.items() if name in ("color_scheme", "reduced_motion")}
+        if not contexts and not options.keys() - {"viewport", *media}:
             contexts.append(idle.context)
             page = idle.context.new_page()
             page.set_viewport_size(options.get("viewport", DESK))  # type: ignore[arg-type]
+            page.emulate_media(**media)  # type: ignore[arg-type]
             return page
         context = chrome.new_context(base_url=base_of(link), storage_state=signed_in, **{"viewport": DESK, **options})
         context.set_default_timeout(PATIENCE)

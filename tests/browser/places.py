@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 from playwright.sync_api import Browser
 
-from tests.browser.journeys import ask, ended
+from tests.browser.journeys import played
 
 PAGES: Mapping[str, str] = {
     "the timeline": "/",
@@ -65,7 +65,6 @@ def other_turn(chrome: Browser, signed_in: dict[str, object], link: str) -> str:
     """The address of a turn that was cut otherwise than `cut_turn`."""
     context = chrome.new_context(base_url=link.split("/sign-in", maxsplit=1)[0], storage_state=signed_in)
     page = context.new_page()
-    ask(page, "sim-essay", "Look at this.", max_tokens=150)
-    address = ended(page)
+    address = played(page, "sim-essay", "Look at this.", max_tokens=150)
     context.close()
     return address

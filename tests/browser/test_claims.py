@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import DESK, PHONE, NewPage
-from tests.browser.journeys import ask, ended, scrolls_sideways
+from tests.browser.journeys import played, scrolls_sideways
 
 LOOKS = [(viewport, scheme) for viewport in (DESK, PHONE) for scheme in ("light", "dark")]
 
@@ -16,15 +16,14 @@ def continued(chrome, signed_in, link) -> str:
     """The address of a turn that completed after continuations by a hint."""
     context = chrome.new_context(base_url=link.split("/sign-in", maxsplit=1)[0], storage_state=signed_in)
     page = context.new_page()
-    ask(page, "sim-essay", "How certain is that?", max_tokens=150)
-    address = ended(page)
+    address = played(page, "sim-essay", "How certain is that?", max_tokens=150)
     context.close()
     return address
 
 
 def test_a_sweep_of_a_turn_in_one_call_promises_no_value_below_which_nothing_was_tried(page: Page):
-    ask(page, "sim-essay", "All of it at once.", max_tokens=400)
-    page.goto(f"{ended(page)}/replay/sweep?limit=max_tokens&begin=20&end=400&step=20")
+    turn = played(page, "sim-essay", "All of it at once.", max_tokens=400)
+    page.goto(f"{turn}/replay/sweep?limit=max_tokens&begin=20&end=400&step=20")
     found = page.locator("#sweep .named")
     expect(found).to_contain_text("certain")
     assert " 88 " not in found.inner_text()

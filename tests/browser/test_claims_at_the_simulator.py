@@ -7,7 +7,7 @@ from uuid import uuid4
 from playwright.sync_api import Page, expect
 
 from dashboard.simulator import texts
-from tests.browser.journeys import ask, ended, until, words
+from tests.browser.journeys import ended, played, until, words
 from tests.browser.test_operating import agent, api
 
 MANY = {"max_continuations": 60, "max_total_completion_tokens": 9999}
@@ -23,8 +23,7 @@ def really(page: Page, turn: str, **overrides: object) -> str:
 
 
 def test_a_fork_that_one_call_would_have_ended_has_the_text_that_it_began_with(page: Page):
-    ask(page, "sim-essay", "Begin here.", max_tokens=150)
-    turn = ended(page)
+    turn = played(page, "sim-essay", "Begin here.", max_tokens=150)
     fork = api(page, f"turns/{turn.rsplit('/', 1)[-1]}/replay", {"mode": "rerun", "from_record": 2, "overrides": {}})
     page.goto(f"/turns/{fork['id']}")
     page.goto(f"{ended(page)}/replay?max_tokens=400")
@@ -37,8 +36,7 @@ def test_a_fork_that_one_call_would_have_ended_has_the_text_that_it_began_with(p
 def test_a_failure_is_not_forgotten_where_the_policy_stops_on_any_error(page: Page):
     errors = {"preset": "retry_all"}
     name = agent(page, "sim-flaky", max_tokens=400, policy=patient(page, errors))
-    ask(page, name, "Will it last?")
-    turn = ended(page)
+    turn = played(page, name, "Will it last?")
     page.goto(f"{turn}/replay?max_tokens=300&preset=stop_on_any_error")
     expect(page.locator("#what-if")).to_contain_text("Failed on the first call")
     expect(page.locator("#what-if [data-certainty=certain]").first).to_be_visible()
@@ -52,8 +50,7 @@ def patient(page: Page, error_policy: dict[str, str]) -> str:
 
 
 def test_of_equal_elements_none_is_lost_and_a_doubtful_seam_is_shown_in_both_readings(page: Page):
-    ask(page, agent(page, "sim-array", max_tokens=20, limits=MANY), "List them.")
-    turn = ended(page)
+    turn = played(page, agent(page, "sim-array", max_tokens=20, limits=MANY), "List them.")
     page.goto(turn)
     assert json.loads(words(page, "#answer")) == json.loads(texts.ARRAY)
     reading = page.locator("#signs .readings").first.locator("dd")
@@ -75,8 +72,7 @@ def test_once_a_test_of_the_connection_finds_exact_continuation_the_verdict_name
     expect(page.locator("body")).to_contain_text(
         "It continues a last assistant message and sends the text again first."
     )
-    ask(page, agent(page, "sim-prefill-echo", connection=name, max_tokens=150), "Exactly?")
-    turn = ended(page)
+    turn = played(page, agent(page, "sim-prefill-echo", connection=name, max_tokens=150), "Exactly?")
     page.goto(turn)
     said = page.request.get(f"/api/v1/turns/{turn.rstrip('/').rsplit('/', 1)[1]}").json()["verdict"]
     assert "it would have taken one call" in said
@@ -90,8 +86,7 @@ def test_once_a_test_of_the_connection_finds_exact_continuation_the_verdict_name
 
 
 def test_without_reported_usage_no_number_is_told_as_a_fact(page: Page):
-    ask(page, agent(page, "sim-no-usage", max_tokens=150), "How many?")
-    turn = ended(page)
+    turn = played(page, agent(page, "sim-no-usage", max_tokens=150), "How many?")
     told = page.request.get(f"/api/v1/turns/{turn.rsplit('/', 1)[-1]}").json()
     assert told["verdict"] == "Completed after 2 continuations."
     page.goto(f"{turn}/replay?max_tokens=600")
@@ -102,8 +97,7 @@ def test_without_reported_usage_no_number_is_told_as_a_fact(page: Page):
 def test_a_cap_within_the_recorded_reasoning_is_not_said_to_complete(page: Page):
     """300 tokens of reasoning and 80 of text at 600: at 100 it really ends in two calls that say nothing."""
     name = agent(page, "sim-reasons", max_tokens=600)
-    ask(page, name, "Think first.")
-    turn = ended(page)
+    turn = played(page, name, "Think first.")
     page.goto(f"{turn}/replay?max_tokens=100")
     column = page.locator("#what-if")
     expect(column).to_contain_text("Undecidable: two endings are possible, depending on the assumptions.")

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from dashboard.simulator import texts
-from tests.browser.journeys import ask, ended, until, words
+from tests.browser.journeys import ask, ended, played, until, words
 from tests.browser.test_claims_at_the_simulator import patient
 from tests.browser.test_operating import agent, api, held
 
@@ -74,8 +74,7 @@ def test_a_criterions_message_in_other_words_is_not_answered_from_the_recording(
     said = "Say more."
     model = scripted(page, {"text": "Short."}, {"text": "Short no more, for more was asked for."})
     name = agent(page, model, max_tokens=400, policy=wanting(page, said))
-    ask(page, name, "Tell me.")
-    ended(page)
+    played(page, name, "Tell me.")
     for message, certainty in ((said, "recorded"), ("Add a reason.", "undecidable")):
         body = {"policy": {"criteria": [criterion(message)]}, "filter": {"agent": name}}
         page.goto(f"/backtests/{api(page, 'backtests', body)['id']}")
@@ -95,8 +94,7 @@ def wanting(page: Page, message: str) -> str:
 
 def test_a_broken_call_under_a_smaller_cap_is_not_read_as_text_that_was_cut(page: Page):
     model = scripted(page, MALFORMED, {"text": "I was told to do without."})
-    ask(page, agent(page, model, max_tokens=400, tools=["calculator"]), "Count this.")
-    turn = ended(page)
+    turn = played(page, agent(page, model, max_tokens=400, tools=["calculator"]), "Count this.")
     page.goto(f"{turn}/replay?max_tokens=3")
     expect(page.locator("#what-if")).to_contain_text("Undecidable")
     expect(page.locator("#what-if")).not_to_contain_text("cut off")
@@ -117,8 +115,7 @@ def test_the_number_of_a_verdict_is_named_only_where_every_call_went_well(
 ):
     model = scripted(page, *before, WHAT_WAS)
     more = {"tools": ["calculator"], "policy": patient(page, {"preset": "retry_all"})}
-    ask(page, agent(page, model, connection=exact(page), max_tokens=7, **more), "Tell me what was.")
-    turn = ended(page)
+    turn = played(page, agent(page, model, connection=exact(page), max_tokens=7, **more), "Tell me what was.")
     told = turn_of(page, turn)
     assert told["output_text"] == texts.WHAT_WAS
     assert (BY_PREFILL in told["verdict"]) is named
@@ -127,8 +124,7 @@ def test_the_number_of_a_verdict_is_named_only_where_every_call_went_well(
 
 
 def test_what_was_said_after_a_hint_is_not_told_as_what_one_call_would_have_said(page: Page):
-    ask(page, agent(page, "sim-hint-differs", max_tokens=150), "In one go?")
-    turn = ended(page)
+    turn = played(page, agent(page, "sim-hint-differs", max_tokens=150), "In one go?")
     assert BY_PREFILL not in turn_of(page, turn)["verdict"]
     page.goto(f"{turn}/replay?max_tokens=400")
     expect(page.locator("#what-if")).to_contain_text("Completed in 1 call")
@@ -139,15 +135,13 @@ def test_what_was_said_after_a_hint_is_not_told_as_what_one_call_would_have_said
 
 
 def test_a_server_that_closes_what_it_promised_to_keep_costs_no_attempt(page: Page):
-    ask(page, agent(page, "sim-closing", max_tokens=150), "Keep alive.")
-    told = turn_of(page, ended(page))
+    told = turn_of(page, played(page, agent(page, "sim-closing", max_tokens=150), "Keep alive."))
     assert (told["status"], told["attempts"], told["continuations"]) == ("completed", 3, 2)
     assert told["output_text"] == texts.ESSAY
 
 
 def test_an_object_that_a_grammar_begins_anew_is_never_joined_to_the_cut_one(page: Page):
-    ask(page, agent(page, "sim-json-anew", max_tokens=60, envelope_schema={"type": "object"}), "Report.")
-    turn = ended(page)
+    turn = played(page, agent(page, "sim-json-anew", max_tokens=60, envelope_schema={"type": "object"}), "Report.")
     assert turn_of(page, turn)["envelope"] == json.loads(texts.REPORT)
     page.goto(turn)
     expect(page.locator("#answer")).to_contain_text("Why agents stop")

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import DESK, PHONE, NewPage
-from tests.browser.journeys import ask, ended, exported, scrolls_sideways
+from tests.browser.journeys import exported, played, scrolls_sideways
 
 
 def test_the_same_file_again_leads_to_the_turn_that_is_here(page: Page, cut_turn: str, tmp_path: Path):
@@ -58,8 +58,7 @@ def test_a_redacted_link_has_no_word_of_the_prompt_anywhere(page: Page, chrome: 
 
 
 def test_two_turns_are_compared_from_the_page_of_one(page: Page, cut_turn: str):
-    ask(page, "sim-essay", "Look at this.", max_tokens=150)
-    other = ended(page)
+    other = played(page, "sim-essay", "Look at this.", max_tokens=150)
     page.goto(cut_turn)
     page.get_by_role("link", name="Compare").click()
     page.locator(".candidates a").first.click()

@@ -5,7 +5,7 @@ import re
 from playwright.sync_api import Page, Route, expect
 
 from tests.browser.conftest import PHONE, NewPage
-from tests.browser.journeys import LONG, ask, ended, scrolls_sideways
+from tests.browser.journeys import LONG, played, scrolls_sideways
 
 
 class Clicks:
@@ -20,8 +20,7 @@ class Clicks:
 
 
 def test_from_the_timeline_to_a_limit_that_is_proven_and_changed_in_three_clicks(page: Page):
-    ask(page, "sim-essay", "What stops a limit?", max_tokens=40)
-    ended(page)
+    played(page, "sim-essay", "What stops a limit?", max_tokens=40)
     page.goto("/?q=limit&stop_reason=retry_limit")
     clicks = Clicks()
     clicks.on(page, "link", "What stops a limit?")
@@ -39,8 +38,7 @@ def test_from_the_timeline_to_a_limit_that_is_proven_and_changed_in_three_clicks
 
 def test_the_limit_is_used_by_keyboard_alone_and_fits_a_phone(new_page: NewPage):
     page = new_page(viewport=PHONE)
-    ask(page, "sim-flaky", "Answer at once.")
-    page.goto(ended(page))
+    page.goto(played(page, "sim-flaky", "Answer at once."))
     limit = page.locator("#limit")
     expect(limit).to_contain_text("With on_rate_limit_error retry and max_retries 3")
     assert not scrolls_sideways(page)

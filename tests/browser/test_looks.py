@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import DESK, PHONE, NewPage
-from tests.browser.journeys import ask, ended, scrolls_sideways
+from tests.browser.journeys import played, scrolls_sideways
 
 
 @pytest.fixture
@@ -62,8 +62,7 @@ RIGHT_OF = """([selector, first, second]) => {
 
 
 def test_words_run_the_way_of_their_own_language(page: Page):
-    ask(page, "sim-odd", "لماذا توقف agent")
-    address = ended(page)
+    address = played(page, "sim-odd", "لماذا توقف agent")
     places = [(address, "#turn-head .prompt"), (address, "#answer .user > p"), ("/", "#rows .c-prompt a")]
     for place, selector in places:
         page.goto(place)

@@ -8,7 +8,7 @@ from uuid import uuid4
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import NewPage
-from tests.browser.journeys import LONG, ask, ended, resting, scrolls_sideways
+from tests.browser.journeys import LONG, ask, ended, played, resting, scrolls_sideways
 
 
 def api(page: Page, path: str, body: dict[str, Any]) -> dict[str, Any]:
@@ -37,18 +37,23 @@ def held(page: Page, at: str) -> None:
     expect(page.locator("#operate .standing")).to_contain_text(f"before {at}", timeout=LONG)
 
 
+def watched(page: Page, name: str, prompt: str) -> None:
+    """The agent's live page, opened when the turn that was sent to it holds."""
+    page.goto(f"/agents/{name}/live?turn={played(page, name, prompt).rsplit('/', 1)[1]}")
+
+
 def cut(page: Page, max_tokens: int = 60) -> None:
     """A turn that is held where its cut answer would be gone on with, and may not be."""
     stops = [{"state": "continue_pending"}]
     name = agent(page, "sim-essay", limits={"max_continuations": 0}, breakpoints=stops, max_tokens=max_tokens)
-    ask(page, name, "Hold this.")
+    watched(page, name, "Hold this.")
     held(page, "continue pending")
 
 
 def calling(page: Page) -> None:
     """A turn whose calls of the calculator wait for approval."""
     approvals = {"tools": ["calculator"], "seconds": 900}
-    ask(page, agent(page, "sim-tools", max_tokens=400, tools=["calculator"], approvals=approvals), "Count this.")
+    watched(page, agent(page, "sim-tools", max_tokens=400, tools=["calculator"], approvals=approvals), "Count this.")
     held(page, "evaluate stop")
 
 

@@ -5,7 +5,7 @@ import re
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import DESK, PHONE, NewPage
-from tests.browser.journeys import LONG, ask, ended, scrolls_sideways
+from tests.browser.journeys import LONG, played, scrolls_sideways
 
 AGENT, POLICY = "policy-trial", "trial"
 PASSWORD = "only-to-look-around"
@@ -44,8 +44,7 @@ def test_a_limit_is_lowered_found_out_shadowed_and_rolled_back(page: Page):
     page.get_by_role("link", name="Change", exact=True).click()
     said(page, "It costs too much.", 1)
 
-    ask(page, AGENT, "Why do agents stop?")
-    turn = ended(page)
+    turn = played(page, AGENT, "Why do agents stop?")
     page.goto(turn)
     ran_under = page.locator("#policy-of")
     expect(ran_under).to_contain_text("Lowered from 5 continuations by operator")
@@ -71,8 +70,7 @@ def test_a_limit_is_lowered_found_out_shadowed_and_rolled_back(page: Page):
     page.get_by_role("button", name="Roll back to v1").click()
     expect(page.locator("#messages")).to_contain_text("trial v1 is now active.")
     expect(page.locator(".trail li").first).to_contain_text("operator activated v1")
-    ask(page, AGENT, "Why do agents stop?")
-    page.goto(ended(page))
+    page.goto(played(page, AGENT, "Why do agents stop?"))
     expect(page.locator("#policy-of")).to_contain_text("Effective limits and their sources")
     expect(page.locator("#policy-of .stopped-by")).to_have_count(0)
     _a_draft_runs_in_the_shadow(page)
@@ -85,8 +83,7 @@ def _a_draft_runs_in_the_shadow(page: Page) -> None:
     opened(page)
     expect(page.locator("#v3")).to_contain_text("Draft (inactive)")
     page.get_by_role("button", name="Shadow v3").click()
-    ask(page, AGENT, "Why do agents stop?")
-    turn = ended(page)
+    turn = played(page, AGENT, "Why do agents stop?")
     opened(page)
     shadow = page.locator("#shadow")
     expect(shadow).to_contain_text("would have stopped sooner 1", timeout=LONG)

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.browser.conftest import CHECKOUT, DESK
-from tests.browser.journeys import LONG, ask, ended, until
+from tests.browser.journeys import LONG, played, until
 from tests.browser.last_week import AGENT, MODEL, POLICY
 
 FILL = "from tests.browser.last_week import fill; fill()"
@@ -102,8 +102,7 @@ def roll_back(page: Page) -> None:
 def see_the_shadow_tally_and_promote_with_it(page: Page) -> None:
     page.get_by_role("button", name="Shadow v2").click()
     expect(page.locator("#shadow")).to_contain_text("v2 since")
-    ask(page, AGENT, "Why do agents stop?", max_tokens=150)
-    turn = ended(page)
+    turn = played(page, AGENT, "Why do agents stop?", max_tokens=150)
     opened(page)
     tally = page.locator("#shadow .tally")
     expect(tally).to_contain_text("1 turn evaluated", timeout=LONG)

@@ -5,7 +5,7 @@ import re
 from playwright.sync_api import Page, Route, expect
 
 from tests.browser.conftest import PHONE, NewPage
-from tests.browser.journeys import LONG, ask, ended, scrolls_sideways, until
+from tests.browser.journeys import LONG, played, scrolls_sideways, until
 
 
 def test_the_newest_answer_stays_even_where_an_older_one_comes_later(page: Page, cut_turn: str):
@@ -61,8 +61,7 @@ def test_a_number_that_cannot_be_is_answered_beside_its_field_while_it_is_typed(
 
 
 def test_find_the_smallest_limit_that_completes_and_see_it_confirmed(page: Page):
-    ask(page, "sim-essay", "Find my limit.", max_tokens=150)
-    page.goto(ended(page))
+    page.goto(played(page, "sim-essay", "Find my limit.", max_tokens=150))
     page.get_by_role("link", name="What if…").click()
     page.get_by_role("link", name="Sweep").click()
     expect(page.locator("#sweep")).to_contain_text("Recommended values")
@@ -73,8 +72,8 @@ def test_find_the_smallest_limit_that_completes_and_see_it_confirmed(page: Page)
 
 
 def test_run_it_again_from_a_record_in_other_words_and_see_the_family(page: Page):
-    ask(page, "sim-essay", "First words.", max_tokens=60)
-    page.goto(f"{ended(page)}/replay?max_tokens=400")
+    turn = played(page, "sim-essay", "First words.", max_tokens=60)
+    page.goto(f"{turn}/replay?max_tokens=400")
     page.get_by_role("link", name="Re-run live from record 2").click()
     expect(page.locator("main")).to_contain_text("after record 2")
     page.get_by_label("message 1, user").fill("Other words.")
@@ -85,8 +84,8 @@ def test_run_it_again_from_a_record_in_other_words_and_see_the_family(page: Page
 
 
 def test_going_on_live_finishes_what_the_recording_does_not_hold(page: Page):
-    ask(page, "sim-essay", "Go on, then.", max_tokens=60)
-    page.goto(f"{ended(page)}/replay?max_continuations=9&max_total_completion_tokens=2000")
+    turn = played(page, "sim-essay", "Go on, then.", max_tokens=60)
+    page.goto(f"{turn}/replay?max_continuations=9&max_total_completion_tokens=2000")
     expect(page.locator("#what-if")).to_contain_text("was never made in this recording")
     page.get_by_role("button", name="Continue live from here").click()
     expect(page.locator("#rerun")).to_contain_text("Completed", timeout=LONG)

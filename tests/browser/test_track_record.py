@@ -5,14 +5,13 @@ import re
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import PHONE, NewPage
-from tests.browser.journeys import ask, ended, scrolls_sideways
+from tests.browser.journeys import played, scrolls_sideways
 
 RECORD = "/backtests/track-record"
 
 
 def test_a_rerun_under_another_limit_enters_the_record_of_its_model(page: Page):
-    ask(page, "sim-essay", "How often is a what-if right?", max_tokens=150)
-    turn = ended(page)
+    turn = played(page, "sim-essay", "How often is a what-if right?", max_tokens=150)
     page.goto(f"{turn}/replay?max_continuations=1")
     page.get_by_role("button", name="Re-run live").click()
     expect(page.locator(".side.live")).to_contain_text("Open this turn")

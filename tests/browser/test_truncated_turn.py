@@ -5,7 +5,7 @@ from pathlib import Path
 
 from playwright.sync_api import Page, expect
 
-from tests.browser.journeys import LONG, ask, ended, words
+from tests.browser.journeys import LONG, ask, ended, played, words
 
 
 def cut_off_and_tried_again(page: Page, tmp_path: Path) -> None:
@@ -36,8 +36,7 @@ def cut_off_and_tried_again(page: Page, tmp_path: Path) -> None:
 
 def continued_and_found_to_need_one_call(page: Page, tmp_path: Path) -> None:
     """150 tokens a call: whole after continuations; 400 would have done in one, word for word."""
-    ask(page, "sim-essay", "Say the whole of it.", max_tokens=150)
-    page.goto(ended(page))
+    page.goto(played(page, "sim-essay", "Say the whole of it.", max_tokens=150))
     expect(page.locator(".verdict")).to_contain_text("Completed after 2 continuations")
     page.get_by_role("link", name="What if…").click()
     page.get_by_label("max_tokens", exact=True).fill("400")
