@@ -215,7 +215,8 @@ class Sweep:
             return ""
         values = "1 value" if self.left_out == 1 else f"{self.left_out:,} values"
         tried = "1 value" if self.tried == 1 else f"{self.tried:,} values"
-        return f"Stopped after {tried}, because evaluating more would take too long: {values} of the range were not evaluated."
+        rest = f"{values} of the range were not evaluated"
+        return f"Stopped after {tried}, because evaluating more would take too long: {rest}."
 
     @property
     def _stopped(self) -> str:
