@@ -205,7 +205,7 @@ def test_the_page_names_the_smallest_and_leads_to_its_what_if(browser: Client, w
     assert found.best is not None
     assert all(words in html for _, _, words in found.named)
     assert f"?max_steps=5&amp;max_tokens={found.best.value}" in html
-    assert "price not known" in html.lower()
+    assert "simulator, free" in html
 
 
 def test_htmx_gets_the_chart_alone_and_the_address_keeps_what_was_asked(browser: Client, whole: Turn):

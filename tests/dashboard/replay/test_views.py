@@ -168,7 +168,7 @@ def test_a_limit_can_be_taken_away(browser: Client, play: Play):
 def test_both_sides_show_path_answer_tokens_and_price(browser: Client, continued: Turn):
     html = page(browser, f"/turns/{continued.id}/replay?max_tokens=400")
     assert html.count('class="machine"') == 2
-    assert html.count("price not known") >= 2
+    assert html.count("simulator, free") >= 2
 
 
 def test_how_far_the_recording_reaches_is_said_and_going_on_live_offered(browser: Client, cut: Turn):
