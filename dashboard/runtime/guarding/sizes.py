@@ -33,8 +33,9 @@ _BELOW = (
         Size(MOST_GATEWAY, "a request to the gateway", asks=False),
     ),  # the gateway knows its caller before it reads anything
     ("/api/v1/turns/import/", Size(MOST_FILE, "a turn file")),
+    ("/api/v1/logs/import/", Size(MOST_FILE, "a log")),
     ("/api/", Size(MAX_BODY, "a request to the API")),
-    ("/import/", Size(MOST_FILE + _FORM, "a form with a turn file")),
+    ("/import/", Size(MOST_FILE + _FORM, "a form with a file")),
     ("/healthz/", _NO_MORE),
     ("/metrics/", _NO_MORE),
     ("/share/", _NO_MORE),

@@ -4,6 +4,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
+from dashboard.runtime.guarding.sizes import size_of
 from dashboard.turns.models import Turn
 from tests.dashboard.api.conftest import Program, api  # noqa: F401 - a fixture
 from tests.dashboard.logs.samples import FILES
@@ -32,6 +33,10 @@ def test_a_log_of_which_nothing_can_be_read_is_refused_in_words(browser: Client)
     response = sent(browser, "notes.txt", b"Dear diary,\n")
     assert response.status_code == 422
     assert "Nothing was imported." in response.content.decode()
+
+
+def test_the_api_takes_a_log_that_is_as_large_as_a_turn_file() -> None:
+    assert size_of("POST", "/api/v1/logs/import").most == size_of("POST", "/api/v1/turns/import").most
 
 
 def test_the_api_takes_a_log_and_tells_what_became_of_it(api: Program) -> None:  # noqa: F811
