@@ -16,7 +16,7 @@ from dashboard.ingest.conventions.seen import AskedCall, Content, Exchange, Mode
 from dashboard.ingest.conventions.spans import Span
 from dashboard.logs.asked import cap_of, content_of
 from dashboard.logs.dialects import dialect_of_address, dialect_of_answer, dialect_of_request, model_of_address
-from dashboard.logs.values import Episode, Json, UnreadableError, digest_of
+from dashboard.logs.values import UNKNOWN_MODEL, Episode, Json, UnreadableError, digest_of
 from dashboard.turns.request_frames import MESSAGE_KEYS
 
 TIME_UNKNOWN = "time_unknown", "The log does not say when the call was made; the time shown is that of the file."
@@ -199,7 +199,7 @@ def _content(request: Json | None, answer: ChatResponse | None) -> Content:
 
 def _model(logged: Logged, answer: ChatResponse | None) -> str:
     named = words((logged.request or {}).get("model"))
-    found = named or logged.model or model_of_address(logged.url) or (answer.model if answer else "")
+    found = named or logged.model or model_of_address(logged.url) or (answer.model if answer else "") or UNKNOWN_MODEL
     return found[:512]
 
 

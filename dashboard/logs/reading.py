@@ -29,6 +29,8 @@ _ZIP = b"PK"
 _HEAD = 2**20  #: bytes, of which is told how a file is to be split
 #: How a document begins that has one list of records.
 _DOCUMENT = re.compile(rb'\{\s*"(?:log|interactions|http_interactions|info)"\s*:\s*[\[{]')
+#: Likewise one that is a session; lines of sessions begin so too, with a first line that ends soon.
+_SESSION = re.compile(rb'\{\s*"sessionId"\s*:\s*"[^"]*"\s*,\s*"projectHash"')
 
 
 def is_turn_file(file: BinaryIO) -> bool:
@@ -132,16 +134,20 @@ def _splitter(head: bytes) -> Callable[[Unpacked], Iterator[Line | Fault]]:
     if begin.startswith(b"["):
         return elements_of
     first, newline, _ = begin.partition(b"\n")
-    if not begin.startswith(b"{") or _is_object(first):
-        return elements_of if _DOCUMENT.match(begin) else lines_of
-    return elements_of if newline or _DOCUMENT.match(begin) else lines_of
+    alone = _object(first)
+    if _DOCUMENT.match(begin) or (alone is not None and gemini.is_session(alone)):
+        return elements_of
+    if alone is not None or not begin.startswith(b"{"):
+        return lines_of
+    return elements_of if newline or _SESSION.match(begin) else lines_of
 
 
-def _is_object(raw: bytes) -> bool:
+def _object(raw: bytes) -> Json | None:
     try:
-        return isinstance(read_strictly(raw), dict)
+        told = read_strictly(raw)
     except ValueError:
-        return False
+        return None
+    return told if isinstance(told, dict) else None
 
 
 def _lines(records: Records, lines: Iterable[Line | Fault]) -> Iterator[Found]:

@@ -9,6 +9,8 @@ from dashboard.ingest.conventions.seen import Seen
 
 Json = Mapping[str, Any]
 
+UNKNOWN_MODEL = "unknown"  #: of a call whose log names none
+
 
 class UnreadableError(Exception):
     """A record cannot be taken; its words say why, for people."""

@@ -25,6 +25,11 @@ def fits(told: Json) -> bool:
     return (is_message and "id" in told) or set(told) == {"$set"}
 
 
+def is_session(told: Json) -> bool:
+    """Whether it is a whole session, and not one of its lines."""
+    return "projectHash" in told and isinstance(told.get("messages"), list)
+
+
 @dataclass(slots=True)
 class Session:
     """Reads the messages one after another. A message may be written again while it grows: the last time counts."""

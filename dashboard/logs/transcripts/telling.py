@@ -8,7 +8,7 @@ from agentcore.errors import ProviderError
 from agentcore.messages import ChatResponse, Message, Role, TokenUsage
 from dashboard.ingest.conventions.seen import AskedCall, Content, Exchange, Loop, ModelCall, Seen, ToolRun, Word
 from dashboard.ingest.conventions.spans import Span
-from dashboard.logs.values import Episode, digest_of
+from dashboard.logs.values import UNKNOWN_MODEL, Episode, digest_of
 
 MOST_CALLS = 500  #: of a turn, beyond which the rest of it is a turn of its own
 MOST_BYTES = 32 * 2**20  #: of its texts, about, as above
@@ -131,7 +131,7 @@ class Telling:
         return ModelCall(
             span=span,
             provider=said.provider,
-            model=said.model[:512],
+            model=said.model[:512] or UNKNOWN_MODEL,
             agent=self.agent,
             usage=said.usage,
             words=said.words,

@@ -201,7 +201,11 @@ GEMINI: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("content", [json.dumps(GEMINI, indent=2).encode(), lines(*GEMINI["messages"])])
+HEAD = {key: value for key, value in GEMINI.items() if key != "messages"}
+SESSIONS = [json.dumps(GEMINI, indent=2).encode(), json.dumps(GEMINI).encode(), lines(HEAD, *GEMINI["messages"])]
+
+
+@pytest.mark.parametrize("content", SESSIONS)
 def test_a_session_in_one_document_is_read_as_its_lines_are(content: bytes) -> None:
     _, faults = imported(content)
     assert faults == []

@@ -32,6 +32,7 @@ EVERYWHERE = [
     "/policies/import",
     "/api/v1/turns",
     "/api/v1/turns/import",
+    "/api/v1/logs/import",
     "/api/nowhere",
     "/.well-known/openwop",
     "/v1/traces",
