@@ -1,11 +1,19 @@
 """Requests of the Gemini API as values."""
 
+import copy
 import json
+from collections.abc import Iterator
+from functools import reduce
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from agentcore.providers import PROVIDERS
 from dashboard.gateway.serving.schemas import schema_fault
 from dashboard.gateway.wire.asked import Asked
+from dashboard.gateway.wire.dialects import extra_of, tools_of
 from dashboard.gateway.wire.faults import Fault
 from dashboard.gateway.wire.gemini.address import Called, called
 from dashboard.gateway.wire.gemini.asking import read_request, thoughts_wanted
@@ -174,3 +182,45 @@ def test_googles_schemas_are_json_schemas():
 def test_odd_values_are_read_or_refused_but_never_break(odd):
     found = read(**odd)
     assert isinstance(found, Fault) or not thoughts_wanted(found)
+
+
+GOOD: dict[str, Any] = {
+    "contents": [QUESTION, CALL, RESULT],
+    "systemInstruction": {"parts": [{"text": "Be brief."}]},
+    "tools": [{"functionDeclarations": [{"name": "look", "parameters": {"type": "OBJECT", "properties": {}}}]}],
+    "toolConfig": {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["look"]}},
+    "generationConfig": {
+        "responseMimeType": "application/json",
+        "responseSchema": {"type": "OBJECT", "properties": {"a": {"type": "STRING"}}, "required": ["a"]},
+        "thinkingConfig": {"includeThoughts": True, "thinkingLevel": "LOW"},
+        "stopSequences": ["x"],
+        "candidateCount": 1,
+        "responseModalities": ["TEXT"],
+    },
+    "safetySettings": [{"category": "HARM_CATEGORY_HARASSMENT", "threshold": "OFF"}],
+}
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from("abc"), inner, max_size=2),
+    max_leaves=4,
+)
+
+
+def places(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Where each value stands within another."""
+    for key, held in value.items() if isinstance(value, dict) else enumerate(value if isinstance(value, list) else []):
+        yield (*at, key)
+        yield from places(held, (*at, key))
+
+
+@given(place=st.sampled_from(list(places(GOOD))), value=VALUES)
+def test_a_value_of_any_kind_at_any_place_is_read_or_refused(place, value):
+    body = copy.deepcopy(GOOD)
+    holder = reduce(lambda held, key: held[key], place[:-1], body)
+    holder[place[-1]] = value
+    found = read(**body)
+    if isinstance(found, Asked):
+        thoughts_wanted(found)
+        for dialect in PROVIDERS:
+            extra_of(found, dialect)
+            tools_of(found, dialect)
