@@ -29,6 +29,8 @@ def test_a_key_is_made_shown_once_and_revoked(new_page: NewPage):
     assert example.count("\n") == 2
     assert f'base_url="{page.url.split("/gateway", maxsplit=1)[0]}/v1", api_key="{secret}"' in example
     assert 'model="sim-essay"' in example
+    googles = page.get_by_label("Three lines for the google-genai client").input_value()
+    assert f'"base_url": "{page.url.split("/gateway", maxsplit=1)[0]}"' in googles
 
     page.goto("/gateway/keys")
     assert secret not in page.content()

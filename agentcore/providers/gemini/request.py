@@ -16,19 +16,19 @@ _DOTS = re.compile(r"(?<![^/])\.{1,2}(?![^/])")  # a part of a path that would l
 
 
 def path(request: ChatRequest) -> str:
-    """The model stands in the address; `tunedModels/…`, and Vertex's `projects/…` and `publishers/…`, are whole names
-    already. Vertex has a version of its own.
+    """The address of the model, and what is asked of it."""
+    return f"{address_of(request.model)}:" + ("streamGenerateContent?alt=sse" if request.stream else "generateContent")
+
+
+def address_of(model: str) -> str:
+    """The model's own address; `tunedModels/…`, and Vertex's `projects/…` and `publishers/…`, are whole names already.
+    Vertex has a version of its own.
     """
-    name = named_in_address(request.model)
-    version = "v1beta1" if name.startswith(("projects/", "publishers/")) else "v1beta"
-    return f"/{version}/{name}:" + ("streamGenerateContent?alt=sse" if request.stream else "generateContent")
-
-
-def named_in_address(model: str) -> str:
-    """The model as a part of the address."""
     name = model if "/" in model else f"models/{model}"
     name = _UNSAFE.sub(lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode("utf-8", "replace")), name)
-    return _DOTS.sub(lambda found: "%252E" * len(found[0]), name)  # encoded twice, for once is read as dots too
+    name = _DOTS.sub(lambda found: "%252E" * len(found[0]), name)  # encoded twice, for once is read as dots too
+    version = "v1beta1" if name.startswith(("projects/", "publishers/")) else "v1beta"
+    return f"/{version}/{name}"
 
 
 def encode_request(request: ChatRequest) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from dashboard.gateway.access.callers import Caller
 from dashboard.gateway.recording.said import NewTurn
 from dashboard.gateway.routing import CONTINUE, DEFAULT_CAP, OBSERVE, Route, Ruling
 from dashboard.gateway.wire.asked import Asked, shown_input
+from dashboard.gateway.wire.chat.door import CHAT
 from dashboard.gateway.wire.dialects import extra_of, tools_of, wants_json
 from dashboard.gateway.wire.door import Door
 from dashboard.gateway.wire.doors import BY_DIALECT
@@ -105,7 +106,7 @@ def begin(turn_id: UUID, asked: Asked, route: Route, caller: Caller, created_at:
         key_id=caller.key_id,
         mode=mode,
         stream=asked.stream,
-        n=asked.body.get("n") or 1,
+        n=(asked.body.get("n") or 1) if asked.dialect == CHAT.dialect else 1,
         legacy=asked.offered.legacy,
     )
     return Begun(turn_id, asked, route, mode, ruling, started, new_turn, verbatim)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from agentcore.providers.gemini.request import named_in_address
+from agentcore.providers.gemini.request import address_of
 from dashboard.gateway.wire.asked import read_body
 from dashboard.gateway.wire.chat.asking import read_model
 from dashboard.gateway.wire.faults import Fault
@@ -18,6 +18,7 @@ from dashboard.gateway.wire.gemini.door import add_prompt_to_count
 from dashboard.gateway.wire.messages.asking import DIALECT, read_count
 from dashboard.gateway.wire.messages.door import add_prompt
 
+_MODEL = "/v1beta/{model}"  #: the place for the address of a model of the Gemini API
 #: Dialects whose connections have OpenAI's other addresses beside the one that turns go to.
 _OPENAI = frozenset({"openai", "openai_responses"})
 
@@ -39,11 +40,11 @@ class Relayed:
 
     def path_for(self, model: str) -> str:
         """The path for the model that was meant."""
-        return self.path.format(model=named_in_address(model)) if "{" in self.path else self.path
+        return self.path.replace(_MODEL, address_of(model))
 
     def for_model(self, model: str, prompt: str) -> dict[str, Any]:
         """The body for the model that was meant, with what its agent is told."""
-        body = {**self.body} if "{" in self.path else {**self.body, "model": model}
+        body = {**self.body} if _MODEL in self.path else {**self.body, "model": model}
         if prompt:
             self.prompt(body, prompt)
         return body
@@ -80,7 +81,7 @@ def _counted_by_gemini(asked: Called, raw: bytes) -> Relayed | Fault:
     body = camel(dict(body))
     if isinstance(request := body.get("generateContentRequest"), dict):
         body["generateContentRequest"] = {name: value for name, value in request.items() if name != "model"}
-    return Relayed(asked.model, body, f"/v1beta/{{model}}:{COUNT}", frozenset({GEMINI}), add_prompt_to_count)
+    return Relayed(asked.model, body, f"{_MODEL}:{COUNT}", frozenset({GEMINI}), add_prompt_to_count)
 
 
 RelayedReader = Callable[[bytes], Relayed | Fault]

@@ -162,3 +162,22 @@ def test_a_continuation_token_resumes_the_request_as_it_was():
     assert body(continuation=Continuation("So far", "Go on."), extra=token) == {**body(), **token}
     assert body(resume_token="abc") == {**body(), **token}
     assert body(resume_token="abc", continuation=Continuation("So far", "Go on.")) == {**body(), **token}
+
+
+def test_what_a_client_of_this_api_wrote_is_sent_as_it_came():
+    image = {"inlineData": {"mimeType": "image/png", "data": "eA=="}}
+    result = {"functionResponse": {"name": "look", "id": "a", "response": {"x": 1}}}
+    messages = (
+        Message(Role.SYSTEM, "Be brief.", echo={"parts": [{"text": "Be brief.", "new": 1}]}),
+        Message(Role.USER, "", echo={"parts": [image]}),
+        Message(Role.ASSISTANT, "", (ToolCall("a", "look", {}, "{}"),)),
+        Message(Role.TOOL, '{"x": 1}', tool_call_id="a", echo=result),
+        Message(Role.USER, "And?", echo=[{"text": "And?"}]),
+    )
+    native = {"generationConfig": {"responseSchema": {"type": "OBJECT"}}, "uncapped": True}
+    sent = body(messages, system_prompt="Ours.", envelope_schema={"type": "object"}, extra=native)
+    assert sent["systemInstruction"]["parts"] == [{"text": "Ours."}, {"text": "Be brief.", "new": 1}]
+    called = {"role": "model", "parts": [{"functionCall": {"name": "look", "args": {}}}]}
+    told = [{"role": "user", "parts": [image]}, called, {"role": "user", "parts": [result, {"text": "And?"}]}]
+    assert sent["contents"] == told
+    assert sent["generationConfig"] == {"responseSchema": {"type": "OBJECT"}}

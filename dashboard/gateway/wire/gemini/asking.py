@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from agentcore.providers.wire.continuing import FIRST_CALL, SETTINGS
+from agentcore.providers.wire.shapes import mapping
 from dashboard.gateway.wire.asked import LONGEST_NAME, MOST_TOKENS, Asked, SchemaFault, read_body
 from dashboard.gateway.wire.faults import Fault
 from dashboard.gateway.wire.gemini.address import STREAM, Called, camel
@@ -98,8 +99,8 @@ def _asked(
 
 def thoughts_wanted(asked: Asked) -> bool:
     """Whether the caller wants to read what the model thinks: else this API tells it not."""
-    thinking = camel(camel(camel(dict(asked.body)).get(CONFIG) or {}).get("thinkingConfig") or {})
-    return thinking.get("includeThoughts") is True
+    thinking = mapping(mapping(asked.native).get(CONFIG)).get("thinkingConfig")
+    return isinstance(thinking, dict) and camel(thinking).get("includeThoughts") is True
 
 
 def _cap(config: Json) -> int | Fault | None:
@@ -181,7 +182,7 @@ def _beyond(body: Json) -> Iterator[str]:
 def _filters(settings: Any) -> bool:
     """Whether an answer is to be withheld that another provider would give."""
     each = settings if isinstance(settings, list) else [settings] if settings else []
-    return any(not isinstance(one, dict) or one.get("threshold") not in _NO_FILTER for one in each)
+    return any(not isinstance(one, dict) or str(one.get("threshold")) not in _NO_FILTER for one in each)
 
 
 def _native(body: Json) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from agentcore.providers.wire.shapes import mapping, sequence
 from dashboard.gateway.wire.answers import Ended, Named
 from dashboard.gateway.wire.asked import Asked
 from dashboard.gateway.wire.door import Door, Headers, Marks
@@ -22,14 +23,14 @@ _NEVER = re.compile(rb"(?!)")  #: a stream has no event that only closes it
 def add_prompt(body: MutableMapping[str, Any], prompt: str) -> None:
     """An agent's prompt, before what the caller's own instruction says."""
     name = _as_named(body, "systemInstruction", "system_instruction")
-    given = body.get(name) or {}
-    body[name] = {**given, "parts": [{"text": prompt}, *(given.get("parts") or ())]}
+    given = mapping(body.get(name))
+    body[name] = {**given, "parts": [{"text": prompt}, *sequence(given.get("parts"))]}
 
 
 def add_cap(body: MutableMapping[str, Any], cap: int) -> None:
     """The agent's cap, beside what else the caller's configuration says."""
     name = _as_named(body, CONFIG, "generation_config")
-    body[name] = {**(body.get(name) or {}), CAP: cap}
+    body[name] = {**mapping(body.get(name)), CAP: cap}
 
 
 def _as_named(body: MutableMapping[str, Any], *names: str) -> str:
@@ -40,7 +41,7 @@ def _as_named(body: MutableMapping[str, Any], *names: str) -> str:
 def add_prompt_to_count(body: MutableMapping[str, Any], prompt: str) -> None:
     """The same where tokens are counted: only a whole request within has a place for it."""
     known = camel(dict(body))
-    request = dict(known.get("generateContentRequest") or {"contents": known.get("contents")})
+    request = dict(mapping(known.get("generateContentRequest")) or {"contents": known.get("contents")})
     add_prompt(request, prompt)
     body.clear()
     body["generateContentRequest"] = request

@@ -1,5 +1,6 @@
 """Google's `Schema`, a part of OpenAPI's with types in capitals, as a JSON Schema. Pure."""
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -11,6 +12,7 @@ _TYPES = frozenset({"STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "OBJECT",
 #: What says nothing of which values are valid, or stands in another word.
 _LEFT_OUT = frozenset({"type", "nullable", "propertyOrdering", "example"})
 #: Whole numbers, which Google's JSON writes as texts.
+_COUNT = re.compile(r"[0-9]{1,18}")
 _COUNTS = frozenset({"minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties"})
 
 
@@ -20,7 +22,7 @@ def json_schema(given: Any) -> Any:
         return given
     schema = camel(given)
     told = {name: _FIELDS.get(name, _same)(value) for name, value in schema.items() if name not in _LEFT_OUT}
-    told |= {name: int(told[name]) for name in _COUNTS & told.keys() if str(told[name]).isdecimal()}
+    told |= {name: int(told[name]) for name in _COUNTS & told.keys() if _COUNT.fullmatch(str(told[name]))}
     return _typed(told, schema)
 
 

@@ -32,8 +32,10 @@ def read_tools(body: Json) -> Offered | Fault:
         return NO_TOOLS
     if not isinstance(given, list) or not all(isinstance(tool, dict) for tool in given):
         return expected("tools", "an array of objects", given)
-    declared = [each for tool in given for each in camel(tool).get(DECLARED) or ()]
-    specs = read_specs(declared, _spec, f"tools.{DECLARED}[{{}}]")
+    lists = [camel(tool).get(DECLARED) or [] for tool in given]
+    if not all(isinstance(each, list) for each in lists):
+        return expected(f"tools.{DECLARED}", "an array of objects", next(x for x in lists if not isinstance(x, list)))
+    specs = read_specs([entry for each in lists for entry in each], _spec, f"tools.{DECLARED}[{{}}]")
     if isinstance(specs, Fault):
         return specs
     choice = _choice(body.get("toolConfig"))
@@ -78,7 +80,7 @@ def _choice(config: Any) -> tuple[Any, frozenset[str] | None] | Fault:
         return expected("toolConfig", "an object", chosen)
     chosen = camel(chosen)
     mode, names = chosen.get("mode") or "AUTO", chosen.get(_NAMES) or []
-    if mode not in _CHOICES:
+    if not isinstance(mode, str) or mode not in _CHOICES:
         return invalid(f"toolConfig.{_CHOSEN}.mode", f"expected one of {', '.join(_CHOICES)}")
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         return expected(f"toolConfig.{_CHOSEN}.{_NAMES}", "an array of strings", names)

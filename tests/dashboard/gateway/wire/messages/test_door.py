@@ -1,6 +1,7 @@
 """The door's own row."""
 
 from dashboard.gateway.wire.doors import BY_DIALECT, BY_PATH, door_at
+from dashboard.gateway.wire.gemini.door import GEMINI
 from dashboard.gateway.wire.messages.door import MESSAGES, add_prompt
 
 
@@ -20,4 +21,6 @@ def test_an_agents_prompt_stands_before_the_callers():
 def test_what_is_below_a_door_answers_in_its_form():
     assert door_at("/v1/messages/count_tokens") is door_at("/v1/messages") is MESSAGES
     assert door_at("/v1/messages_of_others").dialect == door_at("/v1/embeddings").dialect == "openai"
-    assert {door.dialect: door for door in BY_PATH.values()} == BY_DIALECT
+    assert {door.dialect: door for door in (*BY_PATH.values(), GEMINI)} == BY_DIALECT
+    assert door_at("/v1beta/models") is door_at("/v1beta/files") is GEMINI
+    assert door_at("/v1/models/m:generateContent").dialect == GEMINI.dialect
