@@ -16,10 +16,12 @@ from agentcore.replay import Recording
 from dashboard.agents.policies import overridden
 from dashboard.keeping import shapes
 from dashboard.turns.asking import CLOCKS_DIFFER
+from dashboard.turns.evidence import other_beginning
 
 UUID_OF_TIME = 7
 INTO_THE_FUTURE = timedelta(days=1)  #: what clocks may differ by
 NOT_THE_FIRST = "Its {what} is not the one of its first record"
+NOT_THE_STATE = "Its {what} is not the one of the state that it was forked at"
 LATER = "It says that it was {what} after {than}"
 DOUBTED = "The installation that made the file says that the turn did not verify there"
 ENDED = frozenset({"complete", "abort"})
@@ -39,6 +41,9 @@ def _turn_faults(turn: shapes.Turn, recording: Recording, columns: Mapping[str, 
     first = recording.records[0].event if recording.records else None
     if isinstance(first, Started) and turn.breakpoints != serial.event_to_json(first).get("breakpoints", []):
         yield NOT_THE_FIRST.format(what="list of breakpoints")
+    base = recording.base_snapshot
+    if base.setup is not None and (other := other_beginning(turn.provider, turn.input_text, base.setup, base.messages)):
+        yield NOT_THE_STATE.format(what=other)
     if (turn.forked_at is None) != (turn.base_snapshot is None):
         yield "It names a record that it was forked at, and no state, or the other way round"
     setup = _setup(recording)

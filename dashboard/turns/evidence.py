@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from agentcore import serial
 from agentcore.errors import DecodeError
-from agentcore.events import CancelRequested, Event, Interrupted, ModelFailed, ModelResponded, Started
-from agentcore.messages import ChatResponse
+from agentcore.events import CancelRequested, Event, Interrupted, ModelFailed, ModelResponded, Setup
+from agentcore.messages import ChatResponse, Message
 from agentcore.providers import PROVIDERS, get_provider
 from agentcore.reasons import NormalizedStopReason
 from agentcore.replay import Record
@@ -99,11 +99,11 @@ def faults_of(
             yield Fault(len(records), f"Attempt {attempt.index} has an answer, and no record tells of it.")
 
 
-def other_beginning(provider: str, input_text: str, first: Started) -> str:
-    """Which of the two is not the one of a turn's first record; empty where both are."""
-    if provider != first.setup.provider:
+def other_beginning(provider: str, input_text: str, setup: Setup, messages: Iterable[Message]) -> str:
+    """Which of the two is not the one that a turn began with; empty where both are."""
+    if provider != setup.provider:
         return "provider"
-    texts = [storable_text(message.text) for message in first.messages]
+    texts = [storable_text(message.text) for message in messages]
     cut = len(input_text) > WHOLE_INPUT and any(text.startswith(input_text) for text in texts)
     return "" if cut or input_text in texts else "input"
 

@@ -150,7 +150,7 @@ def _beginning_faults(turn: Turn, first: Started) -> Iterator[Fault]:
     began = _first_event(turn)
     if any(turn.setup.get(name) not in (None, began.get(name)) for name in ("setup", "messages")):
         yield Fault(1, "The turn's setup differs from its first record")
-    if other := other_beginning(turn.provider, turn.input_text, first):
+    if other := other_beginning(turn.provider, turn.input_text, first.setup, first.messages):
         yield Fault(1, f"The turn's {other} differs from its first record")
 
 

@@ -12,13 +12,14 @@ from django.utils import timezone
 from dashboard.accounts.models import User
 from dashboard.commenting.services import comment_add
 from dashboard.keeping.selectors import origin_told
+from dashboard.replay.rerunning import turn_rerun
 from dashboard.replay.services import turn_verify
 from dashboard.sealing import keys
 from dashboard.sealing.models import KnownKey
 from dashboard.sharing.services import link_create
 from dashboard.turns.history import body_text, sha256_of
 from dashboard.turns.models import ANSWERED_BY, Turn
-from tests.dashboard.driving import Play
+from tests.dashboard.driving import Play, drive
 from tests.dashboard.keeping.test_services import brought, changed, erase, exported, refused, signed
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -67,6 +68,16 @@ def test_an_address_that_no_request_of_the_provider_goes_to_is_told(honest: Turn
     assert brought(changed(file, "turn", "attempts", 0, "request_url", to=f"{address}x")).missing == (
         "The address of attempt 1 does not end as the addresses of its provider do, so that it cannot be compared.",
     )
+
+
+def test_a_fork_that_says_it_was_asked_something_else_does_not_verify(honest: Turn):
+    fork = drive(turn_rerun(turn=honest, overrides={}, from_record=1))
+    file = exported(fork)
+    erase(fork)
+    assert brought(file, unverified=True).verified
+    erase(Turn.objects.get(id=file["id"]))
+    altered = changed(file, "turn", "input_text", to="Another question.")
+    assert "input is not the one of the state that it was forked at" in refused(altered)["turn.records"][0]
 
 
 def test_a_backdated_turn_does_not_verify(honest: Turn):
