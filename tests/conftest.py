@@ -71,7 +71,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection(session: pytest.Session) -> Iterator[object]:
-    """What eighteen thousand tests are kept as stays to the end: no search for garbage goes through it, neither while
+    """What nine thousand tests are kept as stays to the end: no search for garbage goes through it, neither while
     it grows, which takes a third of its time, nor afterwards."""
     gc.disable()
     try:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from dashboard.accounts.models import User
 from tests.together import together
 
 
@@ -25,6 +26,15 @@ def test_every_case_runs_and_every_one_that_fails_is_named():
     assert sorted(seen) == [("a", 1), ("a", 3), ("a", 5), ("b", 1), ("b", 3), ("b", 5)]
     assert told.startswith("2 of 6 cases failed: [more-a], [more-the second]\n")
     assert told.count("assert number < limit") == 2
+
+
+def test_what_is_tried_may_have_an_id_of_its_own():
+    @together
+    @pytest.mark.parametrize("model", [User])
+    def test_is_abstract(model: type) -> None:
+        assert model._meta.abstract
+
+    assert failure_of(test_is_abstract).startswith("1 of 1 cases failed: [User]\n")
 
 
 def test_a_case_that_fails_by_pytests_own_means_has_failed_too():

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from playwright.sync_api import Page, expect
 
@@ -26,13 +27,19 @@ def ask(page: Page, agent: str, prompt: str, *, max_tokens: int | None = None) -
     expect(page.locator("#turn-head")).to_contain_text(prompt)
 
 
+def api(page: Page, path: str, body: dict[str, Any]) -> dict[str, Any]:
+    """A call of the API as the person who is signed in, whatever page is open."""
+    token = next(cookie["value"] for cookie in page.context.cookies() if cookie["name"] == "whystop_csrf")
+    answer = page.request.post(f"/api/v1/{path}", data=body, headers={"X-CSRFToken": token})
+    assert answer.ok, answer.text()
+    made: dict[str, Any] = answer.json()
+    return made
+
+
 def played(page: Page, agent: str, prompt: str, *, max_tokens: int | None = None) -> str:
     """The address of a turn that nobody watched until it ended or was held: a fifth of what `ask` and `ended` cost."""
-    body = {"agent": agent, "input": prompt, "overrides": {} if max_tokens is None else {"max_tokens": max_tokens}}
-    token = next(cookie["value"] for cookie in page.context.cookies() if cookie["name"] == "whystop_csrf")
-    answer = page.request.post("/api/v1/turns", data=body, headers={"X-CSRFToken": token})
-    assert answer.ok, answer.text()
-    turn = answer.json()["id"]
+    overrides = {} if max_tokens is None else {"max_tokens": max_tokens}
+    turn = api(page, "turns", {"agent": agent, "input": prompt, "overrides": overrides})["id"]
 
     def over() -> bool:
         return page.request.get(f"/api/v1/turns/{turn}").json()["status"] not in UNDER_WAY

@@ -17,8 +17,8 @@ from typing import Any
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from tests.browser.conftest import ARGUMENTS, DESK, PHONE, cookies_of
-from tests.browser.journeys import LONG, ask, ended, until
-from tests.browser.test_operating import agent, api
+from tests.browser.journeys import LONG, api, ask, ended, until
+from tests.browser.test_operating import agent
 from tests.conftest import CHROMIUM
 
 FOLDER = Path(__file__).parents[2] / "docs" / "screenshots"

@@ -7,8 +7,8 @@ from uuid import uuid4
 from playwright.sync_api import Page, expect
 
 from dashboard.simulator import texts
-from tests.browser.journeys import ended, played, until, words
-from tests.browser.test_operating import agent, api
+from tests.browser.journeys import api, ended, played, until, words
+from tests.browser.test_operating import agent
 
 MANY = {"max_continuations": 60, "max_total_completion_tokens": 9999}
 
@@ -44,7 +44,6 @@ def test_a_failure_is_not_forgotten_where_the_policy_stops_on_any_error(page: Pa
 
 
 def patient(page: Page, error_policy: dict[str, str]) -> str:
-    page.goto("/live/")
     made = api(page, "policies", {"name": f"patient-{uuid4().hex[:8]}", "error_policy": error_policy})
     return str(made["name"])
 
@@ -60,7 +59,6 @@ def test_of_equal_elements_none_is_lost_and_a_doubtful_seam_is_shown_in_both_rea
 
 
 def test_once_a_test_of_the_connection_finds_exact_continuation_the_verdict_names_a_number_that_comes_true(page: Page):
-    page.goto("/live/")
     address = next(
         made["base_url"] for made in page.request.get("/api/v1/connections").json() if made["name"] == "simulator"
     )

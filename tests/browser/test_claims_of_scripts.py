@@ -8,9 +8,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from dashboard.simulator import texts
-from tests.browser.journeys import ask, ended, played, until, words
+from tests.browser.journeys import api, ask, ended, played, until, words
 from tests.browser.test_claims_at_the_simulator import patient
-from tests.browser.test_operating import agent, api, held
+from tests.browser.test_operating import agent, held
 
 SUM = {"tool_calls": [{"name": "calculator", "arguments": {"expression": "6 * 7"}}]}
 MALFORMED = {"tool_calls": [{"name": "calculator", "arguments": texts.MALFORMED_ARGUMENTS}]}
@@ -21,7 +21,6 @@ BY_PREFILL = "it would have taken one call"
 
 def scripted(page: Page, *answers: dict[str, Any]) -> str:
     """A model that gives these answers, one for each call; its name."""
-    page.goto("/live/")
     made = api(page, "simulator/scripts", {"name": f"claim-{uuid4().hex[:8]}", "answers": list(answers)})
     return str(made["model"])
 
@@ -34,7 +33,6 @@ def address(page: Page) -> str:
 
 def exact(page: Page) -> str:
     """A connection that continues a cut answer exactly; its name."""
-    page.goto("/live/")
     body = {"provider": "openai", "base_url": address(page), "prefill": True}
     return str(api(page, "connections", {"name": f"exact-{uuid4().hex[:8]}", **body})["name"])
 

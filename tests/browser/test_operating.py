@@ -1,6 +1,5 @@
 """A debugger's controls, in a real browser: hold, change, run on; approvals; two operators; nothing typed is lost."""
 
-import json
 from typing import Any
 from urllib.parse import parse_qs
 from uuid import uuid4
@@ -8,24 +7,13 @@ from uuid import uuid4
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import NewPage
-from tests.browser.journeys import LONG, ask, ended, played, resting, scrolls_sideways
-
-
-def api(page: Page, path: str, body: dict[str, Any]) -> dict[str, Any]:
-    """A call of the API as the person who is signed in."""
-    token = page.evaluate("JSON.parse(document.body.getAttribute('hx-headers'))['X-CSRFToken']")
-    headers = {"content-type": "application/json", "X-CSRFToken": token}
-    answer = page.request.post(f"/api/v1/{path}", data=json.dumps(body), headers=headers)
-    assert answer.ok, answer.text()
-    made: dict[str, Any] = answer.json()
-    return made
+from tests.browser.journeys import LONG, api, ask, ended, played, resting, scrolls_sideways
 
 
 def agent(
     page: Page, model: str, *, connection: str = "simulator", limits: dict[str, Any] | None = None, **more: Any
 ) -> str:
     """A new agent on the simulator; its name."""
-    page.goto("/live/")
     name = f"{model}-{uuid4().hex[:8]}"
     if limits is not None:
         more["policy"] = api(page, "policies", {"name": name, "limits": limits})["name"]

@@ -11,7 +11,6 @@ from django.utils import timezone
 from dashboard.accounts import selectors, services
 from dashboard.accounts.models import ApiToken, User
 from tests.dashboard.accounts.conftest import csrf_of
-from tests.together import together
 
 pytestmark = pytest.mark.django_db
 
@@ -130,7 +129,6 @@ def test_a_bootstrap_token_that_comes_back_opens_nothing_that_was_closed():
     assert is_in(opened_by(FIRST))
 
 
-@together
 @pytest.mark.parametrize("token", ["", "x" * 23, "two words that are long enough", "x" * 24 + "\t", "ü" * 24])
 def test_a_bootstrap_token_that_can_be_guessed_or_that_no_header_can_carry_is_refused(token: str):
     with pytest.raises(ValueError, match="WHYSTOP_BOOTSTRAP_TOKEN must be 24 or more"):

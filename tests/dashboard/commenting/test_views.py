@@ -12,7 +12,6 @@ from dashboard.commenting.templatetags.commenting import said
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import Play
 from tests.dashboard.pages import page
-from tests.together import together
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -90,7 +89,6 @@ def test_a_form_from_elsewhere_is_refused(cut: Turn, browser: Client):
 REL = 'rel="noopener noreferrer nofollow ugc" target="_blank"'
 
 
-@together
 @pytest.mark.parametrize(
     ("text", "html"),
     [

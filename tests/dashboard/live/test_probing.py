@@ -16,7 +16,6 @@ from dashboard.live.probing import connection_probe
 from dashboard.live.starting import settings_of
 from dashboard.simulator.dialects import BASES
 from tests.dashboard.tiny_server import TinyServer, serving_chat
-from tests.together import together
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -118,7 +117,6 @@ def test_the_admins_page_tests_and_says_what_was_found(
     assert (exactly in shown) is (model in ("sim-prefill", "sim-prefill-echo"))
 
 
-@together
 @pytest.mark.parametrize(
     ("server", "finding", "way"),
     [

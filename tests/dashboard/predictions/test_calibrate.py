@@ -20,7 +20,6 @@ from dashboard.predictions.models import Calibration, Prediction
 from dashboard.predictions.trials import Values, left_out_for, plan_of
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import AgentOf, Play, drive
-from tests.together import together
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("empty_queue", "no_signals", "seeded")]
 
@@ -153,7 +152,6 @@ def test_a_certain_one_that_fails_is_asked_again_once_under_the_recorded_policy(
     assert "either Whystop was wrong" in told("--max-continuations", "1", "--anew")
 
 
-@together
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [

@@ -18,7 +18,6 @@ from tests.dashboard.driving import drive
 from tests.dashboard.pages import page
 from tests.dashboard.predictions.conftest import again_of
 from tests.dashboard.predictions.test_checking import failed
-from tests.together import together
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -99,7 +98,6 @@ def test_the_what_if_page_tells_the_models_record(browser: Client, cut: Turn):
     assert f'href="{ADDRESS}"' in html
 
 
-@together
 @pytest.mark.parametrize(
     ("came_true", "compared", "said"),
     [(19, 19, ""), (0, 0, ""), (20, 20, "100 %"), (199, 200, "99 %"), (999, 1000, "99 %"), (0, 20, "0 %")],

@@ -10,7 +10,6 @@ from django.db import connection
 
 from dashboard.gateway.models import GatewayCall
 from dashboard.turns.models import Turn
-from tests.together import together
 
 DOCS = (Path(__file__).parents[3] / "docs" / "sql.md").read_text(encoding="utf-8")
 BLOCKS = [block for block in re.findall(r"```sql\n(.+?)```", DOCS, re.DOTALL) if block.startswith("SELECT")]
@@ -39,7 +38,6 @@ def test_views_need_no_schema_before_their_names():
     assert query("SELECT count(*) FROM turns").splitlines()[1].strip() == "0"
 
 
-@together
 @pytest.mark.parametrize(
     ("sql", "why"),
     [

@@ -19,7 +19,6 @@ from dashboard.replay.swept import Found, Point, Sweep
 from dashboard.turns.models import Turn
 from tests.dashboard.driving import Play
 from tests.dashboard.pages import HTMX, page
-from tests.together import together
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -63,7 +62,6 @@ def a_point(value: int, certainty: Certainty | None) -> Point:
     return Point(value, "completed" if completed else "x", completed, 1, 1, None, certainty or Certainty.CERTAIN)
 
 
-@together
 @pytest.mark.parametrize(
     ("certain", "likely", "words"),
     [

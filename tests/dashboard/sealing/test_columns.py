@@ -31,7 +31,6 @@ from dashboard.turns.models import (
 )
 from dashboard.turns.request_frames import split
 from tests.dashboard.driving import Play
-from tests.together import together
 
 from .test_checking import data_dir, faults, seal  # noqa: F401 - the first is a fixture
 
@@ -57,7 +56,6 @@ def decided(table: type[models.Model]) -> list[str]:
     return [*columns.CHAINED.get(table, ()), *columns.COMPARED.get(table, {}), *columns.FREE.get(table, {})]
 
 
-@together
 @pytest.mark.parametrize("table", TABLES)
 def test_every_column_is_chained_or_compared_or_free_for_a_reason(table: type[models.Model]):
     assert sorted(decided(table)) == sorted(field.name for field in table._meta.concrete_fields if field.column)

@@ -7,7 +7,6 @@ from dashboard.live.services import turn_start
 from dashboard.tools.models import TurnDocument
 from dashboard.tools.services import MAX_DOCUMENT_CHARS, MAX_DOCUMENTS, mcp_server_create, mcp_server_look
 from dashboard.turns.models import Turn
-from tests.together import together
 
 pytestmark = pytest.mark.django_db
 
@@ -41,7 +40,6 @@ def test_documents_go_with_their_turn_whoever_deletes_it(agent_of, by_sql):
     assert not TurnDocument.objects.exists()
 
 
-@together
 @pytest.mark.parametrize(
     ("fields", "field", "words"),
     [
