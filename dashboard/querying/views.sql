@@ -103,7 +103,7 @@ SELECT outcome.turn_id, -- The turn that was judged.
        CASE WHEN jsonb_typeof(said.value #> '{context,limit}') = 'number' THEN (said.value #>> '{context,limit}')::numeric END AS allowed -- Its limit; null: it has none.
   FROM turns_outcome outcome
  CROSS JOIN LATERAL jsonb_array_elements(outcome.evaluations) WITH ORDINALITY held (value, n)
- CROSS JOIN LATERAL (SELECT whystop_answer(held.value) AS value, held.n) said
+ CROSS JOIN LATERAL (SELECT whystop_answer(held.value) AS value, held.n OFFSET 0) said
  WHERE outcome.state <> 'abort_partial';
 
 -- view errors: A failure that was judged, with its numbers: one row a failure.
@@ -120,7 +120,7 @@ SELECT outcome.turn_id, -- The turn that failed.
        outcome.decision -- What was decided.
   FROM turns_outcome outcome
  CROSS JOIN LATERAL jsonb_array_elements(outcome.evaluations) held (value)
- CROSS JOIN LATERAL (SELECT whystop_answer(held.value) AS value) said
+ CROSS JOIN LATERAL (SELECT whystop_answer(held.value) AS value OFFSET 0) said
  WHERE outcome.state <> 'abort_partial' AND outcome.error_type IS NOT NULL
    AND said.value ->> 'criterion' = 'ErrorPolicyCriterion';
 

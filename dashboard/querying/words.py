@@ -155,7 +155,7 @@ OF_TABLE: Mapping[str, Mapping[str, str]] = {
         "decision": "What was decided: request, allow, stop, forbid",
         "resolved_by": "The criterion whose word decided; aggregate: none alone",
         "handling": "What the error policy did about the failure",
-        "evaluations": "What each criterion said",
+        "evaluations": "What each criterion said; `whystop_answer` reads one answer",
     },
     "turns_checkpoint": {"snapshot": "All that the turn knew of itself"},
     "turns_node": {"parent_id": "Id of the message before it; null: it is the first, or no message"},

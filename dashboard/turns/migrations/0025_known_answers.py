@@ -19,11 +19,9 @@ def function(lines: int) -> str:
     listed = ",\n".join("'{}'".format(line.replace("'", "''")) for line in known[:lines])
     return f"""
 CREATE OR REPLACE FUNCTION whystop_answer(held jsonb) RETURNS jsonb LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $body$
-    SELECT CASE WHEN jsonb_typeof(held) <> 'string' THEN held ELSE (
-        SELECT format((ARRAY[
+    SELECT CASE WHEN jsonb_typeof(held) <> 'string' THEN held ELSE format((ARRAY[
 {listed}
-        ])[part[1]::integer], VARIADIC part[2:])::jsonb FROM string_to_array(held #>> '{{}}', ' ') part
-    ) END
+    ])[split_part(held #>> '{{}}', ' ', 1)::integer], VARIADIC (string_to_array(held #>> '{{}}', ' '))[2:])::jsonb END
 $body$
 """  # noqa: S608 - made of lines of ours
 
