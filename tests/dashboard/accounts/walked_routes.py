@@ -59,6 +59,7 @@ SERVED = {
     "api/v1/turns/<turn_id>/roads": "GET",
     "api/v1/turns/<turn_id>/verdict": "GET",
     "api/v1/turns/import": ACT,
+    "api/v1/logs/import": ACT,
     "backtests/": READ,
     "backtests/<uuid:backtest_id>/": READ,
     "backtests/<uuid:backtest_id>/cancel/": ACT,
