@@ -74,7 +74,10 @@ class Asked(TapeReading):
         tokens = self.assuming.at(Assumed.USAGE, least, most, "not reported") if least <= self.cap < most else most
         if tokens == self.cap and not self.assuming.at(Assumed.FAILURES, 0.0, 1.0, "it came as the cap was reached"):
             return None
-        return self._again(struck, Certainty.CERTAIN) if tokens <= self.cap else None
+        if tokens > self.cap:
+            return None
+        self._note_what_is_told(struck)
+        return self._again(struck, Certainty.CERTAIN)
 
     def _reaches(self, struck: Heard) -> bool:
         """Whether this cap may have cut the answer before its time was over."""
@@ -135,6 +138,7 @@ class Asked(TapeReading):
         tokens = self._needed(heard, same)
         if tokens <= self.cap < heard.cap:
             self._note_the_end(tokens)
+            self._note_what_is_told(heard)
         return tokens <= self.cap
 
     def _needed(self, heard: Heard, same: Heard | None) -> float:

@@ -87,6 +87,16 @@ class Past:
             return 0
         return unneeded(heard.response, heard.tokens)
 
+    def all_told(self, iteration: int) -> bool:
+        """Whether anything shows that no call of this iteration spent tokens which stand in no usage: the provider
+        tells how many were reasoning, or a call was cut at just the tokens that it reported."""
+        return self._tells or any(_cut_as_told(one) for one in self.calls.get(iteration, ()))
+
+    @cached_property
+    def _tells(self) -> bool:
+        usages = [one.response.usage for one in self.attempts.values() if one.response and one.response.usage]
+        return any(usage.reasoning_tokens or usage.no_reasoning for usage in usages)
+
     @cached_property
     def _silent(self) -> bool:
         return not any(one.veiled or one.reasoning for one in self.attempts.values())
@@ -121,6 +131,10 @@ def _read(recording: Recording) -> Past:
         rate,
         max([_reasoned(one, rate) for one in heard], default=0),
     )
+
+
+def _cut_as_told(heard: Heard) -> bool:
+    return heard.cut and heard.answered and heard.tokens == heard.cap
 
 
 def _full_at(heard: Heard) -> int | None:

@@ -15,6 +15,8 @@ from agentcore.replay.past import Past
 from agentcore.replay.tape import spoken_tokens
 
 SLACK = 0.05  #: seconds by which a driver may be early when it gives a call up
+#: Why an answer may have spent more tokens than it reported.
+ALL_TOLD = "none beside those reported; no call of this turn was cut at its limit, so tokens may be unreported"
 _HINT_TOKENS = 80  #: input tokens that a hint and its messages add, as most providers count them
 _HINT_CHARACTERS = 320  #: characters that they add
 
@@ -66,6 +68,11 @@ class PendingCall:
         """An answer that takes just its cap: some servers count its end as well, and do not report it."""
         if tokens + END_MARK > self.cap:
             self.assuming.note(Assumed.USAGE, 0.0, 0.0, "the end of an answer takes no token that is not reported")
+
+    def _note_what_is_told(self, heard: Heard) -> None:
+        """An answer that fits by its reported tokens: some providers count others as well, which nothing shows."""
+        if self.cap < heard.cap and not self.past.all_told(heard.iteration):
+            self.assuming.note(Assumed.REASONING, 0.0, 0.0, ALL_TOLD)
 
     def _candidates(self, same: Heard | None, asks: Asks) -> list[Heard]:
         """The recorded answers to this very request, the one of the same occurrence first.

@@ -103,6 +103,7 @@ CLASSES: dict[str, Draw] = {
     "reasoning, shown": lambda chance: thinking(chance) | {"told": "shown"},
     "reasoning, hidden": lambda chance: thinking(chance) | {"told": "hidden"},
     "reasoning, hidden, exact continuations": lambda chance: thinking(chance) | {"told": "hidden", "prefill": True},
+    "reasoning in no usage": lambda chance: thinking(chance) | {"told": "unreported", "prefill": chance.random() < 0.4},
     "reasoning that does not count": lambda chance: thinking(chance) | {"told": "uncounted"},
     "reasoning without usage": lambda chance: (
         thinking(chance) | chance.choice([{"told": "shown", "usage": "none"}, {"told": "hidden", "usage": "odd"}])
@@ -128,7 +129,17 @@ CLASSES: dict[str, Draw] = {
     },
     "no usage": lambda chance: {"usage": "none"},
     "zero or partial usage": lambda chance: {"usage": chance.choice(["zero", "odd"])},
-    "usage off by the end mark": lambda chance: {"usage": "off by one", "end_mark": 1},
+    "usage off by the end mark": lambda chance: {"misreports": (-1, 0), "end_mark": 1},
+    "usage off by the end mark, exact continuations": lambda chance: (
+        {"prefill": True, "echoes": chance.random() < 0.2}
+        | chance.choice(
+            [{"end_mark": 1, "misreports": (-1, 0)}, {"misreports": (1, 0)}, {"misreports": (1, 1)}, {"end_mark": 1}]
+        )
+    ),
+    "usage and reasoning of some calls": lambda chance: (
+        thinking(chance)
+        | {"usage": chance.choice(["odd", "even", "some"]), "told": chance.choice(["reported", "shown", "hidden"])}
+    ),
     "slow": lambda chance: {"pace": 0.03, "slow": chance.choice([(0.1, 0.1), (0.1, 1.0)]), "in time": True},
     "context window": lambda chance: {"window": chance.choice([200, 300, 500, 900])},
     "other ends": lambda chance: {"end": chance.choice(sorted(set(ENDS) - {"stop"}))},
