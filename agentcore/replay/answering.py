@@ -76,7 +76,8 @@ class Asked(TapeReading):
             return None
         if tokens > self.cap:
             return None
-        self._note_what_is_told(struck)
+        if self.cap < struck.cap:
+            self._note_what_is_told()
         return self._again(struck, Certainty.CERTAIN)
 
     def _reaches(self, struck: Heard) -> bool:
@@ -138,7 +139,7 @@ class Asked(TapeReading):
         tokens = self._needed(heard, same)
         if tokens <= self.cap < heard.cap:
             self._note_the_end(tokens)
-            self._note_what_is_told(heard)
+            self._note_what_is_told()
         return tokens <= self.cap
 
     def _needed(self, heard: Heard, same: Heard | None) -> float:

@@ -16,7 +16,7 @@ from agentcore.replay.tape import spoken_tokens
 
 SLACK = 0.05  #: seconds by which a driver may be early when it gives a call up
 #: Why an answer may have spent more tokens than it reported.
-ALL_TOLD = "none beside those reported; no call of this turn was cut at its limit, so tokens may be unreported"
+UNTOLD = "no call of this iteration was cut at its limit, so tokens that count towards it may be unreported"
 _HINT_TOKENS = 80  #: input tokens that a hint and its messages add, as most providers count them
 _HINT_CHARACTERS = 320  #: characters that they add
 
@@ -69,10 +69,10 @@ class PendingCall:
         if tokens + END_MARK > self.cap:
             self.assuming.note(Assumed.USAGE, 0.0, 0.0, "the end of an answer takes no token that is not reported")
 
-    def _note_what_is_told(self, heard: Heard) -> None:
-        """An answer that fits by its reported tokens: some providers count others as well, which nothing shows."""
-        if self.cap < heard.cap and not self.past.all_told(heard.iteration):
-            self.assuming.note(Assumed.REASONING, 0.0, 0.0, ALL_TOLD)
+    def _note_what_is_told(self) -> None:
+        """What is known of tokens is what was reported: some providers count others as well, which nothing shows."""
+        if not self.past.all_told(self.snapshot.iteration):
+            self.assuming.note(Assumed.USAGE, 0.0, 0.0, UNTOLD)
 
     def _candidates(self, same: Heard | None, asks: Asks) -> list[Heard]:
         """The recorded answers to this very request, the one of the same occurrence first.
