@@ -66,6 +66,12 @@ class Past:
         return max((_repeated(one, self.segments) for one in self.attempts.values()), default=0.0)
 
     @cached_property
+    def reports_sometimes(self) -> bool:
+        """Whether some answers came with their usage, and some without."""
+        told = {one.response.usage is not None for one in self.attempts.values() if one.answered and one.response}
+        return len(told) == 2
+
+    @cached_property
     def uncounted(self) -> bool:
         """Whether reasoning does not count towards the caps."""
         return any(one.uncounted for one in self.attempts.values())

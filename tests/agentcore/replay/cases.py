@@ -64,9 +64,12 @@ SCHEMA = {"type": "object", "required": ["a"]}
 Draw = Callable[[random.Random], dict[str, Any]]
 
 
+KINDS = ("first", "continuation", "repair", "after tools")
+
+
 def thinking(chance: random.Random) -> dict[str, Any]:
     most = chance.choice([20, 60, 150, 400])
-    steady = dict.fromkeys(("first", "continuation", "repair", "after tools"), (most, most))
+    steady = dict.fromkeys(KINDS, (most, most))
     by_kind = {kind: (0, chance.choice([0, most // 4, most])) for kind in steady} | {"first": (most // 2, most)}
     return {"thinks": chance.choice([steady, by_kind, {"first": (most, most)}])}
 
@@ -138,7 +141,12 @@ CLASSES: dict[str, Draw] = {
     ),
     "usage and reasoning of some calls": lambda chance: (
         thinking(chance)
-        | {"usage": chance.choice(["odd", "even", "some"]), "told": chance.choice(["reported", "shown", "hidden"])}
+        | {
+            "thinks": {kind: chance.choice([(0, 0), (0, 60), (20, 150), (150, 150)]) for kind in KINDS},
+            "usage": chance.choice(["odd", "even", "some"]),
+            "told": chance.choice(["reported", "shown", "hidden"]),
+            "iterations": chance.choice([1, 1, 2, 3]),
+        }
     ),
     "slow": lambda chance: {"pace": 0.03, "slow": chance.choice([(0.1, 0.1), (0.1, 1.0)]), "in time": True},
     "context window": lambda chance: {"window": chance.choice([200, 300, 500, 900])},
