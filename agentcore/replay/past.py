@@ -16,7 +16,7 @@ from agentcore.replay.heard import Heard, Listener, told_apart
 from agentcore.replay.recall import as_judged
 from agentcore.replay.recording import Recording
 from agentcore.replay.tape import Tape, spoken_tokens, tape_of
-from agentcore.usage import unneeded
+from agentcore.usage import likely_output, unneeded
 from agentcore.values import replace
 
 # Python 3.11 takes long to find a member in its enumeration, and every call that is read asks for these.
@@ -89,9 +89,9 @@ class Past:
     def unseen_in(self, heard: Heard) -> int:
         """The same of one call: what no text needs, where no call of the recording tells of any reasoning, and none
         shows that there must be some."""
-        if heard.response is None or heard.tokens is None or not heard.answered or not self._silent:
+        if heard.response is None or not heard.answered or not self._silent:
             return 0
-        return unneeded(heard.response, heard.tokens)
+        return unneeded(heard.response, likely_output(heard.response) if heard.spent is None else heard.spent)
 
     def all_told(self, iteration: int) -> bool:
         """Whether anything shows that no call of this iteration spent tokens which stand in no usage: the provider

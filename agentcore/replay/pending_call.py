@@ -105,7 +105,7 @@ class PendingCall:
             source = "counted, but neither reported nor shown"
             low, high = known.spent - most, known.spent - least + known.unreported
             return self.assuming.at(Assumed.REASONING, low, high, source)
-        if known is same and not known.unreported and self.cap <= (known.tokens or 0):
+        if known is same and not known.unreported and (known.tokens is None or self.cap <= known.tokens):
             unseen = self.past.unseen_in(known)  # some of its tokens
             if self.cap <= unseen:
                 source = "may be hidden among the tokens of the text"
