@@ -104,6 +104,13 @@ class Past:
         return any(usage.reasoning_tokens or usage.no_reasoning for usage in usages)
 
     @cached_property
+    def untold(self) -> int:
+        """Tokens of reasoning, at most, in a call without usage: as in others of the turn, where none shows its
+        thinking."""
+        shown = any(one.response and one.response.reasoning_content for one in self.attempts.values())
+        return 0 if shown else self.reasoning
+
+    @cached_property
     def _silent(self) -> bool:
         return not any(one.veiled or one.reasoning for one in self.attempts.values())
 

@@ -62,7 +62,8 @@ class PendingCall:
             return float(heard.tokens - heard.reasoning if heard.doubtful else heard.tokens), float(heard.tokens)
         least, most = spoken_tokens(heard, self.past.rate)
         thought = 0 if heard.uncounted else heard.reasoning
-        return least + (0 if heard.doubtful else thought / 2), most + thought * 2.0
+        thought_at_most = thought * 2.0 if thought or heard.cut else self.past.untold
+        return least + (0 if heard.doubtful else thought / 2), most + thought_at_most
 
     def _note_the_end(self, tokens: float) -> None:
         """An answer that takes just its cap: some servers count its end as well, and do not report it."""

@@ -108,7 +108,7 @@ class TapeReading(Saying):
             if any(stretch.heard.tokens is None for stretch in tape.stretches):
                 self.assuming.note(Assumed.USAGE, low, high, source)
             return LOW
-        if any(stretch.heard.veiled for stretch in tape.stretches):
+        if any(stretch.heard.veiled and stretch.heard.spent is not None for stretch in tape.stretches):
             low, high, source = high, low, "of the text; the rest may be reasoning"  # the low end has the least of that
         value = self.assuming.at(Assumed.USAGE, low, high, source)
         return HIGH if value == tape.most else LOW
