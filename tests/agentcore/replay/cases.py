@@ -134,7 +134,7 @@ CLASSES: dict[str, Draw] = {
     "zero or partial usage": lambda chance: {"usage": chance.choice(["zero", "odd"])},
     "usage off by the end mark": lambda chance: {"misreports": (-1, 0), "end_mark": 1},
     "usage off by the end mark, exact continuations": lambda chance: (
-        {"prefill": True, "echoes": chance.random() < 0.2}
+        {"prefill": True, "echoes": chance.random() < 0.2, "near": chance.random() < 0.3}
         | chance.choice(
             [{"end_mark": 1, "misreports": (-1, 0)}, {"misreports": (1, 0)}, {"misreports": (1, 1)}, {"end_mark": 1}]
         )
@@ -204,6 +204,13 @@ def asked_of(chance: random.Random, wants: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
+def spent_in(recorded: Playbook) -> list[int]:
+    """Reported output tokens of each answer, and of all together."""
+    responses = [getattr(record.event, "response", None) for record in recorded.records]
+    spent = [one.usage.output_tokens for one in responses if one is not None and one.usage is not None]
+    return [*spent, sum(spent)]
+
+
 def case(name: str, seed: int) -> Case:
     chance = random.Random(f"{name} {seed}")
     model, wants = drawn(name, chance)
@@ -225,7 +232,10 @@ def case(name: str, seed: int) -> Case:
         "context_window": model.window,
         **schema,
     }
-    recorded, wanted = run(begun(Playbook(**book, **had)), model), Playbook(**book, **asked)
+    recorded = run(begun(Playbook(**book, **had)), model)
+    if wants.get("near"):
+        asked["max_tokens"] = max(1, chance.choice(spent_in(recorded)) + chance.randint(-2, 2))
+    wanted = Playbook(**book, **asked)
     policy = replace(wanted.policy, max_tokens=asked["max_tokens"])
     if wants.get("forks"):
         return forked(chance, model, recorded, policy)
