@@ -137,8 +137,9 @@ class Asked(TapeReading):
         if heard.tokens is None and self.cap >= heard.cap and not (heard is not same and self.past.reasoning):
             return True
         tokens = self._needed(heard, same)
+        if self.cap < heard.cap:
+            tokens = self._with_its_end(tokens)
         if tokens <= self.cap < heard.cap:
-            self._note_the_end(tokens)
             self._note_what_is_told()
         return tokens <= self.cap
 

@@ -8,7 +8,7 @@ from agentcore.events import Event, ModelFailed
 from agentcore.machine.classify import response_error
 from agentcore.machine.snapshot import Snapshot
 from agentcore.one_call import END_MARK
-from agentcore.replay.assuming import Assuming
+from agentcore.replay.assuming import NEARLY, Assuming
 from agentcore.replay.certainty import Assumed, Certainty, Why
 from agentcore.replay.heard import Asks, Heard, alike
 from agentcore.replay.past import Past
@@ -17,6 +17,7 @@ from agentcore.replay.tape import spoken_tokens
 SLACK = 0.05  #: seconds by which a driver may be early when it gives a call up
 #: Why an answer may have spent more tokens than it reported.
 UNTOLD = "no call of this iteration was cut at its limit, so tokens that count towards it may be unreported"
+AT_ITS_END = "the end of an answer may be counted and not reported, or the other way round"
 _HINT_TOKENS = 80  #: input tokens that a hint and its messages add, as most providers count them
 _HINT_CHARACTERS = 320  #: characters that they add
 
@@ -69,6 +70,13 @@ class PendingCall:
         """An answer that takes just its cap: some servers count its end as well, and do not report it."""
         if tokens + END_MARK > self.cap:
             self.assuming.note(Assumed.USAGE, 0.0, 0.0, "the end of an answer takes no token that is not reported")
+
+    def _with_its_end(self, tokens: float) -> float:
+        """Tokens that a whole answer takes of its cap. Where these just fit, or just do not, a server may count the end
+        as well and not report it, or report one token more than it counts."""
+        if not tokens - END_MARK - NEARLY <= self.cap < tokens + END_MARK - NEARLY:
+            return tokens
+        return self.assuming.at(Assumed.USAGE, max(0.0, tokens - END_MARK), tokens + END_MARK, AT_ITS_END)
 
     def _note_what_is_told(self) -> None:
         """What is known of tokens is what was reported: some providers count others as well, which nothing shows."""

@@ -33,6 +33,8 @@ class TapeReading(Saying):
         budget, need = self.cap - reading.idle, sum([part.tokens for part in reading.parts])
         whole = need + tape.call_tokens
         barred = any(part.barrier for part in reading.parts[:-1])
+        if tape.closed and not barred:
+            whole = self._with_its_end(reading.idle + whole) - reading.idle
         if budget + NEARLY >= whole and tape.closed and not barred:
             return self._to_the_end(tape, reading, whole)
         if budget > whole + NEARLY or (barred and budget > _before_barrier(reading.parts)):
