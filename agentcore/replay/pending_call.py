@@ -66,11 +66,6 @@ class PendingCall:
         thought_at_most = thought * 2.0 if thought or heard.cut else self.past.untold
         return least + (0 if heard.doubtful else thought / 2), most + thought_at_most
 
-    def _note_the_end(self, tokens: float) -> None:
-        """An answer that takes just its cap: some servers count its end as well, and do not report it."""
-        if tokens + END_MARK > self.cap:
-            self.assuming.note(Assumed.USAGE, 0.0, 0.0, "the end of an answer takes no token that is not reported")
-
     def _with_its_end(self, tokens: float) -> float:
         """Tokens that a whole answer takes of its cap. Where these just fit, or just do not, a server may count the end
         as well and not report it, or report one token more than it counts."""

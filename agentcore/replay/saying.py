@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from agentcore.events import Interrupted, ModelResponded
 from agentcore.messages import ChatResponse, TokenUsage
+from agentcore.one_call import END_MARK
 from agentcore.reasons import NormalizedStopReason
 from agentcore.replay.assuming import NEARLY, POSITION, WORDING
 from agentcore.replay.certainty import Assumed, Certainty, Why, weakest
@@ -39,9 +40,8 @@ class Saying(PendingCall):
         usage = self._usage(tape, reading, reading.idle + need)
         response = replace(tape.last, text=text, usage=usage, echo=None, reasoning_content="")
         place = reading.place + sum([part.advance for part in reading.parts])
-        if reading.whole is not None and self.cap >= reading.whole:
-            self._note_the_end(reading.whole)
-        sure = reading.whole is not None and self.cap >= reading.whole and not self.assuming.step
+        enough = reading.whole is not None and self.cap >= reading.whole + END_MARK
+        sure = enough and self.past.all_told(self.snapshot.iteration) and not self.assuming.step
         certainty = Certainty.CERTAIN if sure else self._estimated()
         return self._said(response, reading.idle + need, certainty, place)
 
