@@ -91,7 +91,7 @@ def test_a_natural_end_within_the_new_cap_is_certain_where_the_provider_tells_of
             assert imagined.final.end.output_text == ESSAY
 
 
-@pytest.mark.parametrize(("cap", "certainty"), [(302, Certainty.ESTIMATED), (400, Certainty.RECORDED), (500, "certain")])
+@pytest.mark.parametrize(("cap", "certainty"), [(302, "estimated"), (400, "recorded"), (500, "certain")])
 def test_where_nothing_shows_that_all_tokens_are_reported_a_smaller_cap_is_an_estimate(cap, certainty):
     """Some providers count reasoning that stands in no usage: of a cap of 400 it may have taken 100 tokens."""
     imagined = asked(whole(), max_tokens=cap)
@@ -126,8 +126,8 @@ def test_a_provider_that_reports_the_usage_of_some_calls_may_not_report_that_of_
 
 def thought_only(tokens):
     """An answer that was cut in its reasoning."""
-    used = TokenUsage(100, tokens, tokens)
-    return responded(ChatResponse("", usage=used, stop_reason=NormalizedStopReason.MAX_TOKENS, raw_stop_reason="length"))
+    used, cut = TokenUsage(100, tokens, tokens), NormalizedStopReason.MAX_TOKENS
+    return responded(ChatResponse("", usage=used, stop_reason=cut, raw_stop_reason="length"))
 
 
 def test_one_call_is_certain_from_all_recorded_tokens_on_only_where_every_continuation_was_exact():
