@@ -71,6 +71,9 @@ class PendingCall:
         as well and not report it, or report one token more than it counts."""
         if not tokens - END_MARK - NEARLY <= self.cap < tokens + END_MARK - NEARLY:
             return tokens
+        if self.past.all_told(self.snapshot.iteration):
+            self.assuming.note(Assumed.USAGE, 0.0, 0.0, AT_ITS_END)
+            return tokens
         return self.assuming.at(Assumed.USAGE, max(0.0, tokens - END_MARK), tokens + END_MARK, AT_ITS_END)
 
     def _note_what_is_told(self) -> None:

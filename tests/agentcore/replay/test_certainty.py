@@ -109,9 +109,14 @@ def test_a_call_that_was_cut_at_just_what_it_reported_shows_that_all_tokens_are_
 @pytest.mark.parametrize("cap", [299, 300])
 def test_an_answer_that_just_fits_or_just_does_not_is_not_decided(cap):
     """llama-cpp-python counts the end mark towards the cap and does not report it; others report one token more."""
-    just = asked(whole(no_reasoning=True), max_tokens=cap)
+    just = asked(whole(), max_tokens=cap)
     assert (just.why, [one.final.spent.attempts for one in just.endings]) == (Why.ASSUMPTIONS, [1, 2])
     assert Assumed.USAGE in names(just)
+
+
+def test_an_answer_that_takes_just_its_cap_is_an_estimate_where_the_usage_is_exact_as_far_as_it_shows():
+    just = asked(whole(no_reasoning=True), max_tokens=300)
+    assert (just.certainty, names(just), just.final.end.status) == (Certainty.ESTIMATED, {Assumed.USAGE}, "completed")
     assert asked(whole(no_reasoning=True), max_tokens=301).certainty is Certainty.CERTAIN
 
 
