@@ -133,6 +133,7 @@ class TokenUsage:
     output_tokens: int = 0
     reasoning_tokens: int = 0  #: of the output, hidden or shown thinking
     cached_tokens: int = 0  #: of the input, read from the provider's cache
+    no_reasoning: bool | None = None  #: True: the provider itself said that none of the output was reasoning
 
     def is_at(self, cap: int) -> bool:
         """Whether the output ended at a cap of so many tokens, counted with its reasoning or, where a provider holds

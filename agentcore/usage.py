@@ -73,6 +73,11 @@ def may_hide_reasoning(response: ChatResponse, cap: int) -> bool:
     return not reasoning_of(response, cap, cut=cut)
 
 
+def likely_output(response: ChatResponse) -> int:
+    """Tokens that what it shows takes in most texts, where none were reported."""
+    return round(_shown(response) * _OF_A_CHARACTER)
+
+
 def unneeded(response: ChatResponse, output: int) -> int:
     """How many of its tokens may be reasoning that nothing tells of: such a text may take so many fewer."""
     spare = output - _shown(response) * _LEAST

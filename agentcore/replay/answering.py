@@ -74,7 +74,11 @@ class Asked(TapeReading):
         tokens = self.assuming.at(Assumed.USAGE, least, most, "not reported") if least <= self.cap < most else most
         if tokens == self.cap and not self.assuming.at(Assumed.FAILURES, 0.0, 1.0, "it came as the cap was reached"):
             return None
-        return self._again(struck, Certainty.CERTAIN) if tokens <= self.cap else None
+        if tokens > self.cap:
+            return None
+        if self.cap < struck.cap:
+            self._note_what_is_told()
+        return self._again(struck, Certainty.CERTAIN)
 
     def _reaches(self, struck: Heard) -> bool:
         """Whether this cap may have cut the answer before its time was over."""
@@ -133,8 +137,10 @@ class Asked(TapeReading):
         if heard.tokens is None and self.cap >= heard.cap and not (heard is not same and self.past.reasoning):
             return True
         tokens = self._needed(heard, same)
+        if self.cap < heard.cap:
+            tokens = self._with_its_end(tokens)
         if tokens <= self.cap < heard.cap:
-            self._note_the_end(tokens)
+            self._note_what_is_told()
         return tokens <= self.cap
 
     def _needed(self, heard: Heard, same: Heard | None) -> float:

@@ -85,5 +85,6 @@ class Assuming:
 
 
 def _widened(found: Assumption, before: Assumption) -> Assumption:
-    """The same, with a range that holds the one before too."""
-    return replace(found, low=min(found.low, before.low), high=max(found.high, before.high))
+    """The same, with a range that holds the one before too, and the source of the wider one."""
+    wider = max(found, before, key=lambda one: one.high - one.low)
+    return replace(wider, low=min(found.low, before.low), high=max(found.high, before.high))

@@ -36,7 +36,7 @@ class Assumed(StrEnum):
     REPEATS = "repeats"  #: tokens that a continuation repeats at the seam, per continuation
     REASONING = "reasoning"  #: tokens of reasoning in a call that was never made, per call
     POSITION = "position"  #: characters of text that a cut call reaches
-    #: output tokens of a call whose usage was not reported; also whether the end of an answer takes one of its own
+    #: output tokens of a call whose usage was not reported or not exact; also whether tokens count that stand in none
     USAGE = "usage"
     WORDING = "wording"  #: tokens that text said after a hint takes when it is said in one go
     FAILURES = "failures"  #: failed calls, where the order of calls has shifted against the recorded one

@@ -16,7 +16,7 @@ from agentcore.replay.heard import Heard, Listener, told_apart
 from agentcore.replay.recall import as_judged
 from agentcore.replay.recording import Recording
 from agentcore.replay.tape import Tape, spoken_tokens, tape_of
-from agentcore.usage import unneeded
+from agentcore.usage import likely_output, unneeded
 from agentcore.values import replace
 
 # Python 3.11 takes long to find a member in its enumeration, and every call that is read asks for these.
@@ -66,6 +66,12 @@ class Past:
         return max((_repeated(one, self.segments) for one in self.attempts.values()), default=0.0)
 
     @cached_property
+    def reports_sometimes(self) -> bool:
+        """Whether some answers came with their usage, and some without."""
+        told = {one.response.usage is not None for one in self.attempts.values() if one.answered and one.response}
+        return len(told) == 2
+
+    @cached_property
     def uncounted(self) -> bool:
         """Whether reasoning does not count towards the caps."""
         return any(one.uncounted for one in self.attempts.values())
@@ -83,9 +89,26 @@ class Past:
     def unseen_in(self, heard: Heard) -> int:
         """The same of one call: what no text needs, where no call of the recording tells of any reasoning, and none
         shows that there must be some."""
-        if heard.response is None or heard.tokens is None or not heard.answered or not self._silent:
+        if heard.response is None or not heard.answered or not self._silent:
             return 0
-        return unneeded(heard.response, heard.tokens)
+        return unneeded(heard.response, likely_output(heard.response) if heard.spent is None else heard.spent)
+
+    def all_told(self, iteration: int) -> bool:
+        """Whether anything shows that no call of this iteration spent tokens which stand in no usage: the provider
+        tells how many were reasoning, or a call was cut at just the tokens that it reported."""
+        return self._tells or any(_cut_as_told(one) for one in self.calls.get(iteration, ()))
+
+    @cached_property
+    def _tells(self) -> bool:
+        usages = [one.response.usage for one in self.attempts.values() if one.response and one.response.usage]
+        return any(usage.reasoning_tokens or usage.no_reasoning for usage in usages)
+
+    @cached_property
+    def untold(self) -> int:
+        """Tokens of reasoning, at most, in a call without usage: as in others of the turn, where none shows its
+        thinking."""
+        shown = any(one.response and one.response.reasoning_content for one in self.attempts.values())
+        return 0 if shown else self.reasoning
 
     @cached_property
     def _silent(self) -> bool:
@@ -121,6 +144,10 @@ def _read(recording: Recording) -> Past:
         rate,
         max([_reasoned(one, rate) for one in heard], default=0),
     )
+
+
+def _cut_as_told(heard: Heard) -> bool:
+    return heard.cut and heard.answered and heard.tokens == heard.cap
 
 
 def _full_at(heard: Heard) -> int | None:

@@ -8,13 +8,16 @@ from agentcore.events import Event, ModelFailed
 from agentcore.machine.classify import response_error
 from agentcore.machine.snapshot import Snapshot
 from agentcore.one_call import END_MARK
-from agentcore.replay.assuming import Assuming
+from agentcore.replay.assuming import NEARLY, Assuming
 from agentcore.replay.certainty import Assumed, Certainty, Why
 from agentcore.replay.heard import Asks, Heard, alike
 from agentcore.replay.past import Past
 from agentcore.replay.tape import spoken_tokens
 
 SLACK = 0.05  #: seconds by which a driver may be early when it gives a call up
+#: Why an answer may have spent more tokens than it reported.
+UNTOLD = "no call of this iteration was cut at its limit, so tokens that count towards it may be unreported"
+AT_ITS_END = "the end of an answer may be counted and not reported, or the other way round"
 _HINT_TOKENS = 80  #: input tokens that a hint and its messages add, as most providers count them
 _HINT_CHARACTERS = 320  #: characters that they add
 
@@ -60,12 +63,23 @@ class PendingCall:
             return float(heard.tokens - heard.reasoning if heard.doubtful else heard.tokens), float(heard.tokens)
         least, most = spoken_tokens(heard, self.past.rate)
         thought = 0 if heard.uncounted else heard.reasoning
-        return least + (0 if heard.doubtful else thought / 2), most + thought * 2.0
+        thought_at_most = thought * 2.0 if thought or heard.cut else self.past.untold
+        return least + (0 if heard.doubtful else thought / 2), most + thought_at_most
 
-    def _note_the_end(self, tokens: float) -> None:
-        """An answer that takes just its cap: some servers count its end as well, and do not report it."""
-        if tokens + END_MARK > self.cap:
-            self.assuming.note(Assumed.USAGE, 0.0, 0.0, "the end of an answer takes no token that is not reported")
+    def _with_its_end(self, tokens: float) -> float:
+        """Tokens that a whole answer takes of its cap. Where these just fit, or just do not, a server may count the end
+        as well and not report it, or report one token more than it counts."""
+        if not tokens - END_MARK - NEARLY <= self.cap < tokens + END_MARK - NEARLY:
+            return tokens
+        if self.past.all_told(self.snapshot.iteration):
+            self.assuming.note(Assumed.USAGE, 0.0, 0.0, AT_ITS_END)
+            return tokens
+        return self.assuming.at(Assumed.USAGE, max(0.0, tokens - END_MARK), tokens + END_MARK, AT_ITS_END)
+
+    def _note_what_is_told(self) -> None:
+        """What is known of tokens is what was reported: some providers count others as well, which nothing shows."""
+        if not self.past.all_told(self.snapshot.iteration):
+            self.assuming.note(Assumed.USAGE, 0.0, 0.0, UNTOLD)
 
     def _candidates(self, same: Heard | None, asks: Asks) -> list[Heard]:
         """The recorded answers to this very request, the one of the same occurrence first.
@@ -98,7 +112,7 @@ class PendingCall:
             source = "counted, but neither reported nor shown"
             low, high = known.spent - most, known.spent - least + known.unreported
             return self.assuming.at(Assumed.REASONING, low, high, source)
-        if known is same and not known.unreported and self.cap <= (known.tokens or 0):
+        if known is same and not known.unreported and (known.tokens is None or self.cap <= known.tokens):
             unseen = self.past.unseen_in(known)  # some of its tokens
             if self.cap <= unseen:
                 source = "may be hidden among the tokens of the text"

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from agentcore.events import Interrupted, ModelResponded
 from agentcore.messages import ChatResponse, TokenUsage
+from agentcore.one_call import END_MARK
 from agentcore.reasons import NormalizedStopReason
 from agentcore.replay.assuming import NEARLY, POSITION, WORDING
 from agentcore.replay.certainty import Assumed, Certainty, Why, weakest
@@ -39,9 +40,8 @@ class Saying(PendingCall):
         usage = self._usage(tape, reading, reading.idle + need)
         response = replace(tape.last, text=text, usage=usage, echo=None, reasoning_content="")
         place = reading.place + sum([part.advance for part in reading.parts])
-        if reading.whole is not None and self.cap >= reading.whole:
-            self._note_the_end(reading.whole)
-        sure = reading.whole is not None and self.cap >= reading.whole and not self.assuming.step
+        enough = reading.whole is not None and self.cap >= reading.whole + END_MARK
+        sure = enough and self.past.all_told(self.snapshot.iteration) and not self.assuming.step
         certainty = Certainty.CERTAIN if sure else self._estimated()
         return self._said(response, reading.idle + need, certainty, place)
 
@@ -134,16 +134,27 @@ class Saying(PendingCall):
         at = self.snapshot.at + self._seconds(tokens)
         if Assumed.SECONDS in self.assuming.step:  # how fast a call is follows from nothing that was said
             certainty = weakest((certainty, Certainty.ESTIMATED))
+        if certainty is Certainty.ESTIMATED:
+            self._note_what_is_told()
         return Answer(ModelResponded(at, response), certainty, place)
+
+    def _reports(self, given: int) -> bool:
+        """Whether this call would come with its usage, of a provider that reports that of some calls alone."""
+        limits = self.snapshot.limits
+        if limits.max_total_tokens is None and limits.max_total_completion_tokens is None:
+            return True  # nothing is counted by it
+        return self.assuming.at(Assumed.INPUT, 0.0, given, "the usage of some calls is not reported") > 0
 
     def _usage(self, tape: Tape, reading: Reading, output: float) -> TokenUsage | None:
         """What the call would report, as this provider reports: None where it reports nothing."""
-        first = tape.stretches[0].heard
-        if first.response is None or first.response.usage is None:
+        first = next((one.heard for one in tape.stretches if one.heard.response and one.heard.response.usage), None)
+        if first is None or first.response is None or first.response.usage is None:
             return None
         given = first.response.usage.input_tokens
         if first.tokens is None:
             return TokenUsage(given, 0)  # it reports zeros
+        if self.past.reports_sometimes and not self._reports(given):
+            return None
         continued = self.snapshot.call is not None and self.snapshot.call.hint is not None
         limited = continued and self.snapshot.limits.max_total_tokens is not None
         if limited and (bounds := self._given(first, reading.place)) is not None:

@@ -33,6 +33,8 @@ class TapeReading(Saying):
         budget, need = self.cap - reading.idle, sum([part.tokens for part in reading.parts])
         whole = need + tape.call_tokens
         barred = any(part.barrier for part in reading.parts[:-1])
+        if tape.closed and not barred:
+            whole = self._with_its_end(reading.idle + whole) - reading.idle
         if budget + NEARLY >= whole and tape.closed and not barred:
             return self._to_the_end(tape, reading, whole)
         if budget > whole + NEARLY or (barred and budget > _before_barrier(reading.parts)):
@@ -108,7 +110,7 @@ class TapeReading(Saying):
             if any(stretch.heard.tokens is None for stretch in tape.stretches):
                 self.assuming.note(Assumed.USAGE, low, high, source)
             return LOW
-        if any(stretch.heard.veiled for stretch in tape.stretches):
+        if any(stretch.heard.veiled and stretch.heard.spent is not None for stretch in tape.stretches):
             low, high, source = high, low, "of the text; the rest may be reasoning"  # the low end has the least of that
         value = self.assuming.at(Assumed.USAGE, low, high, source)
         return HIGH if value == tape.most else LOW

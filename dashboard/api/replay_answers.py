@@ -52,9 +52,9 @@ Why = Literal[
 class Assumption(BaseModel):
     """A range that an estimate takes for granted. `repeats`: tokens a continuation repeats at the seam. `reasoning`:
     reasoning tokens of a call that was never made. `position`: characters of the text that a cut call reaches.
-    `usage`: output tokens of a call without reported usage; also that the end of an answer takes none of its
-    own. `wording`: tokens that text said after a hint takes in one go. `failures`: failed calls.
-    `input_tokens`, `seconds`: of a call that was never made."""
+    `usage`: output tokens of a call without exact usage; also that none count which stand in no usage. `wording`:
+    tokens that text said after a hint takes in one go. `failures`: failed calls. `input_tokens`, `seconds`: of a call
+    that was never made."""
 
     name: Literal["repeats", "reasoning", "position", "usage", "wording", "failures", "input_tokens", "seconds"]
     low: float

@@ -86,8 +86,8 @@ class Line:
     def price(self) -> Price | None:
         """What these turns cost; None where some of their models' prices are not known."""
         each = [
-            priced(rate_of(provider=provider, model=model), [TokenUsage(*tokens)], estimated=True)
-            for (provider, model), tokens in self.spent.items()
+            priced(rate_of(provider=provider, model=model), [TokenUsage(taken, given)], estimated=True)
+            for (provider, model), (taken, given) in self.spent.items()
         ]
         known = [price for price in each if price is not None]
         if not known or len(known) < len(each):

@@ -41,7 +41,7 @@ ASSUMED: Mapping[Assumed, str] = {
     Assumed.REPEATS: "A continuation repeats {} tokens at the seam",
     Assumed.REASONING: "A call that was never made spends {} tokens on reasoning",
     Assumed.POSITION: "Cuts fall at characters {} of the text",
-    Assumed.USAGE: "A call without reported usage spent {} output tokens",
+    Assumed.USAGE: "A call without exact usage spent {} output tokens",
     Assumed.WORDING: "What is said after a hint takes {} tokens",
     Assumed.FAILURES: "{} of the calls fail",
     Assumed.INPUT: "A call that was never made reads {} input tokens",
@@ -59,7 +59,7 @@ ASSUMED_NOTHING: Mapping[Assumed, str] = {
 ENDS: Mapping[Assumed, tuple[str, str]] = {
     Assumed.REPEATS: ("nothing is repeated", "{} tokens are repeated at each seam"),
     Assumed.REASONING: ("no new call reasons", "each new call spends {} tokens on reasoning"),
-    Assumed.USAGE: ("a call without usage spent nothing", "a call without usage spent {} tokens"),
+    Assumed.USAGE: ("a call without exact usage spent nothing", "a call without exact usage spent {} tokens"),
     Assumed.WORDING: ("the text takes no tokens", "the text after a hint takes {} tokens"),
     Assumed.FAILURES: ("no call fails", "{} calls fail"),
     Assumed.INPUT: ("a new call reads nothing", "a new call reads {} input tokens"),

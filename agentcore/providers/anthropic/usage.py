@@ -39,4 +39,6 @@ class UsageCounts:
             return None
         cached = counts.get("cache_read_input_tokens", 0)
         taken = counts.get("input_tokens", 0) + counts.get("cache_creation_input_tokens", 0) + cached
-        return TokenUsage(taken, counts.get("output_tokens", 0), counts.get("thinking_tokens", 0), cached)
+        thought = counts.get("thinking_tokens")
+        none = thought == 0 or None
+        return TokenUsage(taken, counts.get("output_tokens", 0), thought or 0, cached, no_reasoning=none)

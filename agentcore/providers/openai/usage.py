@@ -32,14 +32,15 @@ def _read(usage: Mapping[str, Any]) -> TokenUsage | None:
     taken, given = taken or 0, given or 0
     asked = mapping(usage.get("prompt_tokens_details"))
     spent = mapping(usage.get("completion_tokens_details"))
-    reasoning = _first(spent, "reasoning_tokens") or _first(usage, "reasoning_tokens") or 0
+    told = [_first(place, "reasoning_tokens") for place in (spent, usage)]
+    reasoning = told[0] or told[1] or 0
     # xAI counts reasoning beside the completion; ours includes it.
     if reasoning and total == taken + given + reasoning:
         given += reasoning
     cached = _first(asked, "cached_tokens")
     if cached is None:
         cached = _first(usage, "prompt_cache_hit_tokens", "num_cached_tokens", "cached_tokens") or 0
-    return TokenUsage(taken, given, reasoning, cached)
+    return TokenUsage(taken, given, reasoning, cached, no_reasoning=(not reasoning and told != [None, None]) or None)
 
 
 def _first(usage: Mapping[str, Any], *names: str) -> int | None:

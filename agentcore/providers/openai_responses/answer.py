@@ -127,7 +127,7 @@ def _usage(usage: Mapping[str, Any]) -> TokenUsage | None:
         return None
     reasoning = count(mapping(usage.get("output_tokens_details")).get("reasoning_tokens"))
     cached = count(mapping(usage.get("input_tokens_details")).get("cached_tokens"))
-    return TokenUsage(taken or 0, given or 0, reasoning or 0, cached or 0)
+    return TokenUsage(taken or 0, given or 0, reasoning or 0, cached or 0, no_reasoning=reasoning == 0 or None)
 
 
 def _echo(items: list[Item], response: ChatResponse) -> list[Item] | None:

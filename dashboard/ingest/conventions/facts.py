@@ -10,6 +10,7 @@ from dashboard.ingest.conventions.seen import Word
 from dashboard.ingest.conventions.spans import Attributes
 from dashboard.ingest.conventions.tables import Convention, Names
 
+_COUNTS = ("input_tokens", "output_tokens", "reasoning_tokens", "cached_tokens")
 MOST_TOKENS = 10**9  #: beyond which a number is no count of tokens
 
 
@@ -50,10 +51,11 @@ def seconds_of(convention: Convention, attributes: Attributes) -> float | None:
 
 def usage_of(convention: Convention, attributes: Attributes) -> TokenUsage | None:
     """None unless the output's tokens are told: the input's alone say nothing of what the answer cost."""
-    counts = {name: count_of(convention, attributes, name) for name in TokenUsage.__slots__}
+    counts = {name: count_of(convention, attributes, name) for name in _COUNTS}
     if counts["output_tokens"] is None:
         return None
-    return TokenUsage(**{name: count or 0 for name, count in counts.items()})
+    none = counts["reasoning_tokens"] == 0 or None
+    return TokenUsage(**{name: count or 0 for name, count in counts.items()}, no_reasoning=none)
 
 
 def words_of(convention: Convention, attributes: Attributes) -> Iterator[Word]:

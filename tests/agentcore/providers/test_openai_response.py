@@ -355,6 +355,8 @@ def test_reasoning_is_read_wherever_it_stands(fields):
         ({"prompt_tokens": 9, "completion_tokens": 4, "prompt_cache_hit_tokens": 5}, TokenUsage(9, 4, 0, 5)),
         ({"input_tokens": 9, "output_tokens": 4.0, "num_cached_tokens": 1}, TokenUsage(9, 4, 0, 1)),
         ({"prompt_tokens": 9, "total_tokens": 13}, TokenUsage(9, 4)),
+        ({"prompt_tokens": 9, "completion_tokens": 4, "completion_tokens_details": {"reasoning_tokens": 0}},
+         TokenUsage(9, 4, no_reasoning=True)),
         ({"prompt_tokens": "9", "completion_tokens": -1}, None),
         ({"prompt_tokens": True, "completion_tokens": 1.5}, None),
         ({}, None),

@@ -64,9 +64,12 @@ SCHEMA = {"type": "object", "required": ["a"]}
 Draw = Callable[[random.Random], dict[str, Any]]
 
 
+KINDS = ("first", "continuation", "repair", "after tools")
+
+
 def thinking(chance: random.Random) -> dict[str, Any]:
     most = chance.choice([20, 60, 150, 400])
-    steady = dict.fromkeys(("first", "continuation", "repair", "after tools"), (most, most))
+    steady = dict.fromkeys(KINDS, (most, most))
     by_kind = {kind: (0, chance.choice([0, most // 4, most])) for kind in steady} | {"first": (most // 2, most)}
     return {"thinks": chance.choice([steady, by_kind, {"first": (most, most)}])}
 
@@ -103,6 +106,7 @@ CLASSES: dict[str, Draw] = {
     "reasoning, shown": lambda chance: thinking(chance) | {"told": "shown"},
     "reasoning, hidden": lambda chance: thinking(chance) | {"told": "hidden"},
     "reasoning, hidden, exact continuations": lambda chance: thinking(chance) | {"told": "hidden", "prefill": True},
+    "reasoning in no usage": lambda chance: thinking(chance) | {"told": "unreported", "prefill": chance.random() < 0.4},
     "reasoning that does not count": lambda chance: thinking(chance) | {"told": "uncounted"},
     "reasoning without usage": lambda chance: (
         thinking(chance) | chance.choice([{"told": "shown", "usage": "none"}, {"told": "hidden", "usage": "odd"}])
@@ -128,7 +132,22 @@ CLASSES: dict[str, Draw] = {
     },
     "no usage": lambda chance: {"usage": "none"},
     "zero or partial usage": lambda chance: {"usage": chance.choice(["zero", "odd"])},
-    "usage off by the end mark": lambda chance: {"usage": "off by one", "end_mark": 1},
+    "usage off by the end mark": lambda chance: {"misreports": (-1, 0), "end_mark": 1},
+    "usage off by the end mark, exact continuations": lambda chance: (
+        {"prefill": True, "echoes": chance.random() < 0.2, "near": chance.random() < 0.3}
+        | chance.choice(
+            [{"end_mark": 1, "misreports": (-1, 0)}, {"misreports": (1, 0)}, {"misreports": (1, 1)}, {"end_mark": 1}]
+        )
+    ),
+    "usage and reasoning of some calls": lambda chance: (
+        thinking(chance)
+        | {
+            "thinks": {kind: chance.choice([(0, 0), (0, 60), (20, 150), (150, 150)]) for kind in KINDS},
+            "usage": chance.choice(["odd", "even", "some"]),
+            "told": chance.choice(["reported", "shown", "hidden"]),
+            "iterations": chance.choice([1, 1, 2, 3]),
+        }
+    ),
     "slow": lambda chance: {"pace": 0.03, "slow": chance.choice([(0.1, 0.1), (0.1, 1.0)]), "in time": True},
     "context window": lambda chance: {"window": chance.choice([200, 300, 500, 900])},
     "other ends": lambda chance: {"end": chance.choice(sorted(set(ENDS) - {"stop"}))},
@@ -185,6 +204,13 @@ def asked_of(chance: random.Random, wants: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
+def spent_in(recorded: Playbook) -> list[int]:
+    """Reported output tokens of each answer, and of all together."""
+    responses = [getattr(record.event, "response", None) for record in recorded.records]
+    spent = [one.usage.output_tokens for one in responses if one is not None and one.usage is not None]
+    return [*spent, sum(spent)]
+
+
 def case(name: str, seed: int) -> Case:
     chance = random.Random(f"{name} {seed}")
     model, wants = drawn(name, chance)
@@ -206,7 +232,10 @@ def case(name: str, seed: int) -> Case:
         "context_window": model.window,
         **schema,
     }
-    recorded, wanted = run(begun(Playbook(**book, **had)), model), Playbook(**book, **asked)
+    recorded = run(begun(Playbook(**book, **had)), model)
+    if wants.get("near"):
+        asked["max_tokens"] = max(1, chance.choice(spent_in(recorded)) + chance.randint(-2, 2))
+    wanted = Playbook(**book, **asked)
     policy = replace(wanted.policy, max_tokens=asked["max_tokens"])
     if wants.get("forks"):
         return forked(chance, model, recorded, policy)

@@ -73,14 +73,15 @@ class Model:
     seed: int
     texts: tuple[Words, ...]  #: of each iteration; all but the last end in tool calls
     thinks: Mapping[str, tuple[int, int]] = field(default_factory=dict)  #: tokens, by kind of call
-    told: str = "reported"  #: reported, shown, hidden, uncounted
+    told: str = "reported"  #: reported, shown, hidden, uncounted, unreported (in no usage, but counted)
     goes_on: str = "exactly"  #: after a hint: exactly, repeats, sentence, restarts, preamble, other, unrelated
     repeats: tuple[int, int] = (0, 0)  #: tokens said again
     fails: Mapping[int, str | int] = field(default_factory=dict)  #: an error, or the tokens before a reset
     in_stream: bool = False  #: what breaks off is an error object within an answer
     arguments: tuple[str, ...] = ('{"expression": "1"}',)  #: of the calls at an iteration's end
     repair: str = "call"  #: what a repair is answered with: call, text, broken, second (a call, but not at once)
-    usage: str = "full"  #: full, none, zero, odd, last (not of what breaks off), off by one
+    usage: str = "full"  #: full, none, zero, odd, even, some, last (not of what breaks off)
+    misreports: tuple[int, int] = (0, 0)  #: tokens by which the usage of a whole answer is more, and of a cut one
     input_tokens: int = 100
     pace: float = 0.01  #: seconds of a token
     slow: tuple[float, float] = (0.2, 0.2)  #: seconds before the first token
@@ -130,7 +131,8 @@ class Model:
         return ahead[0] if ahead and len(self.texts) == 1 else None
 
     def _broken_off(self, plan: Plan, before: int) -> Reply:
-        usage = None if self.usage in ("none", "last", "zero") else TokenUsage(plan.given, plan.counted + before)
+        told = before + (plan.counted if self.told != "unreported" else 0)
+        usage = None if self.usage in ("none", "last", "zero") else TokenUsage(plan.given, told)
         partial = ChatResponse(plan.echo + "".join(plan.words[:before]), usage=usage)
         spent = plan.counted + before
         if self.in_stream:
@@ -166,14 +168,26 @@ class Model:
         return (NormalizedStopReason.TOOL_CALL, "tool_calls") if plan.calls else ENDS[self.end]
 
     def _usage(self, plan: Plan, spent: int) -> TokenUsage | None:
-        if self.usage == "none" or (self.usage == "odd" and plan.number % 2 == 0):
+        if not self._reports(plan.number):
             return None
         if self.usage == "zero":
             return TokenUsage(0, 0)
-        if self.usage == "off by one" and plan.whole and not plan.paused:
-            spent -= self.end_mark
+        spent += self.misreports[not plan.whole] if not plan.paused else 0
+        if self.told == "unreported":
+            spent = max(0, spent - plan.counted)
         told = self.told in ("reported", "uncounted")
         return TokenUsage(plan.given, spent, min(plan.thought, spent) if told else 0)
+
+    def _reports(self, number: int) -> bool:
+        """Whether the call of this number comes with its usage."""
+        match self.usage:
+            case "none":
+                return False
+            case "odd" | "even":
+                return number % 2 == (self.usage == "odd")
+            case "some":
+                return random.Random(f"{self.seed} usage {number}").random() < 0.5
+        return True
 
     # What it has to say -----------------------------------------------------------------------------------------------
 

@@ -20,9 +20,10 @@ from agentcore import (
 )
 from agentcore.events import ModelFailed, ModelResponded, ToolResult
 from agentcore.messages import ChatResponse
-from agentcore.replay import Assumed, Observed
+from agentcore.replay import Assumed, Observed, Why
 from agentcore.replay.certainty import LEAST_CALLS, weakest
 from agentcore.replay.past import Past
+from agentcore.replay.pending_call import UNTOLD
 from tests.agentcore.playbook import (
     Playbook,
     blocked,
@@ -75,20 +76,63 @@ def test_the_same_request_under_the_same_cap_is_recorded():
     assert imagined.assumes == ()
 
 
-def test_a_natural_end_within_the_new_cap_is_certain():
-    story = play(Playbook(max_tokens=400), Says(ESSAY))
-    for cap in (301, 350, 4000):
-        imagined = asked(story, max_tokens=cap)
-        assert (imagined.certainty, imagined.assumes) == (Certainty.CERTAIN, ())
-        assert imagined.final.end.output_text == ESSAY
+def whole(**told):
+    """An essay in one call under a cap of 400, with what its usage says beside 300 output tokens."""
+    used = TokenUsage(10, 300, **told)
+    answer = ChatResponse(ESSAY, usage=used, stop_reason=NormalizedStopReason.END_TURN, raw_stop_reason="stop")
+    return Playbook(max_tokens=400) >> started() >> responded(answer)
 
 
-def test_an_answer_that_takes_just_its_cap_is_an_estimate_for_some_servers_count_its_end():
-    """llama-cpp-python counts the end mark towards the cap and does not report it: 300 of 300 would be cut."""
-    story = play(Playbook(max_tokens=400), Says(ESSAY))
-    just = asked(story, max_tokens=300)
+def test_a_natural_end_within_the_new_cap_is_certain_where_the_provider_tells_of_reasoning():
+    for told in ({"no_reasoning": True}, {"reasoning_tokens": 20}):
+        for cap in (302, 350, 4000):
+            imagined = asked(whole(**told), max_tokens=cap)
+            assert (imagined.certainty, imagined.assumes) == (Certainty.CERTAIN, ())
+            assert imagined.final.end.output_text == ESSAY
+
+
+@pytest.mark.parametrize(("cap", "certainty"), [(302, "estimated"), (400, "recorded"), (500, "certain")])
+def test_where_nothing_shows_that_all_tokens_are_reported_a_smaller_cap_is_an_estimate(cap, certainty):
+    """Some providers count reasoning that stands in no usage: of a cap of 400 it may have taken 100 tokens."""
+    imagined = asked(whole(), max_tokens=cap)
+    assert imagined.certainty == certainty
+    assert [one.source for one in imagined.assumes] == [UNTOLD] * (cap < 400)
+
+
+def test_a_call_that_was_cut_at_just_what_it_reported_shows_that_all_tokens_are_reported():
+    cut = play(Playbook(max_tokens=200, extra={"prefill": True}), Says(ESSAY))
+    assert asked(cut, max_tokens=302).certainty is Certainty.CERTAIN
+    below = Playbook(max_tokens=200, extra={"prefill": True}) >> started() >> truncated(ESSAY[:800], tokens=199)
+    assert asked(below >> ended(ESSAY[800:], tokens=100), max_tokens=302).certainty is Certainty.ESTIMATED
+
+
+@pytest.mark.parametrize("cap", [299, 300])
+def test_an_answer_that_just_fits_or_just_does_not_is_not_decided(cap):
+    """llama-cpp-python counts the end mark towards the cap and does not report it; others report one token more."""
+    just = asked(whole(), max_tokens=cap)
+    assert (just.why, [one.final.spent.attempts for one in just.endings]) == (Why.ASSUMPTIONS, [1, 2])
+    assert Assumed.USAGE in names(just)
+
+
+def test_an_answer_that_takes_just_its_cap_is_an_estimate_where_the_usage_is_exact_as_far_as_it_shows():
+    just = asked(whole(no_reasoning=True), max_tokens=300)
     assert (just.certainty, names(just), just.final.end.status) == (Certainty.ESTIMATED, {Assumed.USAGE}, "completed")
-    assert asked(story, max_tokens=301).certainty is Certainty.CERTAIN
+    assert asked(whole(no_reasoning=True), max_tokens=301).certainty is Certainty.CERTAIN
+
+
+def test_a_provider_that_reports_the_usage_of_some_calls_may_not_report_that_of_a_new_one():
+    """All tokens of the turn are limited, and those of a call without usage are not counted."""
+    book = Playbook(max_tokens=128, max_total_tokens=200, max_total_completion_tokens=9_000) >> started()
+    story = book >> truncated(tokens=None) >> thought_only(256)
+    imagined = asked(story, max_tokens=8)
+    assert imagined.certainty is not Certainty.CERTAIN
+    assert Assumed.INPUT in names(imagined)
+
+
+def thought_only(tokens):
+    """An answer that was cut in its reasoning."""
+    used, cut = TokenUsage(100, tokens, tokens), NormalizedStopReason.MAX_TOKENS
+    return responded(ChatResponse("", usage=used, stop_reason=cut, raw_stop_reason="length"))
 
 
 def test_one_call_is_certain_from_all_recorded_tokens_on_only_where_every_continuation_was_exact():

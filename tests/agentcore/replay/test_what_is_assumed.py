@@ -25,7 +25,7 @@ def asked(story: Playbook, experience: Experience = UNKNOWN, **changes: Any) -> 
 
 def thought(text: str, output: int, reasoning: int, *, cut: bool = False) -> Event:
     reason = NormalizedStopReason.MAX_TOKENS if cut else NormalizedStopReason.END_TURN
-    used = TokenUsage(10, output, reasoning)
+    used = TokenUsage(10, output, reasoning, no_reasoning=not reasoning or None)
     return responded(ChatResponse(text, usage=used, stop_reason=reason, raw_stop_reason="length" if cut else "stop"))
 
 
@@ -162,7 +162,7 @@ def test_an_answer_in_letters_of_many_bytes_hides_nothing():
 def test_an_answer_that_was_given_once_is_not_given_again_for_one_that_was_never_recorded():
     """Asked once more in the same words, a model may keep to the schema: a second retry is not the first one again."""
     book = Playbook(max_tokens=60, schema_rounds=1, envelope_schema={"type": "object", "required": ["a"]})
-    story = book >> started() >> ended('{"b": 1}') >> ended('{"b": 2}')
+    story = book >> started() >> thought('{"b": 1}', 5, 0) >> ended('{"b": 2}')
     assert asked(story, max_tokens=50).certainty is Certainty.CERTAIN
     assert asked(story, schema_rounds=3).undecidable
 
@@ -188,7 +188,7 @@ def test_thinking_that_is_shown_may_not_fit_into_a_smaller_cap_where_no_tokens_a
 
 def test_text_that_is_dense_in_tokens_may_hide_reasoning():
     """241 tokens for 420 characters: prose takes 105, and digits might take all of them."""
-    story = Playbook(max_tokens=1000, max_continuations=3) >> started() >> ended("1, 22, 3.5; " * 35, tokens=241)
+    story = Playbook(max_tokens=1000, max_continuations=3) >> started() >> thought("1, 22, 3.5; " * 35, 241, 0)
     assert asked(story, max_tokens=242).certainty is Certainty.CERTAIN
     smaller = asked(story, max_tokens=8)
     assert smaller.undecidable
@@ -285,13 +285,13 @@ def test_where_a_turn_ends_alike_with_any_number_of_unreported_tokens_it_is_esti
 @pytest.mark.parametrize(("window", "certainty"), [(60, Certainty.CERTAIN), (1000, Certainty.UNDECIDABLE)])
 def test_a_context_window_that_was_full_shows_nothing_of_other_answers(window: int, certainty: Certainty):
     story = Playbook(max_tokens=200, context_window=window) >> started() >> truncated(tokens=50)
-    story = story >> ended("Thirty tokens of text. " * 7, tokens=30)
+    story = story >> thought("Thirty tokens of text. " * 7, 30, 0)
     assert asked(story, max_tokens=40).certainty is certainty
 
 
 def test_what_a_parents_call_showed_of_unreported_tokens_holds_for_a_fork_as_well():
     parent = Playbook(max_tokens=200) >> started() >> truncated(worded("one", 50), tokens=50)
-    child = parent >> ended(worded("two", 30), tokens=30)
+    child = parent >> thought(worded("two", 30), 30, 0)
     records = child.recording.records[len(parent.records) :]
     fork = replace(child.recording, base_snapshot=parent.snapshot, records=records)
     smaller = replace(child.policy, max_tokens=100)

@@ -64,7 +64,7 @@ def test_the_text_of_an_imagined_call_does_not_grow_with_repeats_that_were_kept(
 
 
 def test_an_ordinary_what_if_takes_little_work_and_does_not_stop():
-    imagined = asked(PROSE * 4, 120, 40, extra={"prefill": True})
+    imagined = asked(PROSE * 4, 118, 40, extra={"prefill": True})
     assert imagined.certainty is Certainty.ESTIMATED
     assert (imagined.stopped, imagined.work < MOST_WORK / 100) == ("", True)
 

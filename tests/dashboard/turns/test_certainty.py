@@ -10,7 +10,7 @@ from dashboard.turns.certainty import WHYS, assumption_in_words, if_high, if_low
     ("name", "low", "high", "said"),
     [
         (Assumed.REPEATS, 0, 12, "A continuation repeats 0–12 tokens at the seam (default)"),
-        (Assumed.USAGE, 9.6, 80, "A call without reported usage spent 9.6–80 output tokens (default)"),
+        (Assumed.USAGE, 9.6, 80, "A call without exact usage spent 9.6–80 output tokens (default)"),
         (Assumed.USAGE, 0, 0, "The provider counts no output tokens that it does not report (default)"),
         (Assumed.FAILURES, 0, 0, "Calls fail as they failed in the recording, and no others (default)"),
         (Assumed.WORDING, 40, 48, "What is said after a hint takes 40–48 tokens (default)"),
