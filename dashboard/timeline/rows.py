@@ -9,7 +9,7 @@ from dashboard.turns.snippets import snippet_of
 
 
 def dressed(turns: Iterable[Turn], asked: str) -> list[Turn]:
-    """These turns, each with its price, how long it was held and, where `asked` are words of a search, the place where they stand."""
+    """These turns, each with its price, how long it was held and, where `asked` are words, the place of these in it."""
     shown = list(turns)
     prices, held = prices_of(shown), held_ms_of(shown)
     for turn in shown:

@@ -11,7 +11,8 @@ from django.db.models import Q, QuerySet
 
 from agentcore.machine.states import State
 from dashboard.agents.models import Project
-from dashboard.turns.filters import HAS, RANGES, TimelineFilters
+from dashboard.turns.cohorts import COLUMNS
+from dashboard.turns.filters import HAS, NOT, RANGES, TimelineFilters
 from dashboard.turns.finding import find
 from dashboard.turns.folding import find_folded
 from dashboard.turns.ids import first_id_at
@@ -39,17 +40,6 @@ __all__ = [
 #: Columns that may be large and that no list shows; they are read when asked for.
 UNLISTED = ("policy", "policy_sources", "overrides", "setup", "base_snapshot", "breakpoints")
 DEFAULT_LIMIT, MAX_LIMIT = 50, 200
-#: Filters by the words of a column of the same name.
-FACETS = (
-    "stop_reason",
-    "terminal_reason",
-    "resource",
-    "model_stop_reason",
-    "status",
-    "provider",
-    "model",
-    "error_type",
-)
 
 
 class BadCursorError(ValueError):
@@ -136,14 +126,17 @@ def _page(items: list[Turn], place: Cursor | None, *, older: bool, newer: bool) 
 
 def _matching(filters: TimelineFilters) -> Q:
     """The condition the filters make. Ids tell when a turn was made, so times are ranges of ids."""
-    matching = Q(**{f"{HAS[name]}__gt": 0 for name in filters.has})
-    for field in FACETS:
-        matching &= _any_of(field, getattr(filters, field))
-    matching &= _any_of("agent_name", filters.agent)
+    matching = Q(**{f"{HAS[name]}__gt": 0 for name in filters.has}, **{HAS[name]: 0 for name in filters.not_has})
+    for name, field in COLUMNS.items():
+        matching &= _any_of(field, getattr(filters, name)) & _none_of(field, getattr(filters, NOT[name]))
     if filters.tag:
         matching &= Q(tags__overlap=list(filters.tag))
     if filters.lint:
         matching &= ~Q(lint=[]) & Q(lint__has_any_keys=list(filters.lint))
+    if filters.not_tag:
+        matching &= ~Q(tags__overlap=list(filters.not_tag))
+    if filters.not_lint:
+        matching &= ~Q(lint__has_any_keys=list(filters.not_lint))
     for column in RANGES:
         low, high = filters.range_of(column)
         matching &= Q(**{f"{column}__gte": low}) if low is not None else Q()
@@ -163,6 +156,11 @@ def _any_of(field: str, values: tuple[str, ...]) -> Q:
     if not values:
         return Q()
     return Q(**{field: values[0]}) if len(values) == 1 else Q(**{f"{field}__in": values})
+
+
+def _none_of(field: str, values: tuple[str, ...]) -> Q:
+    """What is not known is none of them."""
+    return ~Q(**{f"{field}__in": values}) if values else Q()
 
 
 def turns_matching(*, project: Project, filters: TimelineFilters) -> QuerySet[Turn]:
