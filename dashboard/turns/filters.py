@@ -45,6 +45,9 @@ RANGES: Mapping[str, tuple[str, str]] = {
 }
 NUMBERS = frozenset(name for pair in RANGES.values() for name in pair)
 FOLDS = ("runs",)
+#: Other orders than newest first; with `-`, the largest first.
+SORTS = tuple(f"{sign}{name}" for name in ("ended", "tokens", "took") for sign in ("", "-"))
+CHOICES: Mapping[str, tuple[str, ...]] = {"fold": FOLDS, "sort": SORTS}
 MOST = 2**63 - 1  #: Postgres' largest bigint
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -87,6 +90,7 @@ class TimelineFilters:
     until: datetime | None = None
     run: UUID | None = None  #: turns of this run alone
     fold: str = ""  #: `runs`: of each run, lists have its newest turn alone
+    sort: str = ""  #: one of SORTS: lists have the newest turns in this order (`sorting`)
 
     @classmethod
     def parse(cls, given: Mapping[str, Any]) -> tuple[Self, dict[str, str]]:
@@ -175,9 +179,10 @@ def _run(name: str, values: tuple[str, ...]) -> UUID | None:
         raise ValidationError(f"{name} must be the id of a run, not “{values[-1]}”.") from error
 
 
-def _fold(name: str, values: tuple[str, ...]) -> str:
-    if values and values[-1] not in FOLDS:
-        raise ValidationError(f"There is no {name} “{values[-1]}”; choose from {', '.join(FOLDS)}.")
+def _choice(name: str, values: tuple[str, ...]) -> str:
+    known = CHOICES[name]
+    if values and values[-1] not in known:
+        raise ValidationError(f"There is no {name} “{values[-1]}”; choose from {', '.join(known)}.")
     return values[-1] if values else ""
 
 
@@ -213,5 +218,6 @@ READERS: Mapping[str, Callable[[str, tuple[str, ...]], Any]] = {
     "since": _moment,
     "until": _moment,
     "run": _run,
-    "fold": _fold,
+    "fold": _choice,
+    "sort": _choice,
 }

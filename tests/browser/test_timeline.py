@@ -241,6 +241,22 @@ def test_a_value_is_left_out_by_its_not_and_asked_for_again_by_its_name(page: Pa
     expect(page).not_to_have_url(re.compile(r"not_status"))
 
 
+def test_the_head_of_a_column_sorts_by_it_and_turns_the_order(page: Page, yesterday: None):
+    page.goto("/?agent=made")
+    took = page.get_by_role("columnheader", name="Took")
+    took.get_by_role("link").focus()
+    page.keyboard.press("Enter")
+    expect(took).to_have_attribute("aria-sort", "descending")
+    expect(page).to_have_url(re.compile(r"agent=made&sort=-took"))
+    took.get_by_role("link").click()
+    expect(took).to_have_attribute("aria-sort", "ascending")
+    page.reload()
+    expect(took).to_have_attribute("aria-sort", "ascending")
+    page.get_by_role("columnheader", name="Age").get_by_role("link").click()
+    expect(page).not_to_have_url(re.compile("sort"))
+    listed(page, range(48))
+
+
 def test_columns_are_chosen_once_and_kept(page: Page, yesterday: None):
     page.goto("/?agent=made")
     expect(page.locator("#rows .c-cap").first).to_be_hidden()
