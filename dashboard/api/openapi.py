@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dashboard.api.answers import Draft, Problem
-from dashboard.turns.filters import FILTER_NAMES, FOLDS, NUMBERS, WORDS
+from dashboard.turns.filters import CHOICES, FILTER_NAMES, NOT, NUMBERS, WORDS
 from dashboard.turns.selectors import DEFAULT_LIMIT, MAX_LIMIT
 
 ABOUT = """Why did this turn stop, and what limit would have let it finish?
@@ -40,19 +40,25 @@ MEANINGS: Mapping[str, str] = {
     "q": 'Words of the input or the answer, as in a search engine: "a phrase", -without, or.',
     "since": "Made at this time or later.",
     "until": "Made before this time.",
+    **{asked: f"As `{name}`, but turns with any of these are left out." for name, asked in NOT.items()},
     "run": "Of this run; a turn's `run_id`.",
+    "sort": "The order of the newest 2,000 that the filters let through; `-`: largest first.",
     "fold": "`runs`: of each run its newest turn alone that the other filters let through.",
 }
 
 
-FORMATS: Mapping[str, dict[str, Any]] = {"run": {"format": "uuid"}, "fold": {"enum": list(FOLDS)}}
+FORMATS: Mapping[str, dict[str, Any]] = {
+    "run": {"format": "uuid"},
+    **{name: {"enum": list(known)} for name, known in CHOICES.items()},
+}
 
 
 def _filter_parameter(name: str) -> dict[str, Any]:
-    words = WORDS.get(name)
+    own = name.removeprefix("not_")
+    words = WORDS.get(own)
     word = {"type": "string", **({"enum": list(words)} if words else {})}
     schema: dict[str, Any] = (
-        {"type": "array", "items": word} if name in WORDS else {"type": "integer" if name in NUMBERS else "string"}
+        {"type": "array", "items": word} if own in WORDS else {"type": "integer" if name in NUMBERS else "string"}
     )
     schema |= FORMATS.get(name, {})
     return {"name": name, "in": "query", "required": False, "schema": schema, "description": MEANINGS[name]}

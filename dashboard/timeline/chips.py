@@ -7,7 +7,7 @@ from typing import Any
 
 from dashboard.agents.models import Project
 from dashboard.timeline.facets import LABELS
-from dashboard.turns.filters import WORDS, TimelineFilters
+from dashboard.turns.filters import NOT, WORDS, TimelineFilters
 from dashboard.turns.finding import find
 from dashboard.turns.listing import query_of
 from dashboard.turns.reach import reach_of
@@ -74,11 +74,17 @@ def _time(filters: TimelineFilters) -> Iterator[Chip]:
 
 def _values(filters: TimelineFilters) -> Iterator[Chip]:
     for name in WORDS:
-        chosen: tuple[str, ...] = getattr(filters, name)
-        for value in chosen:
-            left: dict[str, Any] = {name: tuple(other for other in chosen if other != value)}
-            words = reason_label(value) if name == "lint" else value
-            yield Chip(LABELS[name], words, replace(filters, **left))
+        yield from _each_of(filters, name, name, "")
+        yield from _each_of(filters, name, NOT[name], "not ")
+
+
+def _each_of(filters: TimelineFilters, name: str, asked: str, before: str) -> Iterator[Chip]:
+    """Of the facet `name`, the words that the filter `asked` has."""
+    chosen: tuple[str, ...] = getattr(filters, asked)
+    for value in chosen:
+        left: dict[str, Any] = {asked: tuple(other for other in chosen if other != value)}
+        words = reason_label(value) if name == "lint" else value
+        yield Chip(LABELS[name], f"{before}{words}", replace(filters, **left))
 
 
 def _ranges(filters: TimelineFilters) -> Iterator[Chip]:

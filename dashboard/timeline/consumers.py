@@ -78,10 +78,17 @@ class TimelineScene(Scene):
         now = self.listed
         known = shows if isinstance(shows, Listed) else None
         rows = now.rows or {}
-        texts = [_all(rows)] if known is None or known.rows is None else _differences(known.rows, rows)
+        if known is None or known.rows is None or self._resorted(known.rows, rows):
+            texts = [_all(rows)]
+        else:
+            texts = _differences(known.rows, rows)
         if known is None or known.waiting != now.waiting:
             texts.append(self._count(now.waiting))
         return texts, now
+
+    def _resorted(self, known: Mapping[UUID, Turn], rows: Mapping[UUID, Turn]) -> bool:
+        """Whether a list that is sorted has another order: rows then go where single ones cannot be put."""
+        return bool(self.subject.filters.sort) and list(known) != list(rows)
 
     def _count(self, count: int) -> str:
         """How many turns wait above those that are shown."""

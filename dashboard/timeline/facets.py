@@ -12,7 +12,7 @@ from dashboard.agents.models import Project
 from dashboard.timeline.counting import Counting, Counts, held_by_rollups
 from dashboard.timeline.values import MOST_COUNTED, Facet, FacetValue
 from dashboard.turns.cohorts import COLUMNS, HAS_COLUMNS
-from dashboard.turns.filters import TimelineFilters
+from dashboard.turns.filters import NOT, TimelineFilters
 from dashboard.turns.finding import find
 from dashboard.turns.models import Cohort
 from dashboard.turns.reach import reach_of
@@ -74,18 +74,26 @@ def _counted(
     name: str, counting: Counting, filters: TimelineFilters, cohorts: Cohorts, counts: Counts
 ) -> tuple[Counter[str], bool]:
     """Turns by value of this facet, and whether the counts are capped."""
-    nothing: dict[str, Any] = {name: ()}
-    others = replace(filters, **nothing)
+    others = _without(filters, name)
     if others != filters and not held_by_rollups(filters):
         counts = counting.count(others)
     chosen = [(place, set(values)) for place, other in enumerate(NAMES) if (values := getattr(others, other))]
+    refused = [(place, values) for place, other in enumerate(NAMES) if (values := getattr(others, NOT[other]))]
     own, by_value = NAMES.index(name), Counter[str]()
     for cohort, turns in counts.by_cohort.items():
         values = cohorts[cohort]
-        if all(_lets_through(NAMES[place], wanted, values[place]) for place, wanted in chosen):
+        if all(_lets_through(NAMES[place], wanted, values[place]) for place, wanted in chosen) and all(
+            set(words).isdisjoint(values[place]) for place, words in refused
+        ):
             for value in values[own]:
                 by_value[value] += turns
     return by_value, counts.capped
+
+
+def _without(filters: TimelineFilters, name: str) -> TimelineFilters:
+    """As if nothing were asked of this facet."""
+    nothing: dict[str, Any] = {name: (), NOT[name]: ()}
+    return replace(filters, **nothing)
 
 
 def _lets_through(name: str, wanted: set[str], values: tuple[str, ...]) -> bool:
@@ -95,8 +103,7 @@ def _lets_through(name: str, wanted: set[str], values: tuple[str, ...]) -> bool:
 
 def _rare(name: str, column: str, counting: Counting, filters: TimelineFilters) -> tuple[Counter[str], bool]:
     """Of the newest turns that have any; under filters that rollups do not hold, of the newest that are found."""
-    nothing: dict[str, Any] = {name: ()}
-    others = replace(filters, **nothing)
+    others = _without(filters, name)
     if held_by_rollups(others):
         reach, most = reach_of(others), MOST_COUNTED + 1
         found = find(project=counting.project, filters=others, reach=reach, limit=most, having=column)
@@ -114,8 +121,8 @@ def _values_of(column: str, turn_ids: Sequence[UUID]) -> Counter[str]:
 
 
 def _facet(name: str, filters: TimelineFilters, counts: Counter[str], capped: bool) -> Facet:
-    """Most frequent values first; chosen ones are there though nothing has them."""
-    chosen = getattr(filters, name)
-    found = sorted({*counts, *chosen}, key=lambda value: (-counts[value], value))
-    values = (FacetValue(value, counts[value], value in chosen, capped) for value in found)
+    """Most frequent values first; chosen and excluded ones are there though nothing has them."""
+    chosen, refused = getattr(filters, name), getattr(filters, NOT[name])
+    found = sorted({*counts, *chosen, *refused}, key=lambda value: (-counts[value], value))
+    values = (FacetValue(value, counts[value], value in chosen, capped, value in refused) for value in found)
     return Facet(name, LABELS[name], tuple(values))

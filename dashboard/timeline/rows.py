@@ -1,17 +1,19 @@
-"""What a row of the timeline shows beside its turn's own columns: what it cost, and the words of a search in it."""
+"""What a row of the timeline shows beside its turn's own columns: its cost, how long it was held, the words found."""
 
 from collections.abc import Iterable
 
 from dashboard.prices.selectors import prices_of
+from dashboard.turns.holding import held_ms_of
 from dashboard.turns.models import Turn
 from dashboard.turns.snippets import snippet_of
 
 
 def dressed(turns: Iterable[Turn], asked: str) -> list[Turn]:
-    """These turns, each with its price and, where `asked` are words of a search, the place where they stand."""
+    """These turns, each with its price, how long it was held and, where `asked` are words, the place of these in it."""
     shown = list(turns)
-    prices = prices_of(shown)
+    prices, held = prices_of(shown), held_ms_of(shown)
     for turn in shown:
         turn.price = prices[turn.id]
+        turn.held_ms = held.get(turn.id, 0)
         turn.snippet = snippet_of(turn, asked) if asked else None
     return shown

@@ -3,22 +3,26 @@
 from dataclasses import dataclass
 
 from dashboard.timeline.facets import LABELS
-from dashboard.turns.filters import WORDS, TimelineFilters
+from dashboard.turns.filters import NOT, WORDS, TimelineFilters
 
 
 @dataclass(frozen=True, slots=True)
 class Uncounted:
-    """A facet without counts. `values` are the words it knows without asking, `chosen` those that are set."""
+    """A facet without counts. `values` are the words it knows without asking, `chosen` those that are asked for,
+    `excluded` those that are left out."""
 
     name: str
     label: str
     values: tuple[str, ...]
     chosen: tuple[str, ...]
+    excluded: tuple[str, ...]
 
 
 def chosen_facets(filters: TimelineFilters) -> tuple[Uncounted, ...]:
     """In the order of the facets."""
-    return tuple(
-        Uncounted(name, label, tuple(str(word) for word in WORDS[name] or ()), getattr(filters, name))
-        for name, label in LABELS.items()
-    )
+    return tuple(_facet(name, label, filters) for name, label in LABELS.items())
+
+
+def _facet(name: str, label: str, filters: TimelineFilters) -> Uncounted:
+    words = tuple(str(word) for word in WORDS[name] or ())
+    return Uncounted(name, label, words, getattr(filters, name), getattr(filters, NOT[name]))

@@ -16,6 +16,7 @@ class FacetValue:
     count: int
     chosen: bool
     capped: bool
+    excluded: bool = False  #: turns with it are left out
 
 
 @dataclass(frozen=True, slots=True)

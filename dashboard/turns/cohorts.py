@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from django.db.models import Q
 
 from dashboard.agents.models import Project
-from dashboard.turns.filters import TimelineFilters
+from dashboard.turns.filters import NOT, TimelineFilters
 from dashboard.turns.models import Cohort
 
 #: Filters that a cohort answers, and its columns.
@@ -30,11 +30,22 @@ HAS_COLUMNS: Mapping[str, str] = {
 
 def matching(*, project: Project, filters: TimelineFilters) -> list[int] | None:
     """Ids of the cohorts the filters let through; None: they do not ask about cohorts, and all go through."""
+    asked = _asked(filters) & _refused(filters)
+    return list(Cohort.objects.filter(asked, project=project).values_list("id", flat=True)) if asked else None
+
+
+def _asked(filters: TimelineFilters) -> Q:
     asked = {f"{column}__in": values for name, column in COLUMNS.items() if (values := getattr(filters, name))}
-    asked |= {HAS_COLUMNS[name]: True for name in filters.has}
-    if not asked:
-        return None
-    return list(Cohort.objects.filter(Q(**asked), project=project).values_list("id", flat=True))
+    return Q(**asked, **{HAS_COLUMNS[name]: True for name in filters.has})
+
+
+def _refused(filters: TimelineFilters) -> Q:
+    """What is not known of a turn is none of the words that are left out."""
+    refused = Q(**{HAS_COLUMNS[name]: False for name in filters.not_has})
+    for name, column in COLUMNS.items():
+        if words := getattr(filters, NOT[name]):
+            refused &= ~Q(**{f"{column}__in": words})
+    return refused
 
 
 def stop_reasons(ids: list[int] | None) -> tuple[str, ...]:

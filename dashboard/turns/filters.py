@@ -34,6 +34,8 @@ WORDS: Mapping[str, Collection[str] | None] = {
     "has": tuple(HAS),
     "lint": tuple(CODES),
 }
+#: By the filter that asks for words, the one that asks for turns without any of them.
+NOT: Mapping[str, str] = {name: f"not_{name}" for name in WORDS}
 MAX_VALUES = 50
 MAX_LENGTH = 500  #: characters of one value
 #: Filters by a number: at least the first, at most the second. Tokens are input and output; durations milliseconds.
@@ -43,14 +45,17 @@ RANGES: Mapping[str, tuple[str, str]] = {
 }
 NUMBERS = frozenset(name for pair in RANGES.values() for name in pair)
 FOLDS = ("runs",)
+#: Other orders than newest first; with `-`, the largest first.
+SORTS = tuple(f"{sign}{name}" for name in ("ended", "tokens", "took") for sign in ("", "-"))
+CHOICES: Mapping[str, tuple[str, ...]] = {"fold": FOLDS, "sort": SORTS}
 MOST = 2**63 - 1  #: Postgres' largest bigint
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
 class TimelineFilters:
-    """Empty filters let every turn through. `has` names what a turn must have, all of it; `since` is included,
-    `until` is not; both are about when a turn was made."""
+    """Empty filters let every turn through. `has` names what a turn must have, all of it; a `not_` filter leaves out
+    what has any of its words. `since` is included, `until` is not; both are about when a turn was made."""
 
     stop_reason: tuple[str, ...] = ()
     terminal_reason: tuple[str, ...] = ()
@@ -64,6 +69,18 @@ class TimelineFilters:
     error_type: tuple[str, ...] = ()
     has: tuple[str, ...] = ()
     lint: tuple[str, ...] = ()
+    not_stop_reason: tuple[str, ...] = ()
+    not_terminal_reason: tuple[str, ...] = ()
+    not_resource: tuple[str, ...] = ()
+    not_model_stop_reason: tuple[str, ...] = ()
+    not_status: tuple[str, ...] = ()
+    not_provider: tuple[str, ...] = ()
+    not_model: tuple[str, ...] = ()
+    not_agent: tuple[str, ...] = ()
+    not_tag: tuple[str, ...] = ()
+    not_error_type: tuple[str, ...] = ()
+    not_has: tuple[str, ...] = ()
+    not_lint: tuple[str, ...] = ()
     tokens_from: int | None = None
     tokens_to: int | None = None
     duration_from: int | None = None  #: such a filter lets no turn through that has not ended
@@ -73,6 +90,7 @@ class TimelineFilters:
     until: datetime | None = None
     run: UUID | None = None  #: turns of this run alone
     fold: str = ""  #: `runs`: of each run, lists have its newest turn alone
+    sort: str = ""  #: one of SORTS: lists have the newest turns in this order (`sorting`)
 
     @classmethod
     def parse(cls, given: Mapping[str, Any]) -> tuple[Self, dict[str, str]]:
@@ -127,6 +145,7 @@ def _values(given: Mapping[str, Any], name: str) -> tuple[str, ...]:
 
 
 def _words(name: str, values: tuple[str, ...]) -> tuple[str, ...]:
+    name = name.removeprefix("not_")
     known = WORDS[name]
     unknown = [value for value in values if known is not None and value not in known]
     if known is not None and unknown:
@@ -160,9 +179,10 @@ def _run(name: str, values: tuple[str, ...]) -> UUID | None:
         raise ValidationError(f"{name} must be the id of a run, not “{values[-1]}”.") from error
 
 
-def _fold(name: str, values: tuple[str, ...]) -> str:
-    if values and values[-1] not in FOLDS:
-        raise ValidationError(f"There is no {name} “{values[-1]}”; choose from {', '.join(FOLDS)}.")
+def _choice(name: str, values: tuple[str, ...]) -> str:
+    known = CHOICES[name]
+    if values and values[-1] not in known:
+        raise ValidationError(f"There is no {name} “{values[-1]}”; choose from {', '.join(known)}.")
     return values[-1] if values else ""
 
 
@@ -192,11 +212,12 @@ def _written(value: tuple[str, ...] | str | datetime | int | UUID) -> str | list
 
 
 READERS: Mapping[str, Callable[[str, tuple[str, ...]], Any]] = {
-    **dict.fromkeys(WORDS, _words),
+    **dict.fromkeys((*WORDS, *NOT.values()), _words),
     **{name: _whole for pair in RANGES.values() for name in pair},
     "q": _text,
     "since": _moment,
     "until": _moment,
     "run": _run,
-    "fold": _fold,
+    "fold": _choice,
+    "sort": _choice,
 }

@@ -92,11 +92,13 @@ def find(*, project: Project, filters: TimelineFilters, reach: Reach, limit: int
     wanted = cohorts.matching(project=project, filters=filters)
     if wanted == []:
         return []
-    searched = bool(filters.q or filters.tag)
+    searched = bool(filters.q or filters.tag or filters.not_tag or filters.not_lint)
     with _short_reads(searched):
         rare = {"linted": True, "codes": list(filters.lint)} if filters.lint else {}
         rare |= {HAVING[having]: True} if having else {}
         rare |= {"run": filters.run} if filters.run else {}
+        rare |= {"not_tags": list(filters.not_tag)} if filters.not_tag else {}
+        rare |= {"not_codes": list(filters.not_lint)} if filters.not_lint else {}
         values = {"project": project.pk, "cohorts": wanted, **_bounds(filters), **rare}
         finding = _Finding(_implied(filters, wanted) if searched else filters, reach, limit, values)
         return finding.by_search() if searched else finding.by_index()
@@ -192,6 +194,8 @@ CONDITIONS = {
     "linted": "NOT (lint = '[]')",
     "run": "id = ANY(ARRAY(SELECT id FROM turns_turn WHERE run_id = %(run)s) || %(run)s::uuid)",
     "codes": "lint ?| %(codes)s::text[]",
+    "not_tags": "NOT (tags && %(not_tags)s::text[])",
+    "not_codes": "NOT (lint ?| %(not_codes)s::text[])",
     **{low: f"{column} >= %({low})s" for column, (low, _) in RANGES.items()},
     **{high: f"{column} <= %({high})s" for column, (_, high) in RANGES.items()},
 }

@@ -9,7 +9,7 @@ from functools import cache
 
 from agentcore.machine.states import CALLS, TRANSITIONS, State
 
-BOX_WIDTH, BOX_HEIGHT, PITCH = 112, 34, 59
+BOX_WIDTH, BOX_HEIGHT, PITCH = 112, 30, 45
 TOP, MARGIN_LEFT, GUTTER, MARGIN_RIGHT = 8, 28, 74, 36
 LEFT = MARGIN_LEFT
 RIGHT = LEFT + BOX_WIDTH + GUTTER

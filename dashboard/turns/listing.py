@@ -1,7 +1,7 @@
 """The timeline as a page lists it: its turns, and the addresses of its neighbours."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import urlencode
 from uuid import UUID
 
@@ -14,9 +14,18 @@ from dashboard.turns.filters import TimelineFilters
 from dashboard.turns.folding import sums_of
 from dashboard.turns.models import Turn
 from dashboard.turns.reach import FIRST
+from dashboard.turns.sorting import COLUMNS
 
 PAGE_LENGTH = 50
 MOST_COUNTED = 99
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """The head of a column: `aria` as `aria-sort` has it, empty where the list is in another order."""
+
+    address: str
+    aria: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +40,7 @@ class Listing:
     newer: str
     older: str
     newest: UUID | None
+    sorted_among: int = 0  #: of how many turns, where there are more than were sorted
 
     @property
     def filtered(self) -> bool:
@@ -46,10 +56,26 @@ class Listing:
         return address_of(self.query)
 
     @property
+    def headings(self) -> dict[str, "Heading"]:
+        """What a click on the head of each column that sorts leads to."""
+        return {name: _heading(self.filters, name) for name in (*COLUMNS, "age")}
+
+    @property
     def socket(self) -> str:
         """The address at which this very page is kept up to date."""
         more = {"cursor": self.cursor, "newest": str(self.newest or "")} if self.cursor else {}
         return address_of(self.query, "/ws/timeline/", **more)
+
+
+def _heading(filters: TimelineFilters, name: str) -> Heading:
+    """Large numbers first, words from A; a second click turns the order. By age the newest come first, always."""
+    if name == "age":
+        return Heading(address_of(query_of(replace(filters, sort=""))), "" if filters.sort else "ascending")
+    rising, falling = name, f"-{name}"
+    first, second = (rising, falling) if name == "ended" else (falling, rising)
+    sort = second if filters.sort == first else first
+    aria = {rising: "ascending", falling: "descending"}.get(filters.sort, "")
+    return Heading(address_of(query_of(replace(filters, sort=sort))), aria)
 
 
 def listing_of(given: QueryDict) -> Listing:
@@ -67,6 +93,7 @@ def listing_of(given: QueryDict) -> Listing:
         newer=address_of(query, cursor=found.previous) if found.previous else "",
         older=address_of(query, cursor=found.next) if found.next else "",
         newest=newest_id(project),
+        sorted_among=found.sorted_among,
     )
 
 
@@ -95,7 +122,7 @@ def query_of(filters: TimelineFilters) -> str:
 def page_again(filters: TimelineFilters, cursor: str, *, held_at: UUID | None = None) -> list[Turn]:
     """The turns that are now on a page that was shown before; held, none that is newer than `held_at`."""
     if held_at is not None and not cursor:
-        cursor = str(selectors.Cursor(newer=False, id=UUID(int=held_at.int + 1)))
+        cursor = selectors.held_cursor(filters, held_at)
     return _page(project_default(), filters, cursor)[0].items
 
 

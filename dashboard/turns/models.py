@@ -145,6 +145,7 @@ class Turn(models.Model):
 
     run_sums: RunSums | None = None  #: in a list that is folded into runs, what its run comes to
     price: object = None  #: in a list, what it cost (`dashboard.prices`); None where that is not known
+    held_ms: int = 0  #: in a list, how much of its duration it was held (`holding`)
     snippet: object = None  #: in a list that was searched, where the words stand (`snippets.Snippet`)
 
     def __str__(self) -> str:
@@ -154,6 +155,11 @@ class Turn(models.Model):
     def run(self) -> UUID:
         """Of which run it is: the id of its first turn."""
         return self.run_id or self.id
+
+    @property
+    def took_ms(self) -> int | None:
+        """In a list: its duration without the time it was held, as limits count; None while it runs."""
+        return None if self.duration_ms is None else max(0, self.duration_ms - self.held_ms)
 
 
 class Cohort(models.Model):

@@ -11,13 +11,15 @@ from django.db.models import Q, QuerySet
 
 from agentcore.machine.states import State
 from dashboard.agents.models import Project
-from dashboard.turns.filters import HAS, RANGES, TimelineFilters
+from dashboard.turns.cohorts import COLUMNS
+from dashboard.turns.filters import HAS, NOT, RANGES, TimelineFilters
 from dashboard.turns.finding import find
 from dashboard.turns.folding import find_folded
 from dashboard.turns.ids import first_id_at
 from dashboard.turns.indexes import found_by
 from dashboard.turns.models import Attempt, AttemptChunk, Cohort, Outcome, Record, Turn
-from dashboard.turns.reach import reach_of
+from dashboard.turns.reach import after, reach_of
+from dashboard.turns.sorting import WINDOW, SortedPlace, beside, entries
 from dashboard.turns.terms import words_query
 
 __all__ = [
@@ -39,17 +41,6 @@ __all__ = [
 #: Columns that may be large and that no list shows; they are read when asked for.
 UNLISTED = ("policy", "policy_sources", "overrides", "setup", "base_snapshot", "breakpoints")
 DEFAULT_LIMIT, MAX_LIMIT = 50, 200
-#: Filters by the words of a column of the same name.
-FACETS = (
-    "stop_reason",
-    "terminal_reason",
-    "resource",
-    "model_stop_reason",
-    "status",
-    "provider",
-    "model",
-    "error_type",
-)
 
 
 class BadCursorError(ValueError):
@@ -84,19 +75,50 @@ class Page:
     items: list[Turn]
     next: str | None = None
     previous: str | None = None
+    sorted_among: int = 0  #: where it is sorted, and there are more turns than were: of how many
 
 
 def timeline(
     *, project: Project, filters: TimelineFilters, cursor: str | None = None, limit: int = DEFAULT_LIMIT
 ) -> Page:
     """One page of turns, newest first. What it costs does not depend on the filters (see `finding`), nor on how far
-    back the page lies. Raises `BadCursorError`."""
+    back the page lies. With a sort, of the newest `sorting.WINDOW` in that order. Raises `BadCursorError`."""
+    if filters.sort:
+        return _sorted(project, filters, cursor, limit)
     place = Cursor.read(cursor) if cursor else None
     ids = _ids(project, filters, place, limit + 1)
     items = _turns(ids[:limit])
     if place is not None and place.newer:
         return _page(items[::-1], place, older=True, newer=len(ids) > limit)
     return _page(items, place, older=len(ids) > limit, newer=place is not None)
+
+
+def _sorted(project: Project, filters: TimelineFilters, cursor: str | None, limit: int) -> Page:
+    try:
+        place = SortedPlace.read(cursor, filters.sort) if cursor else None
+    except ValueError as error:
+        raise BadCursorError(BadCursorError.__doc__) from error
+    ids = _ids(project, filters, Cursor(False, after(place.top)) if place else None, WINDOW + 1)
+    if not ids:
+        return Page([])
+    top, among = place.top if place else ids[0], WINDOW if len(ids) > WINDOW else 0
+    left = beside(entries(ids[:WINDOW], filters.sort), place, filters.sort)
+    back = place is not None and place.newer
+    shown, more = left[:limit], len(left) > limit
+    shown = shown[::-1] if back else shown
+    items = _turns([UUID(int=number) for *_, number in shown])
+    leads_on, leads_back = (True, more) if back else (more, place is not None and place.entry is not None)
+    return Page(
+        items,
+        next=str(SortedPlace(filters.sort, top, shown[-1])) if leads_on and shown else None,
+        previous=str(SortedPlace(filters.sort, top, shown[0], newer=True)) if leads_back and shown else None,
+        sorted_among=among,
+    )
+
+
+def held_cursor(filters: TimelineFilters, newest: UUID) -> str:
+    """Of the first page as it is without turns newer than this one."""
+    return str(SortedPlace(filters.sort, newest) if filters.sort else Cursor(newer=False, id=after(newest)))
 
 
 def _ids(project: Project, filters: TimelineFilters, place: Cursor | None, limit: int) -> list[UUID]:
@@ -136,14 +158,17 @@ def _page(items: list[Turn], place: Cursor | None, *, older: bool, newer: bool) 
 
 def _matching(filters: TimelineFilters) -> Q:
     """The condition the filters make. Ids tell when a turn was made, so times are ranges of ids."""
-    matching = Q(**{f"{HAS[name]}__gt": 0 for name in filters.has})
-    for field in FACETS:
-        matching &= _any_of(field, getattr(filters, field))
-    matching &= _any_of("agent_name", filters.agent)
+    matching = Q(**{f"{HAS[name]}__gt": 0 for name in filters.has}, **{HAS[name]: 0 for name in filters.not_has})
+    for name, field in COLUMNS.items():
+        matching &= _any_of(field, getattr(filters, name)) & _none_of(field, getattr(filters, NOT[name]))
     if filters.tag:
         matching &= Q(tags__overlap=list(filters.tag))
     if filters.lint:
         matching &= ~Q(lint=[]) & Q(lint__has_any_keys=list(filters.lint))
+    if filters.not_tag:
+        matching &= ~Q(tags__overlap=list(filters.not_tag))
+    if filters.not_lint:
+        matching &= ~Q(lint__has_any_keys=list(filters.not_lint))
     for column in RANGES:
         low, high = filters.range_of(column)
         matching &= Q(**{f"{column}__gte": low}) if low is not None else Q()
@@ -163,6 +188,11 @@ def _any_of(field: str, values: tuple[str, ...]) -> Q:
     if not values:
         return Q()
     return Q(**{field: values[0]}) if len(values) == 1 else Q(**{f"{field}__in": values})
+
+
+def _none_of(field: str, values: tuple[str, ...]) -> Q:
+    """What is not known is none of them."""
+    return ~Q(**{f"{field}__in": values}) if values else Q()
 
 
 def turns_matching(*, project: Project, filters: TimelineFilters) -> QuerySet[Turn]:

@@ -52,6 +52,7 @@ def text_query(filters: TimelineFilters) -> str:
     parts = [_any_of(name, getattr(filters, name)) for name in FACETS if getattr(filters, name)]
     parts += [_any_of("has", [value]) for value in filters.has]
     parts += [_any_of(column, _sizes(*filters.range_of(column))) for column in RANGES if _bounded(filters, column)]
+    parts += [f"!{_any_of('tag', filters.not_tag)}"] if filters.not_tag else []
     return " & ".join(parts)
 
 

@@ -39,9 +39,9 @@ def find_the_truncated_turns_of_one_model_yesterday(page: Page) -> None:
     total = page.locator("#chart .total")
     page.goto("/")
     page.get_by_role("link", name="yesterday", exact=True).click()
-    page.locator("#facet-model").get_by_label("sim-essay", exact=False).check()
+    page.locator("#facet-model input[name='model'][value='sim-essay']").check()
     expect(total).to_have_text("5 turns", timeout=LONG)
-    page.locator("#facet-model_stop_reason").get_by_label("max_tokens", exact=False).check()
+    page.locator("#facet-model_stop_reason input[name='model_stop_reason'][value='max_tokens']").check()
     expect(total).to_have_text("3 turns", timeout=LONG)
     expect(page.locator("#rows tr")).to_have_count(3)
 

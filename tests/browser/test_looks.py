@@ -68,3 +68,23 @@ def test_words_run_the_way_of_their_own_language(page: Page):
         page.goto(place)
         expect(page.locator(selector).first).to_contain_text("agent")
         page.wait_for_function(RIGHT_OF, arg=[selector, "لماذا", "agent"])
+
+
+def test_the_state_a_turn_ended_in_is_seen_above_the_deck(new_page: NewPage, cut_turn: str):
+    page = new_page(viewport={"width": 1280, "height": 860})
+    page.goto(cut_turn)
+    state, deck = (page.locator(place).bounding_box() for place in (".machine .node[data-when='now']", "#deck"))
+    assert state
+    assert deck
+    assert state["y"] + state["height"] <= deck["y"]
+
+
+def test_on_a_wide_screen_header_and_deck_line_up_with_the_content(new_page: NewPage, cut_turn: str):
+    page = new_page(viewport={"width": 1920, "height": 1000})
+    page.goto(cut_turn)
+    logo, out, deck, content = (page.locator(at).first for at in (".logo", "#bar form", "#deck form", ".turn .cols"))
+    boxes = [place.bounding_box() for place in (logo, out, deck, content)]
+    assert all(boxes)
+    edges = [(round(box["x"]), round(box["x"] + box["width"])) for box in boxes if box]
+    assert edges[0][0] == edges[2][0] == edges[3][0]
+    assert edges[1][1] == edges[2][1] == edges[3][1]

@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -55,10 +56,10 @@ def connected(page: Page) -> None:
 
 
 def facet(page: Page, name: str, value: str) -> Locator:
-    return page.locator(f"#facet-{name}").get_by_label(value, exact=False)
+    return page.locator(f"#facet-{name} input[name='{name}'][value='{value}']")
 
 
-def listed(page: Page, numbers: range) -> None:
+def listed(page: Page, numbers: Iterable[int]) -> None:
     """Wait for the list to be of these of yesterday's turns."""
     expect(page.locator("#rows .c-prompt a")).to_have_text([f"Yesterday {n}." for n in numbers], timeout=LONG)
 
@@ -227,6 +228,35 @@ def test_the_keyboard_alone_walks_chooses_and_opens(page: Page, yesterday: None)
     page.keyboard.press("Escape")
 
 
+def test_a_value_is_left_out_by_its_not_and_asked_for_again_by_its_name(page: Page, yesterday: None):
+    page.goto("/?agent=made")
+    page.locator("#facet-status").get_by_role("checkbox", name="not partial").focus()
+    page.keyboard.press("Space")
+    listed(page, [n for n in range(48) if n % 3])
+    expect(page).to_have_url(re.compile(r"not_status=partial"))
+    expect(page.get_by_role("link", name="Without Status: not partial")).to_be_visible()
+    counted(page, "32 turns")
+    facet(page, "status", "partial").check()
+    listed(page, range(0, 48, 3))
+    expect(page).not_to_have_url(re.compile(r"not_status"))
+
+
+def test_the_head_of_a_column_sorts_by_it_and_turns_the_order(page: Page, yesterday: None):
+    page.goto("/?agent=made")
+    took = page.get_by_role("columnheader", name="Took")
+    took.get_by_role("link").focus()
+    page.keyboard.press("Enter")
+    expect(took).to_have_attribute("aria-sort", "descending")
+    expect(page).to_have_url(re.compile(r"agent=made&sort=-took"))
+    took.get_by_role("link").click()
+    expect(took).to_have_attribute("aria-sort", "ascending")
+    page.reload()
+    expect(took).to_have_attribute("aria-sort", "ascending")
+    page.get_by_role("columnheader", name="Age").get_by_role("link").click()
+    expect(page).not_to_have_url(re.compile("sort"))
+    listed(page, range(48))
+
+
 def test_columns_are_chosen_once_and_kept(page: Page, yesterday: None):
     page.goto("/?agent=made")
     expect(page.locator("#rows .c-cap").first).to_be_hidden()
@@ -274,7 +304,7 @@ def test_on_a_phone_the_filters_fold_away_and_nothing_scrolls_sideways(new_page:
 def test_without_scripts_the_filters_are_a_plain_form(new_page: NewPage, yesterday: None):
     page = new_page(java_script_enabled=False)
     page.goto("/")
-    page.get_by_label("partial").check()
+    page.get_by_label("partial", exact=True).check()
     page.locator("input[name='agent']").fill("made")
     page.get_by_role("button", name="Find").first.click()
     listed(page, range(0, 48, 3))

@@ -87,6 +87,16 @@ document.addEventListener("keydown", (event) => {
   menu.removeAttribute("open");
   menu.querySelector("summary").focus();
 });
+/* A value is asked for or left out, never both. */
+form.addEventListener("change", ({ target }) => {
+  if (target.type !== "checkbox" || !target.checked) return;
+  const other = target.name.startsWith("not_") ? target.name.slice(4) : `not_${target.name}`;
+  for (const control of controls(other)) {
+    if (control.value !== target.value) continue;
+    if (control.classList.contains("beside")) control.remove();
+    else control.checked = false;
+  }
+}, true);
 /* What stands in the form but belongs to another (columns, saving a view) asks for nothing. */
 form.addEventListener("change", (event) => {
   if (event.target !== form && event.target.form !== form) event.stopImmediatePropagation();

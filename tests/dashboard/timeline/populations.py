@@ -52,6 +52,10 @@ def some(*values: str) -> Any:
     return st.just(()) | st.lists(st.sampled_from(values), unique=True, min_size=1, max_size=2).map(tuple)
 
 
+def rarely(*values: str) -> Any:
+    return st.just(()) | st.just(()) | some(*values)
+
+
 def bound(most: int) -> Any:
     return st.none() | st.integers(0, most)
 
@@ -68,6 +72,12 @@ FILTERS = st.builds(
     tag=some("seen", "it's\\"),
     has=some("continuation", "envelope_retry"),
     lint=some("output_at_cap", "relabelled"),
+    not_status=rarely("completed", "failed"),
+    not_stop_reason=rarely("retry_limit"),
+    not_agent=rarely("a"),
+    not_tag=rarely("seen", "it's\\"),
+    not_has=rarely("continuation"),
+    not_lint=rarely("output_at_cap", "unclosed_json"),
     tokens_from=bound(300),
     tokens_to=bound(300),
     duration_from=bound(5_000),

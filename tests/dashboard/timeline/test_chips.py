@@ -10,7 +10,7 @@ from tests.dashboard.driving import Play
 
 ALL = (
     "q=why&since=2026-11-20T14:00&until=2026-11-20T15:30&status=partial&status=failed&model=m&tag=odd&has=repair"
-    "&tokens_from=10&tokens_to=20&duration_from=500"
+    "&not_status=completed&not_lint=unclosed_json&tokens_from=10&tokens_to=20&duration_from=500"
 )
 
 
@@ -28,9 +28,11 @@ def test_everything_that_is_asked_for_can_be_taken_away():
         ("When", "20 Nov 2026 14:00 – 15:30 UTC"),
         ("Status", "partial"),
         ("Status", "failed"),
+        ("Status", "not completed"),
         ("Model", "m"),
         ("Tag", "odd"),
         ("Has", "repair"),
+        ("Signs of truncation", "not JSON not closed"),
         ("Tokens", "10 – 20"),
         ("Took", "≥ 500 ms"),
     ]

@@ -11,7 +11,7 @@ from dashboard.timeline import counting, rollups
 from dashboard.timeline import facets as module
 from dashboard.timeline.facets import LABELS, facets
 from dashboard.timeline.values import Facet, FacetValue
-from dashboard.turns.filters import TimelineFilters
+from dashboard.turns.filters import NOT, TimelineFilters
 from dashboard.turns.selectors import turns_matching
 from tests.dashboard.timeline.populations import FILTERS, POPULATIONS, make_turn, make_turns, undone
 
@@ -36,9 +36,10 @@ def test_each_count_is_what_the_timeline_finds_with_that_value_in_place_of_those
         assert [facet.name for facet in found] == list(LABELS)
         for facet in found:
             for value in facet.values:
-                alone = replace(filters, **{facet.name: (value.value,)})
+                alone = replace(filters, **{facet.name: (value.value,), NOT[facet.name]: ()})
                 assert value.count == turns_matching(project=project, filters=alone).count()
                 assert value.chosen == (value.value in getattr(filters, facet.name))
+                assert value.excluded == (value.value in getattr(filters, NOT[facet.name]))
                 assert not value.capped
 
 

@@ -1,10 +1,15 @@
 """A row of the timeline: how it ended, the limit that would have sufficed, what it cost, and the words found."""
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 from django.test import Client
 
+from dashboard.live import driver
+from dashboard.live.services import turn_control, turn_start
+from dashboard.turns.holding import held_ms_of
 from dashboard.turns.models import Turn
-from tests.dashboard.driving import Play
+from tests.dashboard.driving import AgentOf, Play, drive
 from tests.dashboard.pages import HTMX, page
 from tests.dashboard.timeline.populations import make_turn
 
@@ -48,3 +53,15 @@ def test_what_was_searched_for_is_marked_in_the_answer(browser: Client):
     html = page(browser, "/?q=violins")
     assert "<mark>violins</mark>" in html
     assert "<mark>" not in page(browser, "/")
+
+
+def test_an_operators_hold_stands_apart_from_what_a_turn_took(browser: Client, agent_of: AgentOf, monkeypatch):
+    agent = agent_of("sim-essay", max_tokens=2000)
+    turn = drive(turn_start(agent=agent, input_text="hi", breakpoints=[{"state": "evaluate_stop"}]))
+    monkeypatch.setattr(driver, "_now", lambda: datetime.now(UTC) + timedelta(seconds=90))
+    turn_control(turn=turn, by="ada", action="release")
+    drive(turn)
+    assert held_ms_of([turn])[turn.id] // 1000 == 90
+    html = page(browser, "/")
+    assert "+ 1 min 30 s held</small>" in html.replace("\u202f", " ").replace("\xa0", " ")
+    assert "1 min" not in html.split('c-took num">')[-1].split("<small")[0]

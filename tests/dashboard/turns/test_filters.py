@@ -51,6 +51,7 @@ def test_a_time_before_all_turns_is_the_beginning_of_time():
     ("given", "words"),
     [
         ({"status": "done"}, "There is no status “done”; choose from queued, running, held, completed, "),
+        ({"not_status": "done"}, "There is no status “done”; choose from queued, "),
         ({"since": "yesterday"}, "since must be a date or time such as 2026-11-20 or "),
         ({"until": "9999-12-31T23:59:59-23:00"}, "until must be a date or time"),
         ({"q": 5}, "q must be text, or a list of texts."),
@@ -74,7 +75,7 @@ def test_what_cannot_be_read_is_said_and_left_out(given: dict, words: str):
 
 
 def test_written_filters_read_back():
-    words = "status=failed&has=repair&tag=x&error_type=tool&q=a+b&agent=x&agent=y"
+    words = "status=failed&not_status=held&not_tag=seen&has=repair&tag=x&error_type=tool&q=a+b&agent=x&agent=y"
     filters = parse(f"{words}&tokens_from=0&tokens_to=9&duration_to=0&since=2026-11-20&until=2026-11-21")
     assert TimelineFilters.parse(filters.as_dict()) == (filters, {})
 

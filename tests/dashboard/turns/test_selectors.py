@@ -47,6 +47,8 @@ def found(query: str = "", **more: Any) -> list[Turn]:
         ("duration_from=0", {"duration_ms": 0}),
         ("duration_from=5&duration_to=9", {"duration_ms": 9}),
         ("has=repair&has=continuation", {"continuations": 1, "tool_repairs": 2}),
+        ("not_status=completed&not_status=running&not_status=queued", {"status": "failed"}),
+        ("not_tag=plain&tag=odd", {"tags": ["odd"]}),
         ("q=rivers", {"input_text": "Tell me about Rivers."}),
         ("q=%22long+rivers%22+-lakes", {"output_text": "The long rivers"}),
     ],
