@@ -9,7 +9,7 @@ from agentcore.machine.accounting import joining
 from agentcore.machine.advance import settle
 from agentcore.machine.snapshot import Segment, Snapshot
 from agentcore.merging import join
-from agentcore.messages import ToolCall
+from agentcore.messages import TokenUsage, ToolCall
 from agentcore.one_call import writes_on
 from agentcore.reasons import NormalizedStopReason
 from agentcore.replay.heard import Heard, Listener, told_apart
@@ -94,14 +94,19 @@ class Past:
         return unneeded(heard.response, likely_output(heard.response) if heard.spent is None else heard.spent)
 
     def all_told(self, iteration: int) -> bool:
-        """Whether anything shows that no call of this iteration spent tokens which stand in no usage: the provider
-        tells how many were reasoning, or a call was cut at just the tokens that it reported."""
-        return self._tells or any(_cut_as_told(one) for one in self.calls.get(iteration, ()))
+        """Whether anything shows that no call of this iteration spent tokens which stand in no usage: each tells how
+        many were reasoning, or one of those that do not was cut at just the tokens that it reported."""
+        calls = self.calls.get(iteration, ())
+        if any(one.cut_below_cap or _cut_otherwise(one) for one in calls):
+            return False
+        answered = [one for one in calls if one.response]
+        silent = [one for one in answered if one.response and not _tells(one.response.usage)]
+        return any(map(_cut_as_told, silent)) if silent else bool(answered)
 
     @cached_property
-    def _tells(self) -> bool:
-        usages = [one.response.usage for one in self.attempts.values() if one.response and one.response.usage]
-        return any(usage.reasoning_tokens or usage.no_reasoning for usage in usages)
+    def cut_otherwise(self) -> bool:
+        """Whether a call was cut at other tokens than it reported, so that this provider counts and reports apart."""
+        return any(map(_cut_otherwise, self.attempts.values()))
 
     @cached_property
     def untold(self) -> int:
@@ -148,6 +153,16 @@ def _read(recording: Recording) -> Past:
 
 def _cut_as_told(heard: Heard) -> bool:
     return heard.cut and heard.answered and heard.tokens == heard.cap
+
+
+def _cut_otherwise(heard: Heard) -> bool:
+    if heard.tokens is None or not heard.cut:
+        return False
+    return heard.tokens == 0 or (heard.answered and not heard.cut_below_cap and heard.tokens != heard.cap)
+
+
+def _tells(usage: TokenUsage | None) -> bool:
+    return usage is not None and bool(usage.reasoning_tokens or usage.no_reasoning)
 
 
 def _full_at(heard: Heard) -> int | None:

@@ -17,6 +17,7 @@ from agentcore.replay.tape import spoken_tokens
 SLACK = 0.05  #: seconds by which a driver may be early when it gives a call up
 #: Why an answer may have spent more tokens than it reported.
 UNTOLD = "no call of this iteration was cut at its limit, so tokens that count towards it may be unreported"
+OTHERWISE = "an answer was cut at its limit and reported another number of tokens, so this provider counts otherwise"
 AT_ITS_END = "the end of an answer may be counted and not reported, or the other way round"
 _HINT_TOKENS = 80  #: input tokens that a hint and its messages add, as most providers count them
 _HINT_CHARACTERS = 320  #: characters that they add
@@ -78,7 +79,9 @@ class PendingCall:
 
     def _note_what_is_told(self) -> None:
         """What is known of tokens is what was reported: some providers count others as well, which nothing shows."""
-        if not self.past.all_told(self.snapshot.iteration):
+        if self.past.cut_otherwise:
+            self.assuming.note(Assumed.USAGE, 0.0, 0.0, OTHERWISE)
+        elif not self.past.all_told(self.snapshot.iteration):
             self.assuming.note(Assumed.USAGE, 0.0, 0.0, UNTOLD)
 
     def _candidates(self, same: Heard | None, asks: Asks) -> list[Heard]:

@@ -134,6 +134,8 @@ class Saying(PendingCall):
         at = self.snapshot.at + self._seconds(tokens)
         if Assumed.SECONDS in self.assuming.step:  # how fast a call is follows from nothing that was said
             certainty = weakest((certainty, Certainty.ESTIMATED))
+        if self.past.cut_otherwise:
+            certainty = weakest((certainty, Certainty.ESTIMATED))
         if certainty is Certainty.ESTIMATED:
             self._note_what_is_told()
         return Answer(ModelResponded(at, response), certainty, place)

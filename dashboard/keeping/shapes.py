@@ -60,9 +60,11 @@ def _tag(given: str) -> str:
     return given
 
 
-def _whole(given: Any) -> Any:
-    """Numbers of tokens, or none."""
-    if isinstance(given, dict) and all(type(value) is int or value is None for value in given.values()):
+def _usage(given: Any) -> Any:
+    """Numbers of tokens, or none; and whether the provider says that it did not reason."""
+    if isinstance(given, dict) and all(
+        value is None or type(value) is (bool if name == "no_reasoning" else int) for name, value in given.items()
+    ):
         return given
     raise ValueError("It must be an object of whole numbers")
 
@@ -83,7 +85,7 @@ Count = Annotated[int, Field(ge=0, le=2**31 - 1)]
 Number = Annotated[int, Field(ge=1, le=2**31 - 1)]
 Milliseconds = Annotated[int, Field(ge=0, le=2**63 - 1)]
 Object = dict[Any, Any]
-Usage = Annotated[Any, AfterValidator(_whole)]
+Usage = Annotated[Any, AfterValidator(_usage)]
 Error = Annotated[Any, AfterValidator(_words)]
 Tag = Annotated[Text, Field(max_length=MOST_CHARACTERS), AfterValidator(_tag)]
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]

@@ -8,7 +8,9 @@ from django.db import models
 class Stop(models.Model):
     """A lesson that was started. Each lesson has one turn at most, however often the tour is loaded."""
 
-    turn = models.OneToOneField("turns.Turn", on_delete=models.CASCADE, primary_key=True, related_name="stop")
+    turn = models.OneToOneField(
+        "turns.Turn", on_delete=models.CASCADE, primary_key=True, db_constraint=False, related_name="stop"
+    )
     project = models.ForeignKey("agents.Project", on_delete=models.CASCADE, db_index=False)
     lesson = models.TextField()  #: `lessons.Lesson.key`
 

@@ -263,7 +263,9 @@ def _differing_answer(event: Event, attempt: Attempt, kept: Kept, names: Iterabl
     if said is None:
         unread = isinstance(event, ModelFailed) and event.error.kind == "not_dialect"
         return ["no answer where the bytes hold one"] if unread else []
-    return [name for name in names if (kept.shown != shown if name == SHOWN else not _same(name, said, found))]
+    # Who imports an answer has its bytes: nothing was shown while they came, or the text is kept as a whole.
+    differs = {SHOWN: kept.shown not in {"", shown, storable_text(said.text)}}
+    return [name for name in names if (differs[name] if name in differs else not _same(name, said, found))]
 
 
 def _same(name: str, said: ChatResponse, found: ChatResponse) -> bool:

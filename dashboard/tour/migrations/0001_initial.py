@@ -3,6 +3,12 @@
 import django.db.models.deletion
 from django.db import migrations, models
 
+#: The database itself sees to it that they go with their turn, whoever deletes the turn.
+GO_WITH_THE_TURN = """
+ALTER TABLE tour_stop ADD CONSTRAINT tour_stop_turn
+    FOREIGN KEY (turn_id) REFERENCES turns_turn (id) ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED
+"""
+
 
 class Migration(migrations.Migration):
     initial = True
@@ -19,6 +25,7 @@ class Migration(migrations.Migration):
                 (
                     "turn",
                     models.OneToOneField(
+                        db_constraint=False,
                         on_delete=django.db.models.deletion.CASCADE,
                         primary_key=True,
                         related_name="stop",
@@ -38,4 +45,5 @@ class Migration(migrations.Migration):
                 ],
             },
         ),
+        migrations.RunSQL(GO_WITH_THE_TURN, "ALTER TABLE tour_stop DROP CONSTRAINT tour_stop_turn"),
     ]

@@ -162,7 +162,7 @@ def test_an_answer_in_letters_of_many_bytes_hides_nothing():
 def test_an_answer_that_was_given_once_is_not_given_again_for_one_that_was_never_recorded():
     """Asked once more in the same words, a model may keep to the schema: a second retry is not the first one again."""
     book = Playbook(max_tokens=60, schema_rounds=1, envelope_schema={"type": "object", "required": ["a"]})
-    story = book >> started() >> thought('{"b": 1}', 5, 0) >> ended('{"b": 2}')
+    story = book >> started() >> thought('{"b": 1}', 5, 0) >> thought('{"b": 2}', 5, 0)
     assert asked(story, max_tokens=50).certainty is Certainty.CERTAIN
     assert asked(story, schema_rounds=3).undecidable
 
@@ -282,7 +282,7 @@ def test_where_a_turn_ends_alike_with_any_number_of_unreported_tokens_it_is_esti
     assert Assumed.REASONING in names(imagined)
 
 
-@pytest.mark.parametrize(("window", "certainty"), [(60, Certainty.CERTAIN), (1000, Certainty.UNDECIDABLE)])
+@pytest.mark.parametrize(("window", "certainty"), [(60, Certainty.ESTIMATED), (1000, Certainty.UNDECIDABLE)])
 def test_a_context_window_that_was_full_shows_nothing_of_other_answers(window: int, certainty: Certainty):
     story = Playbook(max_tokens=200, context_window=window) >> started() >> truncated(tokens=50)
     story = story >> thought("Thirty tokens of text. " * 7, 30, 0)
@@ -306,3 +306,20 @@ def test_of_a_provider_that_counts_unreported_tokens_no_number_is_said():
     assert story.snapshot.veiled
     assert "max_tokens" not in verdict(story.snapshot)
     assert asked(story, max_tokens=404).certainty.rank >= Certainty.ESTIMATED.rank
+
+
+def test_a_usage_that_tells_of_reasoning_proves_nothing_of_a_call_that_does_not():
+    book = Playbook(max_tokens=600, schema_rounds=1, envelope_schema={"type": "object", "required": ["a"]})
+    one, other = ended('{"b": 1, "c": "and more of it"}', tokens=45), thought('{"a": 2}', 105, 100)
+    assert asked(book >> started() >> one >> other, max_tokens=120).certainty is not Certainty.CERTAIN
+    one = thought('{"b": 1, "c": "and more of it"}', 45, 30)
+    assert asked(book >> started() >> one >> other, max_tokens=120).certainty is Certainty.CERTAIN
+
+
+@pytest.mark.parametrize("reported", [99, 101])
+def test_where_cut_answers_report_another_number_than_their_cap_nothing_new_is_certain(reported: int):
+    story = Playbook(max_tokens=100, extra={"prefill": True}) >> started() >> truncated("word " * 100, tokens=reported)
+    story = story >> truncated("word " * 100, tokens=reported) >> ended("word " * 40, tokens=40)
+    assert asked(story, max_tokens=90).certainty is not Certainty.CERTAIN
+    assert asked(story, max_tokens=110).certainty is not Certainty.CERTAIN
+    assert asked(story).certainty is Certainty.RECORDED

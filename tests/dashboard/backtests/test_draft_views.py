@@ -211,7 +211,7 @@ def test_what_runs_is_cancelled_in_place(admin_client: Client, wide: Policy):
     panel(admin_client, wide)
     address = reverse("backtests:cancel", args=[Backtest.objects.get().pk])
     part = admin_client.post(address, headers={"HX-Request": "true"}).content.decode()
-    assert (Backtest.objects.get().status, "Cancelled. What was found" in part) == ("cancelled", True)
+    assert (Backtest.objects.get().status, "Cancelled. The results so far" in part) == ("cancelled", True)
     assert part.lstrip().startswith('<section id="backtest"')
     assert "hx-trigger" not in part
 

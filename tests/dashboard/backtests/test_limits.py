@@ -80,7 +80,7 @@ def test_whole_calls_for_the_caller_end_an_answer_and_calls_that_were_kept_from_
 
 def test_without_turns_it_says_so(browser: Client):
     assert "No turn here shows how long an answer was" in page(browser, "/backtests/limits?model=none")
-    assert "No turn here has a history" in browser.get("/backtests/limits/map?model=none").content.decode()
+    assert "None of these turns has a recording" in browser.get("/backtests/limits/map?model=none").content.decode()
 
 
 def test_what_suffices_becomes_a_version_that_keeps_the_rest(browser: Client):

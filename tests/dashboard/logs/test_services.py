@@ -28,7 +28,7 @@ def test_a_pair_becomes_a_turn_whose_stop_reason_its_codec_tells() -> None:
 def test_the_answers_own_bytes_are_kept_and_compared() -> None:
     imported(lines(PAIR))
     (raw,) = raws_of(Turn.objects.get().id).values()
-    assert b'"finish_reason":"length"' in raw
+    assert b'"finish_reason":"length"' in raw.raw
 
 
 def test_the_same_file_twice_writes_nothing_the_second_time() -> None:

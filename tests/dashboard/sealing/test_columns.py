@@ -166,7 +166,7 @@ def noticed(table: type[models.Model], name: str, led: Turn, old: Turn, *, repla
 def test_the_verification_of_one_turn_looks_at_its_chain_and_seal(led: Turn, old: Turn):
     seal()
     assert turn_verify(turn=led).verified
-    for table, name in ((AttemptChunk, "text"), (Turn, "created_by"), (Origin, "imported_by")):
+    for table, name in ((AttemptChunk, "at"), (Turn, "created_by"), (Origin, "imported_by")):
         with transaction.atomic():
             altered(table, name, led, old)
             found = turn_verify(turn=Turn.objects.get(id=led.id))

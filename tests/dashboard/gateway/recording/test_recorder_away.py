@@ -195,7 +195,8 @@ async def asked(
         said.append(message)
 
     headers = [(b"authorization", f"Bearer {secret}".encode()), (b"content-length", b"%d" % len(body))]
-    scope = {"type": "http", "method": "POST", "path": "/v1/chat/completions", "headers": headers}
+    path = "/v1/chat/completions"
+    scope = {"type": "http", "method": "POST", "path": path, "query_string": b"", "headers": headers}
     await gateway(scope, receive, send)
     return said[0]["status"], dict(said[0]["headers"]), b"".join(message["body"] for message in said[1:])
 
