@@ -1,24 +1,36 @@
-"""A request's body as it comes in, unpacked within bounds; and whether its client is still there."""
+"""A request's body as it comes in, unpacked and of bounded values; and whether its client is still there."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
+from dashboard.agents.counting_values import holds_more_values
 from dashboard.gateway.wire.faults import INVALID, Fault
 from dashboard.gateway.wire.packing import KNOWN, PackedError, TooLargeError, unpacked
 
 MOST_BYTES = 16 * 1024 * 1024
+#: JSON values of a body. They are made on the event loop, while all others wait; token ids to embed are the most that
+#: are sent, some 300,000.
+MOST_VALUES = 400_000
 MOST_SECONDS = 60.0  #: that a body may take to come
 WATCHED_FROM = 0.02  #: seconds after a call has begun
 
 Receive = Callable[[], Awaitable[Mapping[str, Any]]]
 
 _TOO_LARGE = Fault(413, f"The request is larger than {MOST_BYTES // 2**20} MiB.", INVALID, "request_too_large")
+_TOO_MANY_VALUES = Fault(
+    413, f"The request holds more than {MOST_VALUES:,} JSON values. Send less at once.", INVALID, "request_too_large"
+)
 _TOO_SLOW = Fault(408, f"The request's body did not come within {MOST_SECONDS:.0f} s.", INVALID, "request_timeout")
 
 
 async def read_body(headers: Iterable[tuple[bytes, bytes]], receive: Receive) -> bytes | Fault | None:
-    """The body, unpacked; None where the client has gone before it was whole."""
+    """The body, unpacked and not yet parsed; None where the client has gone before it was whole."""
+    body = await _unpacked_body(headers, receive)
+    return _TOO_MANY_VALUES if isinstance(body, bytes) and holds_more_values(body, MOST_VALUES) else body
+
+
+async def _unpacked_body(headers: Iterable[tuple[bytes, bytes]], receive: Receive) -> bytes | Fault | None:
     told = dict(headers)
     length, coding = told.get(b"content-length", b""), told.get(b"content-encoding", b"").decode("latin-1")
     if length.isdigit() and int(length[:12]) > MOST_BYTES:
