@@ -9,25 +9,26 @@ from dashboard.gateway.wire.faults import INVALID, Fault
 from dashboard.gateway.wire.packing import KNOWN, PackedError, TooLargeError, unpacked
 
 MOST_BYTES = 16 * 1024 * 1024
-#: JSON values of a body. They are made on the event loop, while all others wait; token ids to embed are the most that
-#: are sent, some 300,000.
-MOST_VALUES = 400_000
+MOST_VALUES = 200_000  #: in the JSON of a turn; they are made on the event loop, while all others wait
+MOST_VALUES_RELAYED = 400_000  #: of what is no turn: some 300,000 token ids may be embedded at once
 MOST_SECONDS = 60.0  #: that a body may take to come
 WATCHED_FROM = 0.02  #: seconds after a call has begun
 
 Receive = Callable[[], Awaitable[Mapping[str, Any]]]
 
 _TOO_LARGE = Fault(413, f"The request is larger than {MOST_BYTES // 2**20} MiB.", INVALID, "request_too_large")
-_TOO_MANY_VALUES = Fault(
-    413, f"The request holds more than {MOST_VALUES:,} JSON values. Send less at once.", INVALID, "request_too_large"
-)
 _TOO_SLOW = Fault(408, f"The request's body did not come within {MOST_SECONDS:.0f} s.", INVALID, "request_timeout")
 
 
-async def read_body(headers: Iterable[tuple[bytes, bytes]], receive: Receive) -> bytes | Fault | None:
+async def read_body(
+    headers: Iterable[tuple[bytes, bytes]], receive: Receive, *, most_values: int = MOST_VALUES
+) -> bytes | Fault | None:
     """The body, unpacked and not yet parsed; None where the client has gone before it was whole."""
     body = await _unpacked_body(headers, receive)
-    return _TOO_MANY_VALUES if isinstance(body, bytes) and holds_more_values(body, MOST_VALUES) else body
+    if isinstance(body, bytes) and holds_more_values(body, most_values):
+        message = f"The request holds more than {most_values:,} JSON values. Send less at once."
+        return Fault(413, message, INVALID, "request_too_large")
+    return body
 
 
 async def _unpacked_body(headers: Iterable[tuple[bytes, bytes]], receive: Receive) -> bytes | Fault | None:

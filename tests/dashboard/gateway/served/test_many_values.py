@@ -5,24 +5,24 @@ from typing import Any
 
 import pytest
 
-from dashboard.gateway.serving.receiving import MOST_VALUES
+from dashboard.gateway.serving.receiving import MOST_VALUES, MOST_VALUES_RELAYED
 from dashboard.gateway.wire.doors import BY_PATH
 from dashboard.gateway.wire.relayed import RELAYED
 from tests.dashboard.gateway.served.conftest import AgentAt
 from tests.dashboard.gateway.served.gate import Gate
 
-ADDRESSES = (
-    *BY_PATH,
-    *RELAYED,
-    *(f"/v1beta/models/helper:{method}" for method in ("generateContent", "streamGenerateContent", "countTokens")),
-)
+GEMINI = "/v1beta/models/helper:"
+#: The most values that may be sent to each address.
+MOST = {
+    **dict.fromkeys((*BY_PATH, f"{GEMINI}generateContent", f"{GEMINI}streamGenerateContent"), MOST_VALUES),
+    **dict.fromkeys((*RELAYED, f"{GEMINI}countTokens"), MOST_VALUES_RELAYED),
+}
 #: What an error's form has beside its message, by the beginning of the address.
 FORMS: dict[str, dict[str, Any]] = {
     "/v1/messages": {"type": "request_too_large", "details": {"error_code": "request_too_large"}},
     "/v1beta": {"code": 413, "status": "INVALID_ARGUMENT"},
     "/v1": {"type": "invalid_request_error", "code": "request_too_large", "param": None},
 }
-MANY = b'{"model":"helper","x":[' + b"{}," * (MOST_VALUES // 2) + b"0]}"
 FEW = b'{"model":"helper","messages":[{"role":"user","content":"%b"}]}' % (b"[{,}]" * MOST_VALUES)
 
 
@@ -30,14 +30,15 @@ def test_too_many_values_are_refused_in_the_form_of_the_address(
     gate: Gate, agent_at: AgentAt, subtests: pytest.Subtests
 ):
     agent_at("sim-script", name="helper")
-    for address in ADDRESSES:
+    for address, most in MOST.items():
+        many = b'{"model":"helper","x":[' + b"{}," * (most // 2) + b"0]}"
         form = next(form for beginning, form in FORMS.items() if address.startswith(beginning))
-        for body, coding in ((MANY, "identity"), (gzip.compress(MANY, 9), "gzip")):
+        for body, coding in ((many, "identity"), (gzip.compress(many), "gzip")):
             with subtests.test(address, coding=coding):
                 answer = gate.send("POST", address, body, {"Content-Encoding": coding})
                 error = dict(answer.json["error"])
                 assert answer.status == 413
-                assert error.pop("message") == "The request holds more than 400,000 JSON values. Send less at once."
+                assert error.pop("message") == f"The request holds more than {most:,} JSON values. Send less at once."
                 assert form.items() <= error.items()
 
 
