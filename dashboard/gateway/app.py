@@ -28,7 +28,7 @@ from dashboard.gateway.serving.call import Call
 from dashboard.gateway.serving.driving import House
 from dashboard.gateway.serving.failing import BROKEN, UNSTORED, tell_instead
 from dashboard.gateway.serving.outgoing import Outgoing, Send
-from dashboard.gateway.serving.receiving import Receive, read_body
+from dashboard.gateway.serving.receiving import MOST_VALUES_RELAYED, Receive, read_body
 from dashboard.gateway.serving.relaying import Relay
 from dashboard.gateway.serving.schemas import schema_fault
 from dashboard.gateway.wire.asked import Asked
@@ -112,7 +112,7 @@ class Gateway:
         self, scope: Scope, receive: Receive, outgoing: Outgoing, caller: Caller, reader: RelayedReader
     ) -> None:
         """What is no turn."""
-        raw = await read_body(scope["headers"], receive)
+        raw = await read_body(scope["headers"], receive, most_values=MOST_VALUES_RELAYED)
         if raw is None:
             return
         opened = await _opened()

@@ -1,13 +1,16 @@
-"""A request's body as it comes in, unpacked within bounds; and whether its client is still there."""
+"""A request's body as it comes in, unpacked and of bounded values; and whether its client is still there."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
+from dashboard.agents.counting_values import holds_more_values
 from dashboard.gateway.wire.faults import INVALID, Fault
 from dashboard.gateway.wire.packing import KNOWN, PackedError, TooLargeError, unpacked
 
 MOST_BYTES = 16 * 1024 * 1024
+MOST_VALUES = 200_000  #: in the JSON of a turn; they are made on the event loop, while all others wait
+MOST_VALUES_RELAYED = 400_000  #: of what is no turn: some 300,000 token ids may be embedded at once
 MOST_SECONDS = 60.0  #: that a body may take to come
 WATCHED_FROM = 0.02  #: seconds after a call has begun
 
@@ -17,8 +20,18 @@ _TOO_LARGE = Fault(413, f"The request is larger than {MOST_BYTES // 2**20} MiB."
 _TOO_SLOW = Fault(408, f"The request's body did not come within {MOST_SECONDS:.0f} s.", INVALID, "request_timeout")
 
 
-async def read_body(headers: Iterable[tuple[bytes, bytes]], receive: Receive) -> bytes | Fault | None:
-    """The body, unpacked; None where the client has gone before it was whole."""
+async def read_body(
+    headers: Iterable[tuple[bytes, bytes]], receive: Receive, *, most_values: int = MOST_VALUES
+) -> bytes | Fault | None:
+    """The body, unpacked and not yet parsed; None where the client has gone before it was whole."""
+    body = await _unpacked_body(headers, receive)
+    if isinstance(body, bytes) and holds_more_values(body, most_values):
+        message = f"The request holds more than {most_values:,} JSON values. Send less at once."
+        return Fault(413, message, INVALID, "request_too_large")
+    return body
+
+
+async def _unpacked_body(headers: Iterable[tuple[bytes, bytes]], receive: Receive) -> bytes | Fault | None:
     told = dict(headers)
     length, coding = told.get(b"content-length", b""), told.get(b"content-encoding", b"").decode("latin-1")
     if length.isdigit() and int(length[:12]) > MOST_BYTES:

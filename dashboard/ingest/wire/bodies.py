@@ -10,6 +10,7 @@ from typing import Any
 from dashboard.ingest.conventions.spans import LogEvent, Span
 
 MOST_SPANS = 20_000  #: of one request; more are refused, and the exporter is told
+MOST_VALUES = 2_000_000  #: of a request in JSON; four are an attribute
 _TRACE, _SPAN = 32, 16  #: hexadecimal digits of an id
 EARLIEST = 1_000_000_000 * 10**9  #: nanoseconds; before September 2001 there were no spans
 LATEST = 4_000_000_000 * 10**9  #: in 2096

@@ -6,6 +6,8 @@ from typing import Any
 
 from pydantic_core import from_json
 
+from dashboard.agents.counting_values import holds_more_values
+from dashboard.gateway.wire.packing import TooLargeError
 from dashboard.ingest.conventions.spans import Happened, LogEvent, Span
 from dashboard.ingest.wire import bodies
 from dashboard.ingest.wire.bodies import BodyError, Taken
@@ -16,7 +18,7 @@ Add = Callable[[Taken, Mapping[str, Any]], None]
 
 
 def spans_of(body: bytes) -> Taken:
-    """The spans of an export. Raises `BodyError`."""
+    """The spans of an export. Raises `BodyError`, and `TooLargeError` for too many values."""
     taken = Taken()
     for resource in listed(_parsed(body, "resourceSpans"), "resourceSpans"):
         service = _service(resource)
@@ -26,7 +28,7 @@ def spans_of(body: bytes) -> Taken:
 
 
 def logs_of(body: bytes) -> Taken:
-    """The log records of an export that name a span. Raises `BodyError`."""
+    """The log records of an export that name a span. Raises as `spans_of`."""
     taken = Taken()
     for resource in listed(_parsed(body, "resourceLogs"), "resourceLogs"):
         for scope in listed(resource, "scopeLogs"):
@@ -35,6 +37,8 @@ def logs_of(body: bytes) -> Taken:
 
 
 def _parsed(body: bytes, name: str) -> Mapping[str, Any]:
+    if holds_more_values(body, bodies.MOST_VALUES):
+        raise TooLargeError(f"The body holds more than {bodies.MOST_VALUES:,} JSON values. Send fewer spans at once.")
     try:
         told = from_json(body, allow_inf_nan=False)
     except ValueError as error:

@@ -126,6 +126,13 @@ def test_a_body_that_is_too_large_packed_or_unpacked_is_not_taken(keyed: Keyed) 
     assert (answer.status, "unpacks to more" in answer.json["message"]) == (413, True)
 
 
+def test_json_of_too_many_values_is_not_taken(keyed: Keyed) -> None:
+    gate, body = keyed(), b'{"x":[%b0]}' % (b"{}," * (bodies.MOST_VALUES // 2))
+    for signal in ("traces", "logs"):
+        answer = gate.send("POST", f"/v1/{signal}", body, otlp.JSON)
+        assert (answer.status, "2,000,000 JSON values" in answer.json["message"]) == (413, True)
+
+
 def test_a_trace_is_of_the_key_that_sent_it_and_another_keys_spans_leave_it_as_it_is(keyed: Keyed) -> None:
     body = otlp.json_body("openinference-openai-ok")
     assert keyed("otlp").send("POST", "/v1/traces", body, otlp.JSON).status == 200
