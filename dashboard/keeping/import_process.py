@@ -63,13 +63,14 @@ def _said(asked: Mapping[str, Any], content: bytes) -> Iterable[dict[str, Any]]:
 
     from dashboard.accounts.models import User
     from dashboard.keeping.unbundling import bundle_outcomes, faults_of, is_bundle, outcome_of
-    from dashboard.logs.importing import is_log, log_told
+    from dashboard.logs.importing import log_found, log_told
 
     by, name = User.objects.filter(pk=asked["by"]).first(), asked["log"]
     options = {"by": by, "unverified": asked["unverified"]}
     try:
-        if name is not None and (not asked["bundles"] or is_log(content)):
-            yield {"log": log_told(content, name, by=by, dry=asked["dry"])}
+        found = None if name is None else log_found(content, is_sure=not asked["bundles"])
+        if found is not None:
+            yield {"log": log_told(found, name, by=by, dry=asked["dry"])}
         elif asked["bundles"] and is_bundle(content):
             yield {"bundle": True}
             yield from map(_told, bundle_outcomes(content=content, **options))

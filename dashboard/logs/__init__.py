@@ -5,6 +5,7 @@ moments      times as logs write them
 lines        a file's lines, or the elements of its list, in bounded memory
 dialects     whose request or answer it is
 asked        a request, as far as it can be read
+credentials  what of a record is not kept
 exchanges    a request with its answer, as a call: decoded by the provider's own codec
 formats      one module for each kind of log: its records → exchanges
 transcripts  one module for each coding agent: its session's lines → the calls of its turns

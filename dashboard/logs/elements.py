@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from dashboard.logs.lines import MOST_LINE, TOO_LONG, Line, Unpacked
+from dashboard.logs.lines import MOST_LINE, TOO_LONG, Line, Unpacked, bound
 from dashboard.logs.values import Fault, UnreadableError
 
 #: The names of lists that hold records: of HTTP archives, cassettes, sessions, and exports.
@@ -100,6 +100,7 @@ class _Scan:
 
     def _element(self) -> Line | Fault:
         self.number += 1
+        bound(self.number)
         raw = bytes(self.element).lstrip(b"[, \r\n\t")
         is_long, self.is_long = self.is_long, False
         self.element.clear()
@@ -107,7 +108,9 @@ class _Scan:
 
 
 def elements_of(file: Unpacked) -> Iterator[Line | Fault]:
-    """Each element of the document's list of records, numbered from 1; of a document without one, all of it."""
+    """Each element of the document's list of records, numbered from 1; of a document without one, all of it.
+
+    Raises `UnreadableError` where there are too many."""
     scan, whole = _Scan(), bytearray()
     while (part := file.read()) and not scan.is_over:
         if scan.inside is None and len(whole) <= MOST_LINE:

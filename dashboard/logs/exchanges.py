@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
-from urllib.parse import urlsplit
 
 from agentcore.errors import DecodeError, ProviderError
 from agentcore.messages import ChatResponse
@@ -15,12 +14,17 @@ from dashboard.ingest.conventions.content.shapes import words
 from dashboard.ingest.conventions.seen import AskedCall, Content, Exchange, ModelCall, Word
 from dashboard.ingest.conventions.spans import Span
 from dashboard.logs.asked import cap_of, content_of
+from dashboard.logs.credentials import ASKED, SAID, address_of, cleaned, content_type_of, is_shortened
 from dashboard.logs.dialects import dialect_of_address, dialect_of_answer, dialect_of_request, model_of_address
 from dashboard.logs.values import UNKNOWN_MODEL, Episode, Json, UnreadableError, digest_of
 from dashboard.turns.request_frames import MESSAGE_KEYS
 
 TIME_UNKNOWN = "time_unknown", "The log does not say when the call was made; the time shown is that of the file."
 DURATION_UNKNOWN = "duration_unknown", "The log does not say how long the call took."
+CREDENTIALS = (
+    "credentials_removed",
+    "What may hold credentials was left out: fields such as keys and headers, or a part of the address.",
+)
 _LINES = frozenset({"ollama"})  #: dialects that stream one object a line
 _ERROR_STATUS = 400
 
@@ -51,10 +55,20 @@ class Logged:
 
 def episode_of(logged: Logged, line: int, file_time: int) -> Episode:
     """The record as an episode. `file_time`: of the file, for a record without a time. Raises `UnreadableError`."""
+    logged = _without_credentials(logged)
     raw = _raw(logged)
     asked = json.dumps(logged.request, sort_keys=True).encode()
     key = digest_of(asked, raw, str(logged.status), str(logged.begun), logged.name, logged.error)
     return Episode(key, (_call(logged, raw, key, file_time),), line, is_settled=True)
+
+
+def _without_credentials(logged: Logged) -> Logged:
+    """What every reader's record goes through before anything of it is kept."""
+    request = None if logged.request is None else cleaned(logged.request, ASKED)
+    answer = cleaned(logged.answer, SAID) if isinstance(logged.answer, dict) else logged.answer
+    is_whole = request == logged.request and answer == logged.answer and not is_shortened(logged.url)
+    notes = logged.notes if is_whole else (*logged.notes, CREDENTIALS)
+    return replace(logged, request=request, answer=answer, notes=notes)
 
 
 def _call(logged: Logged, raw: bytes, key: str, file_time: int) -> ModelCall:
@@ -81,7 +95,7 @@ def _call(logged: Logged, raw: bytes, key: str, file_time: int) -> ModelCall:
             raw=raw if not logged.is_composed and (logged.status is not None or error is None) else b"",
             answer=answer,
             status=logged.status,
-            content_type=logged.headers.get("content-type", "")[:200],
+            content_type=content_type_of(logged.headers.get("content-type", "")),
             timed=logged.begun is not None and logged.ended is not None,
             notes=tuple(_notes(logged)),
         ),
@@ -216,18 +230,9 @@ def _span(logged: Logged, key: str, file_time: int) -> Span:
     begun = logged.begun if logged.begun is not None else logged.ended
     start = file_time if begun is None else begun
     end = max(start, logged.ended or start)
-    address = _address(logged.url)
-    return Span(key, key[:16], "", logged.source, start, end, logged.source, attributes={"url.full": address})
-
-
-def _address(url: str) -> str:
-    """Without what may be secret in it: its user, and its query."""
-    try:
-        parts = urlsplit(url)
-        port = f":{parts.port}" if parts.port else ""
-    except ValueError:
-        return ""
-    return f"{parts.scheme}://{parts.hostname}{port}{parts.path}" if parts.scheme and parts.hostname else ""
+    return Span(
+        key, key[:16], "", logged.source, start, end, logged.source, attributes={"url.full": address_of(logged.url)}
+    )
 
 
 def _notes(logged: Logged) -> Iterator[tuple[str, str]]:

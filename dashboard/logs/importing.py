@@ -1,30 +1,39 @@
 """A log that was sent to a server, imported within the limits of `dashboard.keeping.import_process`."""
 
 import time
+from collections.abc import Iterable, Iterator
 from io import BytesIO
+from itertools import chain, islice
 from typing import Any
 
 from dashboard.accounts.models import User
 from dashboard.agents.selectors import project_default
 from dashboard.logs.reading import is_turn_file, read
 from dashboard.logs.services import Taken, log_import
-from dashboard.logs.values import Fault
+from dashboard.logs.values import Fault, Found
 
+MOST_SNIFFED = 10_000  #: records, one of which must be a log's
 MOST_FAULTS = 100  #: that are told one by one
 
 
-def is_log(content: bytes) -> bool:
-    """Whether anything in it is a log's, before all of it is read."""
-    if is_turn_file(BytesIO(content)):
-        return False
-    return any(not isinstance(one, Fault) for one in _found(content))
+def log_found(content: bytes, *, is_sure: bool) -> Iterator[Found] | None:
+    """What is in a log, as it is read; None where nothing at its beginning is a log's, unless it is surely one."""
+    found = _found(content)
+    if is_sure:
+        return found
+    begin: list[Found] = []
+    for one in () if is_turn_file(BytesIO(content)) else islice(found, MOST_SNIFFED):
+        begin.append(one)
+        if not isinstance(one, Fault):
+            return chain(begin, found)
+    return None
 
 
-def log_told(content: bytes, name: str, *, by: User | None, dry: bool) -> dict[str, Any]:
+def log_told(found: Iterable[Found], name: str, *, by: User | None, dry: bool) -> dict[str, Any]:
     """What became of a log: counts, the first faults with their lines, and the turn that was written last."""
     taken = Taken()
     stored = log_import(
-        _found(content), name=name, project_id=project_default().id, by=by.pk if by else None, taken=taken, dry=dry
+        found, name=name, project_id=project_default().id, by=by.pk if by else None, taken=taken, dry=dry
     )
     faults = [(fault.line, fault.words) for fault in stored]
     return {
@@ -37,5 +46,5 @@ def log_told(content: bytes, name: str, *, by: User | None, dry: bool) -> dict[s
     }
 
 
-def _found(content: bytes) -> Any:
+def _found(content: bytes) -> Iterator[Found]:
     return read(BytesIO(content), size=len(content), file_time=time.time_ns(), told=lambda _: None)

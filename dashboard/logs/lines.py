@@ -11,7 +11,11 @@ from dashboard.logs.values import Fault, UnreadableError
 MOST_LINE = 16 * 2**20  #: bytes
 MOST_UNPACKED = 64 * 2**20  #: bytes that any gzip file may unpack to, or, where that is more,
 MOST_RATIO = 200  #: as many times its size
+MOST_LINES = 1_000_000  #: of a file, or elements of its list
+MOST_BLANK = 100_000  #: lines without anything
 TOO_LONG = f"The line is longer than {MOST_LINE // 2**20} MiB."
+TOO_MANY = f"The file has more than {MOST_LINES:,} lines or records; split it. Those before are read."
+TOO_BLANK = f"The file has more than {MOST_BLANK:,} blank lines; remove them. What stands before is read."
 BOMB = f"The file unpacks to more than {MOST_RATIO} times its size; unpack it first."
 DAMAGED = "The file is packed with gzip and damaged: it cannot be unpacked to its end."
 _GZIP = b"\x1f\x8b"
@@ -58,21 +62,43 @@ class Unpacked:
 
 
 def lines_of(file: Unpacked) -> Iterator[Line | Fault]:
-    """Each line that holds anything; one that is too long is told of, and not held."""
-    number, rest, is_skipped = 1, bytearray(), False
+    """Each line that holds anything; one that is too long is told of, and not held.
+
+    Raises `UnreadableError` where there are too many."""
+    blank = 0
+    for number, line in enumerate(_all_lines(file), 1):
+        if line is None:
+            blank += 1
+            if blank > MOST_BLANK:
+                raise UnreadableError(TOO_BLANK)
+            continue
+        bound(number - blank)
+        yield Line(number, line) if line else Fault(number, TOO_LONG)
+
+
+def bound(count: int) -> None:
+    """Raises `UnreadableError` where a file has more lines or records than are read."""
+    if count > MOST_LINES:
+        raise UnreadableError(TOO_MANY)
+
+
+def _all_lines(file: Unpacked) -> Iterator[bytes | None]:
+    """Each line: None where it is blank, empty where it is too long."""
+    rest, is_skipped = bytearray(), False
     while part := file.read():
         *whole, last = part.split(b"\n")
         for end in whole:
             rest += end
-            if is_skipped or len(rest) > MOST_LINE:
-                yield Fault(number, TOO_LONG)
-            elif rest.strip():
-                yield Line(number, bytes(rest))
-            rest, is_skipped, number = bytearray(), False, number + 1
+            yield _line(rest, is_skipped=is_skipped)
+            rest, is_skipped = bytearray(), False
         rest += last
         if len(rest) > MOST_LINE:
             rest, is_skipped = bytearray(), True
-    if is_skipped:
-        yield Fault(number, TOO_LONG)
-    elif rest.strip():
-        yield Line(number, bytes(rest))
+    if rest or is_skipped:
+        yield _line(rest, is_skipped=is_skipped)
+
+
+def _line(raw: bytearray, *, is_skipped: bool) -> bytes | None:
+    if is_skipped or len(raw) > MOST_LINE:
+        return b""
+    return bytes(raw) if raw.strip() else None

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from uuid import UUID
+from uuid import UUID, uuid5
 
 import structlog
 from django.db import DataError, transaction
@@ -18,7 +18,7 @@ from dashboard.logs.values import Episode, Fault, Found, Skipped
 
 log = structlog.get_logger(__name__)
 
-LOGS = UUID("6c6f6773-0000-8000-8000-000000000000")  #: the sender of all that was read from logs
+LOGS = UUID("6c6f6773-0000-8000-8000-000000000000")  #: the sender of logs that no user imported, but this host
 PORTION = 64  #: episodes
 NOT_STORABLE = "A value in it is not one that the database takes."
 NOT_MADE = "No turn could be made of it; the server's log says why."
@@ -74,13 +74,13 @@ def _stored(
 def _put(
     portion: Sequence[Episode], name: str, project_id: UUID, by: int | None, taken: Taken, *, dry: bool
 ) -> list[Fault]:
-    traces = {UUID(one.key): one for one in portion}
+    traces, sender = {UUID(one.key): one for one in portion}, sender_of(by)
     with transaction.atomic():
         pieces.lock(traces)
-        known = _known(project_id, traces)
+        known = _known(project_id, sender, traces)
         fresh = {trace: one for trace, one in traces.items() if not (one.is_settled and trace in known)}
-        made, sessions, faults = _made(fresh, project_id, dict(taken.sessions))
-        written = set(turns_put(project_id, LOGS, made, by=by, at=timezone.now(), log=name)) if made else set()
+        made, sessions, faults = _made(fresh, project_id, sender, dict(taken.sessions))
+        written = set(turns_put(project_id, sender, made, by=by, at=timezone.now(), log=name)) if made else set()
         transaction.set_rollback(dry)
     changed = sum(any(one.id in written for one in turns) for turns in made.values())
     taken.turns += len(written)
@@ -90,19 +90,24 @@ def _put(
     return faults
 
 
-def _known(project_id: UUID, traces: Iterable[UUID]) -> set[UUID]:
+def sender_of(by: int | None) -> UUID:
+    """Who may change an import: its importer alone. The same log of another user comes to other turns."""
+    return LOGS if by is None else uuid5(LOGS, str(by))
+
+
+def _known(project_id: UUID, sender: UUID, traces: Iterable[UUID]) -> set[UUID]:
     """Those of which there are turns already."""
-    rows = Ingested.objects.filter(project_id=project_id, sender=LOGS, trace__in=list(traces))
+    rows = Ingested.objects.filter(project_id=project_id, sender=sender, trace__in=list(traces))
     return set(rows.values_list("trace", flat=True))
 
 
 def _made(
-    episodes: Mapping[UUID, Episode], project_id: UUID, sessions: dict[str, tuple[UUID, UUID]]
+    episodes: Mapping[UUID, Episode], project_id: UUID, sender: UUID, sessions: dict[str, tuple[UUID, UUID]]
 ) -> tuple[dict[UUID, list[Made]], dict[str, tuple[UUID, UUID]], list[Fault]]:
     made, faults = dict[UUID, list[Made]](), []
     for trace, episode in episodes.items():
         try:
-            trace_name = f"{project_id.hex}/{LOGS.hex}/{episode.key}"
+            trace_name = f"{project_id.hex}/{sender.hex}/{episode.key}"
             turns = turns_of(trace_name, episode.seen, episode.parents, base_policy(), violations)
         except Exception:
             # Whatever a stranger's file holds, it must not keep the rest of it from being stored.

@@ -91,7 +91,8 @@ def _request(told: Json) -> Json | None:
                 return one
         if _is_messages(found):
             return {**_settings(told), "messages": found}
-    return told if _is_messages(told.get("messages")) or isinstance(told.get("contents"), list) else None
+    is_flat = _is_messages(told.get("messages")) or isinstance(told.get("contents"), list)
+    return {name: value for name, value in told.items() if name not in ANSWERS} if is_flat else None
 
 
 def _settings(told: Json) -> dict[str, Any]:

@@ -109,6 +109,16 @@ def test_a_line_that_is_too_long_is_left_out_and_not_held(monkeypatch: pytest.Mo
     assert sum(isinstance(one, Episode) for one in found_in(listed)) == 2
 
 
+def test_a_file_of_too_many_lines_is_read_up_to_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lines, "MOST_LINES", 3)
+    monkeypatch.setattr(lines, "MOST_BLANK", 2)
+    assert faults_in(written(*[PAIR] * 3) + b"\n \n") == []
+    for many in (written(*[PAIR] * 4), b"[" + b",".join([written(PAIR)] * 4) + b"]"):
+        assert faults_in(many) == [(0, lines.TOO_MANY)]
+        assert sum(isinstance(one, Episode) for one in found_in(many)) == 3
+    assert faults_in(b"\n" * 2**21 + written(PAIR)) == [(0, lines.TOO_BLANK)]
+
+
 def test_a_packed_file_is_unpacked_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     content = gzip.compress(written(PAIR))
     assert faults_in(content) == []

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from dashboard.accounts.models import User
 from dashboard.replay.services import turn_verify
 from dashboard.turns.models import Attempt, Turn
 from tests.dashboard.logs.writing import imported, lines
@@ -92,6 +93,18 @@ def test_a_session_that_has_grown_gains_turns_and_keeps_those_it_had() -> None:
     assert Turn.objects.order_by("id").first().id == before
     again, _ = imported(lines(*CLAUDE))
     assert (again.turns, again.here, Turn.objects.count()) == (0, 2, 2)
+
+
+def test_a_session_belongs_to_who_imported_it_and_another_users_file_leaves_it_alone() -> None:
+    mine, other = (User.objects.create_user(name).pk for name in ("ann", "bob"))
+    imported(lines(*CLAUDE), by=mine)
+    before = list(Turn.objects.order_by("id").values_list("id", "output_text"))
+    forged = [*CLAUDE[:-1], block(22, "msg_3", {"type": "text", "text": " forged"}, "end_turn", 4)]
+    taken, _ = imported(lines(*forged), by=other)
+    assert (taken.turns, taken.here) == (2, 0)
+    assert list(Turn.objects.filter(created_by=mine).order_by("id").values_list("id", "output_text")) == before
+    again, _ = imported(lines(*CLAUDE), by=mine)
+    assert (again.turns, again.here, Turn.objects.count()) == (0, 2, 4)
 
 
 def test_an_error_that_the_agent_wrote_in_the_models_place_is_an_error() -> None:

@@ -34,10 +34,12 @@ def calls_in(content: bytes) -> list[Any]:
     return [one for episode in episodes for one in episode.seen if hasattr(one, "exchange")]
 
 
-def imported(content: bytes, *, name: str = "log.jsonl", dry: bool = False) -> tuple[Taken, list[Fault]]:
+def imported(
+    content: bytes, *, name: str = "log.jsonl", dry: bool = False, by: int | None = None
+) -> tuple[Taken, list[Fault]]:
     taken = Taken()
     found = read(BytesIO(content), size=len(content), file_time=FILE_TIME, told=lambda _: None)
-    faults = list(log_import(found, name=name, project_id=project_default().id, by=None, taken=taken, dry=dry))
+    faults = list(log_import(found, name=name, project_id=project_default().id, by=by, taken=taken, dry=dry))
     return taken, faults
 
 
