@@ -166,6 +166,35 @@ def test_many_turns_are_tagged_at_once_and_found_by_the_tag(page: Page, yesterda
     counted(page, "4 turns")
 
 
+def test_a_value_is_left_out_by_its_not_and_asked_for_again_by_its_name(page: Page, yesterday: None):
+    page.goto("/?agent=made")
+    page.locator("#facet-status").get_by_role("checkbox", name="not partial").focus()
+    page.keyboard.press("Space")
+    listed(page, [n for n in range(48) if n % 3])
+    expect(page).to_have_url(re.compile(r"not_status=partial"))
+    expect(page.get_by_role("link", name="Without Status: not partial")).to_be_visible()
+    counted(page, "32 turns")
+    facet(page, "status", "partial").check()
+    listed(page, range(0, 48, 3))
+    expect(page).not_to_have_url(re.compile(r"not_status"))
+
+
+def test_the_head_of_a_column_sorts_by_it_and_turns_the_order(page: Page, yesterday: None):
+    page.goto("/?agent=made")
+    took = page.get_by_role("columnheader", name="Took")
+    took.get_by_role("link").focus()
+    page.keyboard.press("Enter")
+    expect(took).to_have_attribute("aria-sort", "descending")
+    expect(page).to_have_url(re.compile(r"agent=made&sort=-took"))
+    took.get_by_role("link").click()
+    expect(took).to_have_attribute("aria-sort", "ascending")
+    page.reload()
+    expect(took).to_have_attribute("aria-sort", "ascending")
+    page.get_by_role("columnheader", name="Age").get_by_role("link").click()
+    expect(page).not_to_have_url(re.compile("sort"))
+    listed(page, range(48))
+
+
 def test_all_that_match_are_erased_after_a_question_that_names_the_count(page: Page, yesterday: None):
     page.goto("/?agent=made&q=Yesterday+47")
     page.get_by_label("Select “Yesterday 47.”").check()
@@ -226,35 +255,6 @@ def test_the_keyboard_alone_walks_chooses_and_opens(page: Page, yesterday: None)
     page.keyboard.press("?")
     expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
     page.keyboard.press("Escape")
-
-
-def test_a_value_is_left_out_by_its_not_and_asked_for_again_by_its_name(page: Page, yesterday: None):
-    page.goto("/?agent=made")
-    page.locator("#facet-status").get_by_role("checkbox", name="not partial").focus()
-    page.keyboard.press("Space")
-    listed(page, [n for n in range(48) if n % 3])
-    expect(page).to_have_url(re.compile(r"not_status=partial"))
-    expect(page.get_by_role("link", name="Without Status: not partial")).to_be_visible()
-    counted(page, "32 turns")
-    facet(page, "status", "partial").check()
-    listed(page, range(0, 48, 3))
-    expect(page).not_to_have_url(re.compile(r"not_status"))
-
-
-def test_the_head_of_a_column_sorts_by_it_and_turns_the_order(page: Page, yesterday: None):
-    page.goto("/?agent=made")
-    took = page.get_by_role("columnheader", name="Took")
-    took.get_by_role("link").focus()
-    page.keyboard.press("Enter")
-    expect(took).to_have_attribute("aria-sort", "descending")
-    expect(page).to_have_url(re.compile(r"agent=made&sort=-took"))
-    took.get_by_role("link").click()
-    expect(took).to_have_attribute("aria-sort", "ascending")
-    page.reload()
-    expect(took).to_have_attribute("aria-sort", "ascending")
-    page.get_by_role("columnheader", name="Age").get_by_role("link").click()
-    expect(page).not_to_have_url(re.compile("sort"))
-    listed(page, range(48))
 
 
 def test_columns_are_chosen_once_and_kept(page: Page, yesterday: None):
