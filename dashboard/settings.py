@@ -65,6 +65,7 @@ INSTALLED_APPS = [
     "dashboard.runs",
     "dashboard.api",
     "dashboard.querying",
+    "dashboard.operations",
     "dashboard.runtime",
 ]
 
@@ -200,4 +201,4 @@ FILES_DIR = ENVIRONMENT.files_dir
 MCP_STDIO = ENVIRONMENT.mcp_stdio
 
 configure_structlog()
-LOGGING = logging_settings(ENVIRONMENT.log_level)
+LOGGING = logging_settings(ENVIRONMENT.log_level, ENVIRONMENT.log_format)
