@@ -80,6 +80,7 @@ ACTIONS: Mapping[str, str | None] = {
     "turns/<uuid:turn_id>/share": SHARE,
     "turns/<uuid:turn_id>/share/<int:link_id>/revoke": SHARE,
     "turns/<uuid:turn_id>/tags": TAG,
+    "inbox/<uuid:notice_id>/seen": CONTROL,
     "tour/load": START,
     "tour/remove": ERASE,
     "tour/key": MAKE_KEY,
