@@ -91,6 +91,8 @@ ACTIONS: Mapping[str, str | None] = {
     "backtests/new": REPLAY,
     "backtests/draft": REPLAY,
     "backtests/<uuid:backtest_id>/cancel": REPLAY,
+    "backtests/<uuid:backtest_id>/live": REPLAY,
+    "policies/shadows/<uuid:shadow_id>/live": REPLAY,
     "backtests/limits/keep": CHANGE_POLICY,
     "backtests/track-record/<uuid:prediction_id>/check": REPLAY,
     "policies/import": CHANGE_POLICY,
