@@ -21,7 +21,7 @@ WIDTH = 600.0  #: of the bar, in units of its viewBox
 OUTCOMES = {
     "same": ("ended the same", "end", "check"),
     "gone_on": ("would have gone on", "tool", "play"),
-    "unended": ("would have gone on; how they end is not known", "guess", "play"),
+    "unended": ("would have gone on, end not known", "guess", "play"),
     "sooner": ("would have stopped sooner", "limit", "wall"),
     "otherwise": ("would have ended for another reason", "cut", "half"),
     "undecidable": ("undecidable", "odd", "question"),
