@@ -47,6 +47,7 @@ INSTALLED_APPS = [
     "dashboard.sealing",
     "dashboard.timeline",
     "dashboard.live",
+    "dashboard.inbox",
     "dashboard.prices",
     "dashboard.replay",
     "dashboard.backtests",

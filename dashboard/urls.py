@@ -24,6 +24,7 @@ urlpatterns = [
     path("", include("dashboard.turns.urls")),
     path("", include("dashboard.timeline.urls")),
     path("", include("dashboard.live.urls")),
+    path("", include("dashboard.inbox.urls")),
     path("", include("dashboard.conversations.urls")),
     path("", include("dashboard.runs.urls")),
     path("", include("dashboard.replay.urls")),

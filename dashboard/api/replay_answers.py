@@ -148,6 +148,10 @@ class Backtest(BaseModel):
     same: int
     flipped: int
     undecidable: int
+    unended: int = Field(
+        description="Of the undecidable, the turns that would have gone on where their recording ends; how they end is "
+        "not known."
+    )
     recorded: int | None = Field(
         description="Of those the same or flipped, how many are `recorded`. With `certain`, `estimated` and "
         "`undecidable` they add up to `done`. Null: judged before certainties were counted."
@@ -163,6 +167,7 @@ class Backtest(BaseModel):
     dollars_delta: float = Field(description="At list prices, of the decided turns whose price is known.")
     unpriced: int = Field(description="Decided turns whose price is not known.")
     flipped_turns: list[UUID] = Field(description="The first thousand.")
+    unended_turns: list[UUID] = Field(description="The first thousand.")
     flips: Objects = Field(
         description="`{turn, ended, ends, how, tokens, calls, certainty, about}` of each of them; `about`: its tokens "
         "are an estimate; null: judged before that was looked at."

@@ -38,6 +38,34 @@ def _query(told: Told, draft: Draft) -> str:
     return "" if own is None or tried is None else urlencode(changes(tried, own))
 
 
+def overrides_of(draft: Draft, turns: Collection[UUID]) -> dict[UUID, dict[str, Any]]:
+    """By turn, what the draft says otherwise than the words it ran under, as overrides of a re-run. A turn whose words
+    are not here any more is left out."""
+    rows = Turn.objects.filter(id__in=turns)
+    asked = batches(rows, sources=draft.stands is not None)
+    said = ((told.id, own_policy(told), told) for batch in asked for told in batch)
+    found = ((turn_id, own, draft.for_turn(told, own)) for turn_id, own, told in said if own is not None)
+    return {turn_id: _overrides(tried, own) for turn_id, own, tried in found if tried is not None}
+
+
+def _overrides(tried: Policy, own: Policy) -> dict[str, Any]:
+    limits = {name: getattr(tried.limits, name) for name in LIMIT_FIELDS}
+    errors = {key: getattr(tried.error_policy, key) for key in HANDLING[1:]}
+    said: dict[str, Any] = {
+        "limits": {name: value for name, value in limits.items() if value != getattr(own.limits, name)},
+        "error_policy": {
+            key: value if isinstance(value, int) else str(value)
+            for key, value in errors.items()
+            if value != getattr(own.error_policy, key)
+        },
+    }
+    if tried.max_tokens not in (None, own.max_tokens):
+        said["max_tokens"] = tried.max_tokens
+    if tried.tool_calls_on_truncation != own.tool_calls_on_truncation:
+        said["tool_calls_on_truncation"] = tried.tool_calls_on_truncation.value
+    return {name: value for name, value in said.items() if value}
+
+
 def changes(tried: Policy, own: Policy) -> dict[str, Any]:
     """What `tried` says otherwise than the turn's own policy, by the names of the replay's form."""
     limits = {name: getattr(tried.limits, name) for name in LIMIT_FIELDS}

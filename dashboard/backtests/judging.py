@@ -7,7 +7,8 @@ from django.core.exceptions import ValidationError
 
 from agentcore.machine.snapshot import Snapshot, Spent
 from agentcore.policy import Policy
-from agentcore.replay import Experience, Recording, WhatIf, what_if
+from agentcore.reasons import NormalizedStopReason, TurnStatus
+from agentcore.replay import Experience, Recording, WhatIf, Why, what_if
 from agentcore.replay.past import Past
 from dashboard.agents.criteria import criteria_faults
 from dashboard.agents.layering import layer_of, tried, versions_named
@@ -21,6 +22,7 @@ from dashboard.backtests.tallies import Judged
 from dashboard.prices.rates import rate_of
 from dashboard.prices.selectors import totals_price
 from dashboard.turns.fields import exact_json
+from dashboard.turns.models import Turn
 from dashboard.turns.shared import rules_of
 
 log = structlog.get_logger(__name__)
@@ -100,25 +102,32 @@ def judge(told: Told, recording: Recording | None, draft: Draft, *, experience: 
         return UNDECIDABLE
     watched = was_watched(recording.policy)
     policy = draft.for_turn(told, recording.policy) if draft.sound else None
-    found = None if policy is None else imagined(recording, policy, experience=experience)
-    if found is None or found.final is None:
-        return replace(UNDECIDABLE, watched=watched)
+    found = None if policy is None else tried_under(recording, policy, experience=experience)
+    if found is None or found.undecidable or found.final is None:
+        how = "unended" if found is not None and goes_on(told, found, watched=watched) else ""
+        return replace(UNDECIDABLE, watched=watched, how=how)
     return replace(_decided(told, recording, found.final, watched), certainty=found.certainty.value)
 
 
-def imagined(
-    recording: Recording, policy: Policy, *, experience: Experience = NO_EXPERIENCE, trace: bool = False
-) -> WhatIf | None:
-    """The turn under another policy, as `what_if`; None where its recording does not tell, or a criterion of the policy
-    cannot be asked. No I/O: whatever the core raises, this one history is to blame."""
-    found = tried_under(recording, policy, experience=experience, trace=trace)
-    return None if found is None or found.undecidable else found
+#: The turn would have been answered further than it was recorded.
+PAST_THE_END = (Why.MORE_TEXT, Why.ITERATION, Why.ANOTHER_ANSWER)
+
+
+def goes_on(told: Told | Turn, found: WhatIf, *, watched: bool) -> bool:
+    """Whether a turn that did not complete would have gone on where its recording ends, so that nobody knows its end.
+
+    A watched turn did not complete where its provider cut the answer.
+    """
+    cut = told.model_stop_reason == NormalizedStopReason.MAX_TOKENS
+    short = cut if watched else told.status != TurnStatus.COMPLETED
+    return short and found.undecidable and found.why in PAST_THE_END
 
 
 def tried_under(
     recording: Recording, policy: Policy, *, experience: Experience = NO_EXPERIENCE, trace: bool = False
 ) -> WhatIf | None:
-    """The same, with an undecidable one too.
+    """The turn under another policy, as `what_if`; None where it cannot be judged, or a criterion of the policy cannot
+    be asked. No I/O: whatever the core raises, this one history is to blame.
 
     Of a watched turn the recording is what its provider said and no more: where that was cut, nobody knows what the
     policy would have made of it. Of a call for several answers only the first is known.

@@ -15,7 +15,7 @@ from dashboard.turns.filters import MAX_VALUES
 from dashboard.turns.models import Cohort, Turn
 
 #: What no sentence about a backtest asks for, and may be large.
-LARGE = ("flips", "flipped_turns")
+LARGE = ("flips", "flipped_turns", "unended_turns")
 OFFERED = 200  #: words of each kind to choose from
 KEYS = (
     "status",
@@ -33,6 +33,7 @@ KEYS = (
     "dollars_delta",
     "unpriced",
     "flipped_turns",
+    "unended_turns",
     "flips",
     "groups",
     "max_tokens",
@@ -53,7 +54,9 @@ def backtest_shown(backtest: Backtest) -> dict[str, Any]:
     """As the API tells it."""
     stands_for = backtest.stands_for.name if backtest.stands_for else None
     about = any(Group.stored(group).is_about for group in backtest.groups)
-    return {**{key: getattr(backtest, key) for key in KEYS}, "tokens_estimated": about, "stands_for": stands_for}
+    unended = sum(group.get("unended", 0) for group in backtest.groups)
+    told = {key: getattr(backtest, key) for key in KEYS}
+    return {**told, "unended": unended, "tokens_estimated": about, "stands_for": stands_for}
 
 
 def words_of_turns(*, project: Project) -> dict[str, list[str]]:

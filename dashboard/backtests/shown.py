@@ -21,16 +21,18 @@ WIDTH = 600.0  #: of the bar, in units of its viewBox
 OUTCOMES = {
     "same": ("ended the same", "end", "check"),
     "gone_on": ("would have gone on", "tool", "play"),
+    "unended": ("would have gone on, end not known", "guess", "play"),
     "sooner": ("would have stopped sooner", "limit", "wall"),
     "otherwise": ("would have ended for another reason", "cut", "half"),
     "undecidable": ("undecidable", "odd", "question"),
 }
 HOWS = {name: words for name, (words, _, _) in OUTCOMES.items()}
-#: How certain that is; the undecidable are the same ones.
+#: How certain that is; those of unknown end and the undecidable are the same ones.
 CERTAINTIES = {
     "recorded": ("recorded", "fact", "disc"),
     "certain": ("certain", "sure", "equal"),
     "estimated": ("estimated", "guess", "about"),
+    "unended": OUTCOMES["unended"],
     "unknown": ("certainty not known", "wait", "ring"),
     "undecidable": OUTCOMES["undecidable"],
 }
@@ -84,6 +86,11 @@ class GroupShown:
     @property
     def decided(self) -> int:
         return self.group.turns - self.group.undecidable
+
+    @property
+    def undecidable(self) -> int:
+        """Of which not even that is known, that they would have gone on."""
+        return self.group.undecidable - self.group.unended
 
     @property
     def priced(self) -> bool:
@@ -166,7 +173,7 @@ def _whole(backtest: Backtest, groups: list[Group]) -> Group:
     whole.tokens, whole.calls, whole.seconds = backtest.tokens_delta, backtest.calls_delta, backtest.seconds_delta
     whole.dollars, whole.unpriced = backtest.dollars_delta, backtest.unpriced
     whole.recorded, whole.certain, whole.estimated = backtest.recorded, backtest.certain, backtest.estimated
-    for name in ("gone_on", "sooner", "watched"):
+    for name in ("gone_on", "sooner", "unended", "watched"):
         setattr(whole, name, sum(getattr(group, name) for group in groups))
     whole.about = None if any(group.about is None for group in groups) else sum(group.about or 0 for group in groups)
     return whole
@@ -174,16 +181,17 @@ def _whole(backtest: Backtest, groups: list[Group]) -> Group:
 
 def group_shown(group: Group) -> GroupShown:
     """Counts with their part of the bar."""
-    counts = {"same": group.same, "gone_on": group.gone_on, "sooner": group.sooner}
-    counts |= {"otherwise": group.otherwise, "undecidable": group.undecidable}
+    counts = {"same": group.same, "gone_on": group.gone_on, "unended": group.unended, "sooner": group.sooner}
+    counts |= {"otherwise": group.otherwise, "undecidable": group.undecidable - group.unended}
     return GroupShown(group, tuple(_slices(group, counts)), tuple(_slices(group, _certainties(group))))
 
 
 def _certainties(group: Group) -> dict[str, int]:
-    """The four counts. What is not known of some is told of all: a part would read as the whole."""
+    """The counts. What is not known of some is told of all: a part would read as the whole."""
     known = {name: count for name in SURE if (count := getattr(group, name)) is not None}
     unknown = {} if len(known) == len(SURE) else {"unknown": group.turns - group.undecidable}
-    return {**({} if unknown else known), **unknown, "undecidable": group.undecidable}
+    unended = {"unended": group.unended} if group.unended else {}
+    return {**({} if unknown else known), **unknown, **unended, "undecidable": group.undecidable - group.unended}
 
 
 def _slices(group: Group, counts: Mapping[str, int]) -> list[Slice]:

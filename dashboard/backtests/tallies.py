@@ -4,13 +4,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-LISTED = 1_000  #: flipped turns that are named
+LISTED = 1_000  #: flipped turns that are named; of those that would have gone on to an unknown end as many
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
     """One turn under the draft. `word`: same, flipped or undecidable; `how` a flipped one differs: it would have gone
-    on, stopped sooner, or ended for another reason at the same length.
+    on, stopped sooner, or ended for another reason at the same length. An undecidable one is `unended` where it would
+    have gone on past the end of its recording.
 
     `ended` and `ends`: why it ended, and why it would have. `watched`: no policy had acted on it; it ended as its
     provider said. Differences are zero where it is undecidable; `dollars` is None where no price is known.
@@ -46,6 +47,7 @@ class Group:
     undecidable: int = 0
     gone_on: int = 0  #: of the flipped
     sooner: int = 0  #: of the flipped
+    unended: int = 0  #: of the undecidable, those that would have gone on; how they end is not recorded
     tokens: int = 0
     calls: int = 0
     seconds: float = 0.0
@@ -78,7 +80,7 @@ class Group:
 
     def count(self, judged: Judged) -> None:
         setattr(self, judged.word, getattr(self, judged.word) + 1)
-        if judged.how in ("gone_on", "sooner"):
+        if judged.how in ("gone_on", "sooner", "unended"):
             setattr(self, judged.how, getattr(self, judged.how) + 1)
         self.tokens += judged.tokens
         self.calls += judged.calls
@@ -106,6 +108,7 @@ SUMMED = (
     "undecidable",
     "gone_on",
     "sooner",
+    "unended",
     "tokens",
     "calls",
     "seconds",
@@ -131,10 +134,11 @@ class Flip:
 
 @dataclass(slots=True)
 class Tally:
-    """Groups by provider and model, and the first flipped turns in the order of their ids."""
+    """Groups by provider and model; the first flipped turns, and the first of unknown end, by their ids."""
 
     groups: dict[tuple[str, str], Group] = field(default_factory=dict)
     flips: list[Flip] = field(default_factory=list)
+    unended: list[str] = field(default_factory=list)
 
     def count(self, turn: Any, judged: Judged) -> None:
         """`turn`: with `id`, `provider` and `model`."""
@@ -142,6 +146,8 @@ class Tally:
         if judged.word == "flipped" and len(self.flips) < LISTED:
             ends = (judged.ended, judged.ends, judged.how, judged.tokens, judged.calls, judged.certainty, judged.about)
             self.flips.append(Flip(str(turn.id), *ends))
+        if judged.how == "unended" and len(self.unended) < LISTED:
+            self.unended.append(str(turn.id))
 
     def total(self) -> Group:
         whole = Group("", "")
@@ -151,7 +157,8 @@ class Tally:
 
     def as_json(self) -> dict[str, Any]:
         largest = sorted(self.groups.values(), key=lambda group: (-group.turns, group.provider, group.model))
-        return {"groups": [asdict(group) for group in largest], "flips": [asdict(flip) for flip in self.flips]}
+        groups, flips = [asdict(group) for group in largest], [asdict(flip) for flip in self.flips]
+        return {"groups": groups, "flips": flips, "unended_turns": self.unended}
 
     def _group(self, provider: str, model: str) -> Group:
         key = (provider, model)
@@ -167,5 +174,7 @@ def added_up(found: Iterable[Mapping[str, Any]]) -> Tally:
         for group in part["groups"]:
             whole._group(group["provider"], group["model"]).add(Group.stored(group))
         whole.flips += [Flip(**flip) for flip in part["flips"]]
+        whole.unended += part.get("unended_turns", [])
     whole.flips = sorted(whole.flips, key=lambda flip: flip.turn)[:LISTED]
+    whole.unended = sorted(whole.unended)[:LISTED]
     return whole

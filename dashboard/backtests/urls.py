@@ -7,6 +7,7 @@ from django.urls import path
 from django.views.generic import RedirectView
 
 from dashboard.backtests import draft_views, limit_views, views
+from dashboard.predictions import live_views
 from dashboard.turns.urls import either
 
 app_name = "backtests"
@@ -25,6 +26,7 @@ urlpatterns = [
     *either("backtests/limits/keep", limit_views.keep, "keep"),
     *either("backtests/<uuid:backtest_id>", views.show, "show"),
     *either("backtests/<uuid:backtest_id>/cancel", views.cancel, "cancel"),
+    *either("backtests/<uuid:backtest_id>/live", live_views.of_backtest, "live"),
     # Where they were before they had pages of their own.
     path("timeline/backtest", _moved("start")),
     path("timeline/backtests/<uuid:backtest_id>", _moved("show")),

@@ -31,9 +31,9 @@ def in_words(backtest: Backtest) -> str:
 
 def tally_in_words(backtest: Backtest) -> str:
     """The counts of a backtest that has found something."""
-    gone_on, sooner = (sum(group[name] for group in backtest.groups) for name in ("gone_on", "sooner"))
+    flips = {name: sum(group.get(name, 0) for group in backtest.groups) for name in ("gone_on", "sooner", "unended")}
     counts = {name: getattr(backtest, name) for name in ("same", "flipped", "undecidable", *SURE)}
-    return counts_in_words(counts | {"gone_on": gone_on, "sooner": sooner})
+    return counts_in_words(counts | flips)
 
 
 def counts_in_words(counts: Mapping[str, Any]) -> str:
@@ -53,16 +53,19 @@ def certainty_in_words(counts: Mapping[str, Any]) -> str:
 
 
 def _ends_in_words(counts: Mapping[str, Any]) -> str:
-    """`same`, `flipped`, of these `gone_on` and `sooner`, and `undecidable`: that one also where it is none."""
-    same, flipped, undecidable = (counts[name] for name in ("same", "flipped", "undecidable"))
+    """`same`, `flipped`, of these `gone_on` and `sooner`, and `undecidable`, of these `unended`. What is left of the
+    undecidable is said also where it is none."""
+    same, flipped, unended = counts["same"], counts["flipped"], counts.get("unended", 0)
+    undecidable = counts["undecidable"] - unended
     gone_on, sooner = counts.get("gone_on", 0), counts.get("sooner", 0)
     said = {
         "the same": same,
         "would have gone on": gone_on,
+        "would have gone on to an end that is not known": unended,
         "would have stopped sooner": sooner,
         OTHERWISE["gone_on" in counts]: flipped - gone_on - sooner,
     }
-    share = f" ({percent(undecidable, same + flipped + undecidable)})" if undecidable else ""
+    share = f" ({percent(undecidable, same + flipped + counts['undecidable'])})" if undecidable else ""
     told = [f"{count:,} {words}" for words, count in said.items() if count]
     return ", ".join([*told, f"{undecidable:,} undecidable{share}"])
 

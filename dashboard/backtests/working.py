@@ -126,7 +126,8 @@ def _store(part: Part, tally: Tally) -> None:
         backtest = Backtest.objects.select_for_update().get(id=part.backtest_id)
         if not Part.objects.filter(pk=part.pk, judged=False).update(judged=True):
             return
-        whole = added_up([{"groups": backtest.groups, "flips": backtest.flips}, tally.as_json()])
+        before = {name: getattr(backtest, name) for name in ("groups", "flips", "unended_turns")}
+        whole = added_up([before, tally.as_json()])
         total = backtest.total + tally.total().turns - part.total
         Backtest.objects.filter(id=backtest.id).update(**_columns(whole), total=total)
     _finish_if_whole(part.backtest_id)

@@ -1,9 +1,12 @@
 """Approvals nobody gave in time: what is to happen then is asked for in the name of the time limit."""
 
 import structlog
-from django.db import connection
+from django.db import connection, transaction
 
 from agentcore.events import Otherwise
+from agentcore.machine.snapshot import Snapshot
+from dashboard.inbox.models import Notice
+from dashboard.inbox.services import notice_put
 from dashboard.live.controlling import TurnConflict, turn_cancel, turn_control
 from dashboard.turns.history import standing_of
 from dashboard.turns.models import Turn
@@ -12,6 +15,11 @@ log = structlog.get_logger(__name__)
 
 TIME_LIMIT = "time limit of the approval"
 ACTIONS = {Otherwise.REFUSE: "refuse", Otherwise.RUN: "release"}
+HAPPENED = {
+    Otherwise.REFUSE: "They were refused.",
+    Otherwise.RUN: "They ran without approval.",
+    Otherwise.CANCEL: "The turn was cancelled.",
+}
 
 
 def approvals_expire() -> int:
@@ -39,11 +47,19 @@ def _expire(turn: Turn, seq: int) -> bool:
     approvals = snapshot.setup.approvals if snapshot.setup else None
     if approvals is None or not snapshot.approving:
         return False
-    if approvals.otherwise is Otherwise.CANCEL:
-        turn_cancel(turn=turn, by=TIME_LIMIT, expected_seq=seq)
-    else:
-        turn_control(turn=turn, by=TIME_LIMIT, action=ACTIONS[approvals.otherwise], expected_seq=seq)
+    with transaction.atomic():
+        if approvals.otherwise is Otherwise.CANCEL:
+            turn_cancel(turn=turn, by=TIME_LIMIT, expected_seq=seq)
+        else:
+            turn_control(turn=turn, by=TIME_LIMIT, action=ACTIONS[approvals.otherwise], expected_seq=seq)
+        notice_put(turn=turn, kind=Notice.Kind.EXPIRED, told=_told(snapshot, approvals.otherwise))
     return True
+
+
+def _told(snapshot: Snapshot, otherwise: Otherwise) -> str:
+    """What happened because nobody decided in time."""
+    calls = " and ".join(snapshot.approving)
+    return f"Nobody decided in time about the calls of {calls}. {HAPPENED[otherwise]}"
 
 
 #: Held turns whose last command names a deadline that is over, and that nobody has done anything to since.

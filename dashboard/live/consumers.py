@@ -125,7 +125,7 @@ class TurnScene(Scene):
             draft = draft_shown(turn, self.snapshot)
             length = draft.length if draft else 0
             self.pace = PACE * (1 + length // SLOW_DRAFT)
-            self.streamed = (length, _draft_fragment(draft) if draft else "")
+            self.streamed = (length, _draft_fragment(turn, draft) if draft else "")
         return self.streamed
 
 
@@ -137,8 +137,10 @@ def _refused_fragment(signals: Sequence[Signal]) -> str:
     return render_to_string("live/_operate_refused.html", {"refused": signals, "oob": True})
 
 
-def _draft_fragment(draft: Draft) -> str:
-    return render_to_string("turns/_draft.html", {"draft": draft, "oob_draft": True})
+def _draft_fragment(turn: Turn, draft: Draft) -> str:
+    """Its text, and how many tokens the turn has so far."""
+    context = {"draft": draft, "turn": turn, "tokens_out": turn.output_tokens + draft.tokens, "oob_draft": True}
+    return "".join(render_to_string(f"turns/{part}.html", context) for part in ("_draft", "_out"))
 
 
 def seq_of(given: QueryDict) -> int:

@@ -66,7 +66,7 @@ def operating_of(turn: Turn, snapshot: Snapshot) -> Operating:
     return Operating(
         held_at=snapshot.held_state.value if snapshot.held_state else "",
         will_hold=_will_hold(snapshot),
-        approval=_approval(turn, snapshot) if snapshot.approving else None,
+        approval=approval_of(turn, snapshot) if snapshot.approving else None,
         stops=tuple(Stop(number, stop_words(stop)) for number, stop in enumerate(breakpoints_of(turn, snapshot))),
         answered_by=snapshot.stand_in.answered_by if snapshot.stand_in else "",
         tools=tuple(turn.agent.tools) if turn.agent else (),
@@ -88,7 +88,8 @@ def _will_hold(snapshot: Snapshot) -> str:
     return words(snapshot.run_to) if snapshot.run_to else ""
 
 
-def _approval(turn: Turn, snapshot: Snapshot) -> Approval:
+def approval_of(turn: Turn, snapshot: Snapshot) -> Approval:
+    """What a turn waits for whose `snapshot` is approving."""
     approvals, until = snapshot.asked.approvals, snapshot.held_until
     calls = tuple(call for call in pending_calls(snapshot) if call.name in snapshot.approving)
     ends = None if until is None or turn.started_at is None else turn.started_at + timedelta(seconds=until)

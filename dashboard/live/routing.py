@@ -6,6 +6,7 @@ from django.urls import path
 
 from dashboard.api.formats import by_format
 from dashboard.conversations.consumers import watch_conversation
+from dashboard.inbox.consumers import watch_inbox
 from dashboard.live import consumers
 from dashboard.live.entering import Entrance
 from dashboard.replay.consumers import watch_rerun
@@ -19,6 +20,7 @@ def _socket(address: str, entrance: Any) -> Any:
 
 
 websocket_urlpatterns: list[Any] = [
+    _socket("ws/inbox/", Entrance(watch_inbox)),
     _socket("ws/timeline/", Entrance(watch_timeline)),
     _socket("ws/turns/<uuid:turn_id>/", by_format(Entrance(consumers.watch_turn))),
     _socket("ws/turns/<uuid:turn_id>/rerun/", Entrance(watch_rerun)),

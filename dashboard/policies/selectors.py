@@ -39,6 +39,7 @@ class Tally:
     calls_delta: int
     gone_on: int = 0  #: of the flipped
     sooner: int = 0  #: of the flipped
+    unended: int = 0  #: of the undecidable: they would have gone on to an unknown end
     another_way: int = 0  #: of the same: decided otherwise on the way
     recorded: int | None = 0
     certain: int | None = 0
@@ -55,11 +56,13 @@ class Tally:
         return counts_in_words(asdict(self))
 
 
-UNDECIDED = (ShadowVerdict.NOT_ENDED, ShadowVerdict.Word.UNDECIDABLE)
+UNDECIDABLE = (ShadowVerdict.Word.UNENDED, ShadowVerdict.Word.UNDECIDABLE)
+UNDECIDED = (ShadowVerdict.NOT_ENDED, *UNDECIDABLE)
 FLIPPED = Q(word=ShadowVerdict.Word.FLIPPED)
 #: As a backtest tells them apart: by calls, and by tokens where those are the same.
 COUNTED: Mapping[str, Q] = {
     **{word: Q(word=word) for word in ShadowVerdict.Word.values},
+    "undecidable": Q(word__in=UNDECIDABLE),
     "gone_on": FLIPPED & (Q(calls_delta__gt=0) | Q(calls_delta=0, tokens_delta__gt=0)),
     "sooner": FLIPPED & (Q(calls_delta__lt=0) | Q(calls_delta=0, tokens_delta__lt=0)),
     **{certainty: ~Q(word__in=UNDECIDED) & Q(certainty=certainty) for certainty in SURE},
@@ -130,6 +133,12 @@ def turns_stopped(turn_ids: Sequence[UUID]) -> list[Turn]:
         "created_at",
     )
     return list(Turn.objects.filter(id__in=turn_ids[:LISTED]).only(*shown).order_by("-id"))
+
+
+def unended_of(shadow: Shadow) -> list[UUID]:
+    """The first turns that would have gone on to an unknown end."""
+    found = shadow.verdicts.filter(word=ShadowVerdict.Word.UNENDED).order_by("turn")
+    return list(found.values_list("turn_id", flat=True)[:LISTED])
 
 
 def disagreements(shadow: Shadow) -> QuerySet[ShadowVerdict]:

@@ -21,8 +21,8 @@ from dashboard.agents.layering import layer_of, tried, versions_named
 from dashboard.agents.models import PolicyVersion
 from dashboard.agents.resolving import Level
 from dashboard.agents.selectors import policy_version_active
-from dashboard.backtests.judging import KEPT
-from dashboard.backtests.judging import imagined as imagined_under
+from dashboard.agents.watching import was_watched
+from dashboard.backtests.judging import KEPT, goes_on, tried_under
 from dashboard.policies.models import Shadow, ShadowVerdict
 from dashboard.policies.selectors import APART, turns_under, turns_unjudged
 from dashboard.policies.services import shadow_end
@@ -103,14 +103,15 @@ def verdict_of(shadow: Shadow, turn: Turn) -> ShadowVerdict:
     try:
         recording = recording_of(turn)
         policy = policy_in_shadow(turn, shadow.version, recording.policy)
-        imagined = imagined_under(recording, policy, experience=turn_experience(turn), trace=True)
+        imagined = tried_under(recording, policy, experience=turn_experience(turn), trace=True)
     except Exception as error:
         # A recording that cannot be judged again must not hold up all that come after it.
         log.warning("shadow_undecidable", turn=str(turn.id), error=str(error))
         imagined = None
-    if imagined is None or imagined.final is None or imagined.final.end is None:
-        unknown = Certainty.UNDECIDABLE.value
-        return ShadowVerdict(shadow=shadow, turn=turn, word=Word.UNDECIDABLE, certainty=unknown, before=before)
+    if imagined is None or imagined.undecidable or imagined.final is None or imagined.final.end is None:
+        unended = imagined is not None and goes_on(turn, imagined, watched=was_watched(recording.policy))
+        word, unknown = Word.UNENDED if unended else Word.UNDECIDABLE, Certainty.UNDECIDABLE.value
+        return ShadowVerdict(shadow=shadow, turn=turn, word=word, certainty=unknown, before=before)
     end, spent = imagined.final.end, imagined.final.own
     same = (end.status.value, end.terminal_reason) == (turn.status, turn.terminal_reason)
     return ShadowVerdict(

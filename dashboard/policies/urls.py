@@ -3,6 +3,7 @@
 from django.urls import path
 
 from dashboard.policies import acting, views
+from dashboard.predictions import live_views
 
 app_name = "policies"
 
@@ -20,6 +21,7 @@ urlpatterns = [
     path("versions/<uuid:version_id>/shadow", acting.shadow, name="shadow"),
     path("activations/<uuid:activation_id>/withdraw", acting.withdraw, name="withdraw"),
     path("shadows/<uuid:shadow_id>/stop", acting.shadow_stop, name="shadow_stop"),
+    path("shadows/<uuid:shadow_id>/live", live_views.of_shadow, name="shadow_live"),
     path("shadows/<uuid:shadow_id>/promote", acting.promote, name="promote"),
     path("<uuid:policy_id>", views.show, name="show"),
     path("<uuid:policy_id>/diff", views.diff, name="diff"),

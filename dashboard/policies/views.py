@@ -36,7 +36,7 @@ from dashboard.policies.trail import trail_of
 
 #: Periods of the ledger, in days.
 DAYS = (1, 7, 30, 90)
-COUNTED = ("same", "flipped", "undecidable", "gone_on", "sooner")  #: of a shadow, as of a backtest
+COUNTED = ("same", "flipped", "undecidable", "gone_on", "sooner", "unended")  #: of a shadow, as of a backtest
 SHADOWS = 5  #: of a policy that are shown
 
 

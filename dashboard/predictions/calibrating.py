@@ -9,6 +9,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -16,6 +17,7 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
+from dashboard.accounts.models import User
 from dashboard.agents.models import Project
 from dashboard.predictions.bounds import AtMost, at_most
 from dashboard.predictions.checking import UNHELD, may_be_checked, prediction_check
@@ -61,6 +63,11 @@ def calibration_begin(*, project: Project, key: str, plan: Plan) -> Calibration:
     return Calibration.objects.create(project=project, key=key, trials=trials, skipped=dict(plan.left_out))
 
 
+def calibrations_by(*, project: Project, key: str) -> list[Calibration]:
+    """All that were begun by these words, the first one first."""
+    return list(Calibration.objects.filter(project=project, key=key).order_by("id"))
+
+
 def calibration_finish(*, calibration: Calibration) -> None:
     Calibration.objects.filter(id=calibration.id, finished_at=None).update(finished_at=timezone.now())
     calibration.refresh_from_db()
@@ -99,10 +106,13 @@ def is_left(budget: Budget, used: Used, bound: AtMost) -> bool:
     return bound.dollars is not None and used.dollars + bound.dollars <= budget.dollars
 
 
-def trial_begin(*, calibration: Calibration, place: int, trial: Trial) -> Prediction:
+def trial_begin(
+    *, calibration: Calibration, place: int, trial: Trial, queue: str = "", created_by: User | None = None
+) -> Prediction:
     """Store the turn of a trial and what is predicted for it; what is there already is not begun again.
 
-    Raises `ValidationError` in words where the turn cannot be asked again any more.
+    `queue`: of the workers that drive it; none: the calibration's own. Raises `ValidationError` in words where the turn
+    cannot be asked again any more.
     """
     begun = calibration.predictions.filter(place=place).first()
     if begun is not None:
@@ -110,10 +120,11 @@ def trial_begin(*, calibration: Calibration, place: int, trial: Trial) -> Predic
     turn = Turn.objects.select_related("agent__connection", "project").filter(id=UUID(trial.turn)).first()
     if turn is None:
         raise ValidationError("The turn was erased.")
-    purpose = Purpose(Kind.CALIBRATION, queue_of(calibration), calibration, place)
+    purpose = Purpose(Kind.CALIBRATION, queue or queue_of(calibration), calibration, place)
+    rerun = partial(turn_rerun, turn=turn, overrides=trial.overrides, words=UNHELD, purpose=purpose)
     try:
         with transaction.atomic():
-            turn_rerun(turn=turn, overrides=trial.overrides, words=UNHELD, purpose=purpose)
+            rerun(created_by=created_by)
     except IntegrityError:
         # Another process that goes on with the same calibration was first.
         pass

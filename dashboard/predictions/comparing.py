@@ -11,6 +11,9 @@ from agentcore import serial
 from agentcore.events import Event
 from agentcore.reasons import TurnStatus
 from agentcore.replay import Certainty
+from dashboard.inbox.models import Notice
+from dashboard.inbox.services import notice_put
+from dashboard.predictions.checking import CLAIMING
 from dashboard.predictions.endings import Ending, was_changed, was_taken_over
 from dashboard.predictions.models import Prediction
 from dashboard.turns.models import UNFINISHED, Record, Turn
@@ -19,6 +22,7 @@ log = structlog.get_logger(__name__)
 
 SWEEP_SECONDS = 2.0  #: between two sweeps
 BATCH = 100  #: predictions of one transaction
+FAILED = "A what-if said “{}”, and this re-run ended otherwise."
 
 NotCompared, Reason = Prediction.NotCompared, Prediction.Reason
 
@@ -78,6 +82,8 @@ def _judge(prediction: Prediction, actual: Ending) -> None:
         prediction.reason = Reason.PROVIDER_FAILED
     elif found[nearest] and prediction.certainty == Certainty.ESTIMATED:
         prediction.reason = Reason.ASSUMPTION
+    if found[nearest] and prediction.certainty in CLAIMING:
+        notice_put(turn=prediction.child, kind=Notice.Kind.FAILED, told=FAILED.format(prediction.certainty))
 
 
 def _differences(ending: Ending, actual: Ending, predicted: list[Ending]) -> list[dict[str, object]]:

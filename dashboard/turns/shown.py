@@ -28,6 +28,8 @@ from dashboard.turns.verified import cores, proof_of
 from dashboard.turns.waterfall import NO_WAITS, Rail, bars_of, dots_path, rail_of
 from dashboard.turns.windowing import Window, whole, window_of
 
+CHARACTERS = 4  #: of a token, about; as the core estimates where a provider tells no usage
+
 
 @dataclass(frozen=True, slots=True)
 class Draft:
@@ -48,6 +50,11 @@ class Draft:
     def length(self) -> int:
         """Characters as streamed."""
         return len(self.dropped) + len(self.text)
+
+    @property
+    def tokens(self) -> int:
+        """About how many tokens they are. What waits to be judged has been counted."""
+        return 0 if self.held else -(-self.length // CHARACTERS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +154,11 @@ class TurnShown:
     def streaming(self) -> bool:
         """Whether the model is being asked just now."""
         return self.unfinished and self.shown.snapshot.state in CALLS
+
+    @property
+    def tokens_out(self) -> int:
+        """Output tokens, with about those of what streams just now."""
+        return self.turn.output_tokens + (self.draft.tokens if self.draft else 0)
 
     @property
     def drafting(self) -> bool:

@@ -16,6 +16,7 @@ from dashboard.turns.attempts_page import attempts_page
 from dashboard.turns.curl import curl_command, goes_to_its_connection
 from dashboard.turns.glossary import CERTAINTIES, LIMITS, TERMS
 from dashboard.turns.models import Attempt, Turn
+from dashboard.turns.readable import readable_of
 from dashboard.turns.shown import turn_shown
 
 MAX_PIECES = 200  #: of a stream that are listed
@@ -94,14 +95,16 @@ def attempt_raw(request: HttpRequest, turn_id: UUID, index: int) -> HttpResponse
     turn, attempt = turn_or_404(turn_id), _attempt_or_404(turn_id, index)
     sent, came = history.request_body_of(attempt), history.raw_response_of(attempt)
     pieces = history.pieces_of(attempt)
+    cut = max(len(sent), len(came)) > MAX_SHOWN_RAW
     context = {
         "turn": turn,
         "attempt": attempt,
+        "readable": None if cut else readable_of(attempt, sent, came),
         "request_text": sent[:MAX_SHOWN_RAW],
         "request_size": len(sent.encode("utf-8", "surrogatepass")),
         "response_text": came[:MAX_SHOWN_RAW].decode("utf-8", "replace"),
         "response_size": len(came),
-        "cut": max(len(sent), len(came)) > MAX_SHOWN_RAW,
+        "cut": cut,
         "curl": curl_command(turn, attempt, sent) if len(sent) <= MAX_SHOWN_RAW else "",
         "elsewhere": not goes_to_its_connection(turn, attempt),
         "pieces": pieces[:MAX_PIECES],

@@ -1,10 +1,22 @@
-/* Enter sends, Shift+Enter breaks the line; a prompt that was sent empties the form and shows its turn, one that was refused stays. */
+/* Enter sends and Shift+Enter breaks the line, or the other way round, as this browser was told last. A prompt that was
+   sent empties the form and shows its turn, one that was refused stays. */
+import { follow } from "./following.js";
+
+const KEY = "enter-breaks";
+const choice = () => document.getElementById("enter-key");
+
 document.addEventListener("keydown", (event) => {
   const prompt = event.target.id === "prompt_input" && event.key === "Enter";
-  if (!prompt || event.shiftKey || event.isComposing) return; // what is being composed takes its own Enter
+  if (!prompt || event.isComposing) return; // what is being composed takes its own Enter
+  if (event.shiftKey === (localStorage[KEY] !== "1")) return;
   event.preventDefault();
   event.target.form.requestSubmit();
 });
+document.addEventListener("change", (event) => {
+  if (event.target === choice()) localStorage[KEY] = event.target.value;
+});
+const show = () => choice() && (choice().value = localStorage[KEY] === "1" ? "1" : "0");
+show();
 document.addEventListener("htmx:afterRequest", (event) => {
   const sent = event.detail.elt.id === "composer" && event.detail.successful;
   if (!sent || event.detail.xhr.getResponseHeader("HX-Retarget")) return;
@@ -15,7 +27,9 @@ document.addEventListener("htmx:afterRequest", (event) => {
   const waiting = document.querySelector("#line li:last-child");
   if (waiting) waiting.scrollIntoView({ block: "nearest", behavior: "instant" });
   else document.getElementById("newest").scrollIntoView({ block: "start", behavior: "instant" });
+  follow();
 });
 document.addEventListener("htmx:afterSettle", () => {
+  show();
   document.querySelector("#composer .wrong :is(textarea, input)")?.focus();
 });

@@ -1,22 +1,11 @@
-/* The controls of a turn that runs: keys press their buttons, an approval's time runs down, and what a person is typing is
-   never replaced by what the socket pushes. */
-const SECOND = 1000;
+/* The controls of a turn that runs: keys press their buttons, an approval's time runs down (`deadline.js`), and what a
+   person is typing is never replaced by what the socket pushes. */
+import "./deadline.js";
 
 /* What is not shown, to who may only watch, is not pressed by its key either. */
 export function operate(name) {
   const control = document.querySelector(`[data-operate="${name}"]`);
   if (control?.checkVisibility()) control.click();
-}
-
-function left(until) {
-  const seconds = Math.max(0, Math.round((until - Date.now()) / SECOND));
-  const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60];
-  const two = (number) => `${number}`.padStart(2, "0");
-  return `${hours ? `${hours}:${two(minutes)}` : minutes}:${two(seconds % 60)} left`;
-}
-
-function count() {
-  for (const time of document.querySelectorAll("time[data-deadline]")) time.textContent = left(new Date(time.dateTime));
 }
 
 /* Opened once more on the same record, the drawer is as it was left. */
@@ -51,6 +40,3 @@ document.addEventListener("htmx:afterSettle", (event) => {
   const wrong = event.detail.target.querySelector(".wrong :is(input, select, textarea)");
   (wrong ?? event.detail.target.querySelector("#operate-title"))?.focus();
 });
-document.addEventListener("htmx:wsAfterMessage", count);
-setInterval(count, SECOND);
-count();

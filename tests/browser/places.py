@@ -33,6 +33,7 @@ PAGES: Mapping[str, str] = {
     "the map of limits": "/backtests/limits/map",
     "import": "/import",
     "the first steps": "/tour",
+    "the inbox": "/inbox",
     "a choice of agents": "/live/",
     "an agent": "/agents/sim-essay/live",
     "an agent and its turn": "/agents/sim-essay/live?turn={id}",

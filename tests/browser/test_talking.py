@@ -75,7 +75,9 @@ def test_the_turn_under_way_is_watched_by_one_socket_and_the_conversation_by_ano
     def watched() -> list[str]:
         return sorted(socket.url.split("/")[4] for socket in opened if not socket.is_closed())
 
-    until(page, lambda: watched() == ["agents", "turns"], "there are more sockets than things to watch, or fewer")
+    until(
+        page, lambda: watched() == ["agents", "inbox", "turns"], "there are more sockets than things to watch, or fewer"
+    )
     page.go_back()
     expect(page.locator("#line")).to_contain_text("Wait in line.")
     held(page, "evaluate stop")

@@ -1,0 +1,8 @@
+from django.apps import AppConfig
+
+
+class InboxConfig(AppConfig):
+    """What needs a person."""
+
+    name = "dashboard.inbox"
+    label = "inbox"

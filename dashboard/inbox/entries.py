@@ -1,0 +1,78 @@
+"""One entry of the inbox, read from a held turn or a notice."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+from typing import Any
+
+from dashboard.inbox.models import Notice
+from dashboard.live.operating import Approval, approval_of
+from dashboard.turns.history import standing_of
+from dashboard.turns.models import Record, Turn
+from dashboard.turns.templatetags.shown import words
+
+#: By kind: the heading of an entry, and the word whose hue and symbol it has.
+HEADINGS = {
+    "approval": ("Approval needed", "tool_call"),
+    "held": ("Turn held", "held"),
+    Notice.Kind.EXPIRED: ("Approval expired", "time_limit"),
+    Notice.Kind.FAILED: ("Prediction failed", "failed"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """`key` names it on a page; `told` says what happened, where no approval does."""
+
+    kind: str
+    key: str
+    turn: Turn
+    since: datetime
+    told: str = ""
+    approval: Approval | None = None
+    notice: Notice | None = None
+
+    @property
+    def heading(self) -> str:
+        return HEADINGS[self.kind][0]
+
+    @property
+    def look(self) -> str:
+        return HEADINGS[self.kind][1]
+
+    @property
+    def until(self) -> datetime | None:
+        return self.approval.until if self.approval else None
+
+    @property
+    def said(self) -> str:
+        """The whole of it in one line, for a notification."""
+        return f"{self.turn.agent_name}: {self.turn.input_text[:100]}"
+
+
+def entry_of_notice(notice: Notice) -> Entry:
+    return Entry(notice.kind, str(notice.id), notice.turn, notice.created_at, told=notice.told, notice=notice)
+
+
+def entry_of_held(turn: Turn) -> Entry:
+    """Of a turn that waits for an operator. A held turn does not change under one record, so it is read once."""
+    since, why, approval = _held(turn.id, turn.last_seq)
+    kind = "approval" if approval else "held"
+    return Entry(kind, str(turn.id), turn, since or turn.created_at, why, approval)
+
+
+@lru_cache(maxsize=256)
+def _held(turn_id: Any, seq: int) -> tuple[datetime | None, str, Approval | None]:
+    """Since when, why in words, and the approval it waits for."""
+    record = Record.objects.filter(turn_id=turn_id, seq=seq).first()
+    if record is None:
+        return None, "", None
+    turn = Turn.objects.select_related("agent").get(id=turn_id)
+    snapshot = standing_of(turn).snapshot
+    why = record.transitions[-1]["reason"] if record.transitions else ""
+    before = words(snapshot.held_state) if snapshot.held_state else ""
+    return (
+        record.at,
+        f"Held before {before}: {why}." if before else why,
+        approval_of(turn, snapshot) if snapshot.approving else None,
+    )

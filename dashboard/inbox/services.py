@@ -1,0 +1,21 @@
+"""Writes: a notice is put in the transaction of what it tells of, and seen by a person."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from django.utils import timezone
+
+from dashboard.agents.models import Project
+from dashboard.inbox.models import Notice
+from dashboard.turns.models import Turn
+
+
+def notice_put(*, turn: Turn, kind: Notice.Kind, told: str) -> None:
+    """`told`: what happened, as one sentence."""
+    Notice.objects.create(project_id=turn.project_id, turn=turn, kind=kind, told=told)
+
+
+def notices_see(*, project: Project, ids: Sequence[UUID], by: str) -> int:
+    """Close these notices; returns how many were open. The first who saw one stays named."""
+    waiting = Notice.objects.filter(project=project, id__in=ids, seen_at=None)
+    return waiting.update(seen_at=timezone.now(), seen_by=by)

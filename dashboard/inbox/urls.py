@@ -1,0 +1,11 @@
+"""`/inbox`: what needs a person."""
+
+from dashboard.inbox import views
+from dashboard.turns.urls import either
+
+app_name = "inbox"
+
+urlpatterns = [
+    *either("inbox", views.page, "page"),
+    *either("inbox/<uuid:notice_id>/seen", views.see, "see"),
+]

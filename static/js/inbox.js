@@ -1,0 +1,50 @@
+/* How much needs a person stands before the title of every page; each entry is told of once, if this browser may. */
+const KEY = "inbox-notify";
+const title = document.title;
+const known = new Set();
+let first = true;
+
+const notifies = () => "Notification" in window && Notification.permission === "granted" && localStorage[KEY] === "1";
+
+function tell({ dataset }) {
+  const note = new Notification(dataset.heading, { body: dataset.told, tag: dataset.entry });
+  note.addEventListener("click", () => {
+    focus();
+    location.assign("/inbox");
+  });
+}
+
+/* What is there when a page opens was told of before, or is seen on it. `tag` keeps two windows from telling twice. */
+function read(badge) {
+  const count = Number(badge.dataset.count);
+  document.title = count ? `(${count}) ${title}` : title;
+  const fresh = [...badge.querySelectorAll("[data-entry]")].filter(({ dataset }) => !known.has(dataset.entry));
+  for (const entry of fresh) known.add(entry.dataset.entry);
+  if (!first && document.hidden && notifies()) fresh.forEach(tell);
+  first = false;
+}
+
+document.addEventListener("htmx:wsAfterMessage", ({ target }) => {
+  if (target.id === "inbox-socket") read(document.getElementById("inbox-badge"));
+});
+
+const button = document.getElementById("inbox-notify");
+
+function show() {
+  button.setAttribute("aria-pressed", `${notifies()}`);
+  button.textContent = notifies() ? "Notifications are on" : "Notify me in this browser";
+}
+
+if (button && "Notification" in window) {
+  button.hidden = false;
+  show();
+  button.addEventListener("click", async () => {
+    const wanted = !notifies();
+    if (wanted && (await Notification.requestPermission()) !== "granted") {
+      button.textContent = "Notifications are blocked in this browser’s settings";
+      return;
+    }
+    localStorage[KEY] = wanted ? "1" : "0";
+    show();
+  });
+}

@@ -1,0 +1,90 @@
+"""What needs a person, from any page: the badge, the title, a notification; a decision in two clicks; two windows."""
+
+import re
+
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import NewPage
+from tests.browser.journeys import api, played, until
+from tests.browser.test_operating import agent
+
+TOLD = """() => {
+  window.told = [];
+  window.Notification = class extends EventTarget {
+    static permission = "granted";
+    static requestPermission = async () => "granted";
+    constructor(heading, more) { super(); window.told.push(`${heading}: ${more.body}`); }
+  };
+  Object.defineProperty(document, "hidden", { get: () => true });
+}"""
+
+
+def asking(page: Page, prompt: str, seconds: float = 900) -> str:
+    """The address of a turn whose calls of the calculator wait for approval."""
+    approvals = {"tools": ["calculator"], "seconds": seconds}
+    return played(page, agent(page, "sim-tools", max_tokens=400, tools=["calculator"], approvals=approvals), prompt)
+
+
+def waiting_in(page: Page) -> int:
+    """How much the badge says is waiting; other tests leave turns held."""
+    expect(page.locator("#inbox-badge")).to_have_attribute("data-count", re.compile(r"\d"))
+    return int(page.locator("#inbox-badge").get_attribute("data-count") or 0)
+
+
+def test_an_approval_is_given_from_any_page_in_two_clicks(page: Page):
+    page.goto("/glossary")
+    before = waiting_in(page)
+    turn = asking(page, "Approve this from the inbox.")
+    expect(page.locator("#inbox-badge")).to_have_text(f"{before + 1}")
+    expect(page).to_have_title(f"({before + 1}) Glossary – Whystop")
+    page.get_by_role("link", name="Inbox").click()  # 1
+    waiting = page.locator("#inbox .entry", has_text="Approve this from the inbox.")
+    expect(waiting).to_contain_text("Approval needed")
+    expect(waiting).to_contain_text("calculator")
+    expect(waiting.locator("[data-deadline]")).to_have_text(re.compile(r"1\d:\d\d left"))
+    expect(waiting).to_contain_text("left, then they are refused")
+    waiting.get_by_role("button", name="Approve").click()  # 2
+    expect(waiting).to_have_count(0)
+    expect(page).to_have_title(f"({before}) Inbox – Whystop" if before else "Inbox – Whystop")
+    ends = f"/api/v1{turn}"
+    until(page, lambda: page.request.get(ends).json()["status"] == "completed", "it does not go on", every=200)
+
+
+def test_two_windows_show_the_same_and_the_second_to_decide_is_told(page: Page, new_page: NewPage):
+    other = new_page()
+    page.goto("/inbox")
+    other.goto("/inbox")
+    asking(page, "Two look at this.")
+    mine, theirs = (one.locator("#inbox .entry", has_text="Two look at this.") for one in (page, other))
+    expect(mine).to_be_visible()
+    expect(theirs).to_be_visible()
+    other.locator("#inbox-socket").evaluate("socket => htmx.remove(socket)")  # it hears no more: it is the slower one
+    mine.get_by_role("button", name="Refuse").click()
+    expect(mine).to_have_count(0)
+    theirs.get_by_role("button", name="Approve").click()
+    expect(other.locator("#inbox .entry", has_text="This turn has ended already")).to_have_count(0)
+    expect(theirs).to_have_count(0)  # its turn has ended, so the page is read again
+
+
+def test_a_time_out_stays_in_the_inbox_until_somebody_has_seen_it(page: Page):
+    page.goto("/inbox")
+    asking(page, "Nobody sees this in time.", seconds=1)
+    late = page.locator("#inbox .entry", has_text="Nobody sees this in time.")
+    expect(late).to_contain_text("Approval expired")
+    expect(late).to_contain_text("Nobody decided in time about the calls of calculator. They were refused.")
+    late.get_by_role("button", name="Mark as seen").click()
+    expect(late).to_have_count(0)
+    expect(page.locator("#inbox .seen")).to_contain_text("Nobody sees this in time.")
+
+
+def test_a_hidden_page_tells_of_each_entry_once_if_the_browser_may(page: Page):
+    page.add_init_script(f"({TOLD})()")
+    page.goto("/inbox")
+    page.get_by_role("button", name="Notify me in this browser").click()
+    expect(page.get_by_role("button", name="Notifications are on")).to_have_attribute("aria-pressed", "true")
+    turn = asking(page, "Tell me of this.")
+    expect(page.locator("#inbox .entry", has_text="Tell me of this.")).to_be_visible()
+    until(page, lambda: page.evaluate("window.told.length"), "nothing is told")
+    assert [told.rsplit(": ", 1)[1] for told in page.evaluate("window.told")] == ["Tell me of this."]
+    api(page, f"turns/{turn.rsplit('/', 1)[1]}/cancel", {})
+    expect(page.locator("#inbox .entry", has_text="Tell me of this.")).to_have_count(0)

@@ -1,0 +1,134 @@
+"""The inbox: what a person has to decide, and what happened while nobody looked."""
+
+from datetime import timedelta
+
+import pytest
+from channels.db import database_sync_to_async
+from django.test import Client
+from django.utils import timezone
+
+from dashboard.accounts.models import User
+from dashboard.accounts.services import one_time_code_create
+from dashboard.agents.selectors import project_default
+from dashboard.inbox.models import Notice
+from dashboard.inbox.selectors import Inbox, inbox_of
+from dashboard.live.services import approvals_expire, turn_control, turn_start
+from dashboard.timeline.services import turns_erase
+from dashboard.turns.models import Turn
+from tests.dashboard.dialling import dialled, everything
+from tests.dashboard.driving import AgentOf, drive, driven
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def waiting(agent_of: AgentOf, **approvals: object) -> Turn:
+    """A turn whose calls of the calculator wait for approval."""
+    agent = agent_of("sim-tools", tools=["calculator"], approvals={"tools": ["calculator"], **approvals})
+    return drive(turn_start(agent=agent, input_text="Count."))
+
+
+def held(agent_of: AgentOf) -> Turn:
+    agent = agent_of("sim-essay", breakpoints=[{"state": "evaluate_stop"}])
+    return drive(turn_start(agent=agent, input_text="Hold this."))
+
+
+def expired(agent_of: AgentOf, **approvals: object) -> Turn:
+    """A turn whose approval's time is over, driven on from there."""
+    turn = waiting(agent_of, seconds=600, **approvals)
+    Turn.objects.filter(id=turn.id).update(started_at=timezone.now() - timedelta(hours=1))
+    approvals_expire()
+    return drive(turn)
+
+
+@pytest.fixture
+def operator(db: None) -> None:
+    one_time_code_create()
+
+
+def inbox() -> Inbox:
+    return inbox_of(project_default())
+
+
+def test_approvals_and_held_turns_wait_and_the_first_to_expire_comes_first(agent_of: AgentOf):
+    stopped, asking = held(agent_of), waiting(agent_of, seconds=600)
+    found = inbox()
+    assert [(entry.heading, entry.turn.id) for entry in found.entries] == [
+        ("Approval needed", asking.id),
+        ("Turn held", stopped.id),
+    ]
+    approval = found.entries[0].approval
+    assert approval is not None
+    assert approval.until is not None
+    assert [call.name for call in approval.calls] == ["calculator", "calculator"]
+    assert found.entries[1].told == "Held before evaluate stop: breakpoint on state evaluate_stop."
+    assert found.count == 2
+
+
+def test_what_was_decided_waits_no_more(agent_of: AgentOf):
+    turn = waiting(agent_of)
+    turn_control(turn=turn, by="ada", action="refuse")
+    drive(turn)
+    assert inbox().entries == ()
+
+
+@pytest.mark.parametrize(
+    ("otherwise", "happened"),
+    [
+        ("refuse", "They were refused."),
+        ("run", "They ran without approval."),
+        ("cancel", "The turn was cancelled."),
+    ],
+)
+def test_an_approval_that_expired_says_what_happened_until_somebody_has_seen_it(
+    agent_of: AgentOf, browser: Client, otherwise: str, happened: str
+):
+    turn = expired(agent_of, otherwise=otherwise)
+    (entry,) = inbox().entries
+    assert (entry.heading, entry.turn.id) == ("Approval expired", turn.id)
+    assert entry.told == f"Nobody decided in time about the calls of calculator. {happened}"
+    page = browser.get("/inbox").content.decode()
+    assert entry.told in page
+    assert inbox().count == 1  # a page that was only listed is not one that somebody has seen
+    answer = browser.post(f"/inbox/{entry.key}/seen", {"open": "1"})
+    assert answer.headers["Location"] == f"/turns/{turn.id}"
+    assert inbox().count == 0
+    assert "Seen by operator" in browser.get("/inbox").content.decode()
+
+
+def test_who_saw_a_notice_first_stays_named(agent_of: AgentOf, browser: Client):
+    expired(agent_of)
+    Notice.objects.update(seen_at=timezone.now(), seen_by="ada")
+    browser.post(f"/inbox/{Notice.objects.get().id}/seen")
+    assert Notice.objects.get().seen_by == "ada"
+
+
+def test_a_notice_that_is_not_there_is_not_found(browser: Client):
+    assert browser.post("/inbox/00000000-0000-7000-8000-000000000000/seen").status_code == 404
+
+
+def test_a_notice_goes_with_its_turn(agent_of: AgentOf, browser: Client):
+    turn = expired(agent_of)
+    turns_erase(project=turn.project, chosen=[turn.id], by=User.objects.get(username="operator"))
+    assert not Notice.objects.exists()
+
+
+def test_a_held_turn_is_let_go_from_the_inbox(agent_of: AgentOf, browser: Client):
+    turn = waiting(agent_of)
+    page = browser.get("/inbox").content.decode()
+    assert f'action="/turns/{turn.id}/control"' in page
+    browser.post(f"/turns/{turn.id}/control", {"action": "release", "expected_seq": turn.last_seq})
+    assert drive(turn).status == "completed"
+
+
+async def test_the_badge_and_the_list_follow_what_happens(agent_of: AgentOf, operator: None):
+    agent = await database_sync_to_async(agent_of)("sim-essay", breakpoints=[{"state": "evaluate_stop"}])
+    async with dialled("/ws/inbox/?list") as socket:
+        assert "Nothing is waiting" in (await everything(socket, until="Nothing is waiting"))[-1]
+        turn = await database_sync_to_async(turn_start)(agent=agent, input_text="Hold this.")
+        await driven(turn)
+        pushed = (await everything(socket, until="Hold this."))[-1]
+        assert 'data-count="1"' in pushed
+        assert 'id="inbox"' in pushed
+        await database_sync_to_async(turn_control)(turn=turn, by="ada", action="release")
+        await driven(turn)
+        assert 'data-count="0"' in (await everything(socket, until="Nothing is waiting"))[-1]
