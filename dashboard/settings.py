@@ -52,6 +52,7 @@ INSTALLED_APPS = [
     "dashboard.backtests",
     "dashboard.linting",
     "dashboard.keeping",
+    "dashboard.exports",
     "dashboard.ingest",
     "dashboard.logs",
     "dashboard.commenting",

@@ -33,6 +33,7 @@ urlpatterns = [
     path("", include("dashboard.tour.urls")),
     path("", include("dashboard.linting.urls")),
     path("", include("dashboard.keeping.urls")),
+    path("", include("dashboard.exports.urls")),
     path("", include("dashboard.commenting.urls")),
     path("", include("dashboard.comparing.urls")),
     path("", include("dashboard.sharing.urls")),

@@ -128,8 +128,13 @@ ACTIONS: Mapping[str, str | None] = {
     "api/v1/backtests/<backtest_id>/cancel": REPLAY,
     "api/v1/simulator/scripts": START,
 }
-#: Reading that is an action: a turn leaves as a file.
-READING: Mapping[str, str] = {"api/v1/turns/<turn_id>/export": EXPORT, "export": EXPORT}
+#: Reading that is an action: turns leave as a file.
+READING: Mapping[str, str] = {
+    "api/v1/turns/<turn_id>/export": EXPORT,
+    "api/v1/turns/export": EXPORT,
+    "export": EXPORT,
+    "timeline/export": EXPORT,
+}
 #: Addresses below these keep their own rules: Django's admin asks for its models' permissions.
 ELSEWHERE = ("admin/",)
 #: Accounts are managed by who has signed in, not by a program with a token.
