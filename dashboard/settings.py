@@ -60,6 +60,7 @@ INSTALLED_APPS = [
     "dashboard.sharing",
     "dashboard.policies",
     "dashboard.predictions",
+    "dashboard.webhooks",
     "dashboard.suggesting",
     "dashboard.tour",
     "dashboard.gateway",

@@ -39,4 +39,5 @@ urlpatterns = [
     path("", include("dashboard.sharing.urls")),
     path("policies/", include("dashboard.policies.urls")),
     path("gateway/", include("dashboard.gateway.urls")),
+    path("webhooks/", include("dashboard.webhooks.urls")),
 ]
