@@ -9,7 +9,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, unquote_to_bytes
 from weakref import WeakKeyDictionary
 
 import structlog
@@ -100,7 +100,9 @@ class Gateway:
         if isinstance(caller, Refusal):
             in_address = caller is refusals.NO_KEY and b"key" in parse_qs(scope["query_string"])
             await outgoing.fault(_told(refusals.KEY_IN_ADDRESS if in_address else caller))
-        elif path not in BY_PATH and path not in RELAYED and called(path) is None:
+            return
+        scope["query_string"] = _without_key(scope["query_string"])
+        if path not in BY_PATH and path not in RELAYED and called(path) is None:
             await _not_posted(scope, path, outgoing, caller)
         elif scope["method"] != "POST":
             await outgoing.fault(_wrong_method(scope, "POST"))
@@ -250,6 +252,11 @@ def _handed_up(headers: Iterable[tuple[bytes, bytes]], door: Door) -> dict[str, 
         if (known := name.decode("latin-1")) in door.headers.up and (said := value.decode("latin-1")):
             told.setdefault(known, []).append(said)
     return {name: ", ".join(dict.fromkeys(lines)) for name, lines in told.items()}
+
+
+def _without_key(query: bytes) -> bytes:
+    """A key beside the one that counts goes no further, and into no log."""
+    return b"&".join(part for part in query.split(b"&") if unquote_to_bytes(part.partition(b"=")[0]) != b"key")
 
 
 def _told(refusal: Refusal) -> Fault:

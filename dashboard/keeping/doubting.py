@@ -105,7 +105,7 @@ def _call_times(attempt: shapes.Attempt, begun: datetime, ended: datetime) -> It
 def _after(event: Mapping[str, Any]) -> timedelta:
     """How long after the turn's beginning an event says that it happened."""
     at = event.get("at", 0.0)
-    return timedelta(seconds=min(float(at), 1e9)) if isinstance(at, int | float) else timedelta()
+    return timedelta(seconds=float(min(max(at, -1e9), 1e9))) if isinstance(at, int | float) else timedelta()
 
 
 def file_doubt(file: shapes.TurnFile, recording: Recording) -> str:

@@ -60,13 +60,22 @@ def _tag(given: str) -> str:
     return given
 
 
+def _headers(given: Any) -> Any:
+    """Headers as attempts keep them. Their texts may hold what no other text may."""
+    if isinstance(given, dict) and all(isinstance(text, str) for pair in given.items() for text in pair):
+        return given
+    raise ValueError("It must be an object of texts")
+
+
 def _usage(given: Any) -> Any:
     """Numbers of tokens, or none; and whether the provider says that it did not reason."""
-    if isinstance(given, dict) and all(
-        value is None or type(value) is (bool if name == "no_reasoning" else int) for name, value in given.items()
-    ):
+    if isinstance(given, dict) and all(value is None or _is_count(name, value) for name, value in given.items()):
         return given
-    raise ValueError("It must be an object of whole numbers")
+    raise ValueError("It must be an object of whole numbers from 0 on")
+
+
+def _is_count(name: str, value: Any) -> bool:
+    return type(value) is bool if name == "no_reasoning" else type(value) is int and 0 <= value < 2**63
 
 
 def _words(given: Any) -> Any:
@@ -83,8 +92,10 @@ Text = Annotated[str, AfterValidator(_storable)]
 Word = Annotated[Text, Field(max_length=200)]
 Count = Annotated[int, Field(ge=0, le=2**31 - 1)]
 Number = Annotated[int, Field(ge=1, le=2**31 - 1)]
-Milliseconds = Annotated[int, Field(ge=0, le=2**63 - 1)]
+Line = Annotated[Text, Field(max_length=10_000)]  #: an address, or a header
+Milliseconds = Annotated[int, Field(ge=0, le=366 * 24 * 3_600_000)]  #: no call takes longer than a year
 Object = dict[Any, Any]
+Headers = Annotated[Any, AfterValidator(_headers)]
 Usage = Annotated[Any, AfterValidator(_usage)]
 Error = Annotated[Any, AfterValidator(_words)]
 Tag = Annotated[Text, Field(max_length=MOST_CHARACTERS), AfterValidator(_tag)]
@@ -120,10 +131,10 @@ class Attempt(Shape):
     max_tokens: Count
     request: Text
     request_sha256: Digest
-    request_url: Text
+    request_url: Line
     status_code: Annotated[int, Field(ge=0, le=999)] | None
-    response_headers: Object | None
-    content_type: Text
+    response_headers: Headers | None
+    content_type: Line
     stop_reason: Word | None
     raw_stop_reason: Text | None
     usage: Usage | None

@@ -1,6 +1,5 @@
 """Times as logs write them, as nanoseconds since 1970 (UTC)."""
 
-import math
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
@@ -25,7 +24,7 @@ def moment_of(value: Any) -> int | None:
     """None where it is no time. A text without an offset is taken as UTC."""
     if isinstance(value, str):
         return _of_text(value)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < _LATEST * 10**9:
         return None
     for unit in _UNITS:
         if _EARLIEST <= value * unit / 10**9 < _LATEST:

@@ -14,6 +14,7 @@ _SECRET_NAMES = re.compile(r"authorization|api[_-]?key|password|secret|token$|co
 _SECRET_TEXTS = (
     re.compile(r"(?i)(bearer\s+)[^\s\"',;]+"),
     re.compile(r"(?i)((?:api[_-]?key|token|code|password)=)[^\s\"'&;]+"),
+    re.compile(r"(?i)(\bkey=)[^\s\"'&;]+"),  # as clients of Google's put it into an address
     re.compile(r"(://[^/\s:@]*:)[^/\s@]+(?=@)"),
     re.compile(r"\b(sk-|whyk?_)[A-Za-z0-9_-]{8,}"),
 )

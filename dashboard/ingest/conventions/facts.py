@@ -11,6 +11,7 @@ from dashboard.ingest.conventions.spans import Attributes
 from dashboard.ingest.conventions.tables import Convention, Names
 
 _COUNTS = ("input_tokens", "output_tokens", "reasoning_tokens", "cached_tokens")
+MOST_SECONDS = 366 * 24 * 3_600  #: beyond which a number is no duration of a call
 MOST_TOKENS = 10**9  #: beyond which a number is no count of tokens
 
 
@@ -42,11 +43,11 @@ def as_count(value: Any) -> int | None:
 
 def seconds_of(convention: Convention, attributes: Attributes) -> float | None:
     """From the call to its first token."""
-    seconds = first(attributes, convention.facts.get("first_token", ()))
-    milliseconds = first(attributes, convention.facts.get("first_token_ms", ()))
-    told = seconds if seconds is not None else milliseconds / 1000 if isinstance(milliseconds, int | float) else None
-    is_span = isinstance(told, int | float) and math.isfinite(told) and 0 <= told < MOST_TOKENS
-    return float(told) if is_span and told is not None else None
+    for fact, a_second in (("first_token", 1), ("first_token_ms", 1_000)):
+        told = first(attributes, convention.facts.get(fact, ()))
+        if isinstance(told, int | float) and not isinstance(told, bool) and 0 <= told < MOST_SECONDS * a_second:
+            return told / a_second
+    return None
 
 
 def usage_of(convention: Convention, attributes: Attributes) -> TokenUsage | None:

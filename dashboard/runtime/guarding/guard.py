@@ -3,9 +3,11 @@
 The heads of requests, and how long they may take, are the protocol's (`protocol.py`).
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any
 
+import structlog
 from channels.db import database_sync_to_async
 from django.conf import settings
 from django.db import InterfaceError, OperationalError
@@ -19,6 +21,8 @@ from dashboard.runtime.guarding.refusing import Answer, refusal
 from dashboard.runtime.guarding.rooms import Place, Rooms, rooms_of_loop
 from dashboard.runtime.guarding.sizes import SMALL, size_of
 
+log = structlog.get_logger(__name__)
+
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -26,6 +30,7 @@ Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 PRIVATE = (b"cache-control", b"private, no-store")
+FILE_SECONDS, FILE_RATE = 30.0, 50_000  #: in which a file is taken, and bytes a second beyond that
 _LARGE = "This is too large: {what} may have {most:,} bytes. Nothing was done; send less at once."
 _UNKNOWN = f"Sign in first, then send this again: without signing in a request may have {SMALL:,} bytes."
 _CHALLENGE = ((b"www-authenticate", b'Bearer realm="whystop"'),)
@@ -33,6 +38,10 @@ _DIGITS = 18  #: of a length; what is longer is far beyond every bound
 _AGAIN = ((b"retry-after", b"1"),)
 _OFTEN = "Too many requests come from you at once. Wait a second, then send this again."
 _BUSY = "Too many requests wait already. Send this again in a moment."
+
+
+class SlowReaderError(Exception):
+    """Raised inside an application that sends a file to a client that does not take it."""
 
 
 class Guard:
@@ -55,6 +64,8 @@ class Guard:
         if exchange.refused is None:
             try:
                 await self._application(scope, exchange.receive, exchange.send)
+            except SlowReaderError:
+                log.info("download_ended", path=scope["path"], why="It was read too slowly.")
             finally:
                 exchange.leave()
         if exchange.refused is not None and not exchange.begun:
@@ -71,6 +82,7 @@ class _Exchange:
         self._place: Place | None = None
         self.refused: Answer | None = None
         self.begun = False
+        self._until = 0.0  #: when a client has taken too little of a file, by the loop's clock
 
     async def receive(self) -> Message:
         """What the client sends; where it is too much, for the application it has gone."""
@@ -88,15 +100,29 @@ class _Exchange:
         if self.refused is not None and not self.begun:
             return
         if message["type"] == "http.response.start":
-            self.leave(answered=True)
+            if self._place is not None:
+                self._place.answered()
             self.begun = True
+            self._until = asyncio.get_running_loop().time() + FILE_SECONDS
             message = {**message, "headers": _kept_private(self._scope["path"], message.get("headers", ()))}
-        await self._send(message)
+        if self._place is not None and self._place.until_sent:
+            await self._send_in_time(message)
+        else:
+            await self._send(message)
 
-    def leave(self, *, answered: bool = False) -> None:
+    async def _send_in_time(self, message: Message) -> None:
+        """A piece of a file, to a client that takes `FILE_RATE` or more: others wait for its place."""
+        self._until += len(message.get("body", b"")) / FILE_RATE
+        try:
+            async with asyncio.timeout_at(self._until):
+                await self._send(message)
+        except TimeoutError as error:
+            raise SlowReaderError from error
+
+    def leave(self) -> None:
         """Give its place to the next."""
         if self._place is not None:
-            self._place.leave(answered=answered)
+            self._place.leave()
 
     async def enter(self) -> None:
         """All of the request is here: take a place among those that are worked on, or refuse it."""

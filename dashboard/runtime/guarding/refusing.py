@@ -1,14 +1,18 @@
 """The answer to a request that is refused before anything has looked at it, in the form its address speaks."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from http import HTTPStatus
 
 from django.template.loader import render_to_string
 
-from dashboard.accounts.access import is_machine
+from dashboard.accounts.access import Door, door_of, is_machine
 from dashboard.accounts.answers import error_body
+from dashboard.gateway.wire.doors import door_at
+from dashboard.gateway.wire.faults import Fault
+from dashboard.turns.ids import new_id
 
 HEADERS = (
     (b"cache-control", b"private, no-store"),
@@ -38,11 +42,22 @@ def refusal(
     """JSON for programs, as they know it from the address; else a page, or the note that htmx puts beside a form."""
     if is_machine(path):
         content_type, error = error_body(path, status, detail)
-        body = json.dumps(error).encode()
+        body = _in_dialect(path, status, error["error"], more) if _is_gateway(path) else json.dumps(error).encode()
     else:
         content_type, body = "text/html; charset=utf-8", _page(status, detail, fragment=fragment)
     told = ((b"content-type", content_type.encode()), (b"content-length", b"%d" % len(body)))
     return Answer(status, (*told, *HEADERS, CLOSE, *more), body)
+
+
+def _is_gateway(path: str) -> bool:
+    return door_of(path) is Door.GATEWAY
+
+
+def _in_dialect(path: str, status: int, told: Mapping[str, str], more: tuple[tuple[bytes, bytes], ...]) -> bytes:
+    """The same as the clients read it that ask at this address."""
+    headers = tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in more)
+    fault = Fault(status, told["message"], told["type"], told["code"], headers=headers)
+    return door_at(path.rstrip("/")).fault(fault, f"req_{new_id().hex}")
 
 
 @lru_cache(maxsize=32)

@@ -2,7 +2,8 @@
 
 Each such request is a thread, and all threads share one interpreter with the loop that serves the gateway: a hundred at
 once would make every call wait for a hundred turns. A place is taken when the whole request is here, and given back
-when its answer begins, so that nobody holds one by sending or reading slowly. The gateway, the ingest, health checks
+when its answer begins, so that nobody holds one by sending or reading slowly. Files have a room of their own: there a
+place is held until the file is sent, for all of it is in memory until then. The gateway, the ingest, health checks
 and static files have bounds of their own, and take no place.
 
 Whoever asks without credentials counts by address; with credentials that have let somebody in, by that user. What only
@@ -11,6 +12,7 @@ the strangers, whoever else is at its reader's address.
 """
 
 import asyncio
+import re
 import time
 from collections import OrderedDict
 from collections.abc import Iterable, MutableMapping
@@ -29,9 +31,11 @@ from dashboard.runtime.guarding.proxies import customer_of
 Scope = MutableMapping[str, Any]
 
 STRANGERS = Width(places=2, of_one=2, waiting=512, waiting_of_one=64, seconds=5.0)
+DOWNLOADS = Width(places=3, of_one=1, waiting=64, waiting_of_one=16, seconds=30.0)
 KNOWN = Width(places=6, of_one=3, waiting=512, waiting_of_one=128, seconds=30.0)
 A_SECOND, AT_FIRST = 20.0, 200.0  #: requests of one address without credentials; this machine's are not counted
 KEPT = 10_000  #: credentials that worked, and addresses; beyond it the longest unused are forgotten
+_FILE = re.compile(r"/export/?$|/attempts/\d+/(?:raw|request|curl)/?$")
 _OWN_ROOM = ("/v1/", "/v1beta/", "/static/")
 
 
@@ -55,8 +59,10 @@ class Pace:
 class Rooms:
     """Of one event loop."""
 
-    def __init__(self, *, strangers: Width = STRANGERS, known: Width = KNOWN, processes: int = 1) -> None:
-        self._strangers, self._known = FairLine(strangers), FairLine(known)
+    def __init__(
+        self, *, strangers: Width = STRANGERS, known: Width = KNOWN, downloads: Width = DOWNLOADS, processes: int = 1
+    ) -> None:
+        self._strangers, self._known, self._downloads = FairLine(strangers), FairLine(known), FairLine(downloads)
         self._pace = Pace(A_SECOND / processes, AT_FIRST / processes)
         self._users: OrderedDict[str, str] = OrderedDict()  #: who was let in, by the digest of their credentials
 
@@ -71,9 +77,12 @@ class Rooms:
         who = user or customer_of(host) or ""
         if user is None and not is_near(scope) and not self._pace.may(who, now=time.monotonic()):
             raise FullError(own=True)
-        line = self._known if user and not shared else self._strangers
+        line = self._line_of(scope["path"]) if user and not shared else self._strangers
         await line.enter(who)
-        return Place(self, line, who, credential, scope)
+        return Place(self, line, who, credential, scope, until_sent=line is self._downloads)
+
+    def _line_of(self, path: str) -> FairLine:
+        return self._downloads if _FILE.search(path) else self._known
 
     def learn(self, credential: str, user: str | None) -> None:
         """Whom it let in; None: nobody any more."""
@@ -85,23 +94,30 @@ class Rooms:
 
 
 class Place:
-    """One request's, until its answer begins."""
+    """One request's, until its answer begins; `until_sent`: until it is sent."""
 
-    def __init__(self, rooms: Rooms, line: FairLine, who: str, credential: str | None, scope: Scope) -> None:
+    def __init__(
+        self, rooms: Rooms, line: FairLine, who: str, credential: str | None, scope: Scope, *, until_sent: bool = False
+    ) -> None:
+        self.until_sent = until_sent
         self._rooms, self._line, self._who, self._credential = rooms, line, who, credential
         self._looked = door_of(scope["path"]) is not Door.OPEN  # there nobody looks at credentials
         self._user: str | None = None
         self._held = True
         scope[LET_IN] = self._let_in
 
-    def leave(self, *, answered: bool = False) -> None:
-        """Give it back. May be called twice."""
-        if not self._held:
-            return
-        self._held = False
-        self._line.leave(self._who)
-        if answered and self._looked and self._credential:
+    def answered(self) -> None:
+        """The answer begins."""
+        if self._held and self._looked and self._credential:
             self._rooms.learn(self._credential, self._user)
+        if not self.until_sent:
+            self.leave()
+
+    def leave(self) -> None:
+        """Give it back. May be called twice."""
+        if self._held:
+            self._held = False
+            self._line.leave(self._who)
 
     def _let_in(self, user: str) -> None:
         self._user = user

@@ -121,3 +121,13 @@ def test_an_answer_that_its_codec_cannot_read_is_told_in_words() -> None:
     ((line, words),) = faults_in(lines({"request": chat_request(), "response": {"body": "data: nothing"}}))
     assert line == 1
     assert words.startswith("The answer is not what openai sends: ")
+
+
+@pytest.mark.parametrize("value", [10**400, -(10**400), 1e300, -1, True, "1" * 30, [], {}])
+@pytest.mark.parametrize("name", ["timestamp", "ended_at", "duration_ms", "latency", "status_code", "first_token_ms"])
+def test_a_number_that_no_call_can_have_is_left_out(name: str, value: Any) -> None:
+    (call,) = calls_in(lines({"request": chat_request(), "response": chat_answer(), name: value}))
+    assert call.exchange is not None
+    assert call.exchange.status is None
+    assert not call.exchange.timed
+    assert call.first_token is None

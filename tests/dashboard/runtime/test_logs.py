@@ -23,6 +23,7 @@ def test_what_has_a_telling_name_is_hidden(name: str):
     [
         "sent Authorization: Bearer hunter2hunter2",
         "GET /sign-in/?code=hunter2hunter2&next=/",
+        "POST /v1beta/models/m:generateContent?alt=sse&key=hunter2hunter2",
         "connecting to postgresql://me:hunter2hunter2@host/why",
         "wrong key sk-hunter2hunter2",
         "wrong key whyk_hunter2hunter2",

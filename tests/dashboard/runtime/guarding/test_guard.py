@@ -12,6 +12,7 @@ from dashboard.accounts.models import User
 from dashboard.accounts.services import api_token_create
 from dashboard.api.reading import MAX_BODY
 from dashboard.runtime.guarding.guard import Guard
+from dashboard.runtime.guarding.refusing import refusal
 from dashboard.runtime.guarding.sizes import SMALL, size_of
 from tests.dashboard.website import website
 from tests.together import together
@@ -169,6 +170,29 @@ def test_each_address_refuses_in_its_own_form_over_the_wire(site: Callable[..., 
         assert ("json" in answer.headers["Content-Type"]) == path.startswith(MACHINES), path
         assert "no-store" in answer.headers["Cache-Control"], path
         assert len(told) > 50, path
+
+
+#: Where each dialect's clients look for the words of an error.
+WORDS = {
+    "/v1/chat/completions": ("error", "code"),
+    "/v1/responses": ("error", "code"),
+    "/v1/messages": ("error", "type"),
+    "/v1/messages/": ("error", "type"),
+    "/v1beta/models/m:generateContent": ("error", "status"),
+    "/v1beta/nowhere": ("error", "status"),
+}
+
+
+@pytest.mark.parametrize("status", [401, 408, 413, 429, 431, 503])
+def test_what_is_refused_at_the_gateway_is_told_in_the_callers_dialect(status: int):
+    for path, place in WORDS.items():
+        answer = refusal(path, status, "No.", more=((b"retry-after", b"1"),))
+        told = json.loads(answer.body)
+        assert told["error"]["message"] == "No."
+        assert place[-1] in told["error"], path
+        assert (told.get("type") == "error") == path.startswith("/v1/messages")
+        assert (told["error"]["code"] == status) if "v1beta" in path else True
+        assert dict(answer.headers)[b"content-length"] == b"%d" % len(answer.body)
 
 
 def test_every_answer_but_a_static_file_is_private_and_kept_nowhere(

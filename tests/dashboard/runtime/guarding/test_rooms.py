@@ -32,7 +32,7 @@ async def let_in(one: Rooms, user: str, **credentials: str) -> None:
     place = await one.enter(scope)
     assert place is not None
     scope[LET_IN](user)
-    place.leave(answered=True)
+    place.answered()
 
 
 async def entering(one: Rooms) -> bool:
@@ -67,7 +67,7 @@ async def test_credentials_that_work_no_more_are_a_strangers_again():
     await let_in(one, "user 1", cookie="x")
     place = await one.enter(scope_of(cookie="x"))
     assert place is not None
-    place.leave(answered=True)  # and nobody was let in
+    place.answered()  # and nobody was let in
     await one.enter(scope_of())
     with pytest.raises(FullError):
         await one.enter(scope_of(THERE, cookie="x"))
@@ -189,3 +189,51 @@ async def test_who_hangs_up_before_an_answer_gives_the_place_back(monkeypatch: p
     assert following.told == []  # it is worked on
     following.task.cancel()
     await asyncio.gather(following.task, return_exceptions=True)
+
+
+FILES = ["/export", "/api/v1/turns/1/export", "/turns/1/attempts/2/raw", "/turns/1/attempts/2/request/"]
+
+
+@pytest.mark.parametrize("path", FILES)
+async def test_a_file_holds_a_place_among_files_until_it_is_sent_and_pages_have_theirs(path: str):
+    one = Rooms(strangers=NARROW, known=NARROW, downloads=replace(NARROW, places=2))
+    for user in "ab":
+        await let_in(one, user, cookie=user)
+    scope: dict[str, Any] = scope_of(path=path, cookie="a")
+    place = await one.enter(scope)
+    assert place is not None
+    scope[LET_IN]("a")
+    place.answered()
+    with pytest.raises(FullError):
+        await one.enter(scope_of(path=path, cookie="a"))
+    assert await one.enter(scope_of(path=path, cookie="b")) is not None, "another user's"
+    assert await one.enter(scope_of(cookie="a")) is not None, "a page"
+    place.leave()
+    assert await one.enter(scope_of(path=path, cookie="a")) is not None
+
+
+async def test_who_does_not_read_a_file_gives_up_its_place_and_who_reads_gets_it_whole(monkeypatch: pytest.MonkeyPatch):
+    async def application(scope, receive, send):
+        await receive()
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        for _ in range(20):
+            await send({"type": "http.response.body", "body": b"x", "more_body": True})
+
+    async def read(message: dict[str, Any]) -> None:
+        taken.append(message)
+
+    async def unread(message: dict[str, Any]) -> None:
+        await asyncio.sleep(0 if "status" in message else 60)
+
+    async def whole() -> dict[str, Any]:
+        return {"type": "http.request"}
+
+    taken: list[dict[str, Any]] = []
+    one = Rooms(downloads=NARROW)
+    monkeypatch.setattr("dashboard.runtime.guarding.guard.rooms_of_loop", lambda _: one)
+    monkeypatch.setattr("dashboard.runtime.guarding.guard.FILE_SECONDS", 0.05)
+    async with asyncio.timeout(5):
+        for send in (unread, read):
+            await let_in(one, "user 1", cookie="a")
+            await Guard(application)(scope_of(path="/export", cookie="a"), whole, send)
+    assert len(taken) == 21
