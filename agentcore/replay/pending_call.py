@@ -96,10 +96,10 @@ class PendingCall:
                 for one in calls
                 if (one is same or one.cut or one.attempt not in self.given)
                 and one.answered
-                and alike(asks, one.asks)
+                and (asks == one.asks or alike(asks, one.asks))
                 and not failing(one)
             ]
-            self.candidates = sorted(found, key=lambda one: one is not same)
+            self.candidates = sorted(found, key=lambda one: one is not same) if len(found) > 1 else found
         return self.candidates
 
     def _reworded(self) -> Certainty:
@@ -160,13 +160,16 @@ class PendingCall:
     def _seconds(self, tokens: float) -> float:
         """How long a call of so many tokens takes: at the recorded pace, or as long as the shortest that said as much,
         for much of a call's time may be the same whatever it says."""
-        calls = [heard for heard in self.past.calls.get(self.snapshot.iteration, ()) if heard.response]
-        spent = [self._counted(heard)[1] for heard in calls]
-        paid = sum(spent)
-        seconds = sum([heard.seconds for heard in calls]) * (tokens / paid if paid else 0.0)
+        iteration = self.snapshot.iteration
+        pace = self.past.paces.get(iteration)
+        if pace is None:
+            calls = [heard for heard in self.past.calls.get(iteration, ()) if heard.response]
+            pace = self.past.paces[iteration] = [(self._counted(heard)[1], heard.seconds) for heard in calls]
+        paid = sum([said for said, _ in pace])
+        seconds = sum([took for _, took in pace]) * (tokens / paid if paid else 0.0)
         if self.snapshot.limits.max_seconds is None:
             return seconds
-        longer = [heard.seconds for heard, said in zip(calls, spent, strict=True) if said >= tokens]
+        longer = [took for said, took in pace if said >= tokens]
         high = max(2 * seconds, min(longer, default=0.0))
         return self.assuming.at(Assumed.SECONDS, 0.5 * seconds, high, "the recorded pace")
 

@@ -86,7 +86,7 @@ class TapeReading(Saying):
 
     def _widened(self, tape: Tape, parts: list[Part]) -> list[Part]:
         """The parts beyond a seam that was asked for with a hint, as long as they may be in one go."""
-        hinted = sum([part.tokens for part in parts[1:]]) if any(one.hinted for one in tape.stretches) else 0.0
+        hinted = sum([part.tokens for part in parts[1:]]) if tape.hinted else 0.0
         if not hinted or self.cap < parts[0].tokens:
             return parts
         times, least = IN_ONE_GO
@@ -107,7 +107,7 @@ class TapeReading(Saying):
         """Which end of the tape's tokens this run takes, where their number was not reported."""
         low, high, source = tape.least, tape.most, "not reported"
         if low == high:
-            if any(stretch.heard.tokens is None for stretch in tape.stretches):
+            if not tape.reported:
                 self.assuming.note(Assumed.USAGE, low, high, source)
             return LOW
         if any(stretch.heard.veiled and stretch.heard.spent is not None for stretch in tape.stretches):
