@@ -12,8 +12,8 @@ from agentcore.criteria.outcome import (
     ContinuationEvaluation,
     ContinuationOutcome,
     Decided,
-    decided,
     goes_on,
+    resolve,
     unforbidden,
 )
 from agentcore.machine.snapshot import Snapshot
@@ -57,9 +57,11 @@ def evaluate(snapshot: Snapshot, policy: Policy, changes: Mapping[str, Any] = NO
 
 def evaluate_now(snapshot: Snapshot, policy: Policy) -> ContinuationOutcome:
     """The same for who reads at once what it comes to."""
-    found = None if policy.criteria else _decided(policy, snapshot, NOTHING)
+    if policy.criteria:
+        return evaluate(snapshot, policy)
+    found = _decided(policy, snapshot, NOTHING)
     if found is None:
-        return decided(evaluate(snapshot, policy))
+        return resolve(_criteria_of(policy).ask(snapshot))
     return ContinuationOutcome.decided_now(found, _told, policy, snapshot, NOTHING)
 
 

@@ -40,7 +40,7 @@ def judge(snapshot: Snapshot, policy: Policy) -> Judgement:
     call = _next_call(snapshot)
     spent = _with_continuations(snapshot.spent, snapshot.spent.continuations + 1)
     words = partial(_words, spent.continuations, snapshot.limits.max_continuations, call.max_tokens)
-    return Judgement(_UNDER_LIMITS, words, snapshot, outcome, also={"call": call, "spent": spent})
+    return Judgement(_UNDER_LIMITS, words, snapshot, outcome, (), {"call": call, "spent": spent})
 
 
 def _words(nth: int, limit: int, cap: int) -> str:
