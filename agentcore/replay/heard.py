@@ -17,6 +17,7 @@ from agentcore.events import (
     ToolResult,
     ToolsReturned,
 )
+from agentcore.lint import ended_at_cap
 from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import CALLS
 from agentcore.messages import ChatResponse, Message, ToolCall
@@ -118,6 +119,11 @@ class Heard:
     def cut_below_cap(self) -> bool:
         """Whether something else than its cap cut the answer, or this provider does not count all that it cuts by."""
         return self.cut and self.tokens is not None and self.tokens < self.cap - slack(self.cap)
+
+    @property
+    def ended_at_cap(self) -> bool:
+        """Whether it is said to have ended, with every output token used: some servers call a cut an end."""
+        return self.answered and self.response is not None and ended_at_cap(self.response, self.cap)
 
 
 def heard(before: Snapshot, event: Event, response: ChatResponse | None, nth: int, seconds: float) -> Heard:
