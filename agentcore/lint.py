@@ -105,6 +105,11 @@ def asks_for_stops(extra: Mapping[str, Any]) -> bool:
     return any(part.get(name) for part in parts for name in _STOPS)
 
 
+def ended_at_cap(response: ChatResponse, cap: int) -> bool:
+    """Whether this answer is said to have ended, with every output token used: it may have been cut there."""
+    return _claims_an_end(response) and _at_cap(response, cap)
+
+
 def _signs(response: ChatResponse, cap: int, before: str, stops: bool, rule: Rule) -> Iterator[Sign]:
     if _claims_an_end(response):
         if _at_cap(response, cap):

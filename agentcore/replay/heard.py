@@ -17,6 +17,7 @@ from agentcore.events import (
     ToolResult,
     ToolsReturned,
 )
+from agentcore.lint import ended_at_cap
 from agentcore.machine.accounting import seconds_since
 from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import CALLS
@@ -116,6 +117,11 @@ class Heard:
     def spent(self) -> int | None:
         """Output tokens: as reported, or the cap that has cut it."""
         return self.cap if self.tokens is None and self.cut else self.tokens
+
+    @property
+    def ended_at_cap(self) -> bool:
+        """Whether it is said to have ended, with every output token used: some servers call a cut an end."""
+        return self.answered and self.response is not None and ended_at_cap(self.response, self.cap)
 
 
 def heard(before: Snapshot, event: Event, response: ChatResponse | None, nth: int, seconds: float) -> Heard:

@@ -71,9 +71,24 @@ class Past:
 
     @cached_property
     def reports_sometimes(self) -> bool:
-        """Whether some answers came with their usage, and some without."""
-        told = {one.response.usage is not None for one in self.attempts.values() if one.answered and one.response}
+        """Whether some answers came with their tokens, and some without them, or with none."""
+        told = {one.tokens is not None for one in self.attempts.values() if one.answered and one.response}
         return len(told) == 2
+
+    @cached_property
+    def reports_zeros(self) -> bool:
+        """Whether an answer that has cost tokens came with a usage of none."""
+        return any(
+            one.tokens is None and one.response is not None and one.response.usage is not None
+            for one in self.attempts.values()
+        )
+
+    @cached_property
+    def tells_cuts(self) -> bool:
+        """Whether a call of the recording was cut, and its provider said so."""
+        return any(
+            one.cut and one.response and "relabelled" not in one.response.diagnostics for one in self.attempts.values()
+        )
 
     @cached_property
     def uncounted(self) -> bool:

@@ -30,6 +30,8 @@ class TapeReading(Saying):
         reading = self._reading(tape, same, asks)
         if isinstance(reading, Why):
             return unknown(reading)
+        if tape.closed and self._may_have_been_cut(tape.stretches[-1].heard):
+            return unknown(Why.OUTPUT_AT_CAP)
         budget, need = self.cap - reading.idle, sum([part.tokens for part in reading.parts])
         whole = need + tape.call_tokens
         barred = any(part.barrier for part in reading.parts[:-1])
@@ -183,6 +185,8 @@ class TapeReading(Saying):
             return unknown(self._other(asks))
         if any(one.cut_below_cap for one in candidates):
             return unknown(Why.CUT_BELOW_CAP)
+        if any(self._may_have_been_cut(one) for one in candidates):
+            return unknown(Why.OUTPUT_AT_CAP)
         longest = max(candidates, key=lambda one: spoken_tokens(one, self.past.rate)[1])
         tape = tape_of([longest], {longest.attempt: 0}, "", exact=True, rate=self.past.rate)
         parts = tape.parts(0.0, self._usage_end(tape))
