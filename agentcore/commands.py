@@ -63,7 +63,8 @@ class Finish:
     calls: tuple[ToolCall, ...] = ()  #: whole ones, for who asked to run (`Setup.client_tools`)
 
     def __post_init__(self) -> None:
-        settle(self, calls=tuple)
+        if self.calls.__class__ is not tuple:
+            settle(self, calls=tuple)
 
 
 #: What may be asked of the outside; exactly one results from each event.

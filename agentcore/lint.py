@@ -26,6 +26,7 @@ CODES: Mapping[str, str] = {
     "ambiguous_seam": "A continuation may begin with a repeat, which was kept",
 }
 
+_UNKNOWN = Reason.UNKNOWN  # Python 3.11 takes long to find a member in its enumeration
 _NATURAL = (Reason.END_TURN, Reason.TOOL_CALL)
 _CUTS = (Reason.MAX_TOKENS, Reason.CONTEXT_WINDOW_EXCEEDED)
 _JUDGED = frozenset(ERROR_WORDS | CALL_WORDS | MALFORMED_CALL_WORDS)  #: unknown words that mean something else
@@ -104,6 +105,11 @@ def asks_for_stops(extra: Mapping[str, Any]) -> bool:
     return any(part.get(name) for part in parts for name in _STOPS)
 
 
+def ended_at_cap(response: ChatResponse, cap: int) -> bool:
+    """Whether this answer is said to have ended, with every output token used: it may have been cut there."""
+    return _claims_an_end(response) and _at_cap(response, cap)
+
+
 def _signs(response: ChatResponse, cap: int, before: str, stops: bool, rule: Rule) -> Iterator[Sign]:
     if _claims_an_end(response):
         if _at_cap(response, cap):
@@ -121,7 +127,7 @@ def _claims_an_end(response: ChatResponse) -> bool:
     """Whether the provider says that nothing was cut: by a natural end, or by a word that says nothing of a cut."""
     if response.error is not None or response.incomplete_stream:
         return False
-    if response.stop_reason is Reason.UNKNOWN:
+    if response.stop_reason is _UNKNOWN:
         return _folded(response) not in _JUDGED
     return response.stop_reason in _NATURAL or (response.stop_reason in _CUTS and _label(response) is not None)
 
@@ -235,12 +241,14 @@ def _eaten(response: ChatResponse, cap: int) -> str:
 
 def _renamed(response: ChatResponse, cap: int) -> str:
     """Which word stands for a truncation, and what says that it is one; empty where none does."""
-    if response.stop_reason is Reason.UNKNOWN and response.raw_stop_reason and _claims_an_end(response):
+    if response.stop_reason is _UNKNOWN and response.raw_stop_reason and _claims_an_end(response):
         return _unheard_of(response, cap)
     if response.stop_reason not in _CUTS:
         return ""
-    label, cut = _label(response), next((seen for seen in response.reason_trail if seen.normalized in _CUTS), None)
-    return "" if label is None or cut is None else f"{_said(label)}, and {_said(cut)}: the answer was cut."
+    if (label := _label(response)) is None:
+        return ""
+    cut = next((seen for seen in response.reason_trail if seen.normalized in _CUTS), None)
+    return "" if cut is None else f"{_said(label)}, and {_said(cut)}: the answer was cut."
 
 
 def _unheard_of(response: ChatResponse, cap: int) -> str:

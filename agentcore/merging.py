@@ -89,12 +89,15 @@ def join(existing: str, addition: str, how: Joining = DEFAULT) -> Merge:
 def seam(existing: str, addition: str, how: Joining = DEFAULT) -> tuple[int, int]:
     """The same without the text: how many characters at the beginning of the addition are dropped, and how many are
     kept that may be a repeat. At least one of them is 0."""
-    least = max(1, how.min_overlap)
-    overlap = _echoed(existing, addition, how, how.echo) if how.exact else _overlap(existing, addition, least)
+    if how.exact:
+        echoed = _echoed(existing, addition, trimmed=how.trimmed)
+        overlap = echoed if how.echo or echoed >= how.min_overlap else 0
+    else:
+        echoed, overlap = 0, _overlap(existing, addition, max(1, how.min_overlap))
     if overlap:
         return (0, overlap) if not how.echo and _ambiguous(existing, addition, overlap, how) else (overlap, 0)
-    if how.exact and how.rule >= Rule.TELLS_APART and (doubtful := _echoed(existing, addition, how, True)):
-        return 0, doubtful
+    if echoed and how.rule >= Rule.TELLS_APART:
+        return 0, echoed
     return (_space_said_again(existing, addition) if how.trimmed else 0), 0
 
 
@@ -113,15 +116,13 @@ def join_broken_off(existing: str, addition: str, how: Joining, *, asked_again: 
     return Merge(existing + addition, 0, len(addition))
 
 
-def _echoed(existing: str, addition: str, how: Joining, echo: bool) -> int:
-    """The length of the echo of an exact continuation: the whole text so far, as it was sent. One that is not known to
-    be sent again (`echo`) counts from `min_overlap` characters up."""
-    sent = existing.rstrip() if how.trimmed else existing
-    for text in (existing, sent):
-        long_enough = echo or len(text) >= how.min_overlap
-        if text and long_enough and addition.startswith(text):
-            return len(text)
-    return 0
+def _echoed(existing: str, addition: str, *, trimmed: bool) -> int:
+    """The length of the echo of an exact continuation: the whole text so far, as it is or as it was sent. One that is
+    not known to be sent again is surely an echo from `min_overlap` characters up."""
+    if existing and addition.startswith(existing):
+        return len(existing)
+    sent = existing.rstrip() if trimmed else ""
+    return len(sent) if sent and addition.startswith(sent) else 0
 
 
 def _turned(existing: str, addition: str, overlap: int) -> bool:
@@ -172,9 +173,9 @@ def is_repetition(existing: str, addition: str) -> bool:
 
 
 def _overlap(existing: str, addition: str, minimum: int) -> int:
-    longest = min(len(existing), len(addition))
-    if longest < minimum or addition.find(existing[-minimum:], 0, longest) < 0:
+    if len(existing) < minimum or addition.find(existing[-minimum:], 0, len(existing)) < 0:
         return 0  # nearly every continuation: an overlap ends as the text so far does
+    longest = min(len(existing), len(addition))
     near = max(_NEAR, minimum)
     long = _alike(existing, addition, near, longest)
     short = _alike(existing, addition, minimum, min(longest, near - 1))

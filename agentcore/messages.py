@@ -117,7 +117,8 @@ class ChatRequest:
     resume_token: str | None = None  #: set: the provider itself goes on where it stopped
 
     def __post_init__(self) -> None:
-        settle(self, messages=tuple, tools=tuple)
+        if self.messages.__class__ is not tuple or self.tools.__class__ is not tuple:
+            settle(self, messages=tuple, tools=tuple)
 
 
 BEYOND_CAP = 1.05  #: of the cap: an answer that used more was not held to it

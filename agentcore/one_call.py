@@ -4,8 +4,9 @@ from agentcore.machine.snapshot import Snapshot
 from agentcore.prefill import ECHO, TRIMMING, goes_on_exactly
 from agentcore.reasons import AttemptKind, NormalizedStopReason
 
-#: Tokens that the end of an answer may take of the cap: some servers count its mark, and do not report it.
-END_MARK = 1
+#: Tokens that the end of an answer may take of the cap without being reported: some servers count its mark, and some
+#: report a token less than they count.
+END_MARK = 2
 _NATURAL = (NormalizedStopReason.END_TURN, NormalizedStopReason.TOOL_CALL)
 
 

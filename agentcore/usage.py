@@ -31,7 +31,7 @@ def reported(response: ChatResponse | None) -> int | None:
 
 def slack(cap: int) -> int:
     """By how many tokens an answer that its cap has cut may be shorter: some servers do not count all that they cut."""
-    return max(2, cap // 50)
+    return cap // 50 if cap > 100 else 2
 
 
 def counts_unreported(response: ChatResponse, cap: int, window: int | None) -> bool:

@@ -39,10 +39,16 @@ def changed(value: Made, changes: Mapping[str, Any]) -> Made:
 
 
 @cache
-def _draft(cls: Any) -> Any:
+def draft(cls: Any) -> Any:
     """A class whose objects lie alike in memory, and can be written to. Of a subclass Python sees that soonest."""
     written_to = {"__setattr__": object.__setattr__, "__delattr__": object.__delattr__}
     return type(cls.__name__, (cls,), {"__slots__": (), **written_to})
+
+
+def copiers(cls: Any) -> Mapping[tuple[str, ...], Callable[[Any, Mapping[str, Any]], Any]]:
+    """What `changed` finds by the value's class, by the names of the fields: for who changes one class all the time."""
+    found: Mapping[tuple[str, ...], Callable[[Any, Mapping[str, Any]], Any]] = _COPIERS[cls]
+    return found
 
 
 def copier(cls: type[Made], *names: str) -> Callable[..., Made]:
@@ -78,7 +84,7 @@ def _copying(cls: Any, arguments: str, changes: Mapping[str, str]) -> Callable[.
             raise TypeError(f"{cls.__name__} has no field {name!r}")
     lines = ["copy = new(draft)", *(f"copy.{name} = {changes.get(name, f'value.{name}')}" for name in cls.__slots__)]
     lines += ["copy.__class__ = cls", "return copy"]
-    return _written(f"copier({arguments})", lines, new=object.__new__, draft=_draft(cls), cls=cls)
+    return _written(f"copier({arguments})", lines, new=object.__new__, draft=draft(cls), cls=cls)
 
 
 def quickly_made(cls: type[Made]) -> type[Made]:
@@ -101,7 +107,7 @@ def quickly_made(cls: type[Made]) -> type[Made]:
         f"__init__({', '.join(['self', *plain, *(['*', *named] if named else [])])})",
         lines,
         cls=cls,
-        draft=_draft(made),
+        draft=draft(made),
         ordinary=ordinary,
         declare=_DECLARE,
         factories={field.name: field.default_factory for field in known},
@@ -141,4 +147,4 @@ def settle(value: object, **kinds: Callable[[Any], Any]) -> None:
             object.__setattr__(value, name, kind(given))
 
 
-__all__ = ["changed", "copier", "quickly_made", "replace", "settle"]
+__all__ = ["changed", "copier", "copiers", "draft", "quickly_made", "replace", "settle"]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from agentcore.reasons import StopReason
 from agentcore.strict import WrongInput, asks, required, shown
-from agentcore.values import quickly_made, replace
+from agentcore.values import draft, quickly_made, replace
 
 
 class ContinuationDecision(StrEnum):
@@ -141,10 +141,23 @@ class ContinuationOutcome(_ToldLater):
     ) -> "ContinuationOutcome":
         """An outcome whose evaluations are `tell(*about)`, asked for when they are first read. Until then
         `decide(*about)` says what they come to; None where it takes the evaluations to say."""
-        outcome, put = object.__new__(cls), object.__setattr__
-        put(outcome, "_decide", (decide, about))
-        put(outcome, "_tell", (tell, about))
-        return outcome
+        outcome = object.__new__(_DRAFT)
+        outcome._decide = (decide, about)
+        outcome._tell = (tell, about)
+        outcome.__class__ = cls
+        return outcome  # type: ignore[no-any-return]
+
+    @classmethod
+    def decided_now(
+        cls, found: Decided, tell: Callable[..., tuple[ContinuationEvaluation, ...]], *about: object
+    ) -> "ContinuationOutcome":
+        """The same of which is known already what the evaluations come to."""
+        outcome = object.__new__(_DRAFT)
+        outcome.decision, outcome.should_continue, outcome.resolved_by, outcome.stop_reason = found
+        outcome._decide = None
+        outcome._tell = (tell, about)
+        outcome.__class__ = cls
+        return outcome  # type: ignore[no-any-return]
 
     def get_evaluation_for(self, name: str) -> ContinuationEvaluation | None:
         """The evaluation of the criterion of this name; None where it was not asked."""
@@ -171,6 +184,9 @@ class ContinuationOutcome(_ToldLater):
             "stopReason": self.stop_reason.value,
             "evaluations": [e.to_dict() for e in self.evaluations],
         }
+
+
+_DRAFT = draft(ContinuationOutcome)
 
 
 class Judged:

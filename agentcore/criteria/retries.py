@@ -138,7 +138,7 @@ def _continuation_bound(state: Snapshot) -> tuple[str, StopReason, str] | None:
     if spent.continuations >= limits.max_continuations:
         reason = f"{spent.continuations} of {limits.max_continuations} continuations used"
         return "retry_limit", StopReason.RETRY_LIMIT, reason
-    if state.completion_left < max(1, state.asked.output_floor):
+    if (left := state.completion_left) < 1 or left < state.asked.output_floor:
         reason = f"{state.about}{spent.output_tokens} of {state.completion_budget} completion tokens used"
         return "budget_exhausted", StopReason.TOKEN_LIMIT, reason
     total = limits.max_total_tokens

@@ -165,10 +165,12 @@ def prefilled(snapshot: Snapshot) -> bool:
 
 def give_back(snapshot: Snapshot) -> Snapshot:
     """Where an operator has raised the character cap since, what the last answer was cut by at the old one."""
+    if not snapshot.cut_at_cap:
+        return snapshot
     response, spent = snapshot.response, snapshot.spent
     room = snapshot.limits.max_total_output_chars - spent.output_chars
     last = snapshot.answer.segments[-1] if snapshot.answer.segments else None
-    if not snapshot.cut_at_cap or room <= 0 or response is None or last is None or last.attempt != spent.attempts:
+    if room <= 0 or response is None or last is None or last.attempt != spent.attempts:
         return snapshot
     rest = response.text[last.dropped + last.end - last.start :]
     added = cut(rest, room)
@@ -183,7 +185,8 @@ def give_back(snapshot: Snapshot) -> Snapshot:
 
 def seconds_since(snapshot: Snapshot, at: float, waited: float | None = None) -> float:
     """Time in the model or in tools since the command was given, without what the call `waited` in line."""
-    return max(0.0, at - snapshot.at - (waited or 0.0))
+    seconds = at - snapshot.at - (waited or 0.0)
+    return seconds if seconds > 0 else 0.0
 
 
 def spend_seconds(snapshot: Snapshot, at: float, waited: float | None = None) -> Snapshot:

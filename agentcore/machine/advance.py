@@ -32,7 +32,7 @@ from agentcore.machine.states import CALLS, RELEASES, TERMINAL, TRANSITIONS, Sta
 from agentcore.policy import Policy
 from agentcore.reasons import AttemptKind
 from agentcore.strict import WrongInput, required, shown
-from agentcore.values import changed, copier, quickly_made
+from agentcore.values import copier, copiers, quickly_made
 
 #: One judge per deciding state.
 JUDGES: Mapping[State, Callable[[Snapshot, Policy], Judgement]] = {
@@ -48,8 +48,9 @@ JUDGES: Mapping[State, Callable[[Snapshot, Policy], Judgement]] = {
 _EVENTS = frozenset(get_args(Event))
 _RELEASED = frozenset(RELEASES.values())
 _CALLS = frozenset(CALLS)
-_OPERATOR_ACTED = Trigger.OPERATOR_ACTED  # Python 3.11 takes long to find a member in its enumeration
-_with_attempts = copier(Spent, "attempts")
+# Python 3.11 takes long to find a member in its enumeration.
+_OPERATOR_ACTED, _ABORT_PARTIAL = Trigger.OPERATOR_ACTED, State.ABORT_PARTIAL
+_with_attempts, _COPIED = copier(Spent, "attempts"), copiers(Snapshot)
 _FRESH_CALLS = {Trigger.CONTINUE: AttemptKind.AFTER_TOOLS, Trigger.CONTINUE_REQUESTED: AttemptKind.REQUESTED}
 
 #: What operators see of the moves that nearly every turn makes, by the snapshot after them: `settle` makes none of it.
@@ -100,7 +101,7 @@ def advance(snapshot: Snapshot, event: Event, policy: Policy) -> Step:
         observed += seen
         if (observe := _OBSERVED.get((source, trigger))) is not None:
             observed.append(observe(after))
-        if outcome is not None and source is not State.ABORT_PARTIAL:
+        if outcome is not None and source is not _ABORT_PARTIAL:
             observed.append(ending.evaluation_observed(before, outcome))
         before = after
     if after.state in TERMINAL and after.end is not None:
@@ -128,7 +129,8 @@ def settle(snapshot: Snapshot, event: Event, policy: Policy, *, signs: bool = Tr
 
 def _moves(snapshot: Snapshot, event: Event, policy: Policy, *, signs: bool = True) -> Iterator[_Moved]:
     trigger, taken, why, observed, brought = take_in(snapshot, event, policy, signs=signs)
-    brought["at"] = max(snapshot.at, event.at)
+    if event.at > snapshot.at:
+        brought["at"] = event.at
     after = _move(taken, trigger, brought)
     yield after, snapshot.state, trigger, why, None, observed
     released, may_stop = trigger in _RELEASED, may_hold(after)
@@ -167,4 +169,5 @@ def _move(snapshot: Snapshot, trigger: Trigger, changes: dict[str, Any] | None =
         changes["spent"] = _with_attempts(changes.get("spent", snapshot.spent), snapshot.spent.attempts + 1)
         if (kind := _FRESH_CALLS.get(trigger)) is not None:
             changes["call"] = Call(kind, State.REQUEST, snapshot.asked.max_tokens)
-    return changed(snapshot, changes)
+    moved: Snapshot = _COPIED[tuple(changes)](snapshot, changes)
+    return moved

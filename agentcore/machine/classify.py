@@ -34,7 +34,7 @@ def classify(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> Trig
     Judged in this order: error, envelope, block, broken call, truncation, whole calls, natural end.
     """
     reason = response.stop_reason
-    if response_error(response) is not None:
+    if (response.error is not None or reason is _UNKNOWN) and response_error(response) is not None:
         return Trigger.RESPONSE_ERROR
     has_calls = bool(response.tool_calls or response.broken_tool_calls)
     if reason in _CUTS and not has_calls and _warm_up(snapshot):
@@ -43,7 +43,7 @@ def classify(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> Trig
         return Trigger.ENVELOPE
     if reason in _ENDINGS:
         return _ENDINGS[reason]
-    if broken_issue(snapshot, response, policy) is not None:
+    if has_calls and broken_issue(snapshot, response, policy) is not None:
         return Trigger.BROKEN_TOOL_CALL
     if reason is _UNKNOWN and word_of(response):
         return _unknown_word(response)

@@ -130,7 +130,8 @@ def continuation_observed(snapshot: Snapshot) -> Observation:
         "cumulative_output_tokens": snapshot.spent.output_tokens,
         "cumulative_output_chars": snapshot.spent.output_chars,
         "budget_remaining": snapshot.completion_left,
-        **_place(snapshot),
+        "turn_id": snapshot.asked.turn_id,
+        "iteration": snapshot.iteration,
     }
     return Observation("continuation_attempt", fields)
 
@@ -147,14 +148,16 @@ def termination_observed(snapshot: Snapshot, terminal_reason: str) -> tuple[Obse
 def evaluation_observed(snapshot: Snapshot, outcome: ContinuationOutcome) -> Observation:
     """What the criteria came to (spec: `ContinuationEvaluated`). A turn stands for an agent's run.."""
     decided(outcome)
+    asked, iteration = snapshot.asked, snapshot.iteration
     fields = {
-        "agentId": snapshot.asked.turn_id,
-        "parentAgentId": snapshot.asked.parent,
-        "step": snapshot.iteration,
+        "agentId": asked.turn_id,
+        "parentAgentId": asked.parent,
+        "step": iteration,
         "shouldContinue": outcome.should_continue,
-        "stopReason": outcome.stop_reason.value,
+        "stopReason": outcome.stop_reason._value_,
         "resolvedBy": outcome.resolved_by,
-        **_place(snapshot),
+        "turn_id": asked.turn_id,
+        "iteration": iteration,
     }
     return Observation("continuation_evaluated", fields)
 

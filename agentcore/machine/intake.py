@@ -78,7 +78,8 @@ def _require(condition: bool, snapshot: Snapshot, event: str) -> None:
 
 
 def _started(snapshot: Snapshot, event: Started, policy: Policy) -> Intake:
-    _require(snapshot.state is _IDLE, snapshot, "started")
+    if snapshot.state is not _IDLE:
+        _require(False, snapshot, "started")
     setup = event.setup.asking(max_tokens=policy.max_tokens, model=policy.model, system_prompt=policy.system_prompt)
     if policy.revision and setup.envelope_schema is None:
         schema = json_asked(setup.provider, setup.extra)
@@ -100,7 +101,8 @@ def _started(snapshot: Snapshot, event: Started, policy: Policy) -> Intake:
 
 
 def _responded(snapshot: Snapshot, event: ModelResponded, *, signs: bool) -> Intake:
-    _require(snapshot.state in CALLS, snapshot, "model_responded")
+    if snapshot.state not in CALLS:
+        _require(False, snapshot, "model_responded")
     response = event.response
     brought = {
         **counted(snapshot, response, seconds_since(snapshot, event.at, event.waited)),

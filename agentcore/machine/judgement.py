@@ -13,6 +13,7 @@ from agentcore.criteria.outcome import (
     ContinuationOutcome,
     Decided,
     goes_on,
+    resolve,
     unforbidden,
 )
 from agentcore.machine.snapshot import Snapshot
@@ -54,6 +55,16 @@ def evaluate(snapshot: Snapshot, policy: Policy, changes: Mapping[str, Any] = NO
     return ContinuationOutcome.told_later(_decided, _told, policy, snapshot, changes)
 
 
+def evaluate_now(snapshot: Snapshot, policy: Policy) -> ContinuationOutcome:
+    """The same for who reads at once what it comes to."""
+    if policy.criteria:
+        return evaluate(snapshot, policy)
+    found = _decided(policy, snapshot, NOTHING)
+    if found is None:
+        return resolve(_criteria_of(policy).ask(snapshot))
+    return ContinuationOutcome.decided_now(found, _told, policy, snapshot, NOTHING)
+
+
 def _told(policy: Policy, snapshot: Snapshot, changes: Mapping[str, Any]) -> tuple[ContinuationEvaluation, ...]:
     return _criteria_of(policy).ask(changed(snapshot, changes))
 
@@ -62,9 +73,8 @@ def _decided(policy: Policy, snapshot: Snapshot, changes: Mapping[str, Any]) -> 
     """What the bare decisions of the built-in criteria come to; None where one of them forbids, or cannot say (a limit
     of a strange type)."""
     snapshot = changed(snapshot, changes) if changes else snapshot
-    criteria = _criteria_of(policy).criteria
     try:
-        return _resolved(tuple([criterion.decide(snapshot) for criterion in criteria]))  # type: ignore[union-attr]
+        return _resolved(tuple([decide(snapshot) for decide in _asked(policy.finish_reasons, policy.max_retry_after)]))
     except Exception:
         return None
 
@@ -85,6 +95,14 @@ def _criteria_of(policy: Policy) -> ContinuationCriteria:
 @cache
 def _built_in(finish_reasons: tuple[NormalizedStopReason, ...], max_retry_after: float) -> ContinuationCriteria:
     return ContinuationCriteria(*built_in(finish_reasons, max_retry_after))
+
+
+@cache
+def _asked(
+    finish_reasons: tuple[NormalizedStopReason, ...], max_retry_after: float
+) -> tuple[Callable[[Snapshot], ContinuationDecision], ...]:
+    """How the built-in ones are asked for their bare decisions."""
+    return tuple([criterion.decide for criterion in built_in(finish_reasons, max_retry_after)])
 
 
 def next_iteration(snapshot: Snapshot) -> Snapshot:

@@ -224,7 +224,9 @@ class Snapshot(Judged):
     @property
     def completion_left(self) -> int:
         """Tokens left of `completion_budget`, never below 0."""
-        return max(0, self.completion_budget - self.spent.output_tokens)
+        configured, used = self.limits.max_total_completion_tokens, self.spent.output_tokens
+        budget = 4 * self.asked.max_tokens if configured is None else configured
+        return budget - used if budget > used else 0
 
     @property
     def about(self) -> str:

@@ -126,6 +126,8 @@ class Asked(TapeReading):
                     return None
                 continue
             if self._fits(heard, same):
+                if self.cap != heard.cap and self._may_have_been_cut(heard):
+                    return unknown(Why.OUTPUT_AT_CAP)
                 if was_cut:
                     self.assuming.note(Assumed.WORDING, 0.0, 0.0, "the same request was answered whole only later")
                     return self._again(heard, Certainty.ESTIMATED)
@@ -138,7 +140,7 @@ class Asked(TapeReading):
             return True
         tokens = self._needed(heard, same)
         if self.cap < heard.cap:
-            tokens = self._with_its_end(tokens)
+            tokens = self._with_its_end(tokens) + (self._untold(heard) if heard is same and tokens <= self.cap else 0.0)
         if tokens <= self.cap < heard.cap:
             self._note_what_is_told()
         return tokens <= self.cap

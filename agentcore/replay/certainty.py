@@ -57,6 +57,7 @@ class Why(StrEnum):
     TIMED_OUT = "timed_out"  #: how a call would have gone on that max_seconds ended
     REFUSAL = "refusal"  #: whether a request that was refused would be refused under another limit
     CUT_BELOW_CAP = "cut_below_cap"  #: where an answer would be cut that was cut below max_tokens
+    OUTPUT_AT_CAP = "output_at_cap"  #: whether an answer was cut that is said to have ended, with every token used
     TOOL_CALLS = "tool_calls"  #: how tool calls would have been written that were cut or broken
     TOOL_RESULTS = "tool_results"  #: the results of tool calls that were never run
     TOOL_SECONDS = "tool_seconds"  #: what tools would have come to that do not end within max_seconds
@@ -94,6 +95,9 @@ class Experience:
     repeats: Observed | None = None  #: tokens repeated at the seam
     reasoning: Observed | None = None  #: tokens of reasoning in a continuation
     counts_reasoning: bool | None = None  #: whether reasoning counts towards max_tokens; None where no call shows it
+    reports_all: bool | None = (
+        None  #: whether calls are cut at just the tokens that they report; None: no call shows it
+    )
 
 
 LEAST_CALLS = 20  #: stored calls from which on a figure of them bounds an assumption

@@ -17,6 +17,8 @@ from agentcore.events import (
     ToolResult,
     ToolsReturned,
 )
+from agentcore.lint import ended_at_cap
+from agentcore.machine.accounting import seconds_since
 from agentcore.machine.snapshot import Snapshot
 from agentcore.machine.states import CALLS
 from agentcore.messages import ChatResponse, Message, ToolCall
@@ -94,6 +96,8 @@ class Heard:
     thought_through: bool
     #: it may have reasoned (`may_hide_reasoning`), and nothing tells how much
     veiled: bool
+    #: something else than its cap cut the answer, or this provider does not count all that it cuts by
+    cut_below_cap: bool
     #: tokens that may have counted towards its cap beside the reported ones, at most, where a call shows that its
     #: provider does not report all that it counts
     unreported: int = 0
@@ -115,9 +119,9 @@ class Heard:
         return self.cap if self.tokens is None and self.cut else self.tokens
 
     @property
-    def cut_below_cap(self) -> bool:
-        """Whether something else than its cap cut the answer, or this provider does not count all that it cuts by."""
-        return self.cut and self.tokens is not None and self.tokens < self.cap - slack(self.cap)
+    def ended_at_cap(self) -> bool:
+        """Whether it is said to have ended, with every output token used: some servers call a cut an end."""
+        return self.answered and self.response is not None and ended_at_cap(self.response, self.cap)
 
 
 def heard(before: Snapshot, event: Event, response: ChatResponse | None, nth: int, seconds: float) -> Heard:
@@ -129,7 +133,7 @@ def heard(before: Snapshot, event: Event, response: ChatResponse | None, nth: in
         not cut or response.text or response.tool_calls or response.broken_tool_calls
     )
     output, reasoning = reported(response), reasoning_of(response, cap, cut=cut)
-    counts = shows_counting(cap, output, reasoning, cut=cut)
+    counts = shows_counting(cap, output, reasoning, cut=cut) if reasoning else None
     if cut and not through and counts is not False:
         reasoning = cap if output is None else output
     return Heard(
@@ -151,7 +155,12 @@ def heard(before: Snapshot, event: Event, response: ChatResponse | None, nth: in
         doubtful=False,
         thought_through=through,
         veiled=response is not None and may_hide_reasoning(response, cap),
+        cut_below_cap=cut and _is_below(output, cap),
     )
+
+
+def _is_below(tokens: int | None, cap: int) -> bool:
+    return tokens is not None and tokens < cap - slack(cap)
 
 
 def told_apart(calls: Sequence[Heard], *, hides: bool = False) -> list[Heard]:
@@ -171,7 +180,7 @@ def told_apart(calls: Sequence[Heard], *, hides: bool = False) -> list[Heard]:
 
 def _shows_less(heard: Heard) -> bool:
     """Whether this call shows that its provider counts tokens that it does not report."""
-    if heard.response is None or not heard.answered:
+    if heard.response is None or not heard.answered or not (heard.cut_below_cap or (heard.cut and not heard.tokens)):
         return False
     return counts_unreported(heard.response, heard.cap, heard.before.asked.context_window)
 
@@ -186,7 +195,7 @@ def _told(heard: Heard, *, uncounted: bool) -> Heard:
     if not uncounted:
         return replace(heard, doubtful=heard.thought_through)
     tokens = None if heard.tokens is None else max(0, heard.tokens - heard.reasoning)
-    return replace(heard, uncounted=True, tokens=tokens)
+    return replace(heard, uncounted=True, tokens=tokens, cut_below_cap=heard.cut and _is_below(tokens, heard.cap))
 
 
 def shows_counting(cap: int, output: int | None, reasoning: int, *, cut: bool) -> bool | None:
@@ -222,7 +231,7 @@ class Listener:
             self._tools(before, event)
 
     def _call(self, before: Snapshot, event: Event, response: ChatResponse | None, waited: float | None) -> None:
-        attempt, seconds = before.spent.attempts, max(0.0, event.at - before.at - (waited or 0.0))
+        attempt, seconds = before.spent.attempts, seconds_since(before, event.at, waited)
         nth = attempt - self._first.setdefault(before.iteration, attempt) + 1
         self.calls.append(heard(before, event, response, nth, seconds))
 

@@ -1,7 +1,7 @@
 """The recorded run once more, for what its records do not hold: its calls, tapes, tools, and what they bear out."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from agentcore.events import Event, ToolResult
@@ -43,6 +43,10 @@ class Past:
     exact: bool  #: continuations go on from the text itself, and repeat nothing
     rate: tuple[float, float]  #: tokens of a character, least and most, where usage is missing
     reasoning: int  #: tokens of reasoning in one call, at most
+    cut_otherwise: bool  #: a call was cut at other tokens than it reported: this provider counts and reports apart
+    #: by iteration, the tokens towards its cap that each of its calls came to, and the seconds it took
+    paces: dict[int, list[tuple[float, float]]] = field(default_factory=dict)
+    _told: dict[int, bool] = field(default_factory=dict)  #: `all_told` of the iterations it was asked of
 
     @classmethod
     def of(cls, recording: Recording) -> "Past":
@@ -67,9 +71,24 @@ class Past:
 
     @cached_property
     def reports_sometimes(self) -> bool:
-        """Whether some answers came with their usage, and some without."""
-        told = {one.response.usage is not None for one in self.attempts.values() if one.answered and one.response}
+        """Whether some answers came with their tokens, and some without them, or with none."""
+        told = {one.tokens is not None for one in self.attempts.values() if one.answered and one.response}
         return len(told) == 2
+
+    @cached_property
+    def reports_zeros(self) -> bool:
+        """Whether an answer that has cost tokens came with a usage of none."""
+        return any(
+            one.tokens is None and one.response is not None and one.response.usage is not None
+            for one in self.attempts.values()
+        )
+
+    @cached_property
+    def tells_cuts(self) -> bool:
+        """Whether a call of the recording was cut, and its provider said so."""
+        return any(
+            one.cut and one.response and "relabelled" not in one.response.diagnostics for one in self.attempts.values()
+        )
 
     @cached_property
     def uncounted(self) -> bool:
@@ -96,17 +115,17 @@ class Past:
     def all_told(self, iteration: int) -> bool:
         """Whether anything shows that no call of this iteration spent tokens which stand in no usage: each tells how
         many were reasoning, or one of those that do not was cut at just the tokens that it reported."""
-        calls = self.calls.get(iteration, ())
-        if any(one.cut_below_cap or _cut_otherwise(one) for one in calls):
+        told = self._told.get(iteration)
+        if told is None:
+            told = self._told[iteration] = self._all_told(self.calls.get(iteration, ()))
+        return told
+
+    def _all_told(self, calls: Sequence[Heard]) -> bool:
+        if any(one.cut_below_cap or (self.cut_otherwise and _cut_otherwise(one)) for one in calls):
             return False
         answered = [one for one in calls if one.response]
         silent = [one for one in answered if one.response and not _tells(one.response.usage)]
         return any(map(_cut_as_told, silent)) if silent else bool(answered)
-
-    @cached_property
-    def cut_otherwise(self) -> bool:
-        """Whether a call was cut at other tokens than it reported, so that this provider counts and reports apart."""
-        return any(map(_cut_otherwise, self.attempts.values()))
 
     @cached_property
     def untold(self) -> int:
@@ -122,24 +141,28 @@ class Past:
 
 def _read(recording: Recording) -> Past:
     base, after, listener = recording.base_snapshot, [], Listener()
-    snapshot = base
+    snapshot, policy = base, recording.policy
+    recalls = bool(policy.criteria) or policy.resolver is not None
     for record in recording.records:
-        event, policy = record.event, as_judged(recording.policy, record.transitions)
+        event = record.event
         listener.hear(snapshot, event)
-        snapshot = settle(snapshot, event, policy, signs=False)
+        judging = as_judged(policy, record.transitions) if recalls else policy
+        snapshot = settle(snapshot, event, judging, signs=False)
         after.append((event, snapshot))
     heard = told_apart(listener.calls, hides=bool(base.veiled))
-    calls: dict[int, list[Heard]] = {}
+    calls, attempts, counted, otherwise = dict[int, list[Heard]](), dict[int, Heard](), True, False
     for one in heard:
         calls.setdefault(one.iteration, []).append(one)
+        attempts[one.attempt] = one
+        counted = counted and one.tokens is not None and not one.veiled
+        otherwise = otherwise or _cut_otherwise(one)
     segments = {part.attempt: part for answer in (*snapshot.earlier, snapshot.answer) for part in answer.segments}
     exact = writes_on(snapshot)
-    counted = all(one.tokens is not None and not one.veiled for one in heard)
     rate = RATE if counted else _rate(heard, segments if exact else {})  # where all were counted, nothing asks for it
     return Past(
         after,
         calls,
-        {one.attempt: one for one in heard},
+        attempts,
         segments,
         _tapes(calls, segments, base, exact=exact, rate=rate),
         _unrepeated(calls, segments, base, exact=exact, rate=rate),
@@ -148,6 +171,7 @@ def _read(recording: Recording) -> Past:
         exact,
         rate,
         max([_reasoned(one, rate) for one in heard], default=0),
+        otherwise,
     )
 
 
@@ -156,9 +180,9 @@ def _cut_as_told(heard: Heard) -> bool:
 
 
 def _cut_otherwise(heard: Heard) -> bool:
-    if heard.tokens is None or not heard.cut:
+    if not heard.cut or heard.tokens is None:
         return False
-    return heard.tokens == 0 or (heard.answered and not heard.cut_below_cap and heard.tokens != heard.cap)
+    return heard.tokens == 0 or (heard.tokens != heard.cap and heard.answered and not heard.cut_below_cap)
 
 
 def _tells(usage: TokenUsage | None) -> bool:

@@ -19,6 +19,11 @@ SLACK = 0.05  #: seconds by which a driver may be early when it gives a call up
 UNTOLD = "no call of this iteration was cut at its limit, so tokens that count towards it may be unreported"
 OTHERWISE = "an answer was cut at its limit and reported another number of tokens, so this provider counts otherwise"
 AT_ITS_END = "the end of an answer may be counted and not reported, or the other way round"
+ENDED = "an answer that used all its tokens had ended, as its provider says, which calls other cuts by their name"
+#: Tokens that may have counted towards a cap without being reported, where nothing shows that there are none: so many
+#: at least, and such a share of the reported ones. Models that reason spend more; of these most tell it.
+_UNTOLD, _UNTOLD_SHARE = 80.0, 0.5
+_OFF = 1  #: tokens by which a usage is often off at an answer's end; by END_MARK seldom
 _HINT_TOKENS = 80  #: input tokens that a hint and its messages add, as most providers count them
 _HINT_CHARACTERS = 320  #: characters that they add
 
@@ -69,20 +74,47 @@ class PendingCall:
 
     def _with_its_end(self, tokens: float) -> float:
         """Tokens that a whole answer takes of its cap. Where these just fit, or just do not, a server may count the end
-        as well and not report it, or report one token more than it counts."""
-        if not tokens - END_MARK - NEARLY <= self.cap < tokens + END_MARK - NEARLY:
-            return tokens
-        if self.past.all_told(self.snapshot.iteration):
+        as well and not report it, or report a token more or less than it counts."""
+        if tokens - _OFF - NEARLY <= self.cap < tokens + _OFF - NEARLY:
+            return self.assuming.at(Assumed.USAGE, max(0.0, tokens - _OFF), tokens + _OFF, AT_ITS_END)
+        if tokens < self.cap < tokens + END_MARK - NEARLY:
             self.assuming.note(Assumed.USAGE, 0.0, 0.0, AT_ITS_END)
-            return tokens
-        return self.assuming.at(Assumed.USAGE, max(0.0, tokens - END_MARK), tokens + END_MARK, AT_ITS_END)
+        return tokens
 
     def _note_what_is_told(self) -> None:
         """What is known of tokens is what was reported: some providers count others as well, which nothing shows."""
         if self.past.cut_otherwise:
             self.assuming.note(Assumed.USAGE, 0.0, 0.0, OTHERWISE)
-        elif not self.past.all_told(self.snapshot.iteration):
+        elif not self._all_told:
             self.assuming.note(Assumed.USAGE, 0.0, 0.0, UNTOLD)
+
+    @property
+    def _all_told(self) -> bool:
+        """Whether no tokens count that are not reported, as this iteration shows it, or stored calls of the model."""
+        return self.past.all_told(self.snapshot.iteration) or bool(self.assuming.experience.reports_all)
+
+    def _untold(self, heard: Heard) -> float:
+        """Tokens that counted towards the cap of an answer beside the reported ones, where it matters whether any
+        did."""
+        most = self._untold_at_most(heard)
+        if heard.tokens is None or not heard.tokens <= self.cap < heard.tokens + most:
+            return 0.0
+        return self.assuming.at(Assumed.USAGE, 0.0, most, UNTOLD)
+
+    def _untold_at_most(self, heard: Heard) -> float:
+        """The same at most: none where something shows that none did, or how many."""
+        if heard.tokens is None or heard.unreported or not heard.thought_through or self._all_told:
+            return 0.0
+        return min(float(heard.cap - heard.tokens), max(_UNTOLD, _UNTOLD_SHARE * heard.tokens))
+
+    def _may_have_been_cut(self, heard: Heard) -> bool:
+        """Whether an answer that is said to have ended may have gone on under a larger cap: nothing shows that its
+        provider says so where it cuts. Where that shows, the end is taken as it is told, which is an assumption."""
+        if not heard.ended_at_cap:
+            return False
+        if self.past.tells_cuts:
+            self.assuming.note(Assumed.WORDING, 0.0, 0.0, ENDED)
+        return not self.past.tells_cuts
 
     def _candidates(self, same: Heard | None, asks: Asks) -> list[Heard]:
         """The recorded answers to this very request, the one of the same occurrence first.
@@ -96,10 +128,10 @@ class PendingCall:
                 for one in calls
                 if (one is same or one.cut or one.attempt not in self.given)
                 and one.answered
-                and alike(asks, one.asks)
+                and (asks == one.asks or alike(asks, one.asks))
                 and not failing(one)
             ]
-            self.candidates = sorted(found, key=lambda one: one is not same)
+            self.candidates = sorted(found, key=lambda one: one is not same) if len(found) > 1 else found
         return self.candidates
 
     def _reworded(self) -> Certainty:
@@ -113,7 +145,7 @@ class PendingCall:
                 return self.assuming.reasoning(self.cap)
             least, most = spoken_tokens(known, self.past.rate)
             source = "counted, but neither reported nor shown"
-            low, high = known.spent - most, known.spent - least + known.unreported
+            low, high = known.spent - most, known.spent - least + known.unreported + self._untold_at_most(known)
             return self.assuming.at(Assumed.REASONING, low, high, source)
         if known is same and not known.unreported and (known.tokens is None or self.cap <= known.tokens):
             unseen = self.past.unseen_in(known)  # some of its tokens
@@ -124,7 +156,7 @@ class PendingCall:
             if known.unreported:
                 return known.reasoning + self._hidden(known)
             if known.tokens is not None or not known.reasoning:
-                return float(known.reasoning)
+                return known.reasoning + self._untold(known)
             source = "from the thinking that is shown"
             return self.assuming.at(Assumed.REASONING, known.reasoning / 2, known.reasoning * 2.0, source)
         if same is None or same.thought_through or not same.answered or not alike(same.asks, known.asks):
@@ -160,13 +192,16 @@ class PendingCall:
     def _seconds(self, tokens: float) -> float:
         """How long a call of so many tokens takes: at the recorded pace, or as long as the shortest that said as much,
         for much of a call's time may be the same whatever it says."""
-        calls = [heard for heard in self.past.calls.get(self.snapshot.iteration, ()) if heard.response]
-        spent = [self._counted(heard)[1] for heard in calls]
-        paid = sum(spent)
-        seconds = sum([heard.seconds for heard in calls]) * (tokens / paid if paid else 0.0)
+        iteration = self.snapshot.iteration
+        pace = self.past.paces.get(iteration)
+        if pace is None:
+            calls = [heard for heard in self.past.calls.get(iteration, ()) if heard.response]
+            pace = self.past.paces[iteration] = [(self._counted(heard)[1], heard.seconds) for heard in calls]
+        paid = sum([said for said, _ in pace])
+        seconds = sum([took for _, took in pace]) * (tokens / paid if paid else 0.0)
         if self.snapshot.limits.max_seconds is None:
             return seconds
-        longer = [heard.seconds for heard, said in zip(calls, spent, strict=True) if said >= tokens]
+        longer = [took for said, took in pace if said >= tokens]
         high = max(2 * seconds, min(longer, default=0.0))
         return self.assuming.at(Assumed.SECONDS, 0.5 * seconds, high, "the recorded pace")
 

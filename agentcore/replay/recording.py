@@ -71,7 +71,8 @@ class Recording:
     missing: tuple[str, ...] = field(default=(), compare=False, kw_only=True)
 
     def __post_init__(self) -> None:
-        settle(self, records=tuple, missing=tuple)
+        if self.records.__class__ is not tuple or self.missing.__class__ is not tuple:
+            settle(self, records=tuple, missing=tuple)
 
 
 @quickly_made

@@ -153,10 +153,9 @@ class Saying(PendingCall):
         if first is None or first.response is None or first.response.usage is None:
             return None
         given = first.response.usage.input_tokens
-        if first.tokens is None:
-            return TokenUsage(given, 0)  # it reports zeros
-        if self.past.reports_sometimes and not self._reports(given):
-            return None
+        told = self._reports(given) if self.past.reports_sometimes else first.tokens is not None
+        if not told:
+            return TokenUsage(given, 0) if self.past.reports_zeros else None
         continued = self.snapshot.call is not None and self.snapshot.call.hint is not None
         limited = continued and self.snapshot.limits.max_total_tokens is not None
         if limited and (bounds := self._given(first, reading.place)) is not None:

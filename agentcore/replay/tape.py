@@ -6,7 +6,6 @@ reports; where a token stands in the text is proportional to characters, and so 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
 from typing import NamedTuple
 
 from agentcore.machine.classify import response_error
@@ -61,21 +60,11 @@ class Tape:
     stretches: tuple[Stretch, ...]
     last: ChatResponse | None
     closed: bool
-
-    @property
-    def call_tokens(self) -> float:
-        """Tokens of the tool calls at its end."""
-        return self.stretches[-1].calls if self.stretches else 0.0
-
-    @property
-    def least(self) -> float:
-        """Tokens of its text, at the low end."""
-        return sum([stretch.least for stretch in self.stretches])
-
-    @property
-    def most(self) -> float:
-        """Tokens of its text, at the high end."""
-        return sum([stretch.most for stretch in self.stretches])
+    least: float  #: tokens of its text, at the low end
+    most: float  #: at the high end
+    call_tokens: float  #: tokens of the tool calls at its end
+    hinted: bool  #: some of it was asked for with a hint
+    reported: bool  #: the tokens of all of it were reported
 
     def place_of(self, characters: int, end: float) -> float:
         """How many tokens of the tape the first `characters` characters took."""
@@ -96,18 +85,22 @@ class Tape:
                 place = max(0.0, place - tokens)
                 continue
             rest = max(0.0, tokens - place)
-            text = self.text[self._inside(stretch, place, tokens) : stretch.end]
+            start = self._inside(stretch, place, tokens) if place > 0 else stretch.start
+            text = self.text[start : stretch.end]
             found.append(Part(text, rest, rest, stretch.barrier))
             place = 0.0
         return found
 
     def after(self, heard: Heard, end: float) -> tuple[list[Part], float]:
         """The same from the beginning of one recorded call on, what it repeated included; and the place it began at."""
-        before = 0.0
-        for stretch in takewhile(lambda one: one.heard is not heard, self.stretches):
+        before, hinted = 0.0, False
+        for stretch in self.stretches:
+            if stretch.heard is heard:
+                hinted = stretch.hinted
+                break
             before += stretch.tokens(end)
         parts = self.parts(before, end)
-        if not parts or heard.response is None or not any(one.heard is heard and one.hinted for one in self.stretches):
+        if not parts or heard.response is None or not hinted:
             return parts, before
         first, overlap = parts[0], len(heard.response.text) - len(parts[0].text)
         if overlap > 0 and first.text:
@@ -121,7 +114,7 @@ class Tape:
         return tuple(replace(call, arguments={}, issue=CallIssue.TRUNCATED, shown_whole=False) for call in calls)
 
     def _inside(self, stretch: Stretch, place: float, tokens: float) -> int:
-        if not tokens or place <= 0:
+        if not tokens:
             return stretch.start
         reached = stretch.start + int((stretch.end - stretch.start) * place / tokens + _NEARLY)
         return len(cut(self.text, reached))
@@ -136,17 +129,20 @@ def tape_of(
     """The tape of an iteration's calls. `dropped`: the overlap of each attempt whose text was kept; `begun`: the text
     of a fork's base; `exact`: continuations go on from the text itself; `rate`: tokens of a character, least and most,
     where usage is missing. What comes after a broken tool call was said to a repair, and is on no tape."""
-    text, stretches = begun, list[Stretch]()
-    kept = _until_broken(calls)
+    text, stretches, least, most = begun, list[Stretch](), 0.0, 0.0
+    kept, hinted, reported = _until_broken(calls), False, True
     for heard in kept:
         overlap = dropped.get(heard.attempt)
         if heard.response is None or (overlap is None and heard is not kept[-1]):
             continue
         added = "" if overlap is None else heard.response.text[overlap:]
-        stretches.append(_stretch(heard, len(text), added, overlap or 0, exact=exact, rate=rate))
-        text += added
-    last = kept[-1] if kept else None
-    return Tape(text, tuple(stretches), last.response if last else None, last is not None and closed(last))
+        stretch = _stretch(heard, len(text), added, overlap or 0, exact=exact, rate=rate)
+        stretches.append(stretch)
+        text, least, most = text + added, least + stretch.least, most + stretch.most
+        hinted, reported = hinted or stretch.hinted, reported and heard.tokens is not None
+    last, calls_at_end = kept[-1] if kept else None, stretches[-1].calls if stretches else 0.0
+    said, ended = (last.response, closed(last)) if last else (None, False)
+    return Tape(text, tuple(stretches), said, ended, least, most, calls_at_end, hinted, reported)
 
 
 def _until_broken(calls: Sequence[Heard]) -> Sequence[Heard]:

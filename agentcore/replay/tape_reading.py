@@ -30,6 +30,8 @@ class TapeReading(Saying):
         reading = self._reading(tape, same, asks)
         if isinstance(reading, Why):
             return unknown(reading)
+        if tape.closed and self._may_have_been_cut(tape.stretches[-1].heard):
+            return unknown(Why.OUTPUT_AT_CAP)
         budget, need = self.cap - reading.idle, sum([part.tokens for part in reading.parts])
         whole = need + tape.call_tokens
         barred = any(part.barrier for part in reading.parts[:-1])
@@ -86,7 +88,7 @@ class TapeReading(Saying):
 
     def _widened(self, tape: Tape, parts: list[Part]) -> list[Part]:
         """The parts beyond a seam that was asked for with a hint, as long as they may be in one go."""
-        hinted = sum([part.tokens for part in parts[1:]]) if any(one.hinted for one in tape.stretches) else 0.0
+        hinted = sum([part.tokens for part in parts[1:]]) if tape.hinted else 0.0
         if not hinted or self.cap < parts[0].tokens:
             return parts
         times, least = IN_ONE_GO
@@ -107,7 +109,7 @@ class TapeReading(Saying):
         """Which end of the tape's tokens this run takes, where their number was not reported."""
         low, high, source = tape.least, tape.most, "not reported"
         if low == high:
-            if any(stretch.heard.tokens is None for stretch in tape.stretches):
+            if not tape.reported:
                 self.assuming.note(Assumed.USAGE, low, high, source)
             return LOW
         if any(stretch.heard.veiled and stretch.heard.spent is not None for stretch in tape.stretches):
@@ -183,6 +185,8 @@ class TapeReading(Saying):
             return unknown(self._other(asks))
         if any(one.cut_below_cap for one in candidates):
             return unknown(Why.CUT_BELOW_CAP)
+        if any(self._may_have_been_cut(one) for one in candidates):
+            return unknown(Why.OUTPUT_AT_CAP)
         longest = max(candidates, key=lambda one: spoken_tokens(one, self.past.rate)[1])
         tape = tape_of([longest], {longest.attempt: 0}, "", exact=True, rate=self.past.rate)
         parts = tape.parts(0.0, self._usage_end(tape))

@@ -47,9 +47,10 @@ def what_if(
     The rules of judging (`Policy.revision`) are the recording's own. `experience`: what the stored calls of the model
     bear out; it bounds what is assumed.
     """
-    required(recording, Recording, "recording")
-    required(policy, Policy, "policy")
-    required(experience, Experience, "experience")
+    if not (recording.__class__ is Recording and policy.__class__ is Policy and experience.__class__ is Experience):
+        required(recording, Recording, "recording")
+        required(policy, Policy, "policy")
+        required(experience, Experience, "experience")
     required(trace, bool, "trace")
     if policy.revision != recording.policy.revision:
         policy = replace(policy, revision=recording.policy.revision)
@@ -96,6 +97,7 @@ class _Run:
     policy: Policy
     trace: bool
     assuming: Assuming
+    past: Past = field(init=False)
     base: Snapshot = field(init=False)
     snapshot: Snapshot = field(init=False)
     records: list[Record] = field(default_factory=list)
@@ -109,13 +111,10 @@ class _Run:
     work: Work = field(default_factory=Work)  #: of this run and those it was copied from or to
 
     def __post_init__(self) -> None:
+        self.past = self.assuming.past
         self.snapshot = self.base = under(self.recording.base_snapshot, self.recording.policy, self.policy)
         if self.base.state in CALLS:
             self.first[self.base.iteration] = self.base.spent.attempts
-
-    @property
-    def past(self) -> Past:
-        return self.assuming.past
 
     def towards(self, end: float, later: float | None = None) -> "_Run":
         """A copy that goes on to this end of what is assumed; `later` is the end for reasoning in calls never made."""

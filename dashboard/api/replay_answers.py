@@ -39,6 +39,7 @@ Why = Literal[
     "timed_out",
     "refusal",
     "cut_below_cap",
+    "output_at_cap",
     "tool_calls",
     "tool_results",
     "tool_seconds",

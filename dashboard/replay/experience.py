@@ -49,12 +49,20 @@ class Said(NamedTuple):
         usage, cut = self.usage or {}, self.stop_reason == NormalizedStopReason.MAX_TOKENS
         return shows_counting(self.max_tokens, usage.get("output_tokens"), usage.get("reasoning_tokens") or 0, cut=cut)
 
+    @property
+    def reports_all(self) -> bool | None:
+        """Whether it was cut at just the tokens that it reported; None where it was not cut, or nothing was reported."""
+        if self.stop_reason != NormalizedStopReason.MAX_TOKENS or self.usage is None:
+            return None
+        return bool(self.usage.get("output_tokens", 0) >= self.max_tokens)
+
 
 @dataclass(slots=True)
 class _Found:
     repeats: list[float] = field(default_factory=list)
     reasoning: list[float] = field(default_factory=list)
     counts_reasoning: set[bool] = field(default_factory=set)
+    reports_all: list[bool] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -97,6 +105,7 @@ def experience_read(*, project: Project, provider: str, model: str) -> Experienc
         repeats=_observed(found.repeats),
         reasoning=_observed(found.reasoning),
         counts_reasoning=counts.pop() if len(counts) == 1 else None,
+        reports_all=all(found.reports_all) if len(found.reports_all) >= LEAST_CALLS else None,
     )
 
 
@@ -135,6 +144,8 @@ def _count(turn: _Turn, found: _Found) -> None:
             text = merge.text
             if (counts := said.counts_reasoning) is not None:
                 found.counts_reasoning.add(counts)
+            if (all_told := said.reports_all) is not None:
+                found.reports_all.append(all_told)
 
 
 def _count_one(said: Said, dropped: int, exact: bool, found: _Found) -> None:

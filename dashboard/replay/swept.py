@@ -55,7 +55,7 @@ def recommended(points: Iterable[Point]) -> tuple[Point, ...]:
     """For each number of calls the smallest value from which the turn completes in so many, the fewest calls first.
 
     Where completing comes and goes, it is the beginning of the last stretch of values that were tried. One that is
-    certain for a single token more, which the end of an answer may take, is that token larger.
+    certain for a token or two more, which the end of an answer may take, is as much larger.
     """
     tried = sorted(points, key=lambda point: point.value)
     known = {point.value: point for point in tried}
@@ -64,13 +64,14 @@ def recommended(points: Iterable[Point]) -> tuple[Point, ...]:
 
 
 def surer(point: Point, at: Callable[[int], Point | None]) -> Point:
-    """The point, or that of one token more where it is certain there to complete in as many calls. `at`: the point of a
-    value; None where it was not tried."""
+    """The point, or that of so many tokens more, as the end of an answer may take, from which on it is certain to
+    complete in as many calls. `at`: the point of a value; None where it was not tried."""
     if point.certainty is not Certainty.ESTIMATED:
         return point
-    more = at(point.value + END_MARK)
-    certain = more is not None and more.certainty.rank <= Certainty.CERTAIN.rank
-    return more if more is not None and certain and more.completed and more.calls == point.calls else point
+    more = (at(point.value + tokens) for tokens in range(1, END_MARK + 1))
+    return next(
+        (one for one in more if one is not None and one.completes_certainly and one.calls == point.calls), point
+    )
 
 
 def calls_of(points: Iterable[Point]) -> list[int]:

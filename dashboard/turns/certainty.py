@@ -27,6 +27,7 @@ WHYS: Mapping[Why, str] = {
     Why.TIMED_OUT: "max_seconds ended a recorded call, and how it would have continued is not known",
     Why.REFUSAL: "the provider refused a request, and may not refuse it under other limits",
     Why.CUT_BELOW_CAP: "a recorded answer was cut below max_tokens, and where it would be cut now is not known",
+    Why.OUTPUT_AT_CAP: "a recorded answer is said to have ended, used all its tokens, and may have been cut",
     Why.TOOL_CALLS: "how the tool calls would be written within max_tokens is not recorded",
     Why.TOOL_RESULTS: "a tool would be called with arguments that were never tried in the recording",
     Why.TOOL_SECONDS: "the tools might not end within max_seconds",

@@ -62,7 +62,13 @@ RIGHT: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     ),
 }
 #: What only this package calls, with values that it has made itself.
-OURS = {"ContinuationEvaluation.by", "ContinuationOutcome.told_later", "Record.of", "Setup.asking"}
+OURS = {
+    "ContinuationEvaluation.by",
+    "ContinuationOutcome.told_later",
+    "ContinuationOutcome.decided_now",
+    "Record.of",
+    "Setup.asking",
+}
 ARGUMENTS = [(name, argument) for name, (_, right) in RIGHT.items() for argument in right]
 #: The same of a codec; the payload of `decode_response` may be any JSON, which is the provider's fault where it is not
 #: the dialect's, and a header may have any value.

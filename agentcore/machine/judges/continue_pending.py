@@ -1,13 +1,13 @@
 """continue_pending: whether a cut or paused answer is gone on with, and how it is asked for."""
 
-from functools import partial
+from functools import lru_cache, partial
 
 from agentcore.criteria.builtin import TokenUsageLimit
-from agentcore.criteria.outcome import ContinuationOutcome, decided
+from agentcore.criteria.outcome import ContinuationOutcome
 from agentcore.criteria.retries import APART, TruncationCriterion
 from agentcore.machine import ending
 from agentcore.machine.accounting import give_back
-from agentcore.machine.judgement import Judgement, evaluate
+from agentcore.machine.judgement import Judgement, evaluate_now
 from agentcore.machine.snapshot import Call, Snapshot, Spent
 from agentcore.machine.states import State, Trigger
 from agentcore.messages import Message, Role
@@ -34,13 +34,13 @@ _UNDER_LIMITS = Trigger.UNDER_LIMITS
 def judge(snapshot: Snapshot, policy: Policy) -> Judgement:
     """Go on, as a continuation or a resume, unless a limit or a criterion forbids."""
     snapshot = give_back(snapshot)
-    outcome = decided(evaluate(snapshot, policy))
+    outcome = evaluate_now(snapshot, policy)
     if not outcome.should_continue:
         return _stop(snapshot, outcome)
     call = _next_call(snapshot)
     spent = _with_continuations(snapshot.spent, snapshot.spent.continuations + 1)
     words = partial(_words, spent.continuations, snapshot.limits.max_continuations, call.max_tokens)
-    return Judgement(_UNDER_LIMITS, words, snapshot, outcome, also={"call": call, "spent": spent})
+    return Judgement(_UNDER_LIMITS, words, snapshot, outcome, (), {"call": call, "spent": spent})
 
 
 def _words(nth: int, limit: int, cap: int) -> str:
@@ -74,28 +74,31 @@ def stop_trigger(outcome: ContinuationOutcome) -> Trigger:
 def _next_call(snapshot: Snapshot) -> Call:
     left, last, asked = snapshot.completion_left, snapshot.current_call, snapshot.asked
     capped = min(asked.max_tokens, left)
-    if _paused(snapshot):
+    response = snapshot.response
+    if response is not None and response.stop_reason is _PAUSED:
         return Call(AttemptKind.RESUME, _REQUEST_CONTINUATION, capped, echo=_echo(snapshot, last))
     token = _resume_token(snapshot)
     if token is not None and last.hint is None:  # a token belongs to its request, and a hint's grows with the answer
         return Call(_CONTINUATION, _REQUEST_CONTINUATION, capped, echo=last.echo, resume_token=token)
     continued = snapshot.answer.text.strip() and asked.envelope_schema is None
     if continued and not _said_nothing(snapshot):
-        return Call(_CONTINUATION, _REQUEST_CONTINUATION, capped, hint=HINT)
+        return _hinted(capped)
     twice = min(2 * last.max_tokens, left, asked.ceiling or left)
     if continued:
-        return Call(_CONTINUATION, _REQUEST_CONTINUATION, twice, hint=HINT)
+        return _hinted(twice)
     return Call(_CONTINUATION, _REQUEST_CONTINUATION, twice, echo=last.echo)
+
+
+@lru_cache(maxsize=256, typed=True)
+def _hinted(cap: int) -> Call:
+    """The same in most turns, call after call."""
+    return Call(_CONTINUATION, _REQUEST_CONTINUATION, cap, hint=HINT)
 
 
 def _said_nothing(snapshot: Snapshot) -> bool:
     """Whether the last attempt brought no text at all: reasoning ate its budget, the same would be eaten again."""
     response = snapshot.response
     return not (snapshot.just_added if response is None else response.text.strip())
-
-
-def _paused(snapshot: Snapshot) -> bool:
-    return snapshot.response is not None and snapshot.response.stop_reason is _PAUSED
 
 
 def _resume_token(snapshot: Snapshot) -> str | None:

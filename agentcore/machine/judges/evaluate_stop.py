@@ -176,7 +176,7 @@ def _cut(snapshot: Snapshot, response: ChatResponse, policy: Policy) -> Judgemen
     repaired = ending.repair_answered(snapshot)
     also = text_added(snapshot, response.text, policy)
     new = paused or added_by(snapshot.spent.attempts, also.get("answer", snapshot.answer))
-    also |= {"idle_answers": 0 if new else snapshot.idle_answers + 1, "truncated": True, "repairing": None}
+    also["idle_answers"], also["truncated"], also["repairing"] = 0 if new else snapshot.idle_answers + 1, True, None
     trigger, words = Trigger.PAUSED if paused else _MAX_TOKENS, partial(_words_of_cut, snapshot, response)
     return Judgement(trigger, words, snapshot, evaluate(snapshot, policy, also), repaired, also)
 

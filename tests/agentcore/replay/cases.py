@@ -92,6 +92,13 @@ def structured(chance: random.Random) -> dict[str, Any]:
 #: What is different in each class of models; the rest is as `usual`.
 CLASSES: dict[str, Draw] = {
     "ordinary": lambda chance: {},
+    "tells of no reasoning": lambda chance: {"tells_of_none": True},
+    "calls cuts an end": lambda chance: {"calls_cuts": False, "tells_of_none": chance.random() < 0.5},
+    "empty answers": lambda chance: (
+        thinking(chance)
+        | {"texts": chance.choice([((),), (("",),), ((" ",),), (("\n\n",),)])}
+        | chance.choice([{"thinks": {}}, {}, {"told": "hidden"}, {"told": "unreported"}])
+    ),
     "exact continuations": lambda chance: {"prefill": True, "echoes": chance.random() < 0.3},
     "repeats some tokens": lambda chance: {
         "goes_on": "repeats",
@@ -138,6 +145,20 @@ CLASSES: dict[str, Draw] = {
         | chance.choice(
             [{"end_mark": 1, "misreports": (-1, 0)}, {"misreports": (1, 0)}, {"misreports": (1, 1)}, {"end_mark": 1}]
         )
+    ),
+    "usage off by one or two": lambda chance: {
+        "prefill": chance.random() < 0.6,
+        "near": True,
+        "tells_of_none": True,
+        "end_mark": chance.choice([0, 1]),
+        "misreports": chance.choice([(-1, 0), (1, 0), (1, 1), (-1, -1), (0, 2), (0, -2), (0, 1), (0, -1)]),
+    },
+    "reasoning told of in some calls": lambda chance: thinking(chance) | {"told": "some", "iterations": 2},
+    "structured answers, reasoning in some usages": lambda chance: (
+        structured(chance) | thinking(chance) | {"told": chance.choice(["some", "unreported", "hidden"])}
+    ),
+    "forks, reasoning in some usages": lambda chance: (
+        thinking(chance) | {"forks": True, "told": chance.choice(["some", "unreported", "hidden", "reported"])}
     ),
     "usage and reasoning of some calls": lambda chance: (
         thinking(chance)

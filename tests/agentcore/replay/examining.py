@@ -24,9 +24,8 @@ from agentcore.machine.requests import command_of
 from agentcore.machine.states import TERMINAL, State
 from agentcore.messages import ToolCall
 from agentcore.reasons import NormalizedStopReason
-from agentcore.replay import Assumed, fold, fork
+from agentcore.replay import fold, fork
 from agentcore.replay.fork import under
-from agentcore.replay.pending_call import UNTOLD
 from tests.agentcore.playbook import Playbook
 from tests.agentcore.replay.model_server import Model
 
@@ -168,12 +167,6 @@ def struck(event: Event) -> bool:
     if isinstance(event, ModelResponded):
         return event.response.error is not None
     return isinstance(event, ModelFailed) and event.error.kind != "timeout"
-
-
-def counted_more(imagined: WhatIf, model: Model) -> bool:
-    """Whether tokens count that stand in no usage, where the what-if says that it takes none for granted."""
-    assumed = any(one.name is Assumed.USAGE and one.source == UNTOLD for one in imagined.assumes)
-    return model.told == "unreported" and assumed
 
 
 def failed_otherwise(imagined: WhatIf, truth: Playbook) -> bool:

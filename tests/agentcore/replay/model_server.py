@@ -73,7 +73,9 @@ class Model:
     seed: int
     texts: tuple[Words, ...]  #: of each iteration; all but the last end in tool calls
     thinks: Mapping[str, tuple[int, int]] = field(default_factory=dict)  #: tokens, by kind of call
-    told: str = "reported"  #: reported, shown, hidden, uncounted, unreported (in no usage, but counted)
+    told: str = "reported"  #: reported, shown, hidden, uncounted, unreported (in no usage, but counted), some of these
+    tells_of_none: bool = False  #: a usage says where there was no reasoning
+    calls_cuts: bool = True  #: an answer that its cap cut is called cut, and not ended
     goes_on: str = "exactly"  #: after a hint: exactly, repeats, sentence, restarts, preamble, other, unrelated
     repeats: tuple[int, int] = (0, 0)  #: tokens said again
     fails: Mapping[int, str | int] = field(default_factory=dict)  #: an error, or the tokens before a reset
@@ -131,7 +133,7 @@ class Model:
         return ahead[0] if ahead and len(self.texts) == 1 else None
 
     def _broken_off(self, plan: Plan, before: int) -> Reply:
-        told = before + (plan.counted if self.told != "unreported" else 0)
+        told = before + (plan.counted if self._told(plan.number) != "unreported" else 0)
         usage = None if self.usage in ("none", "last", "zero") else TokenUsage(plan.given, told)
         partial = ChatResponse(plan.echo + "".join(plan.words[:before]), usage=usage)
         spent = plan.counted + before
@@ -164,7 +166,7 @@ class Model:
         if plan.paused:
             return NormalizedStopReason.PAUSED, "pause_turn"
         if not plan.whole:
-            return NormalizedStopReason.MAX_TOKENS, "length"
+            return (NormalizedStopReason.MAX_TOKENS, "length") if self.calls_cuts else ENDS["stop"]
         return (NormalizedStopReason.TOOL_CALL, "tool_calls") if plan.calls else ENDS[self.end]
 
     def _usage(self, plan: Plan, spent: int) -> TokenUsage | None:
@@ -172,11 +174,19 @@ class Model:
             return None
         if self.usage == "zero":
             return TokenUsage(0, 0)
-        spent += self.misreports[not plan.whole] if not plan.paused else 0
-        if self.told == "unreported":
+        spent = max(0, spent + (self.misreports[not plan.whole] if not plan.paused else 0))
+        how = self._told(plan.number)
+        if how == "unreported":
             spent = max(0, spent - plan.counted)
-        told = self.told in ("reported", "uncounted")
-        return TokenUsage(plan.given, spent, min(plan.thought, spent) if told else 0)
+        thought = min(plan.thought, spent) if how in ("reported", "uncounted") else 0
+        none = self.tells_of_none and how == "reported" and not thought
+        return TokenUsage(plan.given, spent, thought, no_reasoning=none or None)
+
+    def _told(self, number: int) -> str:
+        """How the reasoning of the call of this number is told."""
+        if self.told != "some":
+            return self.told
+        return random.Random(f"{self.seed} told {number}").choice(("reported", "unreported"))
 
     def _reports(self, number: int) -> bool:
         """Whether the call of this number comes with its usage."""

@@ -39,7 +39,7 @@ def test_whether_reasoning_counts_towards_the_cap_is_not_known_of_an_answer_that
     imagined = asked(story, max_tokens=20)
     assert (imagined.certainty, names(imagined)) == (Certainty.UNDECIDABLE, {Assumed.REASONING})
     assert [one.final.end.status.value for one in imagined.endings] == ["completed", "partial"]
-    assert asked(story, max_tokens=46).certainty is Certainty.CERTAIN
+    assert asked(story, max_tokens=47).certainty is Certainty.CERTAIN
 
 
 @pytest.mark.parametrize(("counts", "status"), [(True, "partial"), (False, "completed")])
@@ -70,7 +70,7 @@ def test_what_one_call_shows_of_reasoning_holds_for_all_of_the_turn():
     book = Playbook(max_tokens=100, max_continuations=1, extra={"prefill": True})
     story = book >> started() >> thought("word " * 100, 220, 120, cut=True) >> thought("end", 121, 120)
     assert [one.tokens for one in Past.of(story.recording).attempts.values()] == [100, 1]
-    assert asked(story, max_tokens=102).certainty is Certainty.CERTAIN
+    assert asked(story, max_tokens=103).certainty is Certainty.CERTAIN
 
 
 def test_words_that_were_kept_at_a_seam_may_be_a_repeat_and_both_are_tried():
@@ -129,18 +129,18 @@ def test_where_all_the_text_comes_again_unforeseen_the_model_may_have_begun_anew
     """As an echo it costs nothing; as a new beginning it was paid for."""
     book = Playbook(max_tokens=6, extra={"prefill": True})
     story = book >> started() >> truncated(begun, tokens=6) >> ended(begun + "said.", tokens=5)
-    assert "12" not in verdict(story.snapshot)
-    assert asked(story, max_tokens=12).certainty.rank >= Certainty.ESTIMATED.rank
+    assert "13" not in verdict(story.snapshot)
+    assert asked(story, max_tokens=13).certainty.rank >= Certainty.ESTIMATED.rank
     known = Playbook(max_tokens=6, extra={"prefill": True, "prefill_echo": True})
     told = known >> started() >> truncated(begun, tokens=6) >> ended(begun + "said.", tokens=5)
-    assert "12" in verdict(told.snapshot)
-    assert asked(told, max_tokens=12).certainty is Certainty.CERTAIN
+    assert "13" in verdict(told.snapshot)
+    assert asked(told, max_tokens=13).certainty is Certainty.CERTAIN
 
 
 def test_tokens_that_the_shown_text_cannot_have_taken_were_spent_on_reasoning():
     """400 tokens were counted for 17 characters, and none of them reported as reasoning."""
     story = Playbook(max_tokens=1000, max_continuations=0) >> started() >> thought("The answer is 42.", 400, 0)
-    assert asked(story, max_tokens=401).certainty is Certainty.CERTAIN
+    assert asked(story, max_tokens=402).certainty is Certainty.CERTAIN
     smaller = asked(story, max_tokens=300)
     assert (smaller.certainty, smaller.final.end.status.value) == (Certainty.ESTIMATED, "partial")
     assert not smaller.final.answer.text, "the cap falls within its reasoning"
@@ -189,7 +189,7 @@ def test_thinking_that_is_shown_may_not_fit_into_a_smaller_cap_where_no_tokens_a
 def test_text_that_is_dense_in_tokens_may_hide_reasoning():
     """241 tokens for 420 characters: prose takes 105, and digits might take all of them."""
     story = Playbook(max_tokens=1000, max_continuations=3) >> started() >> thought("1, 22, 3.5; " * 35, 241, 0)
-    assert asked(story, max_tokens=242).certainty is Certainty.CERTAIN
+    assert asked(story, max_tokens=243).certainty is Certainty.CERTAIN
     smaller = asked(story, max_tokens=8)
     assert smaller.undecidable
     assert Assumed.REASONING in names(smaller)
@@ -286,7 +286,7 @@ def test_where_a_turn_ends_alike_with_any_number_of_unreported_tokens_it_is_esti
 def test_a_context_window_that_was_full_shows_nothing_of_other_answers(window: int, certainty: Certainty):
     story = Playbook(max_tokens=200, context_window=window) >> started() >> truncated(tokens=50)
     story = story >> thought("Thirty tokens of text. " * 7, 30, 0)
-    assert asked(story, max_tokens=40).certainty is certainty
+    assert asked(story, Experience(reports_all=True), max_tokens=40).certainty is certainty
 
 
 def test_what_a_parents_call_showed_of_unreported_tokens_holds_for_a_fork_as_well():

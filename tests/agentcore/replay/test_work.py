@@ -28,7 +28,9 @@ def asked(
 ) -> WhatIf:
     """An answer of so many tokens, under no limit to speak of, imagined under a small cap."""
     story = (
-        Playbook(policy=Policy(limits=ROOM), max_tokens=max(400, tokens), **setup) >> started() >> ended(text, tokens)
+        Playbook(policy=Policy(limits=ROOM), max_tokens=max(400, tokens) + 1, **setup)
+        >> started()
+        >> ended(text, tokens)
     )
     limits = replace(ROOM, max_continuations=continuations)
     return what_if(story.recording, replace(story.policy, max_tokens=cap, limits=limits), trace=trace)

@@ -95,6 +95,14 @@ def test_an_answer_that_was_cut_or_went_beyond_its_cap_shows_whether_reasoning_c
     assert read().counts_reasoning is counts
 
 
+@pytest.mark.parametrize(("outputs", "told"), [([60] * 20, True), ([60] * 19, None), ([60] * 19 + [40], False)])
+def test_twenty_cut_calls_show_whether_all_tokens_are_reported(outputs: list[int], told: bool | None):
+    for output in outputs:
+        turn = a_turn((" more", {"output_tokens": output}))
+        Attempt.objects.filter(turn_id=turn.pk, index=2).update(stop_reason="max_tokens")
+    assert read().reports_all is told
+
+
 def test_calls_that_contradict_each_other_show_nothing():
     for output in (60, 100):
         turn = a_turn((" more", {"output_tokens": output, "reasoning_tokens": 40}))
