@@ -18,7 +18,9 @@ WHOLE = b'{"id": "x", "choices": [{"message": {"content": "Hi"}, "finish_reason"
 
 def read(html: str, name: str) -> str:
     """The text of an element of the page."""
-    return unescape(re.sub(r"<[^>]*>", "", html.split(f'id="{name}"')[1].split(">", 1)[1].split("</pre>")[0]))
+    return unescape(
+        re.sub(r"<[^>]*>", "", html.split(f'id="{name}"')[1].split(">", 1)[1].split("</pre>", maxsplit=1)[0])
+    )
 
 
 def test_a_stream_is_put_together_beside_its_bytes(play: Play, browser: Client):
