@@ -16,7 +16,7 @@ from itertools import chain
 
 from agentcore.overlaps import COPIES, is_ambiguous, is_surrounded, prefix_function
 from agentcore.strict import WrongInput, required
-from agentcore.values import quickly_made, replace
+from agentcore.values import quickly_made
 
 TAIL = 400  #: characters in which words that were broken off are looked for
 MIN_OVERLAP = 12  #: characters; a shorter repetition is as likely the author's own
@@ -82,18 +82,20 @@ def merge_continuation(existing: str, addition: str, *, min_overlap: int = MIN_O
 
 def join(existing: str, addition: str, how: Joining = DEFAULT) -> Merge:
     """The continuation joined to what it continues, by what is known of how it was asked for."""
-    overlap = _echoed(existing, addition, how) if how.exact else _overlap(existing, addition, max(1, how.min_overlap))
-    if overlap and not how.echo and _ambiguous(existing, addition, overlap, how):
-        return Merge(existing + addition, 0, overlap)
-    if how.exact and not overlap and how.rule >= Rule.TELLS_APART:
-        doubtful = _echoed(existing, addition, replace(how, echo=True))
-        return Merge(existing + addition, 0, doubtful) if doubtful else _spaced(existing, addition, how)
-    return Merge(existing + addition[overlap:], overlap) if overlap else _spaced(existing, addition, how)
+    dropped, ambiguous = seam(existing, addition, how)
+    return Merge(existing + addition[dropped:], dropped, ambiguous)
 
 
-def _spaced(existing: str, addition: str, how: Joining) -> Merge:
-    overlap = _space_said_again(existing, addition) if how.trimmed else 0
-    return Merge(existing + addition[overlap:], overlap)
+def seam(existing: str, addition: str, how: Joining = DEFAULT) -> tuple[int, int]:
+    """The same without the text: how many characters at the beginning of the addition are dropped, and how many are
+    kept that may be a repeat. At least one of them is 0."""
+    least = max(1, how.min_overlap)
+    overlap = _echoed(existing, addition, how, how.echo) if how.exact else _overlap(existing, addition, least)
+    if overlap:
+        return (0, overlap) if not how.echo and _ambiguous(existing, addition, overlap, how) else (overlap, 0)
+    if how.exact and how.rule >= Rule.TELLS_APART and (doubtful := _echoed(existing, addition, how, True)):
+        return 0, doubtful
+    return (_space_said_again(existing, addition) if how.trimmed else 0), 0
 
 
 def join_broken_off(existing: str, addition: str, how: Joining, *, asked_again: bool = False) -> Merge | None:
@@ -111,12 +113,12 @@ def join_broken_off(existing: str, addition: str, how: Joining, *, asked_again: 
     return Merge(existing + addition, 0, len(addition))
 
 
-def _echoed(existing: str, addition: str, how: Joining) -> int:
+def _echoed(existing: str, addition: str, how: Joining, echo: bool) -> int:
     """The length of the echo of an exact continuation: the whole text so far, as it was sent. One that is not known to
-    be sent again counts from `min_overlap` characters up."""
+    be sent again (`echo`) counts from `min_overlap` characters up."""
     sent = existing.rstrip() if how.trimmed else existing
     for text in (existing, sent):
-        long_enough = how.echo or len(text) >= how.min_overlap
+        long_enough = echo or len(text) >= how.min_overlap
         if text and long_enough and addition.startswith(text):
             return len(text)
     return 0
@@ -171,8 +173,8 @@ def is_repetition(existing: str, addition: str) -> bool:
 
 def _overlap(existing: str, addition: str, minimum: int) -> int:
     longest = min(len(existing), len(addition))
-    if longest < minimum:
-        return 0
+    if longest < minimum or addition.find(existing[-minimum:], 0, longest) < 0:
+        return 0  # nearly every continuation: an overlap ends as the text so far does
     near = max(_NEAR, minimum)
     long = _alike(existing, addition, near, longest)
     short = _alike(existing, addition, minimum, min(longest, near - 1))

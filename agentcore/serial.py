@@ -16,9 +16,10 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 from agentcore.commands import CallModel, Command, Observation
 from agentcore.criteria.outcome import ContinuationEvaluation, ContinuationOutcome
 from agentcore.errors import RecordingError
-from agentcore.events import Event
+from agentcore.events import Event, Setup
 from agentcore.machine.advance import Transition
 from agentcore.machine.snapshot import Snapshot
+from agentcore.messages import ChatRequest, ToolSpec
 from agentcore.policy import Policy
 from agentcore.strict import unchecked
 from agentcore.values import replace
@@ -32,6 +33,8 @@ _Read = TypeVar("_Read")
 Json = dict[str, Any]
 
 _PLAIN = frozenset({str, int, float, bool, types.NoneType})  #: JSON already; asked first, for most values are
+#: JSON from outside, which nobody changes: a copy of a large schema would take longer than the rest of its turn.
+_NOT_COPIED = frozenset({(ToolSpec, "schema"), (Setup, "envelope_schema"), (ChatRequest, "envelope_schema")})
 _LEFT_OUT: Mapping[type, frozenset[str]] = {Policy: frozenset({"validate", "repair", "criteria", "resolver"})}
 
 
@@ -72,8 +75,9 @@ def _list(value: Any) -> list[Any]:
 
 def _object_writer(cls: type) -> Writer:
     """Makes an object of a dataclass, written out field by field, as `dataclasses` does: a loop takes twice as long."""
-    lines = "".join(_WRITTEN.format(name=name, asked=_asked(empty)) for name, empty in _fields(cls))
-    written: dict[str, Any] = {"plain": _PLAIN, "writer": _writer}
+    kept = {name: "kept" if (cls, name) in _NOT_COPIED else "plain" for name, _ in _fields(cls)}
+    lines = "".join(_WRITTEN.format(name=name, asked=_asked(empty), kept=kept[name]) for name, empty in _fields(cls))
+    written: dict[str, Any] = {"plain": _PLAIN, "kept": _PLAIN | {dict}, "writer": _writer}
     exec(f"def write(value):\n    written = {{}}{lines}\n    return written", written)  # noqa: S102
     write: Writer = written["write"]
     return write
@@ -82,7 +86,7 @@ def _object_writer(cls: type) -> Writer:
 _WRITTEN = """
     item = value.{name}
     if {asked}:
-        written["{name}"] = item if item.__class__ in plain else writer(item.__class__)(item)"""
+        written["{name}"] = item if item.__class__ in {kept} else writer(item.__class__)(item)"""
 
 
 def _asked(empty: Any) -> str:

@@ -53,6 +53,7 @@ INSTALLED_APPS = [
     "dashboard.backtests",
     "dashboard.linting",
     "dashboard.keeping",
+    "dashboard.exports",
     "dashboard.ingest",
     "dashboard.logs",
     "dashboard.commenting",
@@ -60,17 +61,20 @@ INSTALLED_APPS = [
     "dashboard.sharing",
     "dashboard.policies",
     "dashboard.predictions",
+    "dashboard.webhooks",
     "dashboard.suggesting",
     "dashboard.tour",
     "dashboard.gateway",
     "dashboard.runs",
     "dashboard.api",
     "dashboard.querying",
+    "dashboard.operations",
     "dashboard.runtime",
 ]
 
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
+    "dashboard.runtime.page_compression.PageCompression",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -182,6 +186,10 @@ CONTENT_SECURITY_POLICY = {
 
 STATIC_URL = "/static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "dashboard.runtime.static_copy.ReleaseStorage"},
+}
 
 LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"
@@ -196,4 +204,4 @@ FILES_DIR = ENVIRONMENT.files_dir
 MCP_STDIO = ENVIRONMENT.mcp_stdio
 
 configure_structlog()
-LOGGING = logging_settings(ENVIRONMENT.log_level)
+LOGGING = logging_settings(ENVIRONMENT.log_level, ENVIRONMENT.log_format)

@@ -34,9 +34,11 @@ urlpatterns = [
     path("", include("dashboard.tour.urls")),
     path("", include("dashboard.linting.urls")),
     path("", include("dashboard.keeping.urls")),
+    path("", include("dashboard.exports.urls")),
     path("", include("dashboard.commenting.urls")),
     path("", include("dashboard.comparing.urls")),
     path("", include("dashboard.sharing.urls")),
     path("policies/", include("dashboard.policies.urls")),
     path("gateway/", include("dashboard.gateway.urls")),
+    path("webhooks/", include("dashboard.webhooks.urls")),
 ]

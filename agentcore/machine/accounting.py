@@ -6,7 +6,7 @@ from typing import Any
 from agentcore.machine.classify import response_error
 from agentcore.machine.snapshot import Answer, Call, Segment, Snapshot, Spent
 from agentcore.machine.states import State
-from agentcore.merging import MIN_OVERLAP, Joining, Merge, Rule, cut, join, join_broken_off
+from agentcore.merging import MIN_OVERLAP, Joining, Merge, Rule, cut, join_broken_off, seam
 from agentcore.messages import ChatResponse
 from agentcore.policy import Policy
 from agentcore.prefill import ECHO, TRIMMING, goes_on_exactly
@@ -68,10 +68,11 @@ def text_added(snapshot: Snapshot, text: str, policy: Policy, *, joined: Merge |
     came from where."""
     if not text:
         return {}
-    call, answer = snapshot.current_call, snapshot.answer
-    if joined is None and call.hint is not None:
-        joined = join(answer.text, text, joining(snapshot, policy.min_overlap))
-    overlap, ambiguous = (0, 0) if joined is None else (joined.overlap, joined.ambiguous)
+    call, answer, overlap, ambiguous = snapshot.current_call, snapshot.answer, 0, 0
+    if joined is not None:
+        overlap, ambiguous = joined.overlap, joined.ambiguous
+    elif call.hint is not None:
+        overlap, ambiguous = seam(answer.text, text, joining(snapshot, policy.min_overlap))
     spent, start = snapshot.spent, len(answer.text)
     room = snapshot.limits.max_total_output_chars - spent.output_chars
     rest = text[overlap:]
@@ -92,15 +93,14 @@ def _flagged(snapshot: Snapshot) -> tuple[str, ...]:
 
 def joining(snapshot: Snapshot, min_overlap: int = MIN_OVERLAP) -> Joining:
     """How the continuation that is pending, or has just come, was asked for. A repair is asked for in words, always."""
-    asked, trimmed = snapshot.asked, prefilled(snapshot)
     if not snapshot.revision:
-        return Joining(min_overlap, trimmed, rule=Rule.DROPS)
+        return Joining(min_overlap, prefilled(snapshot), rule=Rule.DROPS)
     repairing = snapshot.call is not None and snapshot.call.state is _REPAIR
-    exact = not repairing and goes_on_exactly(asked.provider, asked.model, asked.extra)
-    echo = exact and bool(asked.extra.get(ECHO))
-    rule = rule_of(snapshot.revision)
-    anew = repairing and rule >= Rule.TELLS_APART
-    return Joining(min_overlap, trimmed and exact, exact, echo, anew, rule, _said(snapshot))
+    rule, asked = rule_of(snapshot.revision), snapshot.asked
+    if repairing or not goes_on_exactly(asked.provider, asked.model, asked.extra):
+        return Joining(min_overlap, anew=repairing and rule >= Rule.TELLS_APART, rule=rule, said=_said(snapshot))
+    echo = bool(asked.extra.get(ECHO))
+    return Joining(min_overlap, prefilled(snapshot), exact=True, echo=echo, rule=rule, said=_said(snapshot))
 
 
 def _said(snapshot: Snapshot) -> int:

@@ -8,7 +8,7 @@ from agentcore.events import Event, ToolResult
 from agentcore.machine.accounting import joining
 from agentcore.machine.advance import settle
 from agentcore.machine.snapshot import Segment, Snapshot
-from agentcore.merging import join
+from agentcore.merging import seam
 from agentcore.messages import TokenUsage, ToolCall
 from agentcore.one_call import writes_on
 from agentcore.reasons import NormalizedStopReason
@@ -217,7 +217,7 @@ def _again(heard: Heard) -> int:
     assert response is not None, "something was heard"
     if before.call is None or before.call.hint is None:
         return 0
-    return join(before.answer.text, response.text, joining(before)).overlap
+    return seam(before.answer.text, response.text, joining(before))[0]
 
 
 def _unrepeated(

@@ -18,7 +18,7 @@ from django.db.models import F
 
 from dashboard.accounts.models import GuessCount
 
-THIS_MACHINE = "this machine"  #: in the place of an address
+THIS_MACHINE = "this machine"  #: in place of an address
 
 
 class Kind(StrEnum):

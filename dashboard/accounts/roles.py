@@ -39,7 +39,7 @@ class Role(StrEnum):
 WATCHING = ("turns.export_turn",)
 OPERATING = tuple(f"turns.{codename}" for codename, _ in TURN_PERMISSIONS)
 #: Apps whose tables an admin may look at and change beside what an operator may.
-ADMINISTERED = ("accounts", "agents", "tools", "sharing", "commenting", "policies", "gateway")
+ADMINISTERED = ("accounts", "agents", "tools", "sharing", "commenting", "policies", "gateway", "webhooks")
 
 START, CONTROL, REPLAY, TAG, COMMENT, SHARE, EXPORT, IMPORT, KEEP = OPERATING
 ERASE = "turns.delete_turn"  #: Django's own
@@ -50,6 +50,7 @@ MAKE_KEY = "gateway.add_gatewaykey"
 ADMINISTER_KEYS = "gateway.change_gatewaykey"  #: of others too
 MAKE_ALIAS = "gateway.add_alias"
 REMOVE_ALIAS = "gateway.delete_alias"
+MAKE_WEBHOOK = "webhooks.add_webhook"
 OF_THE_GATEWAY = {
     "add_gatewaykey": "Make keys of the gateway, and revoke one's own",
     "add_alias": "Name what callers of the gateway may ask for",
@@ -108,6 +109,19 @@ ACTIONS: Mapping[str, str | None] = {
     "gateway/keys/<uuid:key_id>/revoke": MAKE_KEY,  # one's own; who administers keys may revoke any
     "gateway/aliases": MAKE_ALIAS,
     "gateway/aliases/<uuid:alias_id>/delete": REMOVE_ALIAS,
+    **{
+        f"webhooks/{address}".rstrip("/"): MAKE_WEBHOOK
+        for address in (
+            "",
+            "<uuid:webhook_id>",
+            "<uuid:webhook_id>/enable",
+            "<uuid:webhook_id>/disable",
+            "<uuid:webhook_id>/secret",
+            "<uuid:webhook_id>/delete",
+            "<uuid:webhook_id>/test",
+            "deliveries/<uuid:delivery_id>/again",
+        )
+    },
     "timeline/views": KEEP,
     "timeline/views/<uuid:view_id>/rename": KEEP,
     "timeline/views/<uuid:view_id>/delete": KEEP,
@@ -131,18 +145,23 @@ ACTIONS: Mapping[str, str | None] = {
     "api/v1/backtests/<backtest_id>/cancel": REPLAY,
     "api/v1/simulator/scripts": START,
 }
-#: Reading that is an action: a turn leaves as a file.
-READING: Mapping[str, str] = {"api/v1/turns/<turn_id>/export": EXPORT, "export": EXPORT}
+#: Reading that is an action: turns leave as a file.
+READING: Mapping[str, str] = {
+    "api/v1/turns/<turn_id>/export": EXPORT,
+    "api/v1/turns/export": EXPORT,
+    "export": EXPORT,
+    "timeline/export": EXPORT,
+}
 #: Addresses below these keep their own rules: Django's admin asks for its models' permissions.
 ELSEWHERE = ("admin/",)
-#: Accounts are managed by who has signed in, not by a program with a token.
-OF_ACCOUNTS = ("account/", "admin/accounts/", "admin/auth/", "admin/password_change/")
-NO_TOKEN = "Accounts, passwords and tokens cannot be managed with an API token. Sign in with a browser."  # noqa: S105
+#: Accounts and webhooks are managed by who has signed in, not by a program with a token.
+OF_ACCOUNTS = ("account/", "admin/accounts/", "admin/auth/", "admin/password_change/", "webhooks/")
+NO_TOKEN = "Accounts, passwords, tokens and webhooks cannot be managed with an API token. Sign in with a browser."  # noqa: S105
 #: Of these, what would outlive a token that is revoked: it needs more than a session that was opened with one.
-OUTLIVING = ("admin/accounts/", "admin/auth/", "admin/password_change/")
+OUTLIVING = ("admin/accounts/", "admin/auth/", "admin/password_change/", "webhooks/")
 NO_TOKEN_SESSION = (
-    "You are signed in with an API token, and a change to an account would outlive it. Sign out, and sign in with a "  # noqa: S105
-    "password or with the link that “manage.py sign_in_link” prints."
+    "You are signed in with an API token, and a change to an account or a webhook would outlive it. Sign out, and sign "  # noqa: S105
+    "in with a password or with the link that “manage.py sign_in_link” prints."
 )
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 WATCH = "Read-only access"

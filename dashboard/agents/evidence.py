@@ -39,9 +39,9 @@ def _other(backtest: "Backtest", said: Mapping[str, Any], policy: "Policy") -> s
         return "tried other words"
     stood_for = backtest.stands_for
     if stood_for is not None and stood_for != policy:
-        return f"tried them in the place of another policy, “{stood_for}”"
+        return f"tried them in place of another policy, “{stood_for}”"
     if stood_for is None and policy.versions.exists():
-        return f"tried them alone, not in the place of “{policy}”"
+        return f"tried them alone, not in place of “{policy}”"
     return ""
 
 

@@ -69,6 +69,15 @@ def base_url_valid(value: str) -> None:
         raise ValidationError("The address must end before any “?” or “#”.")
 
 
+def url_valid(value: str) -> None:
+    """An address of http, without a user name: what goes with a request to it is said elsewhere."""
+    parts = _split(value)
+    if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValidationError("The address must begin with http:// or https:// and name a host.")
+    if parts.username is not None or parts.password is not None or "#" in value:
+        raise ValidationError("The address must not carry a user name, a password or a “#”.")
+
+
 def _split(value: str) -> SplitResult | None:
     """The parts of an address whose port, if any, is one; None for what is no address at all."""
     if re.search(r"[\s\x00-\x1f\x7f\\]", value):

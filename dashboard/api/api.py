@@ -11,6 +11,7 @@ from dashboard.api import (
     agents,
     connections,
     conversations,
+    exports,
     keys,
     limits,
     lint,
@@ -64,8 +65,8 @@ api = Api(
 )
 answer_with_problems(api)
 for module in (
-    connections, policies, limits, agents, conversations, turn_files, turns, runs, why, streaming, lint, replays,
-    predictions, keys,
+    connections, policies, limits, agents, conversations, exports, turn_files, turns, runs, why, streaming, lint,
+    replays, predictions, keys,
 ):  # fmt: skip
     api.add_router("", module.router)
 api.add_router("", conformance.router)

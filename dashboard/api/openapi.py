@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dashboard.api.answers import Draft, Problem
+from dashboard.exports.formats import FORMATS as FORMATS_OF_FILES
 from dashboard.turns.filters import CHOICES, FILTER_NAMES, NOT, NUMBERS, WORDS
 from dashboard.turns.selectors import DEFAULT_LIMIT, MAX_LIMIT
 
@@ -65,6 +66,22 @@ def _filter_parameter(name: str) -> dict[str, Any]:
 
 
 FILTER_PARAMETERS: list[dict[str, Any]] = [_filter_parameter(name) for name in FILTER_NAMES]
+EXPORT_PARAMETERS: list[dict[str, Any]] = [
+    {
+        "name": "format",
+        "in": "query",
+        "required": False,
+        "schema": {"type": "string", "enum": list(FORMATS_OF_FILES), "default": "jsonl"},
+        "description": "Of the file.",
+    },
+    *(_filter_parameter(name) for name in FILTER_NAMES if name not in CHOICES),
+]
+EXPORT_ANSWER: dict[str, Any] = {
+    "description": "The file; its columns are in docs/exports.md.",
+    "content": {
+        one.content_type: {"schema": {"type": "string", "format": "binary"}} for one in FORMATS_OF_FILES.values()
+    },
+}
 TIMELINE_PARAMETERS: list[dict[str, Any]] = [
     *FILTER_PARAMETERS,
     {

@@ -55,7 +55,7 @@ class Draft:
 
     @classmethod
     def in_place(cls, version: PolicyVersion) -> "Draft":
-        """A version in the place of its policy, as a shadow tries it."""
+        """A version in place of its policy, as a shadow tries it."""
         layer = layer_of(version, Level.AGENT, "")
         policy = draft_policy(layer.said)
         return cls(policy, None, not criteria_faults(policy), Stands(layer))
@@ -73,7 +73,7 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Stands:
-    """A draft in the place of a policy. Most turns ran under the very same words: what was made of them is kept."""
+    """A draft in place of a policy. Most turns ran under the very same words: what was made of them is kept."""
 
     draft: Layer
     made: dict[tuple[str | None, str | None], Policy | None] = field(default_factory=dict)

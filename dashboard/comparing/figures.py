@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from dashboard.agents.samples import is_simulated
 from dashboard.prices.rates import Price
 from dashboard.prices.templatetags.prices import dollars_in_words
 from dashboard.turns.models import Attempt, Turn
@@ -38,8 +39,17 @@ class Kind:
         return f"{'≈ ' if self.estimated(measured) else ''}{self.written(self.of(measured))}"
 
 
+def _cost(measured: Measured) -> Value:
+    """US dollars; None where no list price is known. The simulator costs nothing."""
+    if measured.price is None:
+        return 0.0 if is_simulated(measured.turn.model) else None
+    return float(measured.price.dollars)
+
+
 def _dollars(value: Value) -> str:
-    return "not known" if value is None else dollars_in_words(Decimal(str(value)))
+    if value is None:
+        return "not known"
+    return dollars_in_words(Decimal(str(value))) if value else "free"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +70,7 @@ FIGURES: tuple[Kind, ...] = (
     Kind("tokens out", lambda m: m.turn.output_tokens, estimated=lambda m: m.turn.tokens_estimated),
     Kind(
         "price",
-        lambda m: float(m.price.dollars) if m.price else None,
+        _cost,
         _dollars,
         estimated=lambda m: m.price is not None and m.price.estimated,
     ),

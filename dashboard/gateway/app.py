@@ -45,6 +45,7 @@ from dashboard.turns.ids import new_id
 log = structlog.get_logger(__name__)
 
 MODELS, RESPONSES, GEMINI_MODELS = "/v1/models", "/v1/responses", "/v1beta/models"
+LARGE = 100_000  #: bytes of a body that takes milliseconds to read
 _POSTED = (*BY_PATH, *RELAYED)
 _OURS, _NOT_OURS = ("/v1/", "/v1beta/"), "/v1/traces/"
 
@@ -138,6 +139,8 @@ class Gateway:
             return
         opened = await _opened()
         asked = raw if isinstance(raw, Fault) else outgoing.door.read(raw, schema_fault)
+        if isinstance(raw, bytes) and len(raw) > LARGE:
+            await asyncio.sleep(0)  # others go on between reading it and writing it for the upstream
         if isinstance(asked, Asked) and outgoing.door.headers.up:
             asked = replace(asked, headers=_handed_up(scope["headers"], outgoing.door))
         if isinstance(asked, Asked) and asked.goes_on_from:

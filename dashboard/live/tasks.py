@@ -8,6 +8,7 @@ import structlog
 from django.db import transaction
 from procrastinate import JobContext, exceptions
 from procrastinate.contrib.django import app
+from structlog.contextvars import bound_contextvars
 
 from dashboard.live.driver import Driver
 from dashboard.live.engine import engine
@@ -30,7 +31,9 @@ async def drive_turn(context: JobContext, turn_id: str, failures: int = 0) -> No
     job = context.job.id
     assert job is not None, "a job that runs has an id"
     try:
-        await Driver(UUID(turn_id), engine.transport, engine.inbox, slots=engine.slots).drive()
+        # Whatever is logged on the turn's way says which turn it is.
+        with bound_contextvars(turn=turn_id):
+            await Driver(UUID(turn_id), engine.transport, engine.inbox, slots=engine.slots).drive()
     except (LostTurnError, Turn.DoesNotExist) as error:
         log.info("turn_lost", turn=turn_id, why=str(error))
     except asyncio.CancelledError:

@@ -24,6 +24,8 @@ from dashboard.runtime.statement_time import working_as
 from dashboard.sealing import services as sealing
 from dashboard.timeline import retention, rollups, sweeping
 from dashboard.turns import partitions
+from dashboard.webhooks import settling as webhooks
+from dashboard.webhooks.sending import Sender
 
 log = structlog.get_logger(__name__)
 
@@ -58,6 +60,7 @@ async def run(stop: asyncio.Event, queues: tuple[str, ...] = QUEUES) -> None:
         side = [
             asyncio.create_task(engine.inbox.run()),
             asyncio.create_task(worker.listen()),
+            asyncio.create_task(Sender(engine.transport).run()),
             asyncio.create_task(_regularly(HEARTBEAT_SECONDS, keeper.take_back)),
             asyncio.create_task(_regularly(APPROVAL_SECONDS, lambda: in_database(approvals_expire))),
             asyncio.create_task(_regularly(LOST_SECONDS, lambda: in_database(lost_turns_end))),
@@ -70,6 +73,7 @@ async def run(stop: asyncio.Event, queues: tuple[str, ...] = QUEUES) -> None:
             asyncio.create_task(_regularly(sweeping.SWEEP_SECONDS, lambda: in_database(sweeping.nodes_sweep))),
             asyncio.create_task(_regularly(pieces.SWEEP_SECONDS, lambda: in_database(pieces.sweep))),
             asyncio.create_task(_regularly(sealing.SWEEP_SECONDS, lambda: in_database(sealing.sweep))),
+            asyncio.create_task(_regularly(webhooks.SWEEP_SECONDS, lambda: in_database(webhooks.sweep))),
             asyncio.create_task(
                 _regularly(linking.SOON_SECONDS, lambda: in_database(linking.sweep, linking.SOON_REACH))
             ),

@@ -20,7 +20,7 @@ log = structlog.get_logger(__name__)
 SCHEMA = "whystop"
 _WHERE_DEFAULT = """WHERE current_setting('search_path') = '"$user", public'"""
 #: Views alone, so that the schema keeps what others were granted there, and tables that somebody has put beside them.
-_DROPPED = f"""
+DROPPED = f"""
 DO $$ DECLARE view text; BEGIN
     FOR view IN SELECT viewname FROM pg_views WHERE schemaname = '{SCHEMA}' LOOP
         EXECUTE format('DROP VIEW IF EXISTS {SCHEMA}.%I CASCADE', view);
@@ -71,7 +71,7 @@ def install() -> bool:
 def _make_anew() -> None:
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
-        cursor.execute(_DROPPED)
+        cursor.execute(DROPPED)
         for statement in _statements():
             cursor.execute(statement)
         cursor.execute(f"COMMENT ON SCHEMA {SCHEMA} IS {_quoted(_about())}")
@@ -92,7 +92,7 @@ def _about() -> str:
 def take_away() -> None:
     """No view stands in the way of a table that changes."""
     with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute(_DROPPED)
+        cursor.execute(DROPPED)
 
 
 def stay_in_public(connection: Any, **_: object) -> None:

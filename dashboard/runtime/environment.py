@@ -47,6 +47,7 @@ class Environment:
     signing_key: str  #: WHYSTOP_SIGNING_KEY; empty: made once and kept in the data folder
     bootstrap_token: str  #: WHYSTOP_BOOTSTRAP_TOKEN
     log_level: str  #: WHYSTOP_LOG_LEVEL
+    log_format: str  #: WHYSTOP_LOG_FORMAT: a line is `name=value` (`logfmt`) or a JSON object (`json`)
     test_seam: bool  #: WHYSTOP_TEST_SEAM: programs may script the simulator (docs/conformance-seam.md)
     debug: bool  #: WHYSTOP_DEBUG: Django's own debug pages
     files_dir: Path | None  #: WHYSTOP_FILES_DIR: the folder whose files the tool read_file may read
@@ -79,6 +80,7 @@ def read_environment(variables: Mapping[str, str] | None = None) -> Environment:
         signing_key=_text(env, "WHYSTOP_SIGNING_KEY", ""),
         bootstrap_token=_text(env, "WHYSTOP_BOOTSTRAP_TOKEN", ""),
         log_level=_level(env, "WHYSTOP_LOG_LEVEL", "WARNING"),
+        log_format=_choice(env, "WHYSTOP_LOG_FORMAT", ("logfmt", "json")),
         test_seam=_switch(env, "WHYSTOP_TEST_SEAM"),
         debug=_switch(env, "WHYSTOP_DEBUG"),
         files_dir=_folder(env, "WHYSTOP_FILES_DIR"),

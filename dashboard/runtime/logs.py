@@ -1,5 +1,6 @@
 """Logs: one line per event on stderr, by structlog; no secret ever in one."""
 
+import json
 import logging
 import re
 from collections.abc import MutableMapping
@@ -67,9 +68,8 @@ def configure_structlog() -> None:
     )
 
 
-def logging_settings(level: str) -> dict[str, Any]:
-    """Django's LOGGING: everything of `level` and above."""
-    lines = structlog.processors.LogfmtRenderer(key_order=["timestamp", "level", "logger", "event"])
+def logging_settings(level: str, form: str = "logfmt") -> dict[str, Any]:
+    """Django's LOGGING: everything of `level` and above. `form`: `logfmt` or `json`."""
     return {
         "version": 1,
         "disable_existing_loggers": False,
@@ -79,8 +79,7 @@ def logging_settings(level: str) -> dict[str, Any]:
                 "foreign_pre_chain": [structlog.stdlib.ExtraAdder(), *_SHARED],
                 "processors": [
                     structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                    _as_texts,
-                    lines,
+                    *_LINES[form],
                 ],
             }
         },
@@ -129,6 +128,20 @@ def _as_texts(_logger: object, _method: str, event: MutableMapping[str, Any]) ->
         for name, value in event.items()
     }
 
+
+def _as_json(_logger: object, _method: str, event: MutableMapping[str, Any]) -> str:
+    """One object on one line. What is no value of JSON becomes its text; beyond ASCII all is escaped."""
+    return json.dumps(event, default=str).replace("\x7f", "\\u007f")
+
+
+#: The last processors of each form.
+_LINES: dict[str, tuple[Any, ...]] = {
+    "logfmt": (
+        _as_texts,
+        structlog.processors.LogfmtRenderer(key_order=["timestamp", "level", "logger", "event"]),
+    ),
+    "json": (_as_json,),
+}
 
 #: What steers the terminal that a log is read in, ends a line for some readers, or turns the direction of reading. Line
 #: feeds are not among them: the renderer writes each as an escape.

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from dashboard.postgres.errors import told_in_a_sentence
 
-_FILE = "secret-key"
+SECRET_KEY_FILE = "secret-key"  # noqa: S105 - a name
 
 
 def secret_key_of(data_dir: Path) -> str:
     """The key that signs sessions, of this data folder. Raises as `secret_kept_in` does."""
-    return secret_kept_in(data_dir / _FILE, lambda: secrets.token_urlsafe(48))
+    return secret_kept_in(data_dir / SECRET_KEY_FILE, lambda: secrets.token_urlsafe(48))
 
 
 def secret_kept_in(path: Path, made: Callable[[], str]) -> str:

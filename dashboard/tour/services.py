@@ -1,16 +1,18 @@
 """Loading the tour and removing it. Both may be done again at any time, by several people at once.
 
 Each lesson's turn and its `Stop` are stored together, by one writer at a time (`_held`), and a constraint allows one
-turn of a lesson. So whatever is killed, and whoever clicks twice, loading again starts what is missing and no more.
+turn of a lesson. So whatever is killed, and whoever clicks twice, loading again starts what is missing and no more. Who
+comes while another one writes is told so at once: waiting, fifty of them would hold every place that pages have.
 """
 
 import socket
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from urllib.parse import urlsplit
 
 from django.core.exceptions import ValidationError
-from django.db import transaction
+from django.db import connection, transaction
 
 from agentcore.reasons import TurnStatus
 from dashboard.accounts.models import User
@@ -29,21 +31,29 @@ NO_SIMULATOR = (
 SILENT = (
     "The simulator does not answer at {address}. It is part of “manage.py up”; start that, and load the tour again."
 )
+BUSY = "Somebody is loading or removing the tour at this moment. Look at it again in a few seconds."
 ANSWER_SECONDS = 2.0
+LOCK = "SELECT pg_try_advisory_xact_lock(hashtextextended(%s, 5201840617))"  #: by project; the number is only ours
 FIRST = tuple(lesson for lesson in LESSONS if not lesson.after)
 AGAIN = tuple(lesson for lesson in LESSONS if lesson.after)
+
+
+class TourBusyError(Exception):
+    """Another one loads the tour or removes it."""
+
+    def __str__(self) -> str:
+        return BUSY
 
 
 def tour_load(*, project: Project, by: User | None = None) -> int:
     """Start the lessons that have no turn yet; returns how many. Re-runs follow when their originals have ended.
 
-    Raises `ValidationError` in words where the simulator is not there.
+    Raises `ValidationError` in words where the simulator is not there, `TourBusyError` while another one writes.
     """
     from dashboard.tour.tasks import defer_go_on
 
-    _require_simulator(simulator_of(project))
-    with transaction.atomic():
-        _held(project)
+    with _held(project):
+        _require_simulator(simulator_of(project))
         known, agents = turns_of_tour(project), agents_on_simulator(project)
         wanted = [lesson for lesson in FIRST if lesson.key not in known and lesson.agent in agents]
         for lesson in wanted:
@@ -52,10 +62,16 @@ def tour_load(*, project: Project, by: User | None = None) -> int:
     return len(wanted)
 
 
-@transaction.atomic
 def tour_go_on(*, project: Project) -> bool:
     """Start the re-runs whose originals have ended; whether others still wait."""
-    _held(project)
+    try:
+        with _held(project):
+            return _gone_on(project)
+    except TourBusyError:
+        return True
+
+
+def _gone_on(project: Project) -> bool:
     turns = turns_of_tour(project)
     pending = [lesson for lesson in AGAIN if lesson.key not in turns and lesson.after in turns]
     ready = [lesson for lesson in pending if turns[lesson.after].status not in UNFINISHED]
@@ -68,14 +84,15 @@ def tour_go_on(*, project: Project) -> bool:
 def tour_remove(*, project: Project, by: User) -> tuple[int, int]:
     """Erase the turns of the tour, and no others; how many are erased, and how many had not ended.
 
-    Those are cancelled instead, to be erased when it is called again.
+    Those are cancelled instead, to be erased when it is called again. Raises `TourBusyError` while another one writes.
     """
-    turns = list(turns_of_tour(project).values())
-    erased = turns_erase(project=project, chosen=[turn.id for turn in turns], by=by)
-    left = list(turns_of_tour(project).values())
-    for turn in left:
-        with suppress(TurnConflict):  # it has just ended
-            turn_cancel(turn=turn, by=by.get_username())
+    with _held(project):
+        turns = list(turns_of_tour(project).values())
+        erased = turns_erase(project=project, chosen=[turn.id for turn in turns], by=by)
+        left = list(turns_of_tour(project).values())
+        for turn in left:
+            with suppress(TurnConflict):  # it has just ended
+                turn_cancel(turn=turn, by=by.get_username())
     return erased, len(left)
 
 
@@ -89,9 +106,14 @@ def _require_simulator(simulator: Connection | None) -> None:
         raise ValidationError(SILENT.format(address=parts.netloc)) from error
 
 
-def _held(project: Project) -> None:
-    """One writer of the tour at a time, until the transaction ends. Turns are started meanwhile as ever."""
-    Project.objects.select_for_update(no_key=True).get(pk=project.pk)
+@contextmanager
+def _held(project: Project) -> Iterator[None]:
+    """A transaction of the tour's only writer. Turns are started meanwhile as ever. Raises `TourBusyError`."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(LOCK, [f"tour {project.pk}"])
+        if cursor.fetchone() != (True,):
+            raise TourBusyError
+        yield
 
 
 def _begun(agent: Agent, lesson: Lesson, by: User | None) -> Turn:

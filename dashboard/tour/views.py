@@ -37,6 +37,8 @@ def load(request: HttpRequest) -> HttpResponse:
         started = services.tour_load(project=project_default(), by=_user(request))
     except ValidationError as error:
         messages.error(request, " ".join(error.messages))
+    except services.TourBusyError as busy:
+        messages.warning(request, str(busy))
     else:
         said = f"{_turns(started)} started." if started else "The tour was loaded already."
         messages.success(request, said)
@@ -46,7 +48,11 @@ def load(request: HttpRequest) -> HttpResponse:
 @require_POST
 def remove(request: HttpRequest) -> HttpResponse:
     """Erase the turns of the tour."""
-    erased, left = services.tour_remove(project=project_default(), by=_user(request))
+    try:
+        erased, left = services.tour_remove(project=project_default(), by=_user(request))
+    except services.TourBusyError as busy:
+        messages.warning(request, str(busy))
+        return redirect("tour:page")
     messages.success(request, f"The tour was removed: {_turns(erased)} erased.")
     if left:
         again = "Remove the tour again in a moment."

@@ -13,17 +13,20 @@ _HEAD = struct.Struct("!IIII")  #: bytes before and after the words, events, byt
 _BETWEEN = b"\n\n"  #: events
 _FEWEST = 16  #: events of which it is worth it
 _SAMPLE = 4  #: events before and after the middle of the stream, by which it is known what most have in common
+_LEAST = 24  #: bytes of an event on the average; the work goes by events, and providers send none that short
 _MOST = 254  #: bytes of words; the length of longer ones would take more than a byte
 _WHOLE = 0  #: stands for the length of an event that is otherwise
 
 
 def by_columns(raw: bytes) -> bytes | None:
-    """The bytes in another order; None where few events are alike."""
-    events = raw.split(_BETWEEN)
-    if len(events) < _FEWEST:
+    """The bytes in another order; None where few events are alike, or there are more than their bytes warrant."""
+    if not _FEWEST <= raw.count(_BETWEEN) + 1 <= len(raw) // _LEAST:
         return None
+    events = raw.split(_BETWEEN)
     before, after = _alike(events)
     around = len(before) + len(after)
+    if not around:
+        return None
     lengths, words, others = bytearray(), list[bytes](), list[bytes]()
     for event in events:
         size = len(event) - around
@@ -33,7 +36,7 @@ def by_columns(raw: bytes) -> bytes | None:
         else:
             lengths.append(_WHOLE)
             others.append(event)
-    if not around or len(others) > len(events) // 4:
+    if len(others) > len(events) // 4:
         return None
     said = b"".join(words)
     head = _HEAD.pack(len(before), len(after), len(events), len(said))

@@ -279,3 +279,10 @@ def test_a_recorded_command_names_what_the_history_holds_already():
 def test_type_names_are_the_classes_names_in_snake_case():
     assert type_name(ModelResponded) == "model_responded"
     assert type_name(WokeUp) == "woke_up"
+
+
+def test_a_large_schema_is_written_without_a_copy_of_it():
+    schema = {"type": "object", "$defs": {f"a{n}": {"type": "string"} for n in range(3)}}
+    setup = Setup(turn_id="t", provider="p", model="m", max_tokens=1, tools=(ToolSpec("look", "", schema),))
+    written = to_json(replace(setup, envelope_schema=schema))
+    assert written["tools"][0]["schema"] is written["envelope_schema"] is schema

@@ -59,7 +59,7 @@ class Fleet:
         }
 
     def replace(self, member: Member) -> None:
-        """Another in the place of one that has ended."""
+        """Another in place of one that has ended."""
         self.members[self.members.index(member)] = self._start(member.kind)
 
     def await_workers(self) -> None:

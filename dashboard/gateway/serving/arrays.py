@@ -18,7 +18,7 @@ class InArray:
     def __init__(self, send: Send) -> None:
         self._send = send
         self._streams = False
-        self._line = b""  #: that has not ended yet
+        self._line: list[bytes] = []  #: that has not ended yet, as it came: put together each time, it would be copied
         self._opened = False
 
     async def __call__(self, message: Mapping[str, Any]) -> None:
@@ -34,14 +34,23 @@ class InArray:
         return [(name, _JSON if self._streams and name == _KIND else value) for name, value in headers]
 
     async def _tell(self, data: bytes, *, more: bool) -> None:
-        *lines, self._line = (self._line + data).split(b"\n")
-        told = b"".join(self._element(line) for line in lines if line.startswith(b"data:"))
+        told = b"".join(self._element(line) for line in self._lines(data) if line.startswith(b"data:"))
         if not more:
             told += b"]" if self._opened else b"[]"
-        elif data.isspace():
+        elif not told and data.isspace():
             told = b"\n"  # said so that nothing between us takes the answer for dead
         if told or not more:
             await self._send({"type": "http.response.body", "body": told, "more_body": more})
+
+    def _lines(self, data: bytes) -> list[bytes]:
+        """Those that end in it."""
+        whole, ends, rest = data.rpartition(b"\n")
+        if not ends:
+            self._line.append(rest)
+            return []
+        lines = b"".join((*self._line, whole)).split(b"\n")
+        self._line = [rest]
+        return lines
 
     def _element(self, line: bytes) -> bytes:
         before, self._opened = b",\r\n" if self._opened else b"[", True

@@ -95,7 +95,7 @@ def _calls(call: ModelCall, reason: Reason) -> Iterator[ToolCall]:
 def _call(asked: AskedCall, *, is_cut: bool, is_last: bool) -> ToolCall:
     arguments, issue = read_arguments(asked.raw, cut=is_cut)
     if is_cut and is_last and asked.is_object and not arguments:
-        issue = CallIssue.TRUNCATED  # an object that an instrumentation put in the place of what was cut
+        issue = CallIssue.TRUNCATED  # an object that an instrumentation put in place of what was cut
     shown = issue is None and not (asked.is_object and is_last)
     given = {} if issue is not None else arguments
     return ToolCall(asked.id, asked.name, given, asked.raw, issue, shown_whole=shown)

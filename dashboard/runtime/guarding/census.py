@@ -57,7 +57,7 @@ class Census:
         return True
 
     def join(self, member: Member) -> None:
-        """Count a connection in the place of one that has just left."""
+        """Count a connection in place of one that has just left."""
         self._members[member] = None
         if member.address is not None:
             self._of[member.address] += 1

@@ -168,7 +168,7 @@ class Guarded(Gathering):
             super().send_400_response(msg)
 
     def handle_websocket_upgrade(self) -> None:
-        """The websocket counts in the place of this connection."""
+        """The websocket counts in place of this connection."""
         self._census.leave(self)
         super().handle_websocket_upgrade()
 

@@ -45,7 +45,7 @@ def forbidden():
 
 
 def folded(story, criteria):
-    """The last snapshot, from the stored recording, with other criteria in the place of those that judged."""
+    """The last snapshot, from the stored recording, with other criteria in place of those that judged."""
     recording = story.stored()
     policy, snapshot = replace(recording.policy, criteria=criteria), Snapshot()
     for record in recording.records:

@@ -1,4 +1,4 @@
-"""A policy's own criteria: what may be named, what is built, and what stands in the place of what cannot be."""
+"""A policy's own criteria: what may be named, what is built, and what stands in place of what cannot be."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""A draft in the place of its policy, among whatever else a turn ran under."""
+"""A draft in place of its policy, among whatever else a turn ran under."""
 
 import pytest
 

@@ -41,7 +41,7 @@ def test_a_version_carries_the_backtest_of_its_own_words_and_of_no_others(api: P
     assert "tried other words" in api.problem("/policies", other)["backtest"]
     gone = {"name": "curt", **LIMITS, "backtest": "01a1fbc5-27eb-74dc-9e07-332dcdb1f422"}
     assert "There is no backtest" in api.problem("/policies", gone)["backtest"]
-    assert "alone, not in the place of “curt”" in api.problem("/policies", gone | {"backtest": backtest})["backtest"]
+    assert "alone, not in place of “curt”" in api.problem("/policies", gone | {"backtest": backtest})["backtest"]
     assert api.get("/policies/curt").json()["backtest"] == backtest
 
 

@@ -48,7 +48,7 @@ def test_what_is_not_saved_yet_is_tried_where_the_policy_counts(admin_client: Cl
     assert (backtest.policy["limits"], backtest.stands_for) == ({"max_continuations": 1}, wide)
     assert (backtest.filter["agent"], "since" in backtest.filter) == (["writer"], True)
     assert f'name="backtest" value="{backtest.pk}"' in html
-    assert "in the place of “wide”" in html
+    assert "in place of policy “wide”" in html
     working.run(backtest.pk)
     shown = admin_client.get(reverse("backtests:show", args=[backtest.pk]), headers={"HX-Request": "true"})
     assert f"/turns/{flips.id}/replay?max_continuations=1" in shown.content.decode()
@@ -105,8 +105,8 @@ def test_other_words_carry_nothing_and_it_is_said(admin_client: Client, wide: Po
     [
         ({"status": "cancelled", "done": 7, "total": 700}, "was cancelled after 7 of 700 turns"),
         ({"status": "failed", "done": 0, "total": 700}, "failed after 0 of 700 turns"),
-        ({"stands_for": "other"}, "tried them in the place of another policy, “other”"),
-        ({"stands_for": None}, "tried them alone, not in the place of “wide”"),
+        ({"stands_for": "other"}, "tried them in place of another policy, “other”"),
+        ({"stands_for": None}, "tried them alone, not in place of “wide”"),
     ],
 )
 def test_what_does_not_speak_for_the_words_is_not_attached_and_it_is_said(
@@ -129,7 +129,7 @@ def test_what_does_not_speak_for_the_words_is_not_attached_and_it_is_said(
 
 def test_a_policy_that_is_new_carries_no_backtest_of_another(wide: Policy):
     backtest = backtest_create(project=project_default(), policy=LIMITS, filter={}, stands_for=wide)
-    with pytest.raises(ValidationError, match="in the place of another policy, “wide”"):
+    with pytest.raises(ValidationError, match="in place of another policy, “wide”"):
         policy_create(project=project_default(), name="new", backtest=backtest, **LIMITS)
     assert not Policy.objects.filter(name="new").exists()
     alone = backtest_create(project=project_default(), policy=LIMITS, filter={}, max_tokens=900)
@@ -137,7 +137,7 @@ def test_a_policy_that_is_new_carries_no_backtest_of_another(wide: Policy):
     alone.refresh_from_db()
     made = policy_create(project=project_default(), name="new", backtest=alone, **LIMITS)
     assert in_words(made.backtest).endswith("over 0 turns, with a max_tokens of 900: it found none")
-    with pytest.raises(ValidationError, match="tried them alone, not in the place of “new”; run it again"):
+    with pytest.raises(ValidationError, match="tried them alone, not in place of “new”; run it again"):
         policy_create(project=project_default(), name="new", backtest=alone, **LIMITS)
 
 

@@ -59,7 +59,7 @@ def test_the_page_and_the_form_of_a_policy_answer_the_same(browser: Client, admi
         working.run(backtest.pk)
         backtest.refresh_from_db()
     assert (asked.same, asked.flipped, asked.undecidable) == (panel.same, panel.flipped, panel.undecidable) == (1, 0, 0)
-    assert "in the place of “own” among the words" in page(browser, f"/backtests/{asked.pk}")
+    assert "in place of policy “own”" in page(browser, f"/backtests/{asked.pk}")
 
 
 def test_what_was_tried_and_where_is_told_in_words(browser: Client, play: Play):
@@ -108,8 +108,8 @@ def test_totals_say_that_they_are_differences_and_whether_a_price_is_known(brows
     stored.refresh_from_db()
     assert (stored.same, stored.tokens_delta, stored.unpriced) == (1, 0, int(not priced))
     shown = page(browser, f"/backtests/{stored.pk}")
-    assert "Against what was recorded:" in shown
-    assert "Against what was recorded:" in page(browser, "/backtests/")
+    assert "Compared with the recordings:" in shown
+    assert "Compared with the recordings:" in page(browser, "/backtests/")
     assert all(f">± {head}</th>" in shown for head in ("Attempts", "Tokens out", "Price", "Time"))
     assert ("≈ $0.00" in shown) is priced
     assert ("price not known" in shown) is not priced

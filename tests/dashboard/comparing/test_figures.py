@@ -40,3 +40,9 @@ def test_estimates_are_told_as_such():
     assert row("price", priced("0.5", estimated=True), priced("0.5")).left == "≈ $0.500"
     estimated = measured(tokens_estimated=True, output_tokens=7)
     assert row("tokens out", estimated, measured(output_tokens=7)) == Figure("tokens out", "≈ 7", "7", "", "")
+
+
+def test_the_simulator_is_free_and_compared_with_a_known_price():
+    assert row("price", measured(model="sim-essay"), priced("0.5")) == Figure(
+        "price", "free", "$0.500", "+$0.500", "worse"
+    )

@@ -1,9 +1,12 @@
 import io
+import json
 import logging
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 import structlog
+from structlog.contextvars import bound_contextvars
 
 from dashboard.runtime import logs
 from dashboard.runtime.logs import logging_settings, of_process, without_secrets
@@ -40,9 +43,9 @@ UNSEEN = [*map(chr, (*range(0x20), *range(0x7F, 0xA0))), *"\u2028\u2029\u200e\u2
 
 
 @pytest.fixture
-def logged() -> Iterator[Callable[..., str]]:
-    """What a logger as the product has it writes."""
-    settings = logging_settings("DEBUG")
+def logged(request: pytest.FixtureRequest) -> Iterator[Callable[..., str]]:
+    """What a logger as the product has it writes; as logfmt, or in the form that a test names."""
+    settings = logging_settings("DEBUG", getattr(request, "param", "logfmt"))
     made = settings["formatters"]["line"]
     formatter = structlog.stdlib.ProcessorFormatter(
         processors=made["processors"], foreign_pre_chain=made["foreign_pre_chain"]
@@ -100,3 +103,16 @@ def test_each_line_says_which_of_several_processes_wrote_it(monkeypatch: pytest.
     assert of_process(None, "info", {"event": "x"}) == {"event": "x"}
     monkeypatch.setattr(logs, "PLACE", Place("2", 3, "/", link=9))
     assert of_process(None, "info", {"event": "x"}) == {"event": "x", "process": "2"}
+
+
+@pytest.mark.parametrize("logged", ["json"], indirect=True)
+def test_a_line_of_json_is_one_object_with_the_turn_and_without_secrets(logged: Callable[..., str]):
+    said = "".join(UNSEEN)
+    with bound_contextvars(turn="0199"):
+        line = logged("it %s", said, extra={"api_key": "sk-12345678", "left": 3, "place": Path("/x")})
+    assert line.count("\n") == 1
+    assert not set(UNSEEN) & set(line) - {"\n"}
+    told = json.loads(line)
+    assert told["event"] == f"it {said}"
+    assert (told["turn"], told["api_key"], told["left"], told["place"]) == ("0199", "[hidden]", 3, "/x")
+    assert (told["level"], told["logger"]) == ("error", "a logger of this test")

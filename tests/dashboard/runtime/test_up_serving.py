@@ -59,6 +59,13 @@ def test_static_files_come_with_their_lifetimes_and_nothing_beside_them(address:
         assert "immutable" in vendored.headers["Cache-Control"]
     with urllib.request.urlopen(f"{address}/static/admin/css/base.css") as ours:
         assert ours.headers["Cache-Control"] == "no-cache"
+    with urllib.request.urlopen(f"{address}/sign-in/") as page:
+        own = re.search(r"/static/\w+/css/base\.css", page.read().decode())
+    assert own, "the page links to a style sheet"
+    asked = urllib.request.Request(address + own[0], headers={"Accept-Encoding": "gzip"})
+    with urllib.request.urlopen(asked) as released:
+        assert "immutable" in released.headers["Cache-Control"]
+        assert released.headers["Content-Encoding"] == "gzip"
     assert get(f"{address}/static/../manage.py")[0] == 404
     assert get(f"{address}/static/%2e%2e/manage.py")[0] == 404
 

@@ -1,11 +1,13 @@
 """Loading the tour is safe at any time and by anybody; removing it takes its own turns and nothing else."""
 
 import socket
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 from django.core.exceptions import ValidationError
-from django.db import connection, connections
+from django.db import connection, connections, transaction
 
 from dashboard.accounts.models import User
 from dashboard.agents.models import Agent, Connection, Project
@@ -43,16 +45,37 @@ def test_loaded_again_it_starts_nothing_more(short: Project):
     assert jobs() == ["drive_turn", "drive_turn", "go_on_with_tour"]
 
 
-def test_two_windows_that_load_it_at_once_start_each_lesson_once(short: Project):
-    def load(_: int) -> int:
+def _elsewhere(act: Callable[[], int]) -> int:
+    """What it returns in a thread, which has a connection of its own."""
+
+    def acted() -> int:
         try:
-            return services.tour_load(project=short)
+            return act()
         finally:
             connections.close_all()
 
-    with ThreadPoolExecutor(4) as pool:
-        assert sorted(pool.map(load, range(4))) == [0, 0, 0, 2]
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(acted).result(timeout=20)
+
+
+def test_windows_that_load_it_at_once_start_each_lesson_once_and_wait_for_no_one(short: Project):
+    with transaction.atomic():
+        assert services.tour_load(project=short) == 2
+        with pytest.raises(services.TourBusyError, match="at this moment"):
+            _elsewhere(lambda: services.tour_load(project=short))
+    assert _elsewhere(lambda: services.tour_load(project=short)) == 0
     assert Turn.objects.count() == Stop.objects.count() == 2
+
+
+def test_while_it_is_removed_nobody_loads_it_and_its_job_looks_again_later(short: Project, admin_user: User):
+    loaded(short)
+    with transaction.atomic():
+        assert services.tour_remove(project=short, by=admin_user) == (3, 0)
+        for act in (services.tour_load, partial(services.tour_remove, by=admin_user)):
+            with pytest.raises(services.TourBusyError):
+                _elsewhere(partial(act, project=short))
+        assert _elsewhere(lambda: services.tour_go_on(project=short)), "it looks again"
+    assert not Stop.objects.exists()
 
 
 def test_what_is_killed_while_it_loads_leaves_nothing_and_loads_whole_the_next_time(

@@ -115,6 +115,16 @@ def test_a_key_is_made_with_one_button_and_stands_in_every_snippet_this_once(sho
     assert (key.name, key.scope) == ("first steps", [])
 
 
+@pytest.mark.parametrize("action", ["load", "remove"])
+def test_who_clicks_while_another_one_loads_it_is_told_so(
+    short: Project, admin_client: Client, monkeypatch: pytest.MonkeyPatch, action: str
+):
+    monkeypatch.setattr(services, "LOCK", "SELECT false OR %s IS NULL")  # as the database says while it is held
+    html = words(admin_client.post(f"/tour/{action}", follow=True).content.decode())
+    assert "Somebody is loading or removing the tour at this moment." in html
+    assert not Stop.objects.exists()
+
+
 def test_a_tour_that_cannot_be_loaded_says_why(short: Project, admin_client: Client):
     short.connection_set.update(base_url="http://127.0.0.1:1/v1")
     html = admin_client.post("/tour/load", follow=True).content.decode()

@@ -59,6 +59,11 @@ def test_most_of_these_streams_are_stored_by_columns():
     assert by_columns(b"\n\n".join(b'data: {"n": "%d"}' % n if n % 2 else b"x%d" % n for n in range(40))) is None
 
 
+@pytest.mark.parametrize("event", [b"", b'"a"', b'data: "a"'])
+def test_a_stream_of_events_too_short_to_be_a_providers_stays_as_it_is(event: bytes):
+    assert by_columns((event + b"\n\n") * 20_000) is None
+
+
 def test_columns_that_were_cut_or_changed_are_refused():
     columns = by_columns(stream([b"word "] * 20))
     assert columns is not None

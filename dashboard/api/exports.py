@@ -1,0 +1,35 @@
+"""Turns of any filter as one file."""
+
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, StreamingHttpResponse
+from ninja import Router
+
+from dashboard.api.callers import caller
+from dashboard.api.openapi import EXPORT_ANSWER, EXPORT_PARAMETERS
+from dashboard.api.streaming import key_of
+from dashboard.exports.formats import FORMATS
+from dashboard.exports.streaming import export_response
+from dashboard.turns.filters import CHOICES, TimelineFilters, unknown_filters
+
+router = Router(tags=["turns"])
+
+
+@router.get(
+    "/turns/export",
+    response={200: None},
+    summary="Export turns",
+    openapi_extra={"parameters": EXPORT_PARAMETERS, "responses": {200: EXPORT_ANSWER}},
+)
+def turns_export(request: HttpRequest) -> StreamingHttpResponse:
+    """All turns that the filters let through, newest first, with their attempts: JSONL, a line a turn, or Parquet, a
+    row a turn. The file is written while it is sent; if something fails, the connection breaks off."""
+    filters, errors = TimelineFilters.parse(request.GET)
+    given = request.GET.get("format", "jsonl")
+    errors |= unknown_filters(request.GET, beside=("format",))
+    if given not in FORMATS:
+        errors["format"] = f"There is no format “{given[:40]}”; choose from {', '.join(FORMATS)}."
+    errors |= {name: "A file is not in an order, nor folded; leave it out." for name in CHOICES if name in request.GET}
+    if errors:
+        raise ValidationError(errors)
+    who = key_of(caller(request), getattr(request, "auth_token", None))
+    return export_response(filters=filters, named=given, who=who)

@@ -1,0 +1,53 @@
+"""`manage.py export`: turns of any filter as JSONL or Parquet, into a file or to standard output."""
+
+import sys
+from argparse import ArgumentParser
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+
+from dashboard.agents.selectors import project_default
+from dashboard.backtests.management.commands.backtest import filter_of
+from dashboard.exports.formats import FORMATS, file_of
+from dashboard.runtime.preparing import prepare
+from dashboard.turns.filters import TimelineFilters
+
+
+class Command(BaseCommand):
+    help = "Write turns with their attempts as JSONL or Parquet (docs/exports.md)."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--format", choices=tuple(FORMATS), default="jsonl", help="default: jsonl")
+        parser.add_argument(
+            "--filter",
+            metavar="NAME=VALUE",
+            action="append",
+            default=[],
+            help="only the turns the timeline finds by this, such as agent=sim-essay or status=partial; repeatable",
+        )
+        parser.add_argument("--output", type=Path, metavar="FILE", help="write here; default: standard output")
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        prepare(settings.ENVIRONMENT, simulator_url=None)
+        filters, _ = TimelineFilters.parse(filter_of(options["filter"]))
+        pieces = file_of(project=project_default(), filters=filters, named=options["format"])
+        if options["output"] is None:
+            sys.stdout.buffer.writelines(pieces)
+            sys.stdout.buffer.flush()
+            return
+        self._write(options["output"], pieces)
+
+    def _write(self, path: Path, pieces: Iterator[bytes]) -> None:
+        """Beside its place first, so that nobody finds half a file there."""
+        part = path.with_name(f"{path.name}.part")
+        try:
+            with part.open("wb") as file:
+                file.writelines(pieces)
+            part.replace(path)
+        except OSError as error:
+            raise CommandError(f"{path} cannot be written: {error.strerror}.") from error
+        finally:
+            part.unlink(missing_ok=True)

@@ -1,0 +1,32 @@
+"""The timeline's turns as a file."""
+
+from typing import cast
+
+from django.contrib import messages
+from django.http import HttpRequest, QueryDict
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
+from django.views.decorators.http import require_GET
+
+from dashboard.accounts.models import User
+from dashboard.exports.formats import FORMATS
+from dashboard.exports.streaming import export_response
+from dashboard.live.streams import Caller, TooManyStreamsError
+from dashboard.turns.filters import TimelineFilters
+from dashboard.turns.listing import address_of, query_of
+
+
+@require_GET
+def export(request: HttpRequest) -> HttpResponseBase:
+    """What the filters of `query` let through, as `format` says; back to the timeline where it cannot be."""
+    filters, errors = TimelineFilters.parse(QueryDict(request.GET.get("query", "")))
+    named, user = request.GET.get("format", ""), cast("User", request.user)
+    if named not in FORMATS:
+        errors["format"] = f"Choose a format: {', '.join(FORMATS)}."
+    try:
+        if not errors:
+            return export_response(filters=filters, named=named, who=Caller(user.pk))
+    except TooManyStreamsError as error:
+        errors["streams"] = str(error)
+    messages.error(request, " ".join(errors.values()))
+    return redirect(address_of(query_of(filters)))

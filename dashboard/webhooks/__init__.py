@@ -1,0 +1,11 @@
+"""Other programs told of what happens to turns, by signed HTTP requests (Standard Webhooks).
+
+The database notes an event in the transaction that makes it (migration 0001), where any webhook is on. The worker makes
+deliveries of events, and sends them until they arrive or their tries are over.
+
+events      which events there are, and what is said of each
+secret      a webhook's secret, and the signature of a request
+announcing  events → deliveries
+sending     deliveries → requests
+settling    what becomes of a delivery, and of a webhook whose deliveries fail
+"""

@@ -1,0 +1,118 @@
+"""Who is told of what, and what was sent.
+
+Webhook    an address, the events that it is told of, and the secret that requests to it are signed with
+Happened   an event that no delivery has been made of yet; written by the database, in the transaction of the event
+Delivery   one event on its way to one webhook, with the bytes that are sent
+Try        one request, and its answer
+"""
+
+from typing import ClassVar
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models.functions import Now
+
+from dashboard.agents.validation import url_valid
+from dashboard.turns.fields import ExactJSONField
+from dashboard.turns.ids import new_id
+
+
+class Webhook(models.Model):
+    """Empty lists of words let every turn through."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    project = models.ForeignKey("agents.Project", on_delete=models.PROTECT, editable=False)
+    name = models.CharField(max_length=80)
+    url = models.CharField("address", max_length=2000, validators=[url_valid])
+    sealed_secret = models.BinaryField(editable=False)  #: `secret.sealed`
+    events = ArrayField(models.CharField(max_length=40))  #: of `events.EVENTS`
+    statuses = ArrayField(models.CharField(max_length=40), default=list, blank=True)
+    stop_reasons = ArrayField(models.CharField(max_length=40), default=list, blank=True)
+    model_stop_reasons = ArrayField(models.CharField(max_length=40), default=list, blank=True)
+    enabled = models.BooleanField(default=True)
+    disabled_because = models.TextField(default="", blank=True)  #: a sentence; empty: a person did it
+    failed_in_row = models.PositiveIntegerField(default=0)  #: deliveries given up since one arrived
+    created_at = models.DateTimeField(auto_now_add=True)
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+
+    class Meta:
+        ordering: ClassVar = ["name", "id"]
+        constraints: ClassVar = [models.UniqueConstraint(fields=["project", "name"], name="webhooks_webhook_name")]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def host(self) -> str:
+        """All that is shown of the address to who may not change it: the rest may be a secret."""
+        return urlsplit(self.url).hostname or ""
+
+
+class Happened(models.Model):
+    """Written by triggers alone."""
+
+    kind = models.TextField()  #: turn.ended, turn.held, prediction.failed
+    turn_id = models.UUIDField()
+    prediction_id = models.UUIDField(null=True)
+    at = models.DateTimeField(db_default=Now())
+
+    def __str__(self) -> str:
+        return f"{self.kind} of {self.turn_id}"
+
+
+class Delivery(models.Model):
+    """It goes with its webhook, and with its turn: the database sees to the latter (migration 0001)."""
+
+    class State(models.TextChoices):
+        WAITING = "waiting"  #: for its first try, or the next
+        DELIVERED = "delivered"
+        DEAD = "dead"  #: given up; a person may send it again
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    webhook = models.ForeignKey(Webhook, on_delete=models.CASCADE, related_name="deliveries", db_index=False)
+    turn = models.ForeignKey(
+        "turns.Turn", null=True, on_delete=models.CASCADE, db_constraint=False, related_name="+"
+    )  #: null: a test
+    kind = models.TextField()  #: of `events.EVENTS`, or a test
+    body = models.TextField()  #: as it is sent
+    state = models.TextField(choices=State, default=State.WAITING)
+    tried = models.PositiveIntegerField(default=0)  #: since it was sent first, or again
+    next_at = models.DateTimeField(null=True, db_default=Now())  #: of the next try, or until when one is under way
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        indexes: ClassVar = [
+            models.Index(fields=["webhook", "-id"], name="webhooks_delivery_of"),
+            models.Index(
+                fields=["webhook", "next_at"], condition=models.Q(state="waiting"), name="webhooks_delivery_due"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.id}"
+
+    @property
+    def name(self) -> str:
+        """Its `webhook-id`: the same however often it is sent."""
+        return f"msg_{self.id.hex}"
+
+
+class Try(models.Model):
+    """One request. Without a status there was no answer; `fault` then says why."""
+
+    delivery = models.ForeignKey(Delivery, on_delete=models.CASCADE, related_name="tries")
+    at = models.DateTimeField()
+    headers = ExactJSONField(default=dict)
+    status = models.PositiveIntegerField(null=True)
+    answer_headers = ExactJSONField(default=dict)
+    answer = models.TextField(default="", blank=True)  #: its first characters
+    fault = models.TextField(default="", blank=True)
+    duration_ms = models.PositiveIntegerField()
+
+    class Meta:
+        ordering: ClassVar = ["id"]
+
+    def __str__(self) -> str:
+        return f"{self.delivery_id} at {self.at}"

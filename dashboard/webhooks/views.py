@@ -1,0 +1,151 @@
+"""Webhooks by page: who is told of what, each delivery with its tries, and what may be done about them."""
+
+from http import HTTPStatus
+from typing import Any, cast
+from uuid import UUID
+
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from dashboard.accounts.models import User
+from dashboard.accounts.roles import MAKE_WEBHOOK, may
+from dashboard.agents.selectors import project_default
+from dashboard.webhooks import selectors, services
+from dashboard.webhooks.forms import WebhookForm
+from dashboard.webhooks.models import Delivery, Webhook
+
+STATES = {"": "All", "waiting": "Waiting", "delivered": "Delivered", "dead": "Given up"}
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def index(request: HttpRequest) -> HttpResponse:
+    """All webhooks; a form that was sent makes one, whose secret is shown this once."""
+    if request.method != "POST":
+        return _index(request)
+    form = WebhookForm(request.POST)
+    if form.is_valid():
+        try:
+            by = cast("User", request.user)
+            webhook, secret = services.webhook_create(project=project_default(), by=by, **form.cleaned_data)
+            return _index(request, made=webhook, secret=secret)
+        except ValidationError as error:
+            form.add(error)
+    return _index(request, form=form, status=HTTPStatus.UNPROCESSABLE_ENTITY)
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def webhook(request: HttpRequest, webhook_id: UUID) -> HttpResponse:
+    """One webhook with its deliveries; a form that was sent changes it."""
+    found = _webhook(webhook_id)
+    if request.method != "POST":
+        return _page(request, found)
+    form = WebhookForm(request.POST, instance=_webhook(webhook_id))
+    if form.is_valid():
+        try:
+            services.webhook_change(found, **form.cleaned_data)
+            messages.success(request, "Saved.")
+            return redirect("webhooks:webhook", found.pk)
+        except ValidationError as error:
+            form.add(error)
+    return _page(request, _webhook(webhook_id), form=form, status=HTTPStatus.UNPROCESSABLE_ENTITY)
+
+
+@require_POST
+def enable(request: HttpRequest, webhook_id: UUID) -> HttpResponse:
+    services.webhook_enable(found := _webhook(webhook_id))
+    messages.success(request, "Enabled. Deliveries that waited are sent now.")
+    return redirect("webhooks:webhook", found.pk)
+
+
+@require_POST
+def disable(request: HttpRequest, webhook_id: UUID) -> HttpResponse:
+    services.webhook_disable(found := _webhook(webhook_id))
+    messages.success(request, "Disabled. Nothing is sent to it, and new events are not kept for it.")
+    return redirect("webhooks:webhook", found.pk)
+
+
+@never_cache
+@require_POST
+def new_secret(request: HttpRequest, webhook_id: UUID) -> HttpResponse:
+    found = _webhook(webhook_id)
+    return _page(request, found, made=found, secret=services.webhook_new_secret(found))
+
+
+@require_POST
+def delete(request: HttpRequest, webhook_id: UUID) -> HttpResponse:
+    services.webhook_delete(found := _webhook(webhook_id))
+    messages.success(request, f"The webhook “{found.name}” was deleted.")
+    return redirect("webhooks:index")
+
+
+@require_POST
+def test(request: HttpRequest, webhook_id: UUID) -> HttpResponse:
+    found = _webhook(webhook_id)
+    if not found.enabled:
+        messages.error(request, "The webhook is disabled; enable it first.")
+        return redirect("webhooks:webhook", found.pk)
+    return redirect("webhooks:delivery", services.webhook_test(found).pk)
+
+
+@require_safe
+def delivery(request: HttpRequest, delivery_id: UUID) -> HttpResponse:
+    """What was sent, and each answer."""
+    found = _delivery(delivery_id)
+    return render(request, "webhooks/delivery.html", {"delivery": found, "may": _may(request)})
+
+
+@require_POST
+def again(request: HttpRequest, delivery_id: UUID) -> HttpResponse:
+    found = _delivery(delivery_id)
+    if services.delivery_again(found):
+        messages.success(request, "It is sent again.")
+    else:
+        messages.error(request, "It waits to be sent already.")
+    return redirect("webhooks:delivery", found.pk)
+
+
+def _index(request: HttpRequest, *, status: int = HTTPStatus.OK, **context: Any) -> HttpResponse:
+    whole = {"webhooks": selectors.webhooks_of(project_default()), "form": WebhookForm(), "may": _may(request)}
+    return render(request, "webhooks/index.html", {**whole, **context}, status=status)
+
+
+def _page(request: HttpRequest, found: Webhook, *, status: int = HTTPStatus.OK, **context: Any) -> HttpResponse:
+    state = request.GET.get("state", "")
+    state = state if state in STATES else ""
+    try:
+        before = UUID(request.GET["before"]) if "before" in request.GET else None
+    except ValueError:
+        before = None
+    whole = {
+        "webhook": found,
+        "deliveries": selectors.deliveries_of(found, before=before, state=state),
+        "states": STATES,
+        "state": state,
+        "form": WebhookForm(instance=found),
+        "may": _may(request),
+    }
+    return render(request, "webhooks/webhook.html", {**whole, **context}, status=status)
+
+
+def _may(request: HttpRequest) -> bool:
+    return may(request.user, MAKE_WEBHOOK)
+
+
+def _webhook(webhook_id: UUID) -> Webhook:
+    try:
+        return selectors.webhook_get(webhook_id, project=project_default())
+    except Webhook.DoesNotExist as error:
+        raise Http404 from error
+
+
+def _delivery(delivery_id: UUID) -> Delivery:
+    try:
+        return selectors.delivery_get(delivery_id, project=project_default())
+    except Delivery.DoesNotExist as error:
+        raise Http404 from error

@@ -1,0 +1,57 @@
+"""What pages weigh on the wire, and that nothing moves while they load."""
+
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page
+
+from tests.browser.conftest import NewPage
+
+SHIFTS = """window.shifts = []
+new PerformanceObserver((list) => list.getEntries().forEach((entry) => {
+  if (!entry.hadRecentInput) window.shifts.push(...entry.sources.map((source) => source.node?.outerHTML ?? "text"))
+})).observe({ type: "layout-shift", buffered: true })"""
+
+
+def loaded(page: Page, address: str) -> dict[str, float]:
+    """The bytes on the wire of each answer that a page asks for, headers included, by its address."""
+    session = page.context.new_cdp_session(page)
+    session.send("Network.enable")
+    names: dict[str, str] = {}
+    weights: dict[str, float] = {}
+
+    def finished(event: dict[str, Any]) -> None:
+        weights[names[event["requestId"]]] = event["encodedDataLength"]
+
+    session.on("Network.responseReceived", lambda event: names.update({event["requestId"]: event["response"]["url"]}))
+    session.on("Network.loadingFinished", finished)
+    page.goto(address)
+    page.wait_for_load_state("networkidle")
+    return {name: weight for name, weight in weights.items() if not name.startswith("data:")}
+
+
+@pytest.mark.parametrize(("place", "most"), [("timeline", 60_000), ("turn", 25_000)])
+def test_a_page_is_light_without_the_shared_files_and_nothing_moves(
+    new_page: NewPage, cut_turn: str, place: str, most: int
+):
+    page = new_page()
+    page.add_init_script(SHIFTS)
+    weights = loaded(page, "/" if place == "timeline" else cut_turn)
+    assert 0 < sum(weight for name, weight in weights.items() if "/static/" not in name) < most
+    assert page.evaluate("window.shifts") == []
+
+
+def test_a_second_visit_asks_for_no_static_file_again(new_page: NewPage, cut_turn: str):
+    page = new_page()
+    page.goto(cut_turn)
+    page.wait_for_load_state("networkidle")
+    asked: list[str] = []
+    page.on("response", lambda answer: asked.append(answer.url) if not _from_cache(answer) else None)
+    page.goto(cut_turn)
+    page.wait_for_load_state("networkidle")
+    assert [url for url in asked if "/static/" in url and "icon" not in url] == []
+    assert any("/static/" not in url for url in asked)
+
+
+def _from_cache(answer: Any) -> bool:
+    return answer.request.timing["requestStart"] < 0 or answer.request.sizes()["responseHeadersSize"] == 0

@@ -1,0 +1,167 @@
+"""Turns of any filter as a file, by page, API and command."""
+
+import io
+import json
+import tracemalloc
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from django.core.management import CommandError, call_command
+from django.test import Client
+
+from dashboard.accounts.models import User
+from dashboard.agents.selectors import project_default
+from dashboard.exports import parquet as writing
+from dashboard.exports.columns import ATTEMPT, TURN
+from dashboard.exports.formats import file_of
+from dashboard.live.services import turn_start
+from dashboard.turns.filters import TimelineFilters
+from tests.dashboard.api.test_timeline import make_turns
+from tests.dashboard.driving import AgentOf, Play, drive
+from tests.dashboard.website import website
+
+pytestmark = pytest.mark.django_db(transaction=True)
+NAMES = [column.name for column in TURN]
+
+
+def file(named: str, **filters: object) -> bytes:
+    return b"".join(file_of(project=project_default(), filters=TimelineFilters(**filters), named=named))
+
+
+def lines(**filters: object) -> list[dict]:
+    return [json.loads(line) for line in file("jsonl", **filters).splitlines()]
+
+
+def rows(content: bytes) -> list[dict]:
+    return pq.read_table(io.BytesIO(content)).to_pylist()
+
+
+def test_a_line_tells_a_turn_and_each_of_its_attempts(play: Play):
+    turn = play("sim-essay", max_tokens=60)
+    (line,) = lines()
+    assert list(line) == NAMES
+    assert [line["id"], line["status"], line["output_text"]] == [str(turn.id), turn.status, turn.output_text]
+    assert line["attempts"] == len(line["attempt_list"]) == turn.attempts > 1
+    assert "".join(attempt["text"] for attempt in line["attempt_list"]).startswith(turn.output_text[:40])
+    assert {attempt["raw_stop_reason"] for attempt in line["attempt_list"]} == {"length"}
+    assert line["attempt_list"][0]["usage"]["output_tokens"] == 60
+
+
+def test_parquet_says_what_jsonl_says(play: Play, agent_of: AgentOf):
+    play("sim-essay", max_tokens=60)
+    drive(turn_start(agent=agent_of("sim-tools", tools=["calculator"]), input_text="2 + 2"))
+    for line, row in zip(lines(), rows(file("parquet")), strict=True):
+        assert row["created_at"].isoformat() == line["created_at"]
+        assert [row["id"], row["verdict"], row["lint"]] == [line["id"], line["verdict"], line["lint"]]
+        told = [(one["text"], one["usage"], one["tool_calls"]) for one in line["attempt_list"]]
+        read = [(one["text"], one["usage"], json.loads(one["tool_calls"])) for one in row["attempt_list"]]
+        assert told == [
+            (text, {name: usage[name] for name in line["attempt_list"][0]["usage"]}, calls)
+            for text, usage, calls in read
+        ]
+
+
+def test_parquet_has_its_columns_also_where_no_turn_is_found():
+    table = pq.read_table(io.BytesIO(file("parquet", agent=("nobody",))))
+    assert (table.num_rows, table.column_names) == (0, NAMES)
+    inside = table.schema.field("attempt_list").type.value_type
+    assert [field.name for field in inside] == [column.name for column in ATTEMPT]
+
+
+def test_a_file_has_every_turn_once_beyond_a_page_and_beyond_a_row_group(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(writing, "GROUP_TURNS", 100)
+    made = make_turns(*["a"] * 230, status="completed")
+    make_turns("a", status="failed")
+    content = file("parquet", status=("completed",), sort="took", fold="runs")
+    assert [row["id"] for row in rows(content)] == made[::-1]
+    assert pq.ParquetFile(io.BytesIO(content)).num_row_groups == 3
+
+
+@pytest.mark.parametrize("named", ["jsonl", "parquet"])
+def test_memory_does_not_grow_with_the_file(named: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(writing, "GROUP_CHARACTERS", 500_000)
+
+    def peak() -> int:
+        tracemalloc.start()
+        for _ in file_of(project=project_default(), filters=TimelineFilters(), named=named):
+            pass
+        most = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return most
+
+    make_turns(*["a"] * 200, output_text="word " * 4_000)
+    peak()  # what is loaded once
+    before = peak()
+    make_turns(*["a"] * 800, output_text="word " * 4_000)
+    assert peak() < 1.3 * before
+
+
+def test_odd_texts_come_out_whole():
+    odd = 'a"\\\n\u2028\u0085\x1f 😀'
+    make_turns("a", output_text=odd, lint=["output_at_cap"], envelope={"a": odd})
+    (line,), (row,) = lines(), rows(file("parquet"))
+    assert line["output_text"] == row["output_text"] == odd
+    assert json.loads(row["envelope"]) == line["envelope"] == {"a": odd}
+
+
+def test_the_command_writes_a_file_of_a_filter(tmp_path: Path):
+    make_turns("a", "b")
+    target = tmp_path / "turns.parquet"
+    call_command("export", "--format", "parquet", "--filter", "agent=b", "--output", str(target))
+    assert [row["agent"] for row in pq.read_table(target).to_pylist()] == ["b"]
+    assert [path.name for path in tmp_path.iterdir()] == ["turns.parquet"]
+
+
+def test_the_command_says_what_is_wrong_with_a_filter_and_a_place(tmp_path: Path):
+    with pytest.raises(CommandError, match="There is no filter “agnet”"):
+        call_command("export", "--filter", "agnet=b")
+    with pytest.raises(CommandError, match="cannot be written: No such file"):
+        call_command("export", "--output", str(tmp_path / "none" / "file"))
+
+
+def test_the_page_and_the_api_send_the_same_file_as_it_is_made(browser: Client):
+    import http.client
+
+    make_turns("a", "b", "b")
+    expected = file("jsonl", agent=("b",))
+    cookie = f"whystop_session={browser.cookies['whystop_session'].value}"
+    with website() as address:
+        for path in ("/api/v1/turns/export?agent=b", "/timeline/export?format=jsonl&query=agent%3Db"):
+            asked = http.client.HTTPConnection(address.removeprefix("http://"))
+            asked.request("GET", path, headers={"Cookie": cookie})
+            answer = asked.getresponse()
+            assert (answer.status, answer.getheader("content-type")) == (200, "application/x-ndjson")
+            assert answer.getheader("content-disposition").endswith('.jsonl"')
+            assert answer.read() == expected
+            asked.close()
+
+
+def test_a_slip_in_the_address_exports_nothing(browser: Client):
+    told = browser.get("/api/v1/turns/export?formt=parquet&format=csv&sort=took").json()
+    assert {fault["field"] for fault in told["errors"]} == {"formt", "format", "sort"}
+    answer = browser.get("/timeline/export?format=csv", follow=True)
+    assert "Choose a format: jsonl, parquet." in answer.content.decode()
+
+
+def test_who_may_not_export_turns_gets_no_file_and_sees_no_button(client: Client):
+    client.force_login(User.objects.create_user("nobody"))
+    from dashboard.accounts import roles
+
+    user = User.objects.get(username="nobody")
+    assert not roles.may(user, roles.EXPORT)
+    assert client.get("/timeline/export?format=jsonl").status_code == 403
+    assert client.get("/api/v1/turns/export").status_code == 403
+    assert "export-all" not in client.get("/").content.decode()
+
+
+def test_the_timeline_offers_both_formats_with_its_filters(browser: Client):
+    html = browser.get("/?agent=b").content.decode()
+    assert '<input type="hidden" name="query" value="agent=b" form="export">' in html
+    assert html.count('form="export" name="format"') == 2
+
+
+def test_the_document_names_every_column_with_its_meaning():
+    text = Path("docs/exports.md").read_text(encoding="utf-8")
+    for column in (*TURN, *ATTEMPT):
+        assert f"| `{column.name}` | {column.kind} | {column.meaning} |" in text

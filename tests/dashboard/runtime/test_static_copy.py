@@ -1,0 +1,51 @@
+"""Static files: one address for a release, compressed copies, and what happens where nothing can be written."""
+
+import gzip
+import os
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.templatetags.static import static
+
+from dashboard.runtime import static_copy
+
+
+@pytest.fixture
+def data_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+
+    monkeypatch.setattr(settings, "ENVIRONMENT", replace(settings.ENVIRONMENT, data_dir=tmp_path))
+    return tmp_path
+
+
+def test_the_address_of_a_static_file_names_the_release():
+    assert static("css/base.css") == f"/static/{static_copy.digest()}/css/base.css"
+
+
+def test_each_file_that_shrinks_has_a_compressed_copy_beside_it(data_dir: Path):
+    copy = static_copy.copies()[static_copy.digest()]
+    original = Path(settings.BASE_DIR / "static" / "css" / "turn.css").read_bytes()
+    assert (copy / "css" / "turn.css").read_bytes() == original
+    assert gzip.decompress((copy / "css" / "turn.css.gz").read_bytes()) == original
+    assert {path.name for path in (data_dir / "static").iterdir()} == {static_copy.digest()}
+
+
+def test_a_copy_is_made_once_and_others_are_kept_for_thirty_days(data_dir: Path):
+    copy = static_copy.copies()[static_copy.digest()]
+    (copy / "mark").touch()
+    for name, days in (("0123456789", 1), ("9876543210", 31)):
+        (data_dir / "static" / name).mkdir()
+        then = time.time() - days * 86_400
+        os.utime(data_dir / "static" / name, (then, then))
+    assert set(static_copy.copies()) == {static_copy.digest(), "0123456789"}
+    assert (copy / "mark").exists()
+
+
+def test_a_data_folder_that_cannot_be_written_is_told_and_costs_the_compression_alone(
+    data_dir: Path, caplog: pytest.LogCaptureFixture
+):
+    (data_dir / "static").write_text("a file in its place")
+    assert static_copy.copies() == {}
+    assert "served without compression" in caplog.text

@@ -1,0 +1,46 @@
+"""Webhooks to a server that keeps what it is sent, and a worker's sender."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from dashboard.accounts.models import User
+from dashboard.agents.selectors import project_default
+from dashboard.live.transport import Transport
+from dashboard.webhooks.models import Webhook
+from dashboard.webhooks.sending import Sender
+from dashboard.webhooks.services import webhook_create
+from tests.dashboard.receiving import Receiver, receiving
+
+WebhookOf = Callable[..., tuple[Webhook, str]]
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    with receiving() as found:
+        yield found
+
+
+@pytest.fixture
+def webhook_of(db: None, receiver: Receiver) -> WebhookOf:
+    """A new webhook and its secret."""
+
+    def make(**columns: object) -> tuple[Webhook, str]:
+        by, _ = User.objects.get_or_create(username="maker")
+        asked = {"name": "on-call", "url": f"{receiver.address}/hook?key=k", "events": ["turn.ended"], **columns}
+        return webhook_create(project=project_default(), by=by, **asked)
+
+    return make
+
+
+def send() -> None:
+    """One look of a worker, and what it began."""
+
+    async def look() -> None:
+        async with Transport() as transport:
+            sender = Sender(transport)
+            await sender.look()
+            await sender.settled()
+
+    asyncio.run(look())

@@ -1,0 +1,287 @@
+"""What happens to turns told to other programs: signed, tried again, given up, sent again."""
+
+import base64
+import hashlib
+import hmac
+import json
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from django.db import connection, transaction
+from django.test import override_settings
+from django.utils import timezone
+
+from dashboard.egress.rules import Rules
+from dashboard.live.services import turn_control, turn_start
+from dashboard.timeline.services import turns_erase
+from dashboard.turns.models import Turn
+from dashboard.webhooks import settling
+from dashboard.webhooks.models import Delivery, Happened, Try, Webhook
+from dashboard.webhooks.secret import signature
+from dashboard.webhooks.services import delivery_again, webhook_enable, webhook_new_secret, webhook_test
+from tests.dashboard.api.test_timeline import make_turns
+from tests.dashboard.driving import AgentOf, Play, drive
+from tests.dashboard.keeping.test_services import brought, erase, exported
+from tests.dashboard.predictions.conftest import again_of
+from tests.dashboard.receiving import Receiver
+from tests.dashboard.webhooks.conftest import WebhookOf, send
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def due() -> None:
+    """As if the pause before the next try were over."""
+    Delivery.objects.filter(state="waiting").update(next_at=timezone.now() - timedelta(seconds=1))
+
+
+def told(receiver: Receiver) -> list[dict]:
+    return [json.loads(request.body) for request in receiver.requests]
+
+
+def test_the_signature_is_that_of_the_specifications_example():
+    made = signature(
+        "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+        named="msg_p5jXN8AQM9LWM0D4loKWxJek",
+        timestamp=1614265330,
+        body=b'{"test": 2432232314}',
+    )
+    assert made == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
+
+
+def test_a_turn_that_ended_is_told_once_and_signed(play: Play, webhook_of: WebhookOf, receiver: Receiver):
+    _, secret = webhook_of()
+    turn = play("sim-essay", max_tokens=60)
+    send()
+    send()
+    (request,) = receiver.requests
+    key = base64.b64decode(secret.removeprefix("whsec_"))
+    content = f"{request.headers['webhook-id']}.{request.headers['webhook-timestamp']}.".encode() + request.body
+    expected = base64.b64encode(hmac.new(key, content, hashlib.sha256).digest()).decode()
+    assert request.headers["webhook-signature"] == f"v1,{expected}"
+    assert abs(int(request.headers["webhook-timestamp"]) - timezone.now().timestamp()) < 60
+    body = json.loads(request.body)
+    assert (request.path, body["type"], body["data"]["path"]) == ("/hook?key=k", "turn.ended", f"/turns/{turn.id}")
+    assert body["data"]["turn"]["stop_reason"] == turn.stop_reason
+    assert turn.output_text not in request.body.decode()
+    assert list(Delivery.objects.values_list("state", "tried")) == [("delivered", 1)]
+    assert Try.objects.get().answer == "seen"
+
+
+def test_an_event_is_noted_with_what_made_it_or_not_at_all(webhook_of: WebhookOf, receiver: Receiver):
+    webhook_of()
+    with transaction.atomic():
+        make_turns("a", status="completed")
+        transaction.set_rollback(True)
+    assert not Happened.objects.exists()
+    make_turns("a", status="completed")
+    assert Happened.objects.count() == 1
+
+
+def test_nothing_is_noted_while_no_webhook_is_enabled(webhook_of: WebhookOf):
+    make_turns("a", status="completed")
+    Webhook.objects.filter(id=webhook_of()[0].id).update(enabled=False)
+    make_turns("a", status="completed")
+    assert not Happened.objects.exists()
+
+
+def test_filters_let_the_turns_through_that_match_every_group(webhook_of: WebhookOf, receiver: Receiver):
+    webhook_of(statuses=["partial", "failed"], stop_reasons=["retry_limit"])
+    make_turns("a", status="completed", stop_reason="retry_limit")
+    make_turns("a", status="partial", stop_reason="token_limit")
+    (expected,) = make_turns("a", status="failed", stop_reason="retry_limit")
+    send()
+    assert [body["data"]["turn"]["id"] for body in told(receiver)] == [expected]
+
+
+def test_an_approval_that_is_wanted_is_told_and_a_breakpoint_is_not(
+    agent_of: AgentOf, webhook_of: WebhookOf, receiver: Receiver
+):
+    webhook_of(events=["approval.wanted"])
+    agent = agent_of("sim-tools", tools=["calculator"], approvals={"tools": ["calculator"]})
+    turn = drive(turn_start(agent=agent, input_text="Count."))
+    other = agent_of("sim-essay")
+    drive(turn_start(agent=other, input_text="Why?", breakpoints=[{"stop_reason": "max_tokens"}]))
+    send()
+    (body,) = told(receiver)
+    assert [body["type"], body["data"]["tools"]] == ["approval.wanted", ["calculator"]]
+    turn_control(turn=turn, by="ada", action="release")
+    drive(turn)
+    send()
+    assert len(receiver.requests) == 1
+
+
+def test_a_prediction_that_failed_is_told(play: Play, webhook_of: WebhookOf, receiver: Receiver):
+    webhook_of(events=["prediction.failed"])
+    fresh = again_of(play("sim-essay", overrides={"max_tokens": 150}), {"max_tokens": 90})
+    send()
+    assert not receiver.requests
+    with connection.cursor() as cursor:  # as when it came out otherwise; the database keeps what was compared
+        cursor.execute("ALTER TABLE predictions_prediction DISABLE TRIGGER refuse_update")
+        cursor.execute("UPDATE predictions_prediction SET came_true = false WHERE id = %s", [fresh.id])
+        cursor.execute("ALTER TABLE predictions_prediction ENABLE TRIGGER refuse_update")
+    send()
+    (body,) = told(receiver)
+    assert [body["type"], body["data"]["prediction"]["id"]] == ["prediction.failed", str(fresh.id)]
+    assert body["data"]["turn"]["id"] == str(fresh.child_id)
+
+
+def test_an_imported_turn_is_told_to_nobody(play: Play, webhook_of: WebhookOf, receiver: Receiver):
+    turn = play("sim-essay", max_tokens=60)
+    file = exported(turn)
+    erase(turn)
+    webhook_of()
+    brought(file)
+    assert Happened.objects.exists()
+    send()
+    assert not receiver.requests
+
+
+def test_a_failure_is_tried_again_with_the_same_id_and_a_new_time(webhook_of: WebhookOf, receiver: Receiver):
+    webhook_of()
+    receiver.answers += [(500, {}), (503, {"retry-after": "4000"})]
+    make_turns("a", status="completed")
+    send()
+    first = Delivery.objects.get()
+    assert (first.state, first.tried) == ("waiting", 1)
+    assert 3 < (first.next_at - timezone.now()).total_seconds() < 7
+    send()
+    assert len(receiver.requests) == 1
+    due()
+    send()
+    assert 3_900 < (Delivery.objects.get().next_at - timezone.now()).total_seconds() < 4_001
+    due()
+    send()
+    assert Delivery.objects.get().state == "delivered"
+    assert len({request.headers["webhook-id"] for request in receiver.requests}) == 1
+    assert [one.status for one in Try.objects.all()] == [500, 503, 200]
+
+
+def test_what_nobody_takes_is_given_up_and_may_be_sent_again(webhook_of: WebhookOf, receiver: Receiver):
+    webhook, _ = webhook_of()
+    make_turns("a", status="completed")
+    receiver.answers += [(500, {})] * (len(settling.DELAYS) + 1)
+    for _ in range(len(settling.DELAYS) + 1):
+        due()
+        send()
+    delivery = Delivery.objects.get()
+    assert (delivery.state, delivery.next_at) == ("dead", None)
+    webhook.refresh_from_db()
+    assert (webhook.enabled, webhook.failed_in_row) == (True, 1)
+    assert delivery_again(delivery)
+    assert not delivery_again(delivery)
+    send()
+    delivery.refresh_from_db()
+    webhook.refresh_from_db()
+    assert (delivery.state, webhook.failed_in_row) == ("delivered", 0)
+
+
+def test_a_webhook_whose_deliveries_all_fail_is_disabled_with_a_word(
+    webhook_of: WebhookOf, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(settling, "DELAYS", ())
+    webhook, _ = webhook_of()
+    receiver.answers += [(500, {})] * settling.GIVEN_UP
+    make_turns(*["a"] * (settling.GIVEN_UP + 1), status="completed")
+    send()
+    send()
+    webhook.refresh_from_db()
+    assert not webhook.enabled
+    assert webhook.disabled_because.endswith("The last time: The answer was 500.")
+    waiting = Delivery.objects.filter(state="waiting").count()
+    send()
+    assert Delivery.objects.filter(state="waiting").count() == waiting
+    webhook_enable(webhook)
+    send()
+    assert not Delivery.objects.filter(state="waiting").exists()
+
+
+def test_an_address_that_is_gone_is_not_asked_again(webhook_of: WebhookOf, receiver: Receiver):
+    webhook, _ = webhook_of()
+    receiver.answers.append((410, {}))
+    webhook_test(webhook)
+    send()
+    webhook.refresh_from_db()
+    assert webhook.disabled_because == "Disabled: its address answered 410 (gone)."
+
+
+def test_a_redirect_is_not_followed(webhook_of: WebhookOf, receiver: Receiver):
+    webhook_test(webhook_of()[0])
+    receiver.answers.append((302, {"location": f"{receiver.address}/elsewhere"}))
+    send()
+    assert [request.path for request in receiver.requests] == ["/hook?key=k"]
+    assert Try.objects.get().status == 302
+
+
+def test_the_rules_of_egress_hold(webhook_of: WebhookOf, receiver: Receiver):
+    webhook_test(webhook_of()[0])
+    with override_settings(EGRESS=Rules.read("public")):
+        send()
+    assert not receiver.requests
+    delivery = Delivery.objects.get()
+    assert delivery.state == "dead"
+    assert "may not be called: it is at this machine itself" in Try.objects.get().fault
+
+
+def test_a_try_whose_worker_was_killed_is_made_again_after_its_lease(webhook_of: WebhookOf, receiver: Receiver):
+    webhook_test(webhook_of()[0])
+    assert len(settling.claim(10, [])) == 1  # and its worker is gone
+    send()
+    assert not receiver.requests
+    due()
+    send()
+    assert Delivery.objects.get().state == "delivered"
+
+
+def test_no_more_than_a_few_go_to_one_webhook_at_once(webhook_of: WebhookOf):
+    slow, other = webhook_of()[0], webhook_of(name="other")[0]
+    for _ in range(6):
+        webhook_test(slow)
+    webhook_test(other)
+    claimed = settling.claim(10, [])
+    assert sorted(one.webhook.name for one in claimed) == ["on-call"] * settling.OF_ONE + ["other"]
+    assert settling.claim(10, [slow.id]) == []
+
+
+def test_a_secret_that_cannot_be_read_any_more_is_said(webhook_of: WebhookOf, receiver: Receiver):
+    webhook, _ = webhook_of()
+    webhook_test(webhook)
+    with override_settings(SECRET_KEY="another"):
+        send()
+    assert "WHYSTOP_SECRET_KEY is another one now" in Try.objects.get().fault
+    assert webhook_new_secret(webhook).startswith("whsec_")
+    assert not receiver.requests
+
+
+def test_what_was_sent_of_a_turn_is_erased_with_it(webhook_of: WebhookOf, receiver: Receiver):
+    webhook, _ = webhook_of()
+    (made,) = make_turns("a", status="completed")
+    webhook_test(webhook)
+    send()
+    turn = Turn.objects.get(id=made)
+    turns_erase(project=turn.project, chosen=[turn.id], by=webhook.created_by)
+    assert list(Delivery.objects.values_list("kind", flat=True)) == ["test"]
+    assert Try.objects.count() == 1
+
+
+def test_old_deliveries_are_forgotten_and_waiting_ones_stay(webhook_of: WebhookOf, receiver: Receiver):
+    webhook, _ = webhook_of()
+    for _ in range(2):
+        webhook_test(webhook)
+    send()
+    waiting = webhook_test(webhook)
+    Delivery.objects.update(created_at=timezone.now() - settling.KEPT - timedelta(days=1))
+    settling.sweep()
+    assert list(Delivery.objects.all()) == [waiting]
+
+
+def test_the_documents_check_of_a_signature_knows_a_genuine_request(webhook_of: WebhookOf, receiver: Receiver):
+    webhook, secret = webhook_of()
+    webhook_test(webhook)
+    send()
+    (request,) = receiver.requests
+    text = Path("docs/webhooks.md").read_text(encoding="utf-8")
+    named: dict = {}
+    exec(text.partition("```python\n")[2].partition("```")[0], named)
+    assert named["is_genuine"](secret, request.headers, request.body)
+    assert not named["is_genuine"](secret, request.headers, request.body + b" ")
