@@ -5,11 +5,15 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
+import structlog
+
 from dashboard.inbox.models import Notice
 from dashboard.live.operating import Approval, approval_of
 from dashboard.turns.history import standing_of
 from dashboard.turns.models import Record, Turn
 from dashboard.turns.templatetags.shown import words
+
+log = structlog.get_logger(__name__)
 
 #: By kind: the heading of an entry, and the word whose hue and symbol it has.
 HEADINGS = {
@@ -56,7 +60,12 @@ def entry_of_notice(notice: Notice) -> Entry:
 
 def entry_of_held(turn: Turn) -> Entry:
     """Of a turn that waits for an operator. A held turn does not change under one record, so it is read once."""
-    since, why, approval = _held(turn.id, turn.last_seq)
+    try:
+        since, why, approval = _held(turn.id, turn.last_seq)
+    except Exception:
+        # One that cannot be read hides no other; its own page says what is wrong with it.
+        log.exception("held_turn_unreadable", turn=str(turn.id))
+        since, why, approval = None, "Why it is held cannot be read.", None
     kind = "approval" if approval else "held"
     return Entry(kind, str(turn.id), turn, since or turn.created_at, why, approval)
 

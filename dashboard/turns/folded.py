@@ -14,6 +14,7 @@ MOST_VALUES = 5_000  #: of a text that is folded; a larger one is shown as it is
 MOST_DEPTH = 60
 OPEN_DEPTH, OPEN_LENGTH = 3, 40  #: what lies deeper, or is longer, begins folded
 INDENT = "  "
+BREAK = "<s hidden>\n</s>"  #: for what is copied; on the page, what follows begins a line by itself
 
 
 class _Number(str):
@@ -64,7 +65,7 @@ def _lines(value: Any, key: str, depth: int, after: str) -> Iterator[str]:
     begin, end = "{}" if is_object else "[]"
     is_open = depth < OPEN_DEPTH and len(value) <= OPEN_LENGTH
     counted = f"{len(value):,} {'key' if is_object else 'item'}{'' if len(value) == 1 else 's'}"
-    yield f'<details{" open" if is_open else ""}><summary data-count="{counted}">{indent}{key}{begin}\n</summary>'
+    yield f'<details{" open" if is_open else ""}><summary data-count="{counted}">{indent}{key}{begin}{BREAK}</summary>'
     for place, child in enumerate(value, start=1):
         name, said = child if is_object else ("", child)
         shown = f"<b>{_quoted(name)}</b>: " if is_object else ""

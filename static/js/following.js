@@ -4,9 +4,9 @@ let following = Boolean(document.querySelector(".live")); // elsewhere, once its
 
 const end = () => document.querySelector("[ws-connect] #draft");
 
-function isSeen(element) {
+function isSeen(element, slack = 0) {
   const below = Number.parseFloat(getComputedStyle(document.documentElement).scrollPaddingBlockEnd) || 0;
-  return element.getBoundingClientRect().bottom <= innerHeight - below + SLACK;
+  return element.getBoundingClientRect().bottom <= innerHeight - below + slack;
 }
 
 function keep() {
@@ -22,6 +22,6 @@ export function follow() {
 
 addEventListener("scroll", () => {
   const element = end();
-  if (element) following = isSeen(element);
+  if (element) following = isSeen(element, SLACK);
 }, { passive: true, capture: true });
 document.addEventListener("htmx:wsAfterMessage", keep);

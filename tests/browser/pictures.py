@@ -5,8 +5,8 @@ Beside a running `manage.py up` with a data folder of its own, and with that fol
     manage.py shell -c "from tests.browser.last_week import fill; fill()"
     manage.py shell -c "from tests.browser.pictures import take; take('<sign-in link>')"
 
-Each page is taken in light and dark, at 1280 and at 390 pixels. With names, as in `take(link, "sweep", "replay")`, only
-those pages are.
+Each page is taken in light and dark, at 1280, 390 and 1920 pixels. With names, as in `take(link, "sweep", "replay")`,
+only those pages are.
 """
 
 import shutil
@@ -17,7 +17,8 @@ from typing import Any
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from tests.browser.conftest import ARGUMENTS, DESK, PHONE, cookies_of
-from tests.browser.journeys import LONG, api, ask, ended, until
+from tests.browser.journeys import LONG, api, ask, ended, played, until
+from tests.browser.test_inbox import asking
 from tests.browser.test_operating import agent
 from tests.conftest import CHROMIUM
 
@@ -33,16 +34,20 @@ PICTURES: Mapping[str, str] = {
     "limits": "/backtests/limits?agent=support-writer",
     "map": "/backtests/limits/map?agent=support-writer",
     "backtest": "{backtest}",
+    "unended": "{unended}",
+    "raw": "{cut}/attempts/1/raw",
     "track-record": "/backtests/track-record",
     "policy-form": "/admin/agents/policy/{policy}/change/",
     "ledger": "/policies/ledger",
     "shared": "{shared}",
     "admin": "/admin/",
+    "inbox": "/inbox",
     "tour": "/tour",
 }
 
+WIDE = {"width": 1920, "height": 1080}
 #: Pictures of the page to its end; the others end where the window does.
-WHOLE = {"admin", "backtest", "limits", "map", "replay", "sweep", "tour", "track-record"}
+WHOLE = {"admin", "backtest", "inbox", "raw", "unended", "limits", "map", "replay", "sweep", "tour", "track-record"}
 
 
 def take(link: str, *names: str) -> None:
@@ -66,12 +71,14 @@ def made(page: Page) -> dict[str, str]:
     whole = turn_of(page, "sim-essay", "Explain why a model stops before its answer is whole.", max_tokens=900)
     for cap in (88, 100, 120, 400):
         predicted(page, exact, cap)
+    waiting(page)
     return {
         "cut": cut,
         "cut_id": id_of(cut),
         "exact": exact,
         "whole_id": id_of(whole),
-        "backtest": backtested(page),
+        "backtest": backtested(page, {"limits": {"max_continuations": 1}}, max_tokens=150),
+        "unended": unended(page),
         "policy": policy_of(page),
         "shared": shared(page, cut),
     }
@@ -101,8 +108,30 @@ def predicted(page: Page, turn: str, cap: int) -> None:
     until(page, lambda: page.request.get(address).json()["status"] not in ("queued", "running"), "it does not end")
 
 
-def backtested(page: Page) -> str:
-    made = api(page, "backtests", {"policy": {"limits": {"max_continuations": 1}}, "max_tokens": 150})
+def waiting(page: Page) -> None:
+    """An approval that waits, one whose time is over, and a held turn."""
+    asking(page, "Add up the open invoices of October.")
+    asking(page, "What did the trip to Lisbon cost in all?", seconds=1)
+    stops = [{"state": "continue_pending"}]
+    played(page, agent(page, "sim-essay", max_tokens=60, breakpoints=stops), "Write the report on Monday’s incident.")
+
+
+def unended(page: Page) -> str:
+    """A backtest of turns that would have gone on; five of them are tried live."""
+    name = agent(page, "sim-essay", max_tokens=60, limits={"max_continuations": 0})
+    for month in ("June", "July", "August", "September", "October", "November"):
+        played(page, name, f"Summarize the incidents of {month}.")
+    limits = {"max_continuations": 9, "max_total_completion_tokens": 5_000}
+    address = backtested(page, {"limits": limits}, filter={"agent": [name]})
+    page.goto(address)
+    page.get_by_role("button", name="Try 5 of them live").click()
+    expect(page.locator(".live-tries .flips")).to_contain_text("Completed")
+    expect(page.locator(".live-tries[hx-trigger]")).to_have_count(0, timeout=LONG)
+    return address
+
+
+def backtested(page: Page, policy: dict[str, Any], **more: Any) -> str:
+    made = api(page, "backtests", {"policy": policy, **more})
     address = f"/api/v1/backtests/{made['id']}"
     until(page, lambda: page.request.get(address).json()["status"] == "done", "the backtest does not end")
     return f"/backtests/{made['id']}"
@@ -121,7 +150,7 @@ def shared(page: Page, turn: str) -> str:
 
 
 def taken(browser: Browser, base: str, state: Any, name: str, address: str, scheme: Any) -> None:
-    for size in (DESK, PHONE):
+    for size in (DESK, PHONE, WIDE):
         context = browser.new_context(base_url=base, storage_state=state, viewport=size, color_scheme=scheme)  # type: ignore[arg-type]
         page = context.new_page()
         page.goto(address)

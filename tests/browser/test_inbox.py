@@ -35,7 +35,7 @@ def test_an_approval_is_given_from_any_page_in_two_clicks(page: Page):
     page.goto("/glossary")
     before = waiting_in(page)
     turn = asking(page, "Approve this from the inbox.")
-    expect(page.locator("#inbox-badge")).to_have_text(f"{before + 1}")
+    expect(page.locator("#inbox-badge")).to_have_text(f"{before + 1} waiting")
     expect(page).to_have_title(f"({before + 1}) Glossary – Whystop")
     page.get_by_role("link", name="Inbox").click()  # 1
     waiting = page.locator("#inbox .entry", has_text="Approve this from the inbox.")

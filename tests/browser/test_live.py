@@ -1,7 +1,9 @@
+import re
+
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import NewPage
-from tests.browser.journeys import LONG, ask, ended
+from tests.browser.journeys import LONG, ask, ended, until
 
 
 def test_a_reload_in_the_middle_misses_nothing(page: Page, new_page: NewPage):
@@ -43,6 +45,44 @@ def test_the_keyboard_alone_sends(page: Page):
     page.keyboard.press("Enter")
     ended(page)
     expect(page.get_by_label("Say something to sim-essay")).to_have_value("")
+
+
+def test_enter_breaks_the_line_where_this_browser_was_told_so(page: Page):
+    page.goto("/agents/sim-refuse/live")
+    page.get_by_label("Keys").select_option("Enter breaks the line, Shift+Enter sends")
+    page.reload()
+    prompt = page.get_by_label("Say something to sim-refuse")
+    prompt.fill("One line.")
+    page.keyboard.press("Enter")
+    page.keyboard.type("Another.")
+    expect(prompt).to_have_value("One line.\nAnother.")
+    page.keyboard.press("Shift+Enter")
+    ended(page)
+    expect(prompt).to_have_value("")
+
+
+END = "document.getElementById('draft').getBoundingClientRect().bottom"
+
+
+def test_the_page_follows_the_stream_until_its_reader_scrolls_away_and_counts_its_tokens(page: Page):
+    ask(page, "sim-endless", "Let me read.", max_tokens=4_000)
+    expect(page.locator("#tokens-out")).to_have_text(re.compile("≈ [0-9]"))
+    until(page, lambda: page.evaluate("scrollY > 400"), "it does not follow")
+    composer = "document.getElementById('composer').getBoundingClientRect().top"
+    until(page, lambda: page.evaluate(f"{END} < {composer}"), "the end of the text is hidden")
+    early = page.locator("#tokens-out").inner_text()
+    page.mouse.move(400, 300)
+    page.mouse.wheel(0, -5_000)
+    until(page, lambda: page.evaluate("scrollY") == 0, "it does not scroll")
+    length = len(page.locator("#draft").inner_text())
+    until(page, lambda: len(page.locator("#draft").inner_text()) > length + 200, "the stream has stopped")
+    assert page.evaluate("scrollY") == 0, "the reader is left where they are"
+    assert page.locator("#tokens-out").inner_text() != early
+    page.evaluate("scrollTo(0, document.body.scrollHeight)")
+    until(page, lambda: len(page.locator("#draft").inner_text()) > length + 800, "the stream has stopped")
+    until(page, lambda: page.evaluate(f"{END} < {composer}"), "it does not follow again")
+    page.get_by_role("button", name="Cancel", exact=True).first.click()
+    ended(page)
 
 
 def test_the_timeline_shows_a_new_turn_by_itself(page: Page, new_page: NewPage):

@@ -64,6 +64,14 @@ def test_approvals_and_held_turns_wait_and_the_first_to_expire_comes_first(agent
     assert found.count == 2
 
 
+def test_a_turn_that_cannot_be_read_hides_no_other(agent_of: AgentOf):
+    broken, other = held(agent_of), waiting(agent_of)
+    Turn.objects.filter(id=broken.id).update(policy="no policy")
+    told = {entry.turn.id: entry.told for entry in inbox().entries}
+    assert told.keys() == {broken.id, other.id}
+    assert told[broken.id] == "Why it is held cannot be read."
+
+
 def test_what_was_decided_waits_no_more(agent_of: AgentOf):
     turn = waiting(agent_of)
     turn_control(turn=turn, by="ada", action="refuse")

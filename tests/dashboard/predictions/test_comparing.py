@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from agentcore.replay import WhatIf
+from dashboard.inbox.models import Notice
 from dashboard.live.services import turn_cancel, turn_control, turn_give_up
 from dashboard.predictions import comparing
 from dashboard.predictions.models import Prediction
@@ -60,6 +61,11 @@ def test_status_reasons_attempts_and_text_must_all_come_true(cut: Turn, wrong: d
     prediction.refresh_from_db()
     (name,) = wrong
     assert prediction.came_true is False
+    notice = Notice.objects.get()
+    assert (notice.turn_id, notice.told) == (
+        prediction.child_id,
+        f"A what-if said “{prediction.certainty}”, and this re-run ended otherwise.",
+    )
     assert failed_in(prediction) == [name.removesuffix("_sha256")]
 
 
