@@ -14,6 +14,7 @@ from dashboard.egress.keys import DEFAULT as DEFAULT_KEY_NAMES
 from dashboard.egress.keys import KeyNames
 from dashboard.egress.rules import Rules
 from dashboard.runtime.errors import StartError
+from dashboard.runtime.guarding.cross_origin import origins_read
 from dashboard.runtime.guarding.proxies import Proxies
 
 CHECKOUT = Path(__file__).resolve().parent.parent.parent
@@ -60,6 +61,7 @@ class Environment:
     otlp_endpoint: str  #: WHYSTOP_OTLP_ENDPOINT: where turns are sent as spans and metrics; empty: nowhere
     otlp_headers: Mapping[str, str]  #: WHYSTOP_OTLP_HEADERS, by comma: name=value, sent along, percent-encoded
     otlp_content: bool  #: WHYSTOP_OTLP_CONTENT: with messages and answers
+    cors_origins: frozenset[str]  #: WHYSTOP_CORS_ORIGINS, by comma: origins whose pages may call the gateway, or `*`
     egress: Rules | None  #: WHYSTOP_EGRESS, by comma: what may be connected to; None: nothing was said
 
 
@@ -95,6 +97,7 @@ def read_environment(variables: Mapping[str, str] | None = None) -> Environment:
         otlp_endpoint=_endpoint(env, "WHYSTOP_OTLP_ENDPOINT"),
         otlp_headers=_headers(env, "WHYSTOP_OTLP_HEADERS"),
         otlp_content=_switch(env, "WHYSTOP_OTLP_CONTENT"),
+        cors_origins=_rules(env, "WHYSTOP_CORS_ORIGINS", "", origins_read),
         egress=_rules(env, "WHYSTOP_EGRESS", "", Rules.read) if _text(env, "WHYSTOP_EGRESS", "") else None,
     )
 
