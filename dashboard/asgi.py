@@ -15,6 +15,7 @@ from dashboard.accounts.websocket import AccessStack  # noqa: E402
 from dashboard.gateway.app import Gateway  # noqa: E402
 from dashboard.ingest.app import Ingest  # noqa: E402
 from dashboard.runtime.guarding.arriving import Arriving  # noqa: E402
+from dashboard.runtime.guarding.cross_origin import CrossOrigin  # noqa: E402
 from dashboard.runtime.guarding.guard import Guard  # noqa: E402
 from dashboard.runtime.guarding.guesses import MOST, Counting, Guesses  # noqa: E402
 from dashboard.runtime.health import Health  # noqa: E402
@@ -28,5 +29,6 @@ _http = Health(Ingest(_gateway))
 _timed = timed(ProtocolTypeRouter({"http": _http, "websocket": AccessStack(router())}), "page")
 # Wrong tokens and strangers are counted in each process; its share of a limit is such that all together keep it.
 _processes = PLACE.processes if PLACE else 1
-guarded = Counting(Guard(_timed, processes=_processes), Guesses(most=MOST // _processes))
+_guarded = Counting(Guard(_timed, processes=_processes), Guesses(most=MOST // _processes))
+guarded = CrossOrigin(_guarded, settings.ENVIRONMENT.cors_origins)
 application = Arriving(guarded, settings.TRUSTED_PROXIES, https=settings.SECURE_SSL_REDIRECT)

@@ -62,6 +62,7 @@ INSTALLED_APPS = [
     "dashboard.policies",
     "dashboard.predictions",
     "dashboard.webhooks",
+    "dashboard.telemetry",
     "dashboard.suggesting",
     "dashboard.tour",
     "dashboard.gateway",

@@ -41,4 +41,5 @@ urlpatterns = [
     path("policies/", include("dashboard.policies.urls")),
     path("gateway/", include("dashboard.gateway.urls")),
     path("webhooks/", include("dashboard.webhooks.urls")),
+    path("telemetry/", include("dashboard.telemetry.urls")),
 ]

@@ -39,7 +39,7 @@ class Role(StrEnum):
 WATCHING = ("turns.export_turn",)
 OPERATING = tuple(f"turns.{codename}" for codename, _ in TURN_PERMISSIONS)
 #: Apps whose tables an admin may look at and change beside what an operator may.
-ADMINISTERED = ("accounts", "agents", "tools", "sharing", "commenting", "policies", "gateway", "webhooks")
+ADMINISTERED = ("accounts", "agents", "tools", "sharing", "commenting", "policies", "gateway", "webhooks", "telemetry")
 
 START, CONTROL, REPLAY, TAG, COMMENT, SHARE, EXPORT, IMPORT, KEEP = OPERATING
 ERASE = "turns.delete_turn"  #: Django's own
@@ -154,11 +154,15 @@ READING: Mapping[str, str] = {
 }
 #: Addresses below these keep their own rules: Django's admin asks for its models' permissions.
 ELSEWHERE = ("admin/",)
-#: Accounts and webhooks are managed by who has signed in, not by a program with a token.
-OF_ACCOUNTS = ("account/", "admin/accounts/", "admin/auth/", "admin/password_change/", "webhooks/")
-NO_TOKEN = "Accounts, passwords, tokens and webhooks cannot be managed with an API token. Sign in with a browser."  # noqa: S105
+#: What sends turns elsewhere.
+_OUTGOING = ("webhooks/", "admin/telemetry/")
+#: Accounts and what sends turns elsewhere are managed by who has signed in, not by a program with a token.
+OF_ACCOUNTS = ("account/", "admin/accounts/", "admin/auth/", "admin/password_change/", *_OUTGOING)
+NO_TOKEN = (
+    "Accounts, passwords, tokens, webhooks and telemetry cannot be managed with an API token. Sign in with a browser."  # noqa: S105
+)
 #: Of these, what would outlive a token that is revoked: it needs more than a session that was opened with one.
-OUTLIVING = ("admin/accounts/", "admin/auth/", "admin/password_change/", "webhooks/")
+OUTLIVING = ("admin/accounts/", "admin/auth/", "admin/password_change/", *_OUTGOING)
 NO_TOKEN_SESSION = (
     "You are signed in with an API token, and a change to an account or a webhook would outlive it. Sign out, and sign "  # noqa: S105
     "in with a password or with the link that “manage.py sign_in_link” prints."

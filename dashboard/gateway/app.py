@@ -6,6 +6,7 @@ of theirs, and goes on as it came. Strangers are answered before anything is rea
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -31,13 +32,14 @@ from dashboard.gateway.serving.outgoing import Outgoing, Send
 from dashboard.gateway.serving.receiving import MOST_VALUES_RELAYED, Receive, read_body
 from dashboard.gateway.serving.relaying import Relay
 from dashboard.gateway.serving.schemas import schema_fault
+from dashboard.gateway.serving.uploading import UPLOADED, Uploaded, place, read_form
 from dashboard.gateway.wire.asked import Asked
 from dashboard.gateway.wire.door import Door
 from dashboard.gateway.wire.doors import BY_PATH, door_at
 from dashboard.gateway.wire.faults import Fault, unsupported
 from dashboard.gateway.wire.gemini.address import METHODS, called, wants_array
 from dashboard.gateway.wire.gemini.door import GEMINI
-from dashboard.gateway.wire.relayed import RELAYED, RelayedReader, relayed_at
+from dashboard.gateway.wire.relayed import RELAYED, Relayed, relayed_at
 from dashboard.live.slots import Slots
 from dashboard.live.transport import Transport
 from dashboard.turns.ids import new_id
@@ -46,10 +48,11 @@ log = structlog.get_logger(__name__)
 
 MODELS, RESPONSES, GEMINI_MODELS = "/v1/models", "/v1/responses", "/v1beta/models"
 LARGE = 100_000  #: bytes of a body that takes milliseconds to read
-_POSTED = (*BY_PATH, *RELAYED)
+_POSTED = (*BY_PATH, *RELAYED, *sorted(UPLOADED))
 _OURS, _NOT_OURS = ("/v1/", "/v1beta/"), "/v1/traces/"
 
 Scope = MutableMapping[str, Any]
+Handed = Relayed | Uploaded
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
@@ -60,6 +63,7 @@ class Open:
     house: House
     routes: Routes = field(default_factory=Routes)
     calls: set["asyncio.Task[Any]"] = field(default_factory=set)
+    forms: Counter[str] = field(default_factory=Counter)  #: that are on the disk, by caller
 
     async def serve(self, answering: Call | Relay, receive: Receive) -> None:
         """Answer a request; it is ended where this loop stops before."""
@@ -102,24 +106,36 @@ class Gateway:
             await outgoing.fault(_told(refusals.KEY_IN_ADDRESS if in_address else caller))
             return
         scope["query_string"] = _without_key(scope["query_string"])
-        if path not in BY_PATH and path not in RELAYED and called(path) is None:
+        if path not in _POSTED and called(path) is None:
             await _not_posted(scope, path, outgoing, caller)
         elif scope["method"] != "POST":
             await outgoing.fault(_wrong_method(scope, "POST"))
+        elif path in UPLOADED:
+            await self._upload(scope, receive, outgoing, caller, path)
         elif (reader := relayed_at(path)) is not None:
-            await self._relay(scope, receive, outgoing, caller, reader)
+            raw = await read_body(scope["headers"], receive, most_values=MOST_VALUES_RELAYED)
+            await self._relay(scope, receive, outgoing, caller, reader(raw) if isinstance(raw, bytes) else raw)
         else:
             await self._answer_turn(scope, receive, outgoing, caller, received)
 
+    async def _upload(self, scope: Scope, receive: Receive, outgoing: Outgoing, caller: Caller, path: str) -> None:
+        """A form with a file, which is no turn either."""
+        opened = await _opened()
+        with place(opened.forms, str(caller.key_id or caller.user_id)) as fault:
+            relayed = fault or await read_form(scope["headers"], receive, path)
+            try:
+                await self._relay(scope, receive, outgoing, caller, relayed)
+            finally:
+                if isinstance(relayed, Uploaded):
+                    relayed.close()
+
     async def _relay(
-        self, scope: Scope, receive: Receive, outgoing: Outgoing, caller: Caller, reader: RelayedReader
+        self, scope: Scope, receive: Receive, outgoing: Outgoing, caller: Caller, relayed: Handed | Fault | None
     ) -> None:
-        """What is no turn."""
-        raw = await read_body(scope["headers"], receive, most_values=MOST_VALUES_RELAYED)
-        if raw is None:
+        """What is no turn. `relayed`: None where the client has gone."""
+        if relayed is None:
             return
         opened = await _opened()
-        relayed = raw if isinstance(raw, Fault) else reader(raw)
         route = relayed if isinstance(relayed, Fault) else await self._route(relayed.model, caller, opened)
         if isinstance(relayed, Fault) or isinstance(route, Fault):
             assert isinstance(route, Fault), "a fault of the request is one of its route"

@@ -41,7 +41,7 @@ MOST_OF_ONE = 8  #: requests of one sender that are held at once, those whose bo
 MOST_HELD = 32  #: of all senders; beyond it each may have one, up to `MOST_SENDERS`
 MOST_SENDERS = 64
 RETRY_SECONDS = 2
-_READERS: Mapping[tuple[str, str], Callable[[bytes], Taken]] = {
+_READERS: Mapping[tuple[str, str], Callable[[bytes, str], Taken]] = {
     ("traces", PROTOBUF): protobuf.spans_of,
     ("traces", JSON): json_body.spans_of,
     ("logs", PROTOBUF): protobuf.logs_of,
@@ -170,12 +170,12 @@ async def _in_turn(line: _Line, sender: str, work: Coroutine[Any, Any, T]) -> T:
 
 
 async def _taken(
-    read: Callable[[bytes], Taken], body: bytes, headers: Mapping[bytes, str], caller: Caller
+    read: Callable[[bytes, str], Taken], body: bytes, headers: Mapping[bytes, str], caller: Caller
 ) -> tuple[Taken, Outcome]:
     coding = headers.get(b"content-encoding", "").strip().casefold()
 
     def work() -> tuple[Taken, Outcome]:
-        taken = read(unpacked(body, coding))
+        taken = read(unpacked(body, coding), str(caller.project))
         return taken, ingest(project_id=caller.project, taken=taken, by=caller.user_id, sender=_sender_of(caller))
 
     try:

@@ -45,6 +45,17 @@ class Head:
         return {k: v for k, v in self.headers.items() if k in KEPT_HEADERS or k.startswith(rates)}
 
 
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """A body that is read while it is sent. `read` begins anew each time; it gives `length` bytes."""
+
+    length: int
+    read: Callable[[], AsyncIterator[bytes]]
+
+    def __len__(self) -> int:
+        return self.length
+
+
 class TransportError(Exception):
     """A call that got no whole answer from the network, in a sentence that names the host and why.
 
@@ -93,7 +104,7 @@ class Transport:
         url: str,
         *,
         headers: dict[str, str],
-        body: bytes,
+        body: bytes | Pieces,
         seconds: float | None,
         ended: Callable[[], bool] = lambda: False,
     ) -> AsyncIterator[Head | bytes]:
@@ -125,9 +136,10 @@ class Transport:
             return f"The provider at {_host(url)} could not be reached within {CONNECT_TIMEOUT:g} s."
         return f"The provider at {_host(url)} sent nothing for {self._silence:g} s (WHYSTOP_SILENCE_SECONDS)."
 
-    async def _answer(self, url: str, headers: dict[str, str], body: bytes) -> aiohttp.ClientResponse:
+    async def _answer(self, url: str, headers: dict[str, str], body: bytes | Pieces) -> aiohttp.ClientResponse:
         """The answer to a request, once its head has come."""
         assert self._session is not None, "used between enter and exit"
+        headers = {**headers, "Content-Length": str(len(body))} if isinstance(body, Pieces) else headers
         ask = partial(self._session.post, _target(url), headers=headers, allow_redirects=False, **await _way(url))
         # The silence that aiohttp knows of begins once all of the body is sent; a server may never read it.
         patience = self._silence + len(body) / SLOWEST_UPLOAD
@@ -145,7 +157,9 @@ class Transport:
             raise
 
 
-def _sent(body: bytes) -> bytes | io.BytesIO:
+def _sent(body: bytes | Pieces) -> bytes | io.BytesIO | AsyncIterator[bytes]:
+    if isinstance(body, Pieces):
+        return body.read()
     return body if len(body) < LARGE_BYTES else io.BytesIO(body)
 
 

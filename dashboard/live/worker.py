@@ -8,6 +8,7 @@ import structlog
 from procrastinate import App
 from procrastinate.contrib.django import app as django_app
 
+from dashboard.agents.selectors import project_default
 from dashboard.backtests.tasks import backtests_requeue
 from dashboard.ingest import pieces
 from dashboard.live.enduring import EnduringWorker
@@ -22,6 +23,8 @@ from dashboard.predictions import comparing
 from dashboard.runs import linking
 from dashboard.runtime.statement_time import working_as
 from dashboard.sealing import services as sealing
+from dashboard.telemetry.queue import environment_sync
+from dashboard.telemetry.sending import Exporter
 from dashboard.timeline import retention, rollups, sweeping
 from dashboard.turns import partitions
 from dashboard.webhooks import settling as webhooks
@@ -57,10 +60,12 @@ async def run(stop: asyncio.Event, queues: tuple[str, ...] = QUEUES) -> None:
         worker = _worker(app, queues)
         keeper = Keeper(worker)
         await keeper.take_back()
+        await in_database(lambda: environment_sync(project_default()))
         side = [
             asyncio.create_task(engine.inbox.run()),
             asyncio.create_task(worker.listen()),
             asyncio.create_task(Sender(engine.transport).run()),
+            asyncio.create_task(Exporter(engine.transport).run()),
             asyncio.create_task(_regularly(HEARTBEAT_SECONDS, keeper.take_back)),
             asyncio.create_task(_regularly(APPROVAL_SECONDS, lambda: in_database(approvals_expire))),
             asyncio.create_task(_regularly(LOST_SECONDS, lambda: in_database(lost_turns_end))),

@@ -17,5 +17,5 @@ def count_webhook_try(outcome: str) -> None:
 
 
 def count_telemetry(outcome: str, turns: int) -> None:
-    """`outcome`: sent, refused, dropped or looped."""
+    """`outcome`: sent, refused or dropped."""
     child(TELEMETRY_TURNS, outcome).inc(turns)

@@ -1,11 +1,12 @@
 """The environment, read once and checked; the only place that knows the names and defaults of its variables."""
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import environ
 
@@ -13,6 +14,7 @@ from dashboard.egress.keys import DEFAULT as DEFAULT_KEY_NAMES
 from dashboard.egress.keys import KeyNames
 from dashboard.egress.rules import Rules
 from dashboard.runtime.errors import StartError
+from dashboard.runtime.guarding.cross_origin import origins_read
 from dashboard.runtime.guarding.proxies import Proxies
 
 CHECKOUT = Path(__file__).resolve().parent.parent.parent
@@ -21,6 +23,7 @@ Read = TypeVar("Read")
 
 _TRUE = frozenset({"1", "true", "yes", "on"})
 _FALSE = frozenset({"", "0", "false", "no", "off"})
+_HEADER = re.compile(r"[A-Za-z0-9-]+")
 _HIGHEST_PORT = 65535
 _LONGEST_SECONDS = 86_400
 _MOST_DIGITS = 9
@@ -56,6 +59,10 @@ class Environment:
     silence_seconds: float  #: WHYSTOP_SILENCE_SECONDS: without a byte from a provider, after which a call is given up
     criteria: tuple[str, ...]  #: WHYSTOP_CRITERIA, by comma: modules whose classes policies may name as criteria
     key_names: KeyNames  #: WHYSTOP_KEY_NAMES, by comma: variables whose values may be sent as keys, and where to
+    otlp_endpoint: str  #: WHYSTOP_OTLP_ENDPOINT: where turns are sent as spans and metrics; empty: nowhere
+    otlp_headers: Mapping[str, str]  #: WHYSTOP_OTLP_HEADERS, by comma: name=value, sent along, percent-encoded
+    otlp_content: bool  #: WHYSTOP_OTLP_CONTENT: with messages and answers
+    cors_origins: frozenset[str]  #: WHYSTOP_CORS_ORIGINS, by comma: origins whose pages may call the gateway, or `*`
     egress: Rules | None  #: WHYSTOP_EGRESS, by comma: what may be connected to; None: nothing was said
 
 
@@ -89,6 +96,10 @@ def read_environment(variables: Mapping[str, str] | None = None) -> Environment:
         silence_seconds=_seconds(env, "WHYSTOP_SILENCE_SECONDS", 300.0),
         criteria=_list(env, "WHYSTOP_CRITERIA"),
         key_names=_rules(env, "WHYSTOP_KEY_NAMES", DEFAULT_KEY_NAMES, KeyNames.read),
+        otlp_endpoint=_endpoint(env, "WHYSTOP_OTLP_ENDPOINT"),
+        otlp_headers=_headers(env, "WHYSTOP_OTLP_HEADERS"),
+        otlp_content=_switch(env, "WHYSTOP_OTLP_CONTENT"),
+        cors_origins=_rules(env, "WHYSTOP_CORS_ORIGINS", "", origins_read),
         egress=_rules(env, "WHYSTOP_EGRESS", "", Rules.read) if _text(env, "WHYSTOP_EGRESS", "") else None,
     )
 
@@ -120,6 +131,26 @@ def _redis(env: environ.Env, name: str) -> str:
         # What is there may hold a password.
         raise StartError(f"{name} is no Redis address: write redis://host:6379, rediss://… or unix:///path.")
     return address
+
+
+def _endpoint(env: environ.Env, name: str) -> str:
+    address = _text(env, name, "").rstrip("/")
+    try:
+        parts = urlsplit(address)
+        sound = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # no port is like that
+        sound = False
+    if address and (not sound or "@" in parts.netloc or "?" in address or "#" in address):
+        raise StartError(f"{name} must be an address such as https://collector:4318, without a user name or a query.")
+    return address
+
+
+def _headers(env: environ.Env, name: str) -> dict[str, str]:
+    given = [part.partition("=") for part in _list(env, name)]
+    if not all(equals and _HEADER.fullmatch(header.strip()) for header, equals, _ in given):
+        # What is there may be a secret.
+        raise StartError(f"{name} must be name=value, by comma, as OTEL_EXPORTER_OTLP_HEADERS has it.")
+    return {header.strip(): unquote(value.strip()) for header, _, value in given}
 
 
 def _port(env: environ.Env, name: str, default: int) -> int:

@@ -12,11 +12,11 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 @contextmanager
-def provider_of(handler: Handler) -> Iterator[str]:
-    """Its address while it serves; every POST goes to the handler."""
+def provider_of(handler: Handler, *, most: int = 2**24) -> Iterator[str]:
+    """Its address while it serves; every POST goes to the handler. `most`: bytes of a body."""
     loop = asyncio.new_event_loop()
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        application = web.Application(client_max_size=2**24)
+        application = web.Application(client_max_size=most)
         application.router.add_post("/{path:.*}", handler)
         runner = web.AppRunner(application)
         loop.run_until_complete(runner.setup())

@@ -5,7 +5,6 @@ Nothing of them is kept but what they used, so memory is bounded whatever their 
 
 import asyncio
 import contextlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -19,6 +18,7 @@ from dashboard.gateway.serving.outgoing import JSON, Outgoing
 from dashboard.gateway.serving.passing import BEYOND, OURS, handed_on
 from dashboard.gateway.serving.receiving import Receive, Watch
 from dashboard.gateway.serving.spending import Spending
+from dashboard.gateway.serving.uploading import Uploaded
 from dashboard.gateway.wire.faults import Fault, unsupported
 from dashboard.gateway.wire.reasons import fault_of
 from dashboard.gateway.wire.relayed import Relayed
@@ -30,7 +30,7 @@ from dashboard.metrics.calls import count_relayed
 log = structlog.get_logger(__name__)
 
 
-def refused(relayed: Relayed, route: Route) -> Fault | None:
+def refused(relayed: Relayed | Uploaded, route: Route) -> Fault | None:
     """Why a request cannot go there."""
     if route.provider.name in relayed.dialects:
         return None
@@ -42,7 +42,7 @@ def refused(relayed: Relayed, route: Route) -> Fault | None:
 class Relay:
     """One request. `headers`: the caller's that go along."""
 
-    relayed: Relayed
+    relayed: Relayed | Uploaded
     route: Route
     headers: Mapping[str, str]
     caller: Caller
@@ -83,9 +83,12 @@ class Relay:
         if isinstance(key, ProviderError):
             await self.outgoing.fault(fault_of(key))
             return
-        headers = {**route.provider.headers(key), **self.headers}
-        body = json.dumps(self.relayed.for_model(route.model, route.system_prompt)).encode()
-        self._spending.asked = len(body)
+        own = route.provider.headers(key).items()
+        headers = {name: value for name, value in own if name.lower() != "content-type"}
+        headers |= {**self.headers, "Content-Type": self.relayed.content_type}
+        body = self.relayed.wire(route.model, route.system_prompt)
+        # How many tokens a file is, nobody can tell by its bytes.
+        self._spending.asked = len(body) if isinstance(body, bytes) else 0
         posted = self.transport.post(url, headers=headers, body=body, seconds=None)
         try:
             async with contextlib.aclosing(posted) as parts:  # type: ignore[type-var]

@@ -3,6 +3,7 @@
 No more than the model is read, and the model alone is changed: to what was meant by it.
 """
 
+import json
 from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass
 from functools import partial
@@ -20,7 +21,7 @@ from dashboard.gateway.wire.messages.door import add_prompt
 
 _MODEL = "/v1beta/{model}"  #: the place for the address of a model of the Gemini API
 #: Dialects whose connections have OpenAI's other addresses beside the one that turns go to.
-_OPENAI = frozenset({"openai", "openai_responses"})
+OPENAI = frozenset({"openai", "openai_responses"})
 
 
 def no_prompt(body: MutableMapping[str, Any], prompt: str) -> None:
@@ -37,6 +38,18 @@ class Relayed:
     path: str
     dialects: frozenset[str]
     prompt: Callable[[MutableMapping[str, Any], str], None] = no_prompt  #: as a door's
+
+    @property
+    def content_type(self) -> str:
+        """Of the body that goes on."""
+        return "application/json"
+
+    def wire(self, model: str, prompt: str) -> bytes:
+        """The body that goes on, for the model that was meant."""
+        return json.dumps(self.for_model(model, prompt)).encode()
+
+    def close(self) -> None:
+        """Nothing of it is open."""
 
     def path_for(self, model: str) -> str:
         """The path for the model that was meant."""
@@ -60,7 +73,7 @@ def _named(path: str) -> Callable[[bytes], Relayed | Fault]:
         model = read_model(body)
         if isinstance(model, Fault):
             return model
-        return Relayed(model, body, path, _OPENAI)
+        return Relayed(model, body, path, OPENAI)
 
     return read
 

@@ -17,17 +17,21 @@ _ERROR = {2, "STATUS_CODE_ERROR"}
 Add = Callable[[Taken, Mapping[str, Any]], None]
 
 
-def spans_of(body: bytes) -> Taken:
-    """The spans of an export. Raises `BodyError`, and `TooLargeError` for too many values."""
+def spans_of(body: bytes, own: str = "") -> Taken:
+    """The spans of an export, but for those of the installation `own`. Raises `BodyError`, and
+    `TooLargeError` for too many values."""
     taken = Taken()
     for resource in listed(_parsed(body, "resourceSpans"), "resourceSpans"):
         service = _service(resource)
         for scope in listed(resource, "scopeSpans"):
+            if own and _named(resource, bodies.INSTANCE) == own:
+                taken.refused[bodies.OWN] += len(listed(scope, "spans"))
+                continue
             _each(taken, listed(scope, "spans"), partial(_add_span, _object(scope, "scope"), service))
     return taken
 
 
-def logs_of(body: bytes) -> Taken:
+def logs_of(body: bytes, own: str = "") -> Taken:  # noqa: ARG001 - telemetry of ours has no logs
     """The log records of an export that name a span. Raises as `spans_of`."""
     taken = Taken()
     for resource in listed(_parsed(body, "resourceLogs"), "resourceLogs"):
@@ -70,8 +74,12 @@ def _text(value: Mapping[str, Any], name: str, most: int | None = None) -> str:
 
 
 def _service(resource: Any) -> str:
-    name = _attributes(_object(resource, "resource")).get("service.name")
-    return name if isinstance(name, str) else ""
+    return _named(resource, "service.name")
+
+
+def _named(resource: Mapping[str, Any], name: str) -> str:
+    value = _attributes(_object(resource, "resource")).get(name)
+    return value if isinstance(value, str) else ""
 
 
 def _attributes(held: Mapping[str, Any]) -> dict[str, Any]:

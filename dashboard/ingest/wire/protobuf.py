@@ -18,17 +18,20 @@ from dashboard.ingest.wire.values import MOST_ATTRIBUTES, DeepError, bounded_tex
 Add = Callable[[Taken, Any], None]
 
 
-def spans_of(body: bytes) -> Taken:
-    """The spans of an export. Raises `BodyError`."""
+def spans_of(body: bytes, own: str = "") -> Taken:
+    """The spans of an export, but for those of the installation `own`. Raises `BodyError`."""
     taken = Taken()
     for resource in _parsed(ExportTraceServiceRequest(), body).resource_spans:
         service = _service(resource.resource)
         for scope in resource.scope_spans:
+            if own and _named(resource.resource, bodies.INSTANCE) == own:
+                taken.refused[bodies.OWN] += len(scope.spans)
+                continue
             _each(taken, scope.spans, partial(_add_span, scope.scope, service))
     return taken
 
 
-def logs_of(body: bytes) -> Taken:
+def logs_of(body: bytes, own: str = "") -> Taken:  # noqa: ARG001 - telemetry of ours has no logs
     """The log records of an export that name a span. Raises `BodyError`."""
     taken = Taken()
     for resource in _parsed(ExportLogsServiceRequest(), body).resource_logs:
@@ -57,8 +60,11 @@ def _each(taken: Taken, entries: Iterable[Any], add: Add) -> None:
 
 
 def _service(resource: Any) -> str:
-    named = (pair.value.string_value for pair in resource.attributes if pair.key == "service.name")
-    return next(named, "")
+    return _named(resource, "service.name")
+
+
+def _named(resource: Any, name: str) -> str:
+    return next((pair.value.string_value for pair in resource.attributes if pair.key == name), "")
 
 
 def _attributes(pairs: Any) -> dict[str, Any]:

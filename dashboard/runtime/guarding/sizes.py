@@ -6,6 +6,8 @@ from django.conf import settings
 
 from dashboard.api.reading import MAX_BODY
 from dashboard.gateway.serving.receiving import MOST_BYTES as MOST_GATEWAY
+from dashboard.gateway.serving.uploading import MOST_BYTES as MOST_FORM
+from dashboard.gateway.serving.uploading import UPLOADED
 from dashboard.gateway.wire.packing import MOST_PACKED as MOST_EXPORT
 from dashboard.keeping.reading import MAX_BYTES as MOST_FILE
 
@@ -30,6 +32,7 @@ _BELOW = (
     # As the gateway, the ingest knows its caller before it reads anything.
     ("/v1/traces/", Size(MOST_EXPORT, "an export of spans", asks=False)),
     ("/v1/logs/", Size(MOST_EXPORT, "an export of log records", asks=False)),
+    *((f"{path}/", Size(MOST_FORM, "a form to the gateway", asks=False)) for path in sorted(UPLOADED)),
     ("/v1/", _GATEWAY),
     ("/v1beta/", _GATEWAY),
     ("/api/v1/turns/import/", Size(MOST_FILE, "a turn file")),

@@ -1,0 +1,69 @@
+"""Where turns are sent as spans and metrics, and which of them wait."""
+
+from typing import ClassVar
+
+from django.core.exceptions import ValidationError
+from django.db import models
+
+from dashboard.agents.validation import base_url_valid, key_may_go
+from dashboard.turns.ids import new_id
+
+
+class Destination(models.Model):
+    """One OTLP/HTTP endpoint. Its counts are of turns."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    project = models.ForeignKey("agents.Project", on_delete=models.PROTECT, editable=False)
+    name = models.CharField(max_length=80)
+    endpoint = models.CharField(
+        max_length=2000,
+        validators=[base_url_valid],
+        help_text="Without the path: /v1/traces and /v1/metrics are added, as OTEL_EXPORTER_OTLP_ENDPOINT has it.",
+    )
+    key_env = models.CharField(
+        "key variable", max_length=200, blank=True, default="", help_text="The environment variable that holds a key."
+    )
+    key_header = models.CharField(
+        max_length=100, default="authorization", help_text="“authorization” sends it as a bearer token."
+    )
+    content = models.BooleanField(
+        "send texts", default=False, help_text="Messages, answers, and arguments and results of tools too."
+    )
+    metrics = models.BooleanField("send metrics", default=True, help_text="As deltas, with each batch.")
+    enabled = models.BooleanField(default=True)
+    from_environment = models.BooleanField(default=False, editable=False)  #: WHYSTOP_OTLP_ENDPOINT says it
+
+    sent = models.PositiveBigIntegerField(default=0, editable=False)
+    refused = models.PositiveBigIntegerField(default=0, editable=False)  #: by the endpoint, for good
+    dropped = models.PositiveBigIntegerField(default=0, editable=False)  #: the queue was full
+    last_sent_at = models.DateTimeField(null=True, editable=False)
+    failures = models.PositiveIntegerField(default=0, editable=False)  #: since something was sent
+    fault = models.TextField(default="", editable=False)  #: of the last failure or refusal, in a sentence
+    fault_at = models.DateTimeField(null=True, editable=False)
+    next_at = models.DateTimeField(auto_now_add=True)  #: of the next batch, or until when one is under way
+
+    class Meta:
+        ordering: ClassVar = ["name"]
+        constraints: ClassVar = [models.UniqueConstraint(fields=["project", "name"], name="telemetry_destination_name")]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def clean(self) -> None:
+        """A key goes where `WHYSTOP_KEY_NAMES` lets it go, and nowhere else."""
+        key_may_go("key_env", self.key_env, self.endpoint)
+        if not self.key_header.isascii() or not self.key_header.replace("-", "").isalnum():
+            raise ValidationError({"key_header": "It must be the name of a header, such as authorization or api-key."})
+
+
+class Queued(models.Model):
+    """A turn that ended and was not sent yet. Written by the database alone."""
+
+    destination = models.ForeignKey(Destination, on_delete=models.CASCADE, db_index=False)
+    turn_id = models.UUIDField()
+
+    class Meta:
+        indexes: ClassVar = [models.Index(fields=["destination", "id"], name="telemetry_queued_line")]
+
+    def __str__(self) -> str:
+        return f"{self.turn_id} for {self.destination_id}"
