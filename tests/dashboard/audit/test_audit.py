@@ -73,7 +73,7 @@ def test_the_admin_leaves_an_entry_and_the_entry_has_the_change_by_reference(bro
 
 
 def test_signing_in_and_out_leave_an_entry_each_and_reading_leaves_none():
-    code, client = one_time_code_create(), Client()
+    code, client = one_time_code_create(), Client(headers={"host": "127.0.0.1"})
     client.get("/sign-in/", {"code": "wrong"})
     client.get("/sign-in/", {"code": code})
     client.get("/")
