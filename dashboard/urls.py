@@ -16,6 +16,7 @@ urlpatterns = [
     path("healthz", health),
     path("metrics", metrics),
     path("", include("dashboard.accounts.urls")),
+    path("", include("dashboard.audit.urls")),
     path("", include("dashboard.conformance.urls")),
     path("api/v1/", api.urls),
     path("admin/login/", admin_login),

@@ -47,6 +47,7 @@ MAKE_POLICY = "agents.add_policy"
 CHANGE_POLICY = "agents.change_policy"
 CHANGE_CONNECTION = "agents.change_connection"
 MAKE_KEY = "gateway.add_gatewaykey"
+READ_AUDIT = "accounts.view_user"  #: what admins may see of accounts
 ADMINISTER_KEYS = "gateway.change_gatewaykey"  #: of others too
 MAKE_ALIAS = "gateway.add_alias"
 REMOVE_ALIAS = "gateway.delete_alias"
@@ -56,6 +57,8 @@ OF_THE_GATEWAY = {
     "add_alias": "Name what callers of the gateway may ask for",
     "delete_alias": "Take a name of the gateway away",
 }
+
+OF_THE_AUDIT = {"view_user": "Read the audit log"}
 
 #: What changes something, by the address's route: the permission it needs; None: everyone who may come in.
 ACTIONS: Mapping[str, str | None] = {
@@ -145,12 +148,14 @@ ACTIONS: Mapping[str, str | None] = {
     "api/v1/backtests/<backtest_id>/cancel": REPLAY,
     "api/v1/simulator/scripts": START,
 }
-#: Reading that is an action: turns leave as a file.
+#: Reading that needs a right: turns leave as a file; who did what is for admins.
 READING: Mapping[str, str] = {
     "api/v1/turns/<turn_id>/export": EXPORT,
     "api/v1/turns/export": EXPORT,
     "export": EXPORT,
     "timeline/export": EXPORT,
+    "audit": READ_AUDIT,
+    "audit/file": READ_AUDIT,
 }
 #: Addresses below these keep their own rules: Django's admin asks for its models' permissions.
 ELSEWHERE = ("admin/",)
@@ -199,6 +204,8 @@ def may(user: Any, permission: str | None) -> bool:
 def refusal(permission: str) -> str:
     """What someone is told who may not."""
     codename = permission.partition(".")[2]
-    what = {**dict(TURN_PERMISSIONS), **OF_THE_GATEWAY}.get(codename, f"{codename.replace('_', ' ')}.").rstrip(".")
+    what = {**dict(TURN_PERMISSIONS), **OF_THE_GATEWAY, **OF_THE_AUDIT}.get(
+        codename, f"{codename.replace('_', ' ')}."
+    ).rstrip(".")
     who = "an operator" if permission in (*OPERATING, MAKE_KEY) else "an admin"
     return f"{WATCH}: this needs the right “{what}”; ask {who}."

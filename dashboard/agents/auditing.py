@@ -7,6 +7,7 @@ and carry who made them and why.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 import pghistory
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from dashboard.accounts.models import User
 
 MAX_WHY = 500  #: characters
+#: The entry of the audit log in whose course something is changed; empty where there is none.
+action: ContextVar[str] = ContextVar("audited_action", default="")
 
 
 def keep_changes(model: type[models.Model], *, but: tuple[str, ...] = ()) -> None:
@@ -38,7 +41,7 @@ def keep_changes(model: type[models.Model], *, but: tuple[str, ...] = ()) -> Non
 def on_behalf(by: "User | str | None", why: str = "") -> Iterator[None]:
     """What changes within is said to be this person's, or of what a text names, for this reason."""
     name = by if isinstance(by, str) else by.get_username() if by is not None else ""
-    with pghistory.context(by=name, why=reason(why)):
+    with pghistory.context(by=name, why=reason(why), action=action.get()):
         yield
 
 

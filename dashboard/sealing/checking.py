@@ -1,6 +1,6 @@
 """Whether anything that was sealed has been changed since: every seal, every chain, every turn. Each fault is named."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import islice
@@ -8,6 +8,7 @@ from uuid import UUID
 
 from django.db import InterfaceError, OperationalError
 
+from agentcore.version import VERSION
 from dashboard.sealing import keys
 from dashboard.sealing.beside import is_cut_by_removal
 from dashboard.sealing.chains import head_of, parts_of
@@ -25,7 +26,8 @@ LATE = timedelta(minutes=15)  #: that the last words of a turn may take to be st
 
 @dataclass(slots=True)
 class Checked:
-    """What was looked at. `faults`: what is wrong, by turn (or `seal 3`), each in a sentence."""
+    """What was looked at. `faults`: what is wrong, by turn (or `seal 3`), each in a sentence. `changed`: turns of an
+    earlier version of the core, which this version judges otherwise; nobody changed them."""
 
     turns: int = 0
     seals: int = 0
@@ -33,6 +35,7 @@ class Checked:
     erased: int = 0
     unchained: int = 0
     faults: list[tuple[str, str]] = field(default_factory=list)
+    changed: list[tuple[str, str]] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -44,15 +47,28 @@ class Sealed:
     complete: dict[int, datetime] = field(default_factory=dict)
 
 
-def check_all(*, expected: str = "", replay: bool = True) -> Checked:
-    """Check everything. `expected`: a seal's digest that was noted elsewhere; `replay`: judge each history again."""
-    checked = Checked()
+def check_all(
+    *,
+    expected: str = "",
+    replay: bool = True,
+    begun: Checked | None = None,
+    after: UUID | None = None,
+    on_batch: Callable[[Checked, UUID], None] = lambda _checked, _last: None,
+) -> Checked:
+    """Check everything. `expected`: a seal's digest that was noted elsewhere; `replay`: judge each history again.
+
+    `begun` and `after`: what an earlier check had found of turns, up to this one. `on_batch` is given what is found so
+    far, and the last turn of it, after each batch of turns.
+    """
+    checked = begun or Checked()
     sealed = _seals(checked, expected)
     erased, bared, forged = removed_on_purpose()
     checked.faults += [("tombstone", words) for words in forged]
     checked.erased = len(erased)
     _let_go_of_rewritten(sealed, erased)
-    _turns(checked, sealed, bared, replay)
+    for ids in batches(_ids(after), BATCH):
+        _turns(ids, checked, sealed, bared, replay)
+        on_batch(checked, ids[-1])
     _gone(checked, sealed, erased)
     return checked
 
@@ -126,26 +142,34 @@ def turn_faults(turn: Turn) -> list[str]:
     return [*_chain_faults(turn, chain, now, sealed, bared), *_compared_faults(turn, bared)]
 
 
-def _turns(checked: Checked, sealed: Sealed, bared: frozenset[UUID], replay: bool) -> None:
-    for ids in batches(Turn.objects.order_by("id").values_list("id", flat=True).iterator(), BATCH):
-        turns = list(Turn.objects.filter(id__in=ids).order_by("id"))
-        chains = Chain.objects.in_bulk(ids)
-        parts = _parts(turns)
-        for turn in turns:
-            checked.turns += 1
-            chain = chains.get(turn.id)
-            if chain is None and turn.id not in sealed.heads:
-                checked.unchained += turn.status not in UNFINISHED
-            try:
-                now = parts[turn.id] if turn.id in parts else parts_of([turn])[turn.id]
-                faults = [*_chain_faults(turn, chain, now, sealed, bared)]
-                if not faults and turn.status not in UNFINISHED:
-                    faults += _other_faults(turn, sealed, bared, replay)
-            except (OperationalError, InterfaceError):
-                raise
-            except Exception as error:  # whoever changes rows may leave what cannot be read any more
-                faults = [f"It cannot be read any more: it was changed or damaged ({type(error).__name__})."]
-            checked.faults += [(str(turn.id), words) for words in faults]
+def _ids(after: UUID | None) -> Iterator[UUID]:
+    turns = Turn.objects.order_by("id")
+    found = turns if after is None else turns.filter(id__gt=after)
+    return found.values_list("id", flat=True).iterator()
+
+
+def _turns(ids: Sequence[UUID], checked: Checked, sealed: Sealed, bared: frozenset[UUID], replay: bool) -> None:
+    turns = list(Turn.objects.filter(id__in=ids).order_by("id"))
+    chains, parts = Chain.objects.in_bulk(ids), _parts(turns)
+    for turn in turns:
+        checked.turns += 1
+        chain = chains.get(turn.id)
+        if chain is None and turn.id not in sealed.heads:
+            checked.unchained += turn.status not in UNFINISHED
+        changed: list[str] = []
+        try:
+            now = parts[turn.id] if turn.id in parts else parts_of([turn])[turn.id]
+            faults = [*_chain_faults(turn, chain, now, sealed, bared)]
+            if not faults and turn.status not in UNFINISHED:
+                faults += _other_faults(turn, sealed, bared)
+                changed += _replay_faults(turn) if replay else ()
+        except (OperationalError, InterfaceError):
+            raise
+        except Exception as error:  # whoever changes rows may leave what cannot be read any more
+            faults = [f"It cannot be read any more: it was changed or damaged ({type(error).__name__})."]
+        otherwise = checked.faults if turn.core_version == VERSION else checked.changed
+        otherwise += [(str(turn.id), words) for words in changed]
+        checked.faults += [(str(turn.id), words) for words in faults]
 
 
 def _parts(turns: list[Turn]) -> dict[UUID, list[Part]]:
@@ -195,7 +219,7 @@ def _may_go(part: Part, *, bytes_removed: bool) -> bool:
     return (bytes_removed and part.kind in BYTES) or (part.kind == LINK and is_cut_by_removal(part))
 
 
-def _other_faults(turn: Turn, sealed: Sealed, bared: frozenset[UUID], replay: bool) -> Iterator[str]:
+def _other_faults(turn: Turn, sealed: Sealed, bared: frozenset[UUID]) -> Iterator[str]:
     number = sealed.numbers.get(turn.id, max(sealed.complete, default=0) + 1)
     earlier = [at for n, at in sealed.complete.items() if n < number]
     origin, ingested = getattr(turn, "origin", None), getattr(turn, "ingested", None)
@@ -204,11 +228,14 @@ def _other_faults(turn: Turn, sealed: Sealed, bared: frozenset[UUID], replay: bo
     if earlier and came is not None and came + LATE < max(earlier):
         yield f"It was added out of order: it ended before seal {number - 1} was made, which does not hold it."
     yield from _compared_faults(turn, bared)
-    if replay:
-        found = examined(turn, recording_of(turn))
-        if not found.verified and not (origin is not None and origin.speaks_against):
-            error = (found.divergence.replayed or {}).get("error", "") if found.divergence else ""
-            yield f"It does not replay: {error or 'its events give another history'}."
+
+
+def _replay_faults(turn: Turn) -> Iterator[str]:
+    origin = getattr(turn, "origin", None)
+    found = examined(turn, recording_of(turn))
+    if not found.verified and not (origin is not None and origin.speaks_against):
+        error = (found.divergence.replayed or {}).get("error", "") if found.divergence else ""
+        yield f"It does not replay: {error or 'its events give another history'}."
 
 
 def _compared_faults(turn: Turn, bared: frozenset[UUID]) -> Iterator[str]:

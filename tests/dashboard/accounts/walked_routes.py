@@ -60,6 +60,8 @@ SERVED = {
     "api/v1/turns/<turn_id>/verdict": "GET",
     "api/v1/turns/import": ACT,
     "api/v1/logs/import": ACT,
+    "audit/": READ,
+    "audit/file": READ,
     "backtests/": READ,
     "backtests/<uuid:backtest_id>/": READ,
     "backtests/<uuid:backtest_id>/cancel/": ACT,

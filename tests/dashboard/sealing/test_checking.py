@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 from django.conf import settings
@@ -13,11 +14,12 @@ from django.utils import timezone
 
 from dashboard.accounts.models import User
 from dashboard.agents.selectors import project_default
-from dashboard.sealing import keys, services
+from dashboard.sealing import checking, keys, resuming, services
 from dashboard.sealing.chains import head_of, parts_of
 from dashboard.sealing.checking import Checked, check_all
 from dashboard.sealing.models import Chain, Seal, Tombstone
 from dashboard.sealing.parts import packed
+from dashboard.sealing.resuming import Notes
 from dashboard.timeline.retention import raw_remove
 from dashboard.timeline.services import turns_erase
 from dashboard.turns.compression import packed as packed_node
@@ -231,3 +233,42 @@ def test_the_command_names_what_was_changed(turn: Turn, capsys: pytest.CaptureFi
     with pytest.raises(SystemExit):
         call_command("verify", "--all")
     assert f"{turn.id}: changed: turn" in capsys.readouterr().out
+
+
+def test_a_turn_of_an_earlier_version_that_this_one_judges_otherwise_is_no_forgery(play: Play):
+    then, now = play("sim-essay"), play("sim-script")
+    for turn in (then, now):
+        as_superuser(CHANGES["record 2"], turn.id)
+    as_superuser("UPDATE turns_turn SET core_version = '1' WHERE id = %s", then.id)
+    checked = check_all()
+    assert [place for place, _ in checked.changed] == [str(then.id)]
+    assert [place for place, _ in checked.faults] == [str(now.id)]
+
+
+def test_a_check_that_was_ended_goes_on_where_it_was(play: Play, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(checking, "BATCH", 1)
+    turns = [play("sim-essay"), play("sim-script")]
+    as_superuser(CHANGES["record 2"], turns[0].id)
+    notes = Notes(tmp_path / "notes")
+
+    def end(checked: Checked, last: UUID) -> None:
+        notes.write(checked, last)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        check_all(on_batch=end)
+    begun, after = notes.read()
+    assert (begun.turns, after) == (1, turns[0].id)
+    seen = []
+    checked = check_all(begun=begun, after=after, on_batch=lambda _, last: seen.append(last))
+    assert seen == [turns[1].id]
+    assert checked.turns == 2
+    assert [place for place, _ in checked.faults] == [str(turns[0].id)]
+
+
+def test_notes_of_another_version_count_for_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    notes = Notes(tmp_path / "notes")
+    notes.write(Checked(turns=7), UUID(int=7))
+    assert notes.read() is not None
+    monkeypatch.setattr(resuming, "VERSION", "another")
+    assert notes.read() is None

@@ -10,6 +10,7 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 
 from dashboard.accounts.services import OPERATOR, owner_password_set
+from dashboard.audit.services import command_record
 from dashboard.runtime.preparing import prepare
 
 
@@ -30,6 +31,7 @@ class Command(BaseCommand):
             raise CommandError(" ".join(error.messages)) from error
         prepare(settings.ENVIRONMENT, simulator_url=None)
         owner_password_set(password)
+        command_record("set_password", OPERATOR)
         self.stdout.write(f"The password of “{OPERATOR}” is set.")
 
 

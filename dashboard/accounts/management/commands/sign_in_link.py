@@ -9,6 +9,7 @@ from django.core.management.base import BaseCommand
 
 from dashboard.accounts.access import SIGN_IN
 from dashboard.accounts.services import one_time_code_create
+from dashboard.audit.services import command_record
 from dashboard.runtime.preparing import prepare
 
 
@@ -24,4 +25,5 @@ class Command(BaseCommand):
     def handle(self, *args: Any, port: int, **options: Any) -> None:  # noqa: ARG002 - Django's signature
         """One line on standard output."""
         prepare(settings.ENVIRONMENT, simulator_url=None)
+        command_record("sign_in_link")
         self.stdout.write(f"http://127.0.0.1:{port}{SIGN_IN}?code={one_time_code_create()}")

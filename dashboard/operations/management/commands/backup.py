@@ -1,10 +1,13 @@
 """`manage.py backup FILE`: the database and what belongs to it, in one file."""
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import ProgrammingError
 
+from dashboard.audit.services import command_record
 from dashboard.operations.backup import back_up
 from dashboard.runtime.errors import StartError
 
@@ -22,6 +25,8 @@ class Command(BaseCommand):
             made = back_up(options["file"], with_keys=not options["without_keys"])
         except StartError as error:
             raise CommandError(str(error)) from error
+        with suppress(ProgrammingError):  # before an upgrade the log is not there yet
+            command_record("backup", str(made.path))
         keys = "without keys" if options["without_keys"] else "with its keys: keep it as you keep a password"
         turns, size = made.rows["turns_turn"], made.bytes / 1_000_000
         self.stdout.write(f"Backed up {turns:,} turns to {made.path} ({size:,.1f} MB), {keys}.")

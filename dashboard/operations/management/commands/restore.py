@@ -5,6 +5,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from dashboard.audit.services import command_record
 from dashboard.operations.archive import Archive
 from dashboard.operations.restore import restore
 from dashboard.runtime.errors import StartError
@@ -34,6 +35,7 @@ class Command(BaseCommand):
 
     def _restore(self, file: Path, replace: bool, **_: Any) -> None:
         restored = restore(file, replace=replace)
+        command_record("restore", str(file))
         for path in restored.kept:
             self.stdout.write(f"The key that was here is now in {path}.")
         turns = restored.rows.get("turns_turn", 0)

@@ -5,10 +5,13 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from dashboard.audit.services import command_record
 from dashboard.runtime.errors import StartError
 from dashboard.runtime.preparing import prepare
 from dashboard.sealing import keys
 from dashboard.sealing.models import KnownKey
+
+CHANGING = ("rotate", "retire", "trust", "forget")
 
 
 class Command(BaseCommand):
@@ -34,6 +37,9 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
 
     def _done(self, options: dict[str, Any]) -> str:
+        if options["action"] in CHANGING:
+            prepare(settings.ENVIRONMENT, simulator_url=None)
+            command_record("signing_key", f"{options['action']} {options.get('key') or ''}".strip())
         match options["action"]:
             case "show":
                 return keys.public_key()
@@ -44,7 +50,6 @@ class Command(BaseCommand):
             case "retire":
                 keys.retire(options["key"])
                 return "What this key signed counts as this installation's."
-        prepare(settings.ENVIRONMENT, simulator_url=None)
         if options["action"] == "forget":
             gone, _ = KnownKey.objects.filter(public_key=options["key"]).delete()
             return "Forgotten." if gone else "This key was not known."

@@ -1,0 +1,90 @@
+"""An entry for each request that may change something, once it has been answered.
+
+Which those are: every address, asked by a method that is not safe (`accounts.roles.ACTIONS`); also taking turns away as
+files, and signing in. Requests that were refused before they reached a page change nothing and
+leave no entry. Calls of the gateway and traces do not come by here: each of them is a turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import urlsplit
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponseBase
+from django.utils import timezone
+from django.utils.deprecation import MiddlewareMixin
+
+from dashboard.accounts.access import Door, door_of
+from dashboard.accounts.roles import READING, SAFE_METHODS
+from dashboard.agents import auditing
+from dashboard.audit import services
+from dashboard.turns.ids import new_id
+
+NOT_OF_A_MEMBER = frozenset({Door.OPEN, Door.SHARED})
+TAKEN_AWAY = frozenset(route for route in READING if not route.startswith("audit"))
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is known before the page is asked. `by`: empty for who is signing in."""
+
+    id: UUID
+    by: str
+    began_at: datetime
+
+
+class AuditMiddleware(MiddlewareMixin):
+    """Stands behind `accounts.middleware.AccessMiddleware`, which says who asks and refuses who may not."""
+
+    def process_view(self, request: HttpRequest, _view: Callable[..., Any], _args: Any, _given: Any) -> None:
+        """Note who asks: whoever signs out is nobody afterwards."""
+        route = request.resolver_match.route if request.resolver_match else ""
+        if is_recorded(request.method or "", request.path_info, route):
+            request.audited = Asked(new_id(), _name(request), timezone.now())  # type: ignore[attr-defined]
+            auditing.action.set(str(request.audited.id))  # type: ignore[attr-defined]
+
+    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+        asked: Asked | None = getattr(request, "audited", None)
+        auditing.action.set("")
+        if asked is None or response.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+            return response
+        by = asked.by or _name(request)
+        signing_in = door_of(request.path_info) is Door.SIGN_IN
+        if by and not (signing_in and asked.by):
+            _record(request, response, replace(asked, by=by))
+        return response
+
+
+def is_recorded(method: str, path: str, route: str) -> bool:
+    """Whether a request leaves an entry."""
+    door = door_of(path)
+    if door in NOT_OF_A_MEMBER:
+        return False
+    return method not in SAFE_METHODS or door is Door.SIGN_IN or route.rstrip("/") in TAKEN_AWAY
+
+
+def _record(request: HttpRequest, response: HttpResponseBase, asked: Asked) -> None:
+    token = getattr(request, "auth_token", None)
+    assert request.resolver_match is not None, "an address without a page is not noted"
+    services.request_record(
+        id=asked.id,
+        began_at=asked.began_at,
+        by=asked.by,
+        via=f"token {token.name}" if token is not None else "session",
+        address=request.META.get("REMOTE_ADDR") or "",
+        method=request.method or "",
+        action=request.resolver_match.route.rstrip("/"),
+        target=request.path,
+        status=response.status_code,
+        led_to=urlsplit(response.get("Location", "")).path,
+    )
+
+
+def _name(request: HttpRequest) -> str:
+    user = getattr(request, "user", None)
+    return str(user.get_username()) if user is not None and user.is_authenticated else ""

@@ -1,0 +1,31 @@
+"""What the audit log holds. Migration 0001 has the triggers that let no row be changed or deleted."""
+
+from django.db import models
+
+from dashboard.turns.ids import new_id
+
+
+class Entry(models.Model):
+    """One action. It refers to what it changed by address; `selectors` adds the configuration changes in its course."""
+
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    began_at = models.DateTimeField()
+    at = models.DateTimeField()  #: when it was done
+    by = models.TextField()  #: the user's name; it stays when the user goes
+    via = models.TextField()  #: `session`, `token NAME` or `command`
+    address = models.TextField()  #: of the client; empty for a command
+    method = models.TextField()  #: of HTTP; empty for a command
+    action = models.TextField()  #: the address's pattern, such as `turns/<uuid:turn_id>/cancel`, or the command's name
+    target = models.TextField()  #: the address that was asked, or the command's arguments without secrets
+    status = models.PositiveIntegerField(null=True)  #: of HTTP; null for a command
+    led_to = models.TextField(default="", blank=True)  #: the address that the answer sends on to
+
+    class Meta:
+        ordering = ["-id"]
+        indexes = [
+            models.Index(fields=["by", "-id"], name="audit_entry_by"),
+            models.Index(fields=["action", "-id"], name="audit_entry_action"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.action} by {self.by}"

@@ -1,0 +1,54 @@
+"""`/audit/`: who changed what; and the same as a file."""
+
+import json
+from collections.abc import Iterator
+from http import HTTPStatus
+from itertools import chain
+from urllib.parse import urlencode
+
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.shortcuts import render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from dashboard.audit import selectors
+from dashboard.audit.forms import FiltersForm
+from dashboard.audit.selectors import Filters
+
+PAGE = 50
+
+
+@never_cache
+@require_safe
+def log(request: HttpRequest) -> HttpResponse:
+    """The newest entries that the filters let through, and the way to older ones."""
+    form = FiltersForm(request.GET or None)
+    filters = form.filters() if form.is_bound else Filters()
+    found = list(selectors.entries(filters)[: PAGE + 1])
+    shown = found[:PAGE]
+    asked = {name: value for name, value in request.GET.items() if name != "before" and value}
+    context = {
+        "form": form,
+        "rows": selectors.with_changes(shown),
+        "asked": urlencode(asked),
+        "older": urlencode({**asked, "before": shown[-1].id}) if len(found) > PAGE else "",
+    }
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if form.is_bound and not form.is_valid() else HTTPStatus.OK
+    return render(request, "audit/log.html", context, status=status)
+
+
+@never_cache
+@require_safe
+def file(request: HttpRequest) -> StreamingHttpResponse:
+    """The entries, the oldest first, as lines of JSON."""
+    lines = _lines(FiltersForm(request.GET).filters())
+    # What cannot be read is an error page, not half a file.
+    first = next(lines, b"")
+    answer = StreamingHttpResponse(chain((first,), lines), content_type="application/x-ndjson")
+    answer["Content-Disposition"] = 'attachment; filename="audit.jsonl"'
+    return answer
+
+
+def _lines(filters: Filters) -> Iterator[bytes]:
+    for told in selectors.exported(filters):
+        yield json.dumps(told).encode() + b"\n"

@@ -1,0 +1,138 @@
+"""Checks of the database, its tables, its clock, and the queue in it."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+
+from dashboard.operations.doctor import Finding, State, graded
+from dashboard.querying.installed import SCHEMA
+
+_OLDEST = 140_000
+_FEW_CONNECTIONS = 0.85  #: of the server's, from which on it is too many
+_CLOCK_WARNING, _CLOCK_ERROR = 2.0, 30.0  #: seconds
+_ALIVE = timedelta(seconds=15)  #: since the last heartbeat of a worker
+_WAITS_LONG = timedelta(minutes=2)
+_SEAL_LATE = timedelta(days=2)
+
+
+def database() -> Iterator[Finding]:
+    """Version, size, encoding, connections and rights."""
+    number, version, encoding, size = _row(
+        "SELECT current_setting('server_version_num')::int, current_setting('server_version'),"
+        " current_setting('server_encoding'), pg_size_pretty(pg_database_size(current_database()))"
+    )
+    words = f"PostgreSQL {version}, {encoding}, {size}"
+    yield graded(
+        "database",
+        words,
+        (number < _OLDEST, State.ERROR, "Use PostgreSQL 14 or newer."),
+        (encoding != "UTF8", State.ERROR, "Make a database with the encoding UTF8, and restore a backup into it."),
+    )
+    used, most = _row(
+        "SELECT count(*), current_setting('max_connections')::int FROM pg_stat_activity"
+        " WHERE backend_type = 'client backend'"
+    )
+    full = used > most * _FEW_CONNECTIONS
+    fix = "Raise max_connections, or run fewer processes."
+    yield graded("connections", f"{used} of {most} in use", (full, State.WARNING, fix))
+    yield from _rights()
+    yield from _extensions()
+
+
+def _rights() -> Iterator[Finding]:
+    user, tables, views = _row(
+        "SELECT current_user, has_schema_privilege(current_schema(), 'CREATE'),"
+        " has_database_privilege(current_database(), 'CREATE') OR to_regnamespace(%s) IS NOT NULL",
+        SCHEMA,
+    )
+    if not tables:
+        fix = f"GRANT CREATE ON SCHEMA public TO {user}"
+        yield Finding("rights", State.ERROR, f"The user {user} may not make tables", fix)
+    elif not views:
+        fix = f"GRANT CREATE ON DATABASE … TO {user}"
+        yield Finding("rights", State.WARNING, f"The user {user} may not make the views for analysts", fix)
+    else:
+        yield Finding("rights", State.OK, f"The user {user} may make tables and views")
+
+
+def _extensions() -> Iterator[Finding]:
+    (names,) = _row("SELECT string_agg(extname, ', ' ORDER BY extname) FROM pg_extension")
+    yield Finding("extensions", State.OK, f"None is needed; installed: {names or 'none'}")
+
+
+def migrations() -> Iterator[Finding]:
+    """Whether the tables are those of this version."""
+    executor = MigrationExecutor(connection)
+    plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    known, applied = set(executor.loader.disk_migrations), executor.loader.applied_migrations
+    ours = {app for app, _ in known}
+    newer = [f"{app}.{name}" for app, name in applied if app in ours and (app, name) not in known]
+    if newer:
+        fix = "Run the version that made them, or a later one."
+        yield Finding("migrations", State.ERROR, f"Made by a newer version: {', '.join(sorted(newer)[:3])}", fix)
+    elif plan:
+        fix = "Back up, then run “manage.py migrate”, or start Whystop, which does the same."
+        yield Finding("migrations", State.WARNING, f"{len(plan)} to apply, from {plan[0][0]} on", fix)
+    else:
+        yield Finding("migrations", State.OK, f"All {len(applied)} are applied")
+
+
+def clock() -> Iterator[Finding]:
+    """This machine's clock beside the database's, which stamps what both write."""
+    before = datetime.now(UTC)
+    (told,) = _row("SELECT clock_timestamp()")
+    middle = before + (datetime.now(UTC) - before) / 2
+    apart = abs((told - middle).total_seconds())
+    fix = "Let both machines take their time from the same server (NTP)."
+    yield graded(
+        "clock",
+        f"{apart:.1f} s from the database's",
+        (apart > _CLOCK_ERROR, State.ERROR, fix),
+        (apart > _CLOCK_WARNING, State.WARNING, fix),
+    )
+
+
+def queue() -> Iterator[Finding]:
+    """Workers that live, and turns that wait for one."""
+    (alive,) = _row("SELECT count(*) FROM procrastinate_workers WHERE last_heartbeat > now() - %s", _ALIVE)
+    waiting, oldest, failed = _row(
+        "SELECT count(*) FILTER (WHERE status = 'todo' AND coalesce(scheduled_at, now()) <= now()),"
+        " coalesce(max(now() - coalesce(scheduled_at, turn.created_at)) FILTER (WHERE status = 'todo'"
+        "   AND coalesce(scheduled_at, now()) <= now()), interval '0'),"
+        " count(*) FILTER (WHERE status = 'failed') FROM procrastinate_jobs job"
+        " LEFT JOIN LATERAL (SELECT created_at FROM turns_turn WHERE id::text = job.args ->> 'turn_id') turn ON true"
+    )
+    words = f"{alive} workers, {waiting} jobs wait, {failed} failed"
+    late = waiting and oldest > _WAITS_LONG
+    yield graded(
+        "queue",
+        words,
+        (
+            bool(waiting) and not alive,
+            State.ERROR,
+            "Nothing works on them: start a worker.",
+        ),
+        (bool(late), State.WARNING, f"One has waited for {str(oldest).partition('.')[0]}: start more workers."),
+        (not alive, State.WARNING, "No worker runs: turns that are started now wait for one."),
+    )
+
+
+def evidence() -> Iterator[Finding]:
+    """Whether seals are made."""
+    number, at, turns = _row(
+        "SELECT max(number), max(made_at), EXISTS (SELECT FROM turns_turn WHERE created_at < now() - %s)"
+        " FROM sealing_seal",
+        _SEAL_LATE,
+    )
+    words = f"The last seal is {number}, of {at:%Y-%m-%d %H:%M} UTC" if number else "No seal has been made yet"
+    late = bool(turns) and (at is None or at < datetime.now(UTC) - _SEAL_LATE)
+    yield graded("evidence", words, (late, State.WARNING, "A worker makes one each hour: start one."))
+
+
+def _row(query: str, *values: Any) -> Any:
+    with connection.cursor() as cursor:
+        cursor.execute(query, values)
+        return cursor.fetchone()

@@ -1,0 +1,72 @@
+"""`manage.py prune`: let the oldest turns of a project go, by age, count or size."""
+
+import re
+from argparse import ArgumentTypeError
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils import timezone
+
+from dashboard.agents.models import Project
+from dashboard.agents.selectors import DEFAULT_PROJECT
+from dashboard.audit.services import command_record
+from dashboard.runtime.preparing import prepare
+from dashboard.timeline.pruning import Kept, Plan, plan, prune
+
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+
+
+class Command(BaseCommand):
+    help = "Show which turns a limit on age, count or size would erase; with --yes erase them, for good."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--project", default=DEFAULT_PROJECT)
+        parser.add_argument("--keep-days", type=_count, help="erase turns that began longer ago")
+        parser.add_argument("--keep-turns", type=_count, help="erase all but so many of the newest")
+        parser.add_argument("--keep-bytes", type=_size, help="erase the oldest beyond so many bytes: 500M, 20G")
+        parser.add_argument("--yes", action="store_true", help="erase them; without it they are only counted")
+
+    def handle(self, *_: Any, **options: Any) -> None:
+        days, turns, size = (options[name] for name in ("keep_days", "keep_turns", "keep_bytes"))
+        if days is turns is size is None:
+            raise CommandError("Say what to keep: --keep-days, --keep-turns or --keep-bytes.")
+        prepare(settings.ENVIRONMENT, simulator_url=None)
+        try:
+            project = Project.objects.get(name=options["project"])
+        except Project.DoesNotExist:
+            raise CommandError(f"There is no project “{options['project']}”.") from None
+        kept = Kept(None if days is None else timedelta(days=days), turns, size)
+        planned = plan(project=project, kept=kept, now=timezone.now())
+        self.stdout.write(_words(planned))
+        if options["yes"] and planned.turn_ids:
+            self._erase(project, planned)
+
+    def _erase(self, project: Project, planned: Plan) -> None:
+        command_record("prune", f"{project.name}: {len(planned.turn_ids):,} turns")
+        erased = 0
+        for done in prune(project=project, planned=planned):
+            erased += done
+            self.stderr.write(f"{erased:,} of {len(planned.turn_ids):,} turns")
+        self.stdout.write(f"Erased {erased:,} turns. PostgreSQL reuses their space for new ones.")
+
+
+def _words(planned: Plan) -> str:
+    if planned.oldest is None or planned.newest is None:
+        return "No turn would go."
+    size, days = f"{planned.bytes / 1e6:,.1f} MB", f"{planned.oldest:%Y-%m-%d} to {planned.newest:%Y-%m-%d}"
+    return f"{len(planned.turn_ids):,} turns of {size} would go, from {days}. Shares and comments go with them."
+
+
+def _count(word: str) -> int:
+    if not re.fullmatch(r"\d{1,9}", word):
+        raise ArgumentTypeError(f"“{word}” is no whole number from 0.")
+    return int(word)
+
+
+def _size(word: str) -> int:
+    found = re.fullmatch(r"(\d{1,9})([KMGT]?)B?", word.upper())
+    if not found:
+        raise ArgumentTypeError(f"“{word}” is no size: write 500M or 20G.")
+    return int(found[1]) * _UNITS[found[2]]

@@ -1,0 +1,141 @@
+"""Each action leaves one entry, which nobody changes."""
+
+import json
+from collections.abc import Callable
+
+import pytest
+from django.core.management import call_command
+from django.db import DatabaseError, connection, transaction
+from django.test import Client
+
+from dashboard.accounts.models import User
+from dashboard.accounts.roles import ACTIONS, Role, needs_session
+from dashboard.accounts.services import OPERATOR, one_time_code_create
+from dashboard.agents.models import Agent
+from dashboard.api import turn_files
+from dashboard.audit.models import Entry
+from tests.dashboard.accounts.walked_routes import SERVED
+from tests.dashboard.accounts.walking import ROUTES, World, browser_of, made_world, member, user_of
+
+pytestmark = pytest.mark.django_db
+#: Served to browsers and to who is nobody yet.
+SIGNING_IN = "sign-in"
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> World:
+    def not_read(**_: object) -> None:
+        raise turn_files.ValidationError("An import runs in a process of its own, which sees no row of this test's.")
+
+    monkeypatch.setattr(turn_files, "turn_import_apart", not_read)
+    return made_world()
+
+
+def changing() -> list[tuple[str, str]]:
+    """Each route that changes something, with each method it serves for that."""
+    methods = {route.rstrip("/"): SERVED.get(route, "").split() for route in ROUTES}
+    named = [(route, method) for route in ACTIONS for method in methods[route] if method not in {"GET", "HEAD"}]
+    return [(route, method) for route, method in named if route != SIGNING_IN]
+
+
+@pytest.mark.parametrize("by", ["superuser", "superuser's token"])
+def test_every_address_that_changes_something_leaves_one_entry_each(world: World, by: str):
+    caller, wrong = member(by, world), {}
+    for route, method in changing():
+        served = next(one for one in ROUTES if one.rstrip("/") == route)
+        with transaction.atomic():
+            before = set(Entry.objects.values_list("id", flat=True))
+            answer = caller.ask(method, world.address(served), undone=False)
+            found = [(e.method, e.action, e.by, e.status) for e in Entry.objects.exclude(id__in=before)]
+            transaction.set_rollback(True)
+        expected = [(method, route, world.owner.username, answer.status_code)]
+        if caller.bears and needs_session(method, route):
+            expected = []  # refused at the door
+        if found != expected:
+            wrong[method, route] = found
+        if route == "sign-out":
+            caller = member(by, world)
+    assert wrong == {}
+    assert len(changing()) > 60
+
+
+def test_the_admin_leaves_an_entry_and_the_entry_has_the_change_by_reference(browser: Client, agent_of: Callable):
+    agent = agent_of("sim-essay")
+    User.objects.filter(username=OPERATOR).update(is_staff=True, is_superuser=True)
+    form = f"/admin/agents/agent/{agent.pk}/delete/"
+    assert browser.post(form, {"post": "yes"}).status_code == 302
+    assert not Agent.objects.filter(pk=agent.pk).exists()
+    (told,) = map(json.loads, b"".join(browser.get("/audit/file").streaming_content).splitlines())
+    assert (told["by"], told["method"], told["target"], told["address"]) == (OPERATOR, "POST", form, "127.0.0.1")
+    assert [(one["table"], one["object"], one["how"]) for one in told["changes"]] == [
+        ("agents_agentchange", str(agent.pk), "deleted")
+    ]
+
+
+def test_signing_in_and_out_leave_an_entry_each_and_reading_leaves_none():
+    code, client = one_time_code_create(), Client(headers={"host": "127.0.0.1"})
+    client.get("/sign-in/", {"code": "wrong"})
+    client.get("/sign-in/", {"code": code})
+    client.get("/")
+    client.post("/sign-out/")
+    entries = Entry.objects.order_by("id").values_list("action", "by", "via")
+    assert list(entries) == [("sign-in", OPERATOR, "session"), ("sign-out", OPERATOR, "session")]
+    assert code not in str(list(Entry.objects.values()))
+
+
+def test_a_command_leaves_an_entry_of_the_account_that_ran_it(capsys: pytest.CaptureFixture[str]):
+    call_command("sign_in_link")
+    entry = Entry.objects.get()
+    assert (entry.action, entry.via, entry.method, entry.status) == ("sign_in_link", "command", "", None)
+    assert entry.by
+
+
+@pytest.mark.parametrize(
+    ("change", "erasing"),
+    [
+        ("UPDATE audit_entry SET by = 'nobody'", "on"),
+        ("DELETE FROM audit_entry", "on"),
+        ("DELETE FROM audit_entry", ""),
+        ("TRUNCATE audit_entry", ""),
+    ],
+)
+def test_the_database_lets_nobody_change_an_entry(browser: Client, change: str, erasing: str):
+    browser.post("/tour/key")
+
+    def act() -> None:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute(f"SET LOCAL whystop.erasing = '{erasing}'")
+            cursor.execute(change)
+
+    with pytest.raises(DatabaseError, match="append-only"):
+        act()
+    assert Entry.objects.count() == 1
+
+
+@pytest.mark.parametrize("address", ["/audit/", "/audit/file"])
+def test_only_admins_read_it(world: World, address: str):
+    status = {role: browser_of(user_of(role)).get(address).status_code for role in Role}
+    assert status == {Role.WATCHER: 403, Role.OPERATOR: 403, Role.ADMIN: 200}
+
+
+def test_filters_let_through_what_they_name_and_lead_to_older_entries(browser: Client):
+    for action in ("one", "two"):
+        for n in range(30):
+            Entry.objects.create(
+                began_at="2026-01-01T00:00Z", at=f"2026-01-0{1 + n % 2}T00:00Z", by=action, via="command",
+                action=action, target=f"t{n}",
+            )  # fmt: skip
+    page = browser.get("/audit/").content.decode()
+    assert page.count("<td><time") == 50
+    older = page.split('href="?')[1].split('"')[0].replace("&amp;", "&")
+    assert browser.get(f"/audit/?{older}").content.decode().count("<td><time") == 10
+
+    def shown(**asked: str) -> int:
+        return browser.get("/audit/", asked).content.decode().count("<td><time")
+
+    assert shown(by="one") == 30
+    assert shown(action="tw", target="t2") == 11
+    assert shown(by="one", since="2026-01-02") == 15
+    assert shown(by="one", until="2026-01-01") == 15
+    assert browser.get("/audit/", {"since": "soon"}).status_code == 422
+    assert len(b"".join(browser.get("/audit/file", {"by": "two"}).streaming_content).splitlines()) == 30
