@@ -1,6 +1,5 @@
 /* How much needs a person stands before the title of every page; each entry is told of once, if this browser may. */
 const KEY = "inbox-notify";
-const title = document.title;
 const known = new Set();
 let first = true;
 
@@ -17,6 +16,7 @@ function tell({ dataset }) {
 /* What is there when a page opens was told of before, or is seen on it. `tag` keeps two windows from telling twice. */
 function read(badge) {
   const count = Number(badge.dataset.count);
+  const title = document.title.replace(/^\(\d+\) /, "");
   document.title = count ? `(${count}) ${title}` : title;
   const fresh = [...badge.querySelectorAll("[data-entry]")].filter(({ dataset }) => !known.has(dataset.entry));
   for (const entry of fresh) known.add(entry.dataset.entry);

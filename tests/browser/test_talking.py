@@ -75,13 +75,12 @@ def test_the_turn_under_way_is_watched_by_one_socket_and_the_conversation_by_ano
     def watched() -> list[str]:
         return sorted(socket.url.split("/")[4] for socket in opened if not socket.is_closed())
 
-    until(
-        page, lambda: watched() == ["agents", "inbox", "turns"], "there are more sockets than things to watch, or fewer"
-    )
+    things = ["agents", "inbox", "turns"]
+    until(page, lambda: watched() == things, "there are more sockets than things to watch, or fewer")
     page.go_back()
     expect(page.locator("#line")).to_contain_text("Wait in line.")
     held(page, "evaluate stop")
-    until(page, lambda: watched() == ["agents", "turns"], "there are more sockets once one has gone back")
+    until(page, lambda: watched() == things, "there are more sockets once one has gone back")
 
 
 def test_who_was_away_comes_back_to_everything_once(page: Page, new_page: NewPage):
