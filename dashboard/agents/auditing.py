@@ -41,7 +41,8 @@ def keep_changes(model: type[models.Model], *, but: tuple[str, ...] = ()) -> Non
 def on_behalf(by: "User | str | None", why: str = "") -> Iterator[None]:
     """What changes within is said to be this person's, or of what a text names, for this reason."""
     name = by if isinstance(by, str) else by.get_username() if by is not None else ""
-    with pghistory.context(by=name, why=reason(why), action=action.get()):
+    course = {"action": action.get()} if action.get() else {}
+    with pghistory.context(by=name, why=reason(why), **course):
         yield
 
 
