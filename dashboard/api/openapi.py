@@ -149,6 +149,7 @@ SEAM = {
     "409": "No simulator answers in the process of this web server.",
 }
 STREAM = {"400": "`after` is not the number of a record.", "429": "This caller has too many streams open."}
+FILES = {"429": "This caller has too many files or streams open."}
 CONFLICT = {"409": "The turn is not where this makes sense."}
 
 
@@ -161,14 +162,16 @@ def _errors_of(path: str, method: str, operation: Mapping[str, Any]) -> dict[str
     errors = dict(ALWAYS)
     if "{" in path:
         errors |= WITH_ID
-    if method == "get" and path.endswith(("/turns", "/runs")):
+    if method == "get" and path.endswith(("/turns", "/runs", "/turns/export")):
         errors |= WITH_QUERY
     if method != "get":
         errors |= WRITING
     if "requestBody" in operation:
         errors |= WITH_BODY
-    if path.endswith(("/cancel", "/control", "/export")):
+    if path.endswith(("/cancel", "/control", "}/export")):
         errors |= CONFLICT
+    if path.endswith("/turns/export"):
+        errors |= FILES
     if path.endswith("/events"):
         errors |= STREAM
     if "/simulator/" in path:

@@ -53,6 +53,9 @@ PAGES: Mapping[str, str] = {
     "keys": "/gateway/keys",
     "keys in the admin": "/admin/gateway/gatewaykey/",
     "a new alias": "/admin/gateway/alias/add/",
+    "webhooks": "/webhooks/",
+    "telemetry": "/telemetry/",
+    "a new destination": "/admin/telemetry/destination/add/",
 }
 
 

@@ -22,6 +22,7 @@ from dashboard.accounts.roles import (
     MAKE_ALIAS,
     MAKE_KEY,
     MAKE_POLICY,
+    MAKE_WEBHOOK,
     OPERATING,
     READING,
     REMOVE_ALIAS,
@@ -36,10 +37,13 @@ pytestmark = pytest.mark.django_db
 MIGRATION = import_module("dashboard.accounts.migrations.0002_roles")
 LATER = import_module("dashboard.accounts.migrations.0003_roles_of_policies")
 GATEWAY = import_module("dashboard.accounts.migrations.0004_roles_of_the_gateway")
+WEBHOOKS = import_module("dashboard.accounts.migrations.0007_roles_of_webhooks")
+TELEMETRY = import_module("dashboard.accounts.migrations.0008_roles_of_telemetry")
 ANYTHING = {"uuid": "01890000-0000-7000-8000-000000000000", "int": "1", "str": "nothing"}
 KINDS = {"name": "str"}  #: of what a route names without saying its kind
 OF_ADMINS = {
     MAKE_POLICY, CHANGE_POLICY, ERASE, MAKE_ALIAS, REMOVE_ALIAS, "agents.add_connection", "agents.add_agent",
+    MAKE_WEBHOOK,
 }  # fmt: skip
 ClientOf = Callable[..., Client]
 
@@ -66,7 +70,8 @@ def client_of() -> ClientOf:
     """A signed-in browser of someone with a role."""
     MIGRATION.make_roles(apps, None)
     LATER.give_admins(apps, None)
-    GATEWAY.give(apps, None)
+    for later in (GATEWAY, WEBHOOKS, TELEMETRY):
+        later.give(apps, None)
 
     def sign_in(role: Role | None) -> Client:
         user = User.objects.create(username=f"someone-{role}")
@@ -91,7 +96,7 @@ def test_the_table_names_only_addresses_there_are():
 def test_the_roles_of_the_migration_are_those_of_the_table():
     assert tuple(f"turns.{codename}" for codename in MIGRATION.WATCHING) == WATCHING
     assert tuple(f"turns.{codename}" for codename in MIGRATION.OPERATING) == OPERATING
-    assert {*MIGRATION.ADMINISTERED, *LATER.GROWN, *GATEWAY.GROWN} == {*ADMINISTERED}
+    assert {*MIGRATION.ADMINISTERED, *LATER.GROWN, *GATEWAY.GROWN, *WEBHOOKS.GROWN, *TELEMETRY.GROWN} == {*ADMINISTERED}
     assert tuple(f"gateway.{codename}" for codename in GATEWAY.OPERATING) == (MAKE_KEY,)
     assert tuple(Turn._meta.permissions) == roles.TURN_PERMISSIONS
 

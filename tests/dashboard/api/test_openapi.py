@@ -43,6 +43,7 @@ CALLS = {
     ("post", "/turns/{turn_id}/control"): "202",
     ("post", "/turns/{turn_id}/replay"): "200",
     ("get", "/turns/{turn_id}/export"): "200",
+    ("get", "/turns/export"): "200",
     ("post", "/turns/import"): "201",
     ("post", "/logs/import"): "200",
     ("get", "/turns/{turn_id}/comments"): "200",
