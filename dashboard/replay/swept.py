@@ -69,9 +69,8 @@ def surer(point: Point, at: Callable[[int], Point | None]) -> Point:
     if point.certainty is not Certainty.ESTIMATED:
         return point
     more = (at(point.value + tokens) for tokens in range(1, END_MARK + 1))
-    return next(
-        (one for one in more if one is not None and one.completes_certainly and one.calls == point.calls), point
-    )
+    surely = (one for one in more if one is not None and one.completes_certainly)
+    return next((one for one in surely if one.calls == point.calls), point)
 
 
 def calls_of(points: Iterable[Point]) -> list[int]:
