@@ -85,7 +85,7 @@ class Setup:
         )
 
 
-@strict()
+@strict(messages=(1, None))
 @quickly_made
 @dataclass(frozen=True, slots=True)
 class Started:

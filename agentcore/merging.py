@@ -15,7 +15,7 @@ from enum import IntEnum
 from itertools import chain
 
 from agentcore.overlaps import COPIES, is_ambiguous, is_surrounded, prefix_function
-from agentcore.strict import WrongInput, required
+from agentcore.strict import WrongInput, door, required
 from agentcore.values import quickly_made
 
 TAIL = 400  #: characters in which words that were broken off are looked for
@@ -64,6 +64,7 @@ class Joining:
 DEFAULT = Joining()  #: nothing is known but that a hint asked to go on
 
 
+@door
 def merge_continuation(existing: str, addition: str, *, min_overlap: int = MIN_OVERLAP, trimmed: bool = False) -> Merge:
     """Remove the longest overlap between the end of `existing` and the start of `addition`, from `min_overlap` up,
     unless it is ambiguous.

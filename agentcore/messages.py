@@ -136,6 +136,11 @@ class TokenUsage:
     cached_tokens: int = 0  #: of the input, read from the provider's cache
     no_reasoning: bool | None = None  #: True: the provider itself said that none of the output was reasoning
 
+    @property
+    def tells_reasoning(self) -> bool:
+        """Whether the provider told how many of the tokens were reasoning, be it none."""
+        return bool(self.reasoning_tokens or self.no_reasoning)
+
     def is_at(self, cap: int) -> bool:
         """Whether the output ended at a cap of so many tokens, counted with its reasoning or, where a provider holds
         only the rest to the cap, without. Far more than the cap was not held to it by this count."""

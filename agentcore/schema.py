@@ -13,6 +13,7 @@ from agentcore.errors import CoreError
 from agentcore.policy import Validator, Violation
 from agentcore.schema_cost import steps
 from agentcore.schema_size import BACKTRACKS, Sizes, check
+from agentcore.strict import door
 
 MOST_BREACHES = 20  #: that are listed of one value
 #: Steps up to which all breaches are listed: the validator makes its whole list at once, 50 µs for each breach.
@@ -22,6 +23,7 @@ _COPIED = 500_000
 _SHORT = 20_000  #: characters of a schema that is kept with many others
 
 
+@door
 def jsonschema_rs_validator() -> Validator:
     """A validator of JSON Schema: `Policy(validate=jsonschema_rs_validator())`.
 

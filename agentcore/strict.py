@@ -7,10 +7,12 @@ what `serial` reads (`unchecked`): stored histories must read as they are.
 """
 
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, Field, fields, is_dataclass
 from enum import StrEnum
-from typing import Any, TypeVar, Union, get_args, get_origin
+from functools import wraps
+from inspect import signature
+from typing import Any, ParamSpec, TypeVar, Union, get_args, get_origin
 
 
 class CoreError(Exception):
@@ -26,6 +28,33 @@ _Made = TypeVar("_Made")
 Range = tuple[float | None, float | None]
 
 _NOT_NEGATIVE: Range = (0, None)
+
+
+_Told = ParamSpec("_Told")
+_Given = TypeVar("_Given")
+
+
+def door(function: Callable[_Told, _Given]) -> Callable[_Told, _Given]:
+    """Decorates a public function so that arguments it does not have raise `WrongInput`, as does a missing one."""
+
+    @wraps(function)
+    def called(*args: _Told.args, **named: _Told.kwargs) -> _Given:
+        try:
+            return function(*args, **named)
+        except TypeError as error:
+            # One that was raised within the function is about something else.
+            if isinstance(error, WrongInput) or error.__traceback__ is None or error.__traceback__.tb_next is not None:
+                raise
+            refusal = _unfitting(function.__name__, error, list(signature(function).parameters))
+        raise refusal
+
+    return called
+
+
+def _unfitting(owner: str, error: TypeError, known: Sequence[str]) -> WrongInput:
+    """Python's own words for it, which name the argument, and what there is."""
+    words = str(error).partition("() ")[2] or str(error)
+    return WrongInput(f"{owner}: {words}. It takes {', '.join(known) or 'nothing'}.")
 
 
 def strict(**ranges: Range) -> Callable[[type[_Made]], type[_Made]]:
@@ -81,6 +110,8 @@ def _shown_inside(hint: Any, given: Any) -> str:
     """The wrong value; of a list the first member that is wrong."""
     if get_origin(hint) is not tuple or not isinstance(given, tuple | list):
         return shown(given)
+    if not given:
+        return "an empty one"
     item = get_args(hint)[0]
     return f"one with {shown(next((one for one in given if not _belongs(item, one)), given))}"
 
@@ -105,15 +136,18 @@ def _checked(name: str, plain: Callable[..., None], known: Mapping[str, Field[An
     """The constructor with its arguments by name, as `dataclasses` write one: `*args` would take twice as long."""
     used: dict[str, Any] = {"plain": plain, "NoneType": type(None), "Mapping": Mapping, "inf": float("inf")}
     used["refuse"] = lambda value: _refuse(name, value, rules)
+    used["unknown"] = lambda given: _unknown(name, given, list(known))
     tests = [test for field, (hint, range_) in rules.items() if (test := _test(f"self.{field}", hint, range_, used))]
     positional = [field for field in known if not known[field].kw_only]
     named = [field for field in known if known[field].kw_only]
     for field in named:
         used[f"default_{field}"] = known[field].default
-    signature = ", ".join([*positional, *(["*"] if named else []), *(f"{n}=default_{n}" for n in named)])
+    written = ", ".join([*positional, *(["*"] if named else []), *(f"{n}=default_{n}" for n in named)])
+    arguments = f"{written}, **_unknown" if written else "**_unknown"
     passed = ", ".join([*positional, *(f"{n}={n}" for n in named)])
     lines = (
-        f"def __init__(self, {signature}):",
+        f"def __init__(self, {arguments}):",
+        "    if _unknown: unknown(_unknown)",
         f"    try: plain(self, {passed})",
         "    except (TypeError, ValueError, AttributeError): refuse(self); raise",
         f"    if not ({' and '.join(tests) or 'True'}): refuse(self)",
@@ -135,7 +169,8 @@ def _test(place: str, hint: Any, range_: Range, used: dict[str, Any]) -> str:
         tests = [_test(place, one, range_, used) for one in inner if one is not type(None)]
         return "" if "" in tests else f"({place} is None or {' or '.join(tests)})" if type(None) in inner else ""
     if origin is tuple:
-        return f"({place}.__class__ is tuple and (not {place} or {_items(place, inner[0], used)}))"
+        empty = f"{place} and" if range_[0] else f"not {place} or"
+        return f"({place}.__class__ is tuple and ({empty} {_items(place, inner[0], used)}))"
     if origin is not None:
         mapping = isinstance(origin, type) and issubclass(origin, Mapping)
         return f"({place}.__class__ is dict or isinstance({place}, Mapping))" if mapping else f"callable({place})"
@@ -157,6 +192,10 @@ def _items(place: str, item: Any, used: dict[str, Any]) -> str:
     return f"not [1 for item in {place} if item.__class__ is not {item.__name__}]"
 
 
+def _unknown(owner: str, given: Mapping[str, object], known: Sequence[str]) -> None:
+    raise WrongInput(f"{owner} has no argument {next(iter(given))}. It takes {', '.join(known) or 'none'}.")
+
+
 def _refuse(owner: str, value: object, rules: Mapping[str, Any]) -> None:
     """Say what is wrong with the first field that is; nothing where all may pass, as a subclass may."""
     for name, (hint, range_) in rules.items():
@@ -173,7 +212,7 @@ def _expected(hint: Any, range_: Range, given: Any) -> str:
     if origin in (Union, types.UnionType):
         return _expected_of_any(inner, range_, given)
     if origin is tuple:
-        return _expected_items(inner[0], given)
+        return _expected_items(inner[0], given) or ("a list that is not empty" if range_[0] and not given else "")
     if origin is not None:
         mapping = isinstance(origin, type) and issubclass(origin, Mapping)
         right = isinstance(given, Mapping) if mapping else callable(given)

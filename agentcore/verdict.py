@@ -15,7 +15,7 @@ from agentcore.one_call import enough_for_one_call
 from agentcore.reasons import NormalizedStopReason, TurnStatus
 from agentcore.remedies import Raise, completion_spent, remedy_of
 from agentcore.resource import LIMIT_OF
-from agentcore.strict import required
+from agentcore.strict import door, required
 from agentcore.values import replace
 from agentcore.wording import count, number, times
 
@@ -38,6 +38,7 @@ class Verdict:
         return f"{self.happened} {self.helps}".rstrip()
 
 
+@door
 def verdict(snapshot: Snapshot) -> str:
     """The sentence for a turn that has ended; empty while it runs."""
     told = verdict_of(snapshot)

@@ -31,7 +31,7 @@ from agentcore.machine.snapshot import Call, Snapshot, Spent
 from agentcore.machine.states import CALLS, RELEASES, TERMINAL, TRANSITIONS, State, Trigger
 from agentcore.policy import Policy
 from agentcore.reasons import AttemptKind
-from agentcore.strict import WrongInput, required, shown
+from agentcore.strict import WrongInput, door, required, shown
 from agentcore.values import copier, copiers, quickly_made
 
 #: One judge per deciding state.
@@ -87,6 +87,7 @@ class Step:
 _Moved = tuple[Snapshot, State, Trigger, Words, ContinuationOutcome | None, tuple[Observation, ...]]
 
 
+@door
 def advance(snapshot: Snapshot, event: Event, policy: Policy) -> Step:
     """Move the machine by one event. Raises `IllegalEvent`, with nothing changed, where the table has no such move, and
     `WrongInput` for what is no snapshot, event or policy."""

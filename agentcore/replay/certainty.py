@@ -95,9 +95,7 @@ class Experience:
     repeats: Observed | None = None  #: tokens repeated at the seam
     reasoning: Observed | None = None  #: tokens of reasoning in a continuation
     counts_reasoning: bool | None = None  #: whether reasoning counts towards max_tokens; None where no call shows it
-    reports_all: bool | None = (
-        None  #: whether calls are cut at just the tokens that they report; None: no call shows it
-    )
+    reports_all: bool | None = None  #: whether calls are cut at just what they report; None: too few show it
 
 
 LEAST_CALLS = 20  #: stored calls from which on a figure of them bounds an assumption

@@ -86,9 +86,8 @@ class Past:
     @cached_property
     def tells_cuts(self) -> bool:
         """Whether a call of the recording was cut, and its provider said so."""
-        return any(
-            one.cut and one.response and "relabelled" not in one.response.diagnostics for one in self.attempts.values()
-        )
+        said = [one.response for one in self.attempts.values() if one.cut and one.response]
+        return any("relabelled" not in response.diagnostics for response in said)
 
     @cached_property
     def uncounted(self) -> bool:
@@ -186,7 +185,7 @@ def _cut_otherwise(heard: Heard) -> bool:
 
 
 def _tells(usage: TokenUsage | None) -> bool:
-    return usage is not None and bool(usage.reasoning_tokens or usage.no_reasoning)
+    return usage is not None and usage.tells_reasoning
 
 
 def _full_at(heard: Heard) -> int | None:

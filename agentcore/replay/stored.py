@@ -15,12 +15,13 @@ from agentcore.policy import Policy
 from agentcore.replay.certainty import Assumption, Certainty
 from agentcore.replay.outside import completed, outside_in, outside_of
 from agentcore.replay.recording import Provenance, Record, Recording
-from agentcore.strict import required
+from agentcore.strict import door, required
 from agentcore.version import VERSION
 
 _IDLE, _BARE = Snapshot(), Policy()
 
 
+@door
 def recording_to_json(recording: Recording) -> serial.Json:
     """JSON types; `base_snapshot` only where the recording is a fork's."""
     required(recording, Recording, "recording")
@@ -31,6 +32,7 @@ def recording_to_json(recording: Recording) -> serial.Json:
     return {**written, "records": [_record_to_json(record) for record in recording.records]}
 
 
+@door
 def recording_from_json(data: Mapping[str, Any], like: Policy | None = None) -> Recording:
     """The recording back. `validate`, `repair`, `criteria` and `resolver` are taken from the policy `like`.
 

@@ -13,7 +13,7 @@ from agentcore.errors import CoreError
 from agentcore.machine.advance import Step, advance
 from agentcore.replay.recall import with_stand_ins
 from agentcore.replay.recording import Record, Recording
-from agentcore.strict import required
+from agentcore.strict import door, required
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,7 @@ class Verification:
     missing: tuple[str, ...] = ()
 
 
+@door
 def verify(recording: Recording) -> Verification:
     """Feed the recorded events to the machine and compare the transitions, evaluations and commands that come out.
 

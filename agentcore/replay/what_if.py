@@ -33,12 +33,13 @@ from agentcore.replay.past import Past
 from agentcore.replay.pending_call import SLACK, Answer, unknown
 from agentcore.replay.recording import Provenance, Record, Recording, WhatIf
 from agentcore.replay.work import Work
-from agentcore.strict import required
+from agentcore.strict import door, required
 from agentcore.values import replace
 
 NO_EXPERIENCE = Experience()  #: nothing is known of the model's stored calls
 
 
+@door
 def what_if(
     recording: Recording, policy: Policy, *, trace: bool = True, experience: Experience = NO_EXPERIENCE
 ) -> WhatIf:

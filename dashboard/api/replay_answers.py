@@ -114,6 +114,7 @@ class Sweep(BaseModel):
         attempts: int
         price: float | None = Field(description="US dollars at list prices; null: not known.")
         seconds: float = Field(description="How long the turn would have taken.")
+        why: Why | None = Field(description="Why it is undecidable; null where it is not.")
 
     class Found(BaseModel):
         since: int | None = Field(

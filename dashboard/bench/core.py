@@ -31,20 +31,21 @@ def rows() -> Iterator[str]:
     yield loads.line()
     yield rate("stream decoding (openai)", "bytes/s", lambda: _decode(stream)).line(loads)
     yield rate("verify", "turns/s", lambda: _verify(recording)).line()
-    yield from _all_what_ifs(recording)
+    yield from _all_what_ifs(recording, lookups)
     start = interpreter("interpreter start", "pass")
     yield start.line()
     yield interpreter("import agentcore", "import agentcore").line(start)
 
 
-def _all_what_ifs(repeating: Recording) -> Iterator[str]:
-    """Where one end of what is assumed suffices, and beside it what two ends cost: three calls, or four."""
+def _all_what_ifs(repeating: Recording, lookups: Rate) -> Iterator[str]:
+    """Where one end of what is assumed suffices, in look-ups too, for those depend less on the machine; and beside it
+    what two ends cost: three calls, or four."""
     yield f"The aim of {AIM:,} turns/s is about “what-if, asked first”: totals only, of a recording never asked before."
     one, two = Policy(max_tokens=400), Policy(max_tokens=40)
     freely = list(_what_ifs("what-if", _recording(), one))
-    yield from (rate.line() for rate in freely)
+    yield from (rate.line(lookups) for rate in freely)
     bound = list(_what_ifs("what-if, limits bind", _recording(prefill=True), two))
-    yield from (rate.line() for rate in bound)
+    yield from (rate.line(lookups) for rate in bound)
     for what, policy, beside in (("what-if, two ends", one, freely), ("what-if, two ends, limits bind", two, bound)):
         twice = _what_ifs(what, repeating, policy)
         yield from (rate.line(other) for rate, other in zip(twice, beside, strict=True))

@@ -51,7 +51,7 @@ class Said(NamedTuple):
 
     @property
     def reports_all(self) -> bool | None:
-        """Whether it was cut at just the tokens that it reported; None where it was not cut or reported nothing."""
+        """Whether it was cut at just the tokens that it reported; None where it does not show."""
         if self.stop_reason != NormalizedStopReason.MAX_TOKENS or self.usage is None:
             return None
         return bool(self.usage.get("output_tokens", 0) >= self.max_tokens)

@@ -226,4 +226,5 @@ class Run:
             imagined.certainty,
             round(final.at, 3),
             bool(imagined.stopped),
+            imagined.why,
         )

@@ -6,10 +6,11 @@ from typing import Any
 
 from agentcore.one_call import END_MARK
 from agentcore.policy import LIMIT_NAMES
-from agentcore.replay import Certainty
+from agentcore.replay import Certainty, Why
 from dashboard.agents.limit_fields import LIMIT_FIELDS
 from dashboard.prices.rates import Price
 from dashboard.replay.dials import Number
+from dashboard.turns.certainty import why_in_words
 
 
 def unit_of(name: str) -> str:
@@ -30,6 +31,7 @@ class Point:
     certainty: Certainty = Certainty.RECORDED
     seconds: float = 0.0  #: since the turn started; with assumed calls it is about so long
     stopped: bool = False  #: it is undecidable because imagining it would take too much work
+    why: Why | None = None  #: it is undecidable; None where it is not
 
     @property
     def undecidable(self) -> bool:
@@ -44,7 +46,12 @@ class Point:
         told = {"value": self.value, "ends": self.word, "completed": self.completed}
         price = None if self.price is None else float(self.price.dollars)
         told |= {"output_tokens": self.tokens, "attempts": self.calls, "price": price, "seconds": self.seconds}
-        return {**told, "certainty": self.certainty.value}
+        return {**told, "certainty": self.certainty.value, "why": self.why}
+
+    @property
+    def why_in_words(self) -> str:
+        """Why it is undecidable, as a part of a sentence."""
+        return why_in_words(self.why)
 
 
 Holds = Callable[[Point], bool]
@@ -69,9 +76,8 @@ def surer(point: Point, at: Callable[[int], Point | None]) -> Point:
     if point.certainty is not Certainty.ESTIMATED:
         return point
     more = (at(point.value + tokens) for tokens in range(1, END_MARK + 1))
-    return next(
-        (one for one in more if one is not None and one.completes_certainly and one.calls == point.calls), point
-    )
+    surely = (one for one in more if one is not None and one.completes_certainly)
+    return next((one for one in surely if one.calls == point.calls), point)
 
 
 def calls_of(points: Iterable[Point]) -> list[int]:

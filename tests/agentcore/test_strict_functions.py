@@ -24,6 +24,7 @@ from agentcore import (
 )
 from agentcore.messages import ChatRequest, Message, Role
 from agentcore.providers import PROVIDERS, Provider
+from agentcore.strict import door
 from tests.together import together
 
 TOLD = Recording(Policy(), Snapshot(), ())
@@ -116,6 +117,35 @@ def test_a_function_refuses_what_an_argument_cannot_be_by_its_name(name: str, ar
     for wrong in (object(), b"bytes", -1.5, [object()]):
         with pytest.raises(CoreError, match=rf"\b{argument}\b.* must be "):
             function(**{**right, argument: wrong})
+
+
+@pytest.mark.parametrize("name", [name for name in RIGHT if "." not in name])
+def test_a_function_refuses_an_argument_that_it_does_not_have_and_says_which_it_has(name: str):
+    function, right = RIGHT[name]
+    with pytest.raises(CoreError, match=rf"^{name}: .*'limit'.* It takes {next(iter(right))}"):
+        function(**right, limit=3)
+    with pytest.raises(CoreError, match=rf"^{name}: missing .*'{next(iter(right))}'"):
+        function()
+
+
+@pytest.mark.parametrize("made", [Policy, agentcore.Limits, agentcore.ErrorPolicy, TokenUsage, agentcore.Experience])
+def test_a_value_refuses_an_argument_that_it_does_not_have_and_says_which_it_has(made: Callable[..., Any]):
+    with pytest.raises(CoreError, match=rf"^{made.__name__} has no argument max_token. It takes \w+, "):
+        made(max_token=3)
+
+
+def test_a_turn_does_not_start_without_a_message():
+    with pytest.raises(CoreError, match=r"^Started: messages must be a list that is not empty, not an empty one"):
+        agentcore.Started(0.0, agentcore.Setup("turn", "openai", "m", 10), ())
+
+
+def test_an_error_within_a_function_is_not_taken_for_one_about_its_arguments():
+    def careless(value: int) -> int:
+        return value + "1"
+
+    with pytest.raises(TypeError) as caught:
+        door(careless)(1)
+    assert not isinstance(caught.value, CoreError)
 
 
 def function_or_refusal(function: Callable[..., Any], right: dict[str, Any]) -> None:

@@ -125,7 +125,8 @@ def _usage(usage: Mapping[str, Any]) -> TokenUsage | None:
     taken, given = count(usage.get("input_tokens")), count(usage.get("output_tokens"))
     if taken is None and given is None:
         return None
-    reasoning = count(mapping(usage.get("output_tokens_details")).get("reasoning_tokens"))
+    spent = mapping(usage.get("output_tokens_details"))
+    reasoning = None if spent.get("reported") is False else count(spent.get("reasoning_tokens"))
     cached = count(mapping(usage.get("input_tokens_details")).get("cached_tokens"))
     return TokenUsage(taken or 0, given or 0, reasoning or 0, cached or 0, no_reasoning=reasoning == 0 or None)
 

@@ -69,11 +69,13 @@ def total_of(usages: Sequence[TokenUsage | None]) -> TokenUsage | None:
         return None
     if len(counted) == 1:
         return counted[0]
+    none = all(usage.no_reasoning for usage in counted) or None
     return TokenUsage(
         sum(usage.input_tokens for usage in counted),
         sum(usage.output_tokens for usage in counted),
         sum(usage.reasoning_tokens for usage in counted),
         sum(usage.cached_tokens for usage in counted),
+        no_reasoning=none,
     )
 
 

@@ -282,7 +282,7 @@ def test_where_a_turn_ends_alike_with_any_number_of_unreported_tokens_it_is_esti
     assert Assumed.REASONING in names(imagined)
 
 
-@pytest.mark.parametrize(("window", "certainty"), [(60, Certainty.ESTIMATED), (1000, Certainty.UNDECIDABLE)])
+@pytest.mark.parametrize(("window", "certainty"), [(60, Certainty.CERTAIN), (1000, Certainty.UNDECIDABLE)])
 def test_a_context_window_that_was_full_shows_nothing_of_other_answers(window: int, certainty: Certainty):
     story = Playbook(max_tokens=200, context_window=window) >> started() >> truncated(tokens=50)
     story = story >> thought("Thirty tokens of text. " * 7, 30, 0)

@@ -141,7 +141,7 @@ def test_a_sweep_names_the_smallest_value_that_completes(api: Program, turn: Tur
     assert (found["least"], found["sure"], found["tried"]) == (turn.continuations, True, 6)
     assert found["certain"] == found["likely"] == {"since": turn.continuations, "first": turn.continuations}
     assert [point["value"] for point in found["points"]] == list(range(6))
-    told = {"value", "ends", "completed", "output_tokens", "attempts", "price", "seconds", "certainty"}
+    told = {"value", "ends", "completed", "output_tokens", "attempts", "price", "seconds", "certainty", "why"}
     assert set(found["points"][0]) == told
     assert found["points"][0]["price"] is None
     assert Turn.objects.count() == 1

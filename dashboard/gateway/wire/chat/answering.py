@@ -47,12 +47,15 @@ def _called(said: Said) -> str:
 
 
 def _counts(usage: TokenUsage) -> str:
-    """Tokens under their names here."""
+    """Tokens under their names here; those of reasoning only where the upstream told of them."""
+    told = (
+        f',"completion_tokens_details":{{"reasoning_tokens":{usage.reasoning_tokens}}}' if usage.tells_reasoning else ""
+    )
     return (
         f'{{"prompt_tokens":{usage.input_tokens},"completion_tokens":{usage.output_tokens}'
         f',"total_tokens":{usage.input_tokens + usage.output_tokens}'
         f',"prompt_tokens_details":{{"cached_tokens":{usage.cached_tokens}}}'
-        f',"completion_tokens_details":{{"reasoning_tokens":{usage.reasoning_tokens}}}}}'
+        f"{told}}}"
     )
 
 

@@ -70,13 +70,15 @@ def response_of(named: Named, asked: Asked, status: str, items: Sequence[Json] =
 
 
 def _counts(usage: TokenUsage | None) -> Json | None:
+    """Clients require the reasoning's number; where the upstream told of none, `reported` says that it is no count."""
     if usage is None:
         return None
+    told = {} if usage.tells_reasoning else {"reported": False}
     return {
         "input_tokens": usage.input_tokens,
         "input_tokens_details": {"cached_tokens": usage.cached_tokens},
         "output_tokens": usage.output_tokens,
-        "output_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
+        "output_tokens_details": {"reasoning_tokens": usage.reasoning_tokens, **told},
         "total_tokens": usage.input_tokens + usage.output_tokens,
     }
 

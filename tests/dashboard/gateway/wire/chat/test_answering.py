@@ -5,6 +5,7 @@ import json
 import pytest
 
 from agentcore.messages import TokenUsage, ToolCall
+from agentcore.providers import get_provider
 from dashboard.gateway.wire.answers import Ended, Named, comment, total_of
 from dashboard.gateway.wire.chat.answering import Chunks, body_of
 from dashboard.gateway.wire.reasons import Said
@@ -118,6 +119,19 @@ def test_a_refusal_is_told_in_its_own_field():
     )
     assert refusal["choices"][0]["delta"] == {"refusal": "I will not."}
     assert finish["choices"][0]["finish_reason"] == "content_filter"
+
+
+def test_tokens_of_reasoning_are_told_only_where_the_upstream_told_them():
+    """A Whystop in front of this one takes a 0 for the provider's word that there was no reasoning."""
+    for usage, told in (
+        (TokenUsage(3, 5), None),
+        (TokenUsage(3, 5, no_reasoning=True), {"reasoning_tokens": 0}),
+        (total_of([TokenUsage(3, 5, no_reasoning=True)] * 2), {"reasoning_tokens": 0}),
+        (total_of([TokenUsage(3, 5), TokenUsage(3, 5, no_reasoning=True)]), None),
+    ):
+        body = json.loads(body_of(NAMED, Said("stop", "Hello."), usage))
+        assert body["usage"].get("completion_tokens_details") == told
+        assert (get_provider("openai").decode_response(body).usage.no_reasoning is True) == (told is not None)
 
 
 def test_usage_is_summed_and_never_made_up():
