@@ -146,7 +146,8 @@ def _answered(written: Written, attempt: int, at: float) -> ModelResponded | Mod
     if attempt % FAILURE_EVERY == 0 and not last:
         message = "Rate limit reached; slow down."
         return ModelFailed(at, ProviderError(ErrorType.RATE_LIMIT, "rate_limit", message, status=429))
-    text, usage = _text(attempt, written.bytes_each), TokenUsage(600, CAP)
+    # The last one ends by itself, and so before its cap.
+    text, usage = _text(attempt, written.bytes_each), TokenUsage(600, CAP - 1 if last else CAP)
     if last:
         return _responded(at, text, NormalizedStopReason.END_TURN, "stop", usage)
     if attempt % TOOL_EVERY == 0:

@@ -95,7 +95,7 @@ def test_no_class_of_models_makes_a_sure_claim_wrong_and_estimates_come_true_nin
     total = everything.counts.total()
     assert min(right, everything.counts[Certainty.CERTAIN, True]) >= 0.05 * total, "there is something to examine"
     assert everything.whys.total() <= 0.4 * total
-    assert everything.needless.total() <= 0.08 * everything.whys.total(), "undecidable no more often than is needed"
+    assert everything.needless.total() <= 0.12 * everything.whys.total(), "undecidable no more often than is needed"
     assert set(Why) - set(everything.whys) <= {Why.NOT_BEGUN, Why.WORK, Why.BLOCKED, Why.REFUSAL}, "each occurs"
 
 
