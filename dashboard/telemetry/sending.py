@@ -29,6 +29,7 @@ from dashboard.telemetry.models import Destination, Queued
 from dashboard.telemetry.queue import Outcome
 from dashboard.telemetry.reading import Told, told_of
 from dashboard.telemetry.spans import traces
+from dashboard.turns.fields import storable_text
 
 log = structlog.get_logger(__name__)
 
@@ -39,6 +40,10 @@ PROTOBUF = "application/x-protobuf"
 TOO_LARGE = 413
 #: Answers after which the same is never taken; of all others, one may be.
 REFUSED = frozenset({400, 406, 411, 414, 415, 422, 501})
+
+#: What is raised of a turn whose rows do not say what they should.
+UNTELLABLE = (ValueError, LookupError, TypeError, AttributeError)
+UNTOLD = "A turn cannot be told; the log says why."
 
 
 class Exporter:
@@ -92,10 +97,15 @@ class Exporter:
     async def _sent(self, destination: Destination, batch: Sequence[Queued]) -> tuple[int, Outcome]:
         """How many turns the export had, and what became of it."""
         ids, until = [one.turn_id for one in batch], timezone.now()
-        told = await in_database(told_of, ids, content=destination.content)
-        if not told:
-            return 0, Outcome()
-        body, count = await asyncio.to_thread(_traces, told, destination)
+        try:
+            told = await in_database(told_of, ids, content=destination.content)
+            if not told:
+                return 0, Outcome()
+            body, count = await asyncio.to_thread(_traces, told, destination)
+        except UNTELLABLE:
+            # Halved until it is alone: one that cannot be told keeps no other from being sent.
+            log.exception("turns_not_told", destination=destination.name, turns=len(ids))
+            return len(ids), Outcome(fault=UNTOLD, refused=len(ids), smaller=True)
         outcome = await self._post(destination, "/v1/traces", body, ExportTraceServiceResponse(), count)
         if destination.metrics and not (outcome.again or outcome.smaller or outcome.refused):
             measured = await asyncio.to_thread(_metrics, told, destination, until)
@@ -111,7 +121,7 @@ class Exporter:
         try:
             head, said = await _answered(self._transport, url, headers, body)
         except TransportError as error:
-            return Outcome(fault=str(error).replace("The provider at", "The server at"), again=True)
+            return Outcome(fault=storable_text(str(error)).replace("The provider at", "The server at"), again=True)
         return _judged(head, said, answer, whole)
 
 
@@ -176,8 +186,8 @@ def _partly(said: bytes, answer: Any, whole: int) -> Outcome:
         return Outcome()
     partial = answer.partial_success
     rejected = getattr(partial, "rejected_spans", 0) or getattr(partial, "rejected_data_points", 0)
-    words = f"The endpoint says: {partial.error_message[:500]}" if partial.error_message else ""
-    return Outcome(refused=min(int(rejected), whole), fault=words or ("Some were rejected." if rejected else ""))
+    words = f"The endpoint says: {storable_text(partial.error_message[:500])}" if partial.error_message else ""
+    return Outcome(refused=min(max(0, int(rejected)), whole), fault=words or ("Some were rejected." if rejected else ""))
 
 
 def _of_turns(outcome: Outcome, *, turns: int, spans: int) -> Outcome:

@@ -20,6 +20,7 @@ from agentcore.messages import Message, Role
 from agentcore.reasons import TurnStatus
 from dashboard.telemetry.names import INSTANCE, SCOPE, SERVICE, provider_named
 from dashboard.telemetry.reading import Call, Told, ToolRun
+from dashboard.turns.fields import storable_text
 
 Attributes = Mapping[str, Any]
 #: Columns of a turn that are told as they are.
@@ -64,7 +65,7 @@ def _value(value: Any) -> AnyValue:
         return AnyValue(double_value=value)
     if isinstance(value, list | tuple):
         return AnyValue(array_value=ArrayValue(values=[_value(one) for one in value]))
-    return AnyValue(string_value=str(value))
+    return AnyValue(string_value=storable_text(str(value)))
 
 
 def _spans(told: Told, *, content: bool) -> Iterator[Span]:
@@ -95,17 +96,17 @@ def _span(
         trace_id=told.turn.id.bytes,
         span_id=_span_id(told, part),
         parent_span_id=b"" if root else _span_id(told, "turn"),
-        name=name,
+        name=storable_text(name),
         kind=Span.SPAN_KIND_CLIENT if part.startswith("call") else Span.SPAN_KIND_INTERNAL,
         start_time_unix_nano=nanoseconds(start),
         end_time_unix_nano=nanoseconds(max(start, end)),
         attributes=pairs(attributes),
-        status=Status(code=Status.STATUS_CODE_ERROR, message=error) if error else Status(),
+        status=Status(code=Status.STATUS_CODE_ERROR, message=storable_text(error)) if error else Status(),
     )
 
 
 def _span_id(told: Told, part: str) -> bytes:
-    return hashlib.blake2b(told.turn.id.bytes + part.encode(), digest_size=8).digest()
+    return hashlib.blake2b(told.turn.id.bytes + part.encode(errors="surrogatepass"), digest_size=8).digest()
 
 
 def _turn(told: Told, *, content: bool) -> dict[str, Any]:

@@ -56,7 +56,7 @@ class Outcome:
 
     @property
     def words(self) -> str:
-        return self.fault or f"The answer was {self.status}."
+        return storable_text(self.fault) or f"The answer was {self.status}."
 
 
 def claim(room: int, busy: Sequence[UUID]) -> list[Delivery]:
@@ -108,7 +108,7 @@ def _keep(delivery: Delivery, outcome: Outcome) -> None:
         status=outcome.status,
         answer_headers=outcome.answer_headers or {},
         answer=storable_text(outcome.answer),
-        fault=outcome.fault,
+        fault=storable_text(outcome.fault),
         duration_ms=outcome.duration_ms,
     )
 

@@ -21,6 +21,7 @@ class Receiver:
     address: str = ""
     requests: list[Request] = field(default_factory=list)
     answers: list[tuple[int, dict[str, str]]] = field(default_factory=list)
+    said: bytes = b"seen"  #: the body of each answer
 
 
 @contextmanager
@@ -34,10 +35,10 @@ def receiving() -> Iterator[Receiver]:
             receiver.requests.append(Request(self.path, headers, body))
             status, told = receiver.answers.pop(0) if receiver.answers else (200, {})
             self.send_response(status)
-            for name, value in {**told, "content-length": "4"}.items():
+            for name, value in {**told, "content-length": str(len(receiver.said))}.items():
                 self.send_header(name, value)
             self.end_headers()
-            self.wfile.write(b"seen")
+            self.wfile.write(receiver.said)
 
         def log_message(self, format: str, *args: object) -> None:
             """Nothing."""

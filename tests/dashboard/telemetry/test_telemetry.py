@@ -21,8 +21,9 @@ from dashboard.runtime.environment import read_environment
 from dashboard.runtime.errors import StartError
 from dashboard.telemetry import queue, sending
 from dashboard.telemetry.models import Destination, Queued
-from dashboard.telemetry.spans import OUR_OWN
-from dashboard.turns.models import Turn
+from dashboard.telemetry.reading import Told, ToolRun
+from dashboard.telemetry.spans import OUR_OWN, traces
+from dashboard.turns.models import Attempt, Turn
 from tests.dashboard.api.test_timeline import make_turns
 from tests.dashboard.driving import AgentOf, Play, drive
 from tests.dashboard.gateway.served.gate import gateway_served
@@ -203,6 +204,42 @@ def test_a_partial_success_is_told(destination_of: DestinationOf):
     answer.partial_success.rejected_spans, answer.partial_success.error_message = 3, "too old"
     outcome = sending._partly(answer.SerializeToString(), ExportTraceServiceResponse(), 10)
     assert (outcome.refused, outcome.fault, outcome.again) == (3, "The endpoint says: too old", False)
+
+
+def test_an_answer_with_impossible_counts_and_characters_keeps_nothing_waiting(
+    destination_of: DestinationOf, receiver: Receiver
+):
+    destination = destination_of()
+    make_turns("a", status="completed")
+    answer = ExportTraceServiceResponse()
+    answer.partial_success.rejected_spans, answer.partial_success.error_message = -5, "too\0old"
+    receiver.said = answer.SerializeToString()
+    send()
+    destination.refresh_from_db()
+    assert (destination.sent, destination.refused, Queued.objects.count()) == (1, 0, 0)
+    assert "too\ufffdold" in destination.fault
+
+
+def test_a_tool_call_whose_names_are_no_unicode_is_told_with_replacements(play: Play):
+    turn, at = play("sim-essay", max_tokens=60), timezone.now()
+    run = ToolRun("call \ud800", "tool \udfff", "{}", "\ud800", "unknown \ud800", at, at)
+    told = traces([Told(turn, [], [run])], instance="i", content=True)
+    span = told.resource_spans[0].scope_spans[0].spans[-1]
+    assert (span.name, span.status.message) == ("execute_tool tool \ufffd", "unknown \ufffd")
+    assert attributes(span)["gen_ai.tool.call.id"] == "call \ufffd"
+
+
+def test_a_turn_that_cannot_be_told_is_counted_and_the_others_are_sent(
+    destination_of: DestinationOf, receiver: Receiver
+):
+    destination = destination_of(metrics=False)
+    broken, _, _ = make_turns(*"abc", status="completed")
+    columns = {"kind": "initial", "provider": "openai", "model": "m", "max_tokens": 9, "started_at": timezone.now()}
+    Attempt.objects.create(turn_id=broken, index=1, iteration=1, request={}, request_url="http://h:99999/", **columns)
+    send()
+    destination.refresh_from_db()
+    assert (destination.sent, destination.refused, Queued.objects.count()) == (2, 1, 0)
+    assert destination.fault == sending.UNTOLD
 
 
 def test_of_too_many_the_oldest_are_dropped_and_counted(
