@@ -1,6 +1,8 @@
 """What happens to turns told to other programs: signed, tried again, given up, sent again."""
 
+import asyncio
 import base64
+import functools
 import hashlib
 import hmac
 import json
@@ -13,17 +15,21 @@ from django.test import override_settings
 from django.utils import timezone
 
 from dashboard.egress.rules import Rules
+from dashboard.live.offload import in_database
 from dashboard.live.services import turn_control, turn_start
+from dashboard.live.transport import Transport
 from dashboard.timeline.services import turns_erase
 from dashboard.turns.models import Turn
 from dashboard.webhooks import settling
 from dashboard.webhooks.models import Delivery, Happened, Try, Webhook
 from dashboard.webhooks.secret import signature
+from dashboard.webhooks.sending import Sender
 from dashboard.webhooks.services import delivery_again, webhook_enable, webhook_new_secret, webhook_test
 from tests.dashboard.api.test_timeline import make_turns
 from tests.dashboard.driving import AgentOf, Play, drive
 from tests.dashboard.keeping.test_services import brought, erase, exported
 from tests.dashboard.predictions.conftest import again_of
+from tests.dashboard.raw_server import raw_server
 from tests.dashboard.receiving import Receiver
 from tests.dashboard.webhooks.conftest import WebhookOf, send
 
@@ -211,6 +217,42 @@ def test_a_redirect_is_not_followed(webhook_of: WebhookOf, receiver: Receiver):
     send()
     assert [request.path for request in receiver.requests] == ["/hook?key=k"]
     assert Try.objects.get().status == 302
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"HTTP/1.1 200 OK\r\nx-request-id: \xff\xfe\r\ncontent-length: 4\r\n\r\n\x00\xff\x00a",
+        b"HTTP/1.1 200 OK\r\nbroken\x00 header \xff\r\n\r\n",
+        b"\x00\xff\xfe nothing of the kind\r\n\r\n",
+        b"HTTP/1.1 99999999999 \x00\r\n\r\n",
+        b"HTTP/1.1 503 No\r\nretry-after: 999999\r\ncontent-length: 0\r\n\r\n",
+        b"",
+    ],
+)
+def test_whatever_a_receiver_answers_the_try_is_kept(webhook_of: WebhookOf, answer: bytes):
+    async def hostile(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1)
+        writer.write(answer)
+        await writer.drain()
+
+    async def sent() -> None:
+        async with raw_server(hostile) as port, Transport() as transport:
+            await in_database(webhook_move, f"http://127.0.0.1:{port}/")
+            sender = Sender(transport)
+            await sender.look()
+            await sender.settled()
+
+    found = webhook_of()[0]
+    webhook_test(found)
+    webhook_move = functools.partial(_moved, found)
+    asyncio.run(sent())
+    assert Try.objects.count() == 1
+    assert Delivery.objects.get().tried == 1
+
+
+def _moved(webhook: Webhook, url: str) -> None:
+    Webhook.objects.filter(id=webhook.id).update(url=url)
 
 
 def test_the_rules_of_egress_hold(webhook_of: WebhookOf, receiver: Receiver):
