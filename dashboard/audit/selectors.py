@@ -64,12 +64,12 @@ def with_changes(shown: Sequence[Entry]) -> list[tuple[Entry, list[Changed]]]:
     return [(one, made[str(one.id)]) for one in shown]
 
 
-def exported(filters: Filters) -> Iterator[dict[str, Any]]:
-    """All entries that the filters let through, the oldest first, as values of JSON."""
-    ids = list(entries(filters).order_by("id").values_list("id", flat=True))
-    for start in range(0, len(ids), BATCH):
-        found = list(Entry.objects.filter(id__in=ids[start : start + BATCH]).order_by("id"))
-        yield from (_as_json(one, changes) for one, changes in with_changes(found))
+def exported(filters: Filters) -> Iterator[list[dict[str, Any]]]:
+    """All entries that the filters let through, the oldest first, as values of JSON, some at a time."""
+    left = entries(filters).order_by("id")
+    while found := list(left[:BATCH]):
+        yield [_as_json(one, changes) for one, changes in with_changes(found)]
+        left = left.filter(id__gt=found[-1].id)
 
 
 def _as_json(one: Entry, changes: Sequence[Changed]) -> dict[str, Any]:

@@ -1,9 +1,8 @@
 """`/audit/`: who changed what; and the same as a file."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from http import HTTPStatus
-from itertools import chain
 from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
@@ -14,6 +13,7 @@ from django.views.decorators.http import require_safe
 from dashboard.audit import selectors
 from dashboard.audit.forms import FiltersForm
 from dashboard.audit.selectors import Filters
+from dashboard.live.offload import in_database, request_connection_returned
 
 PAGE = 50
 
@@ -40,15 +40,22 @@ def log(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_safe
 def file(request: HttpRequest) -> StreamingHttpResponse:
-    """The entries, the oldest first, as lines of JSON."""
-    lines = _lines(FiltersForm(request.GET).filters())
+    """The entries, the oldest first, as lines of JSON, sent at the reader's pace."""
+    pieces = _pieces(FiltersForm(request.GET).filters())
     # What cannot be read is an error page, not half a file.
-    first = next(lines, b"")
-    answer = StreamingHttpResponse(chain((first,), lines), content_type="application/x-ndjson")
+    first = next(pieces, b"")
+    answer = StreamingHttpResponse(_sent(first, pieces), content_type="application/x-ndjson")
     answer["Content-Disposition"] = 'attachment; filename="audit.jsonl"'
     return answer
 
 
-def _lines(filters: Filters) -> Iterator[bytes]:
+def _pieces(filters: Filters) -> Iterator[bytes]:
     for told in selectors.exported(filters):
-        yield json.dumps(told).encode() + b"\n"
+        yield b"".join(json.dumps(one).encode() + b"\n" for one in told)
+
+
+async def _sent(piece: bytes, others: Iterator[bytes]) -> AsyncIterator[bytes]:
+    await request_connection_returned()
+    while piece:
+        yield piece
+        piece = await in_database(next, others, b"")
