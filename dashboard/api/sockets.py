@@ -17,7 +17,7 @@ from channels.generic.websocket import AsyncWebsocketConsumer
 from django.core.exceptions import ValidationError
 from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpResponse, QueryDict
-from django.urls import resolve
+from django.urls import ResolverMatch, resolve
 
 from dashboard.accounts import answers, roles
 from dashboard.accounts.tickets import holder_of
@@ -25,6 +25,7 @@ from dashboard.agents.strict_json import read_strictly
 from dashboard.api.problems import problem
 from dashboard.api.reading import MAX_BODY, TOO_LARGE
 from dashboard.api.streaming import key_of, seq_asked
+from dashboard.audit.middleware import AuditMiddleware
 from dashboard.live.following import Follower, Message, followed
 from dashboard.live.offload import in_database
 from dashboard.live.streams import TooManyStreamsError
@@ -37,6 +38,14 @@ STRANGER = 4401
 COME_BACK = 1012  #: the close code after which a program connects again, with `after`
 DONE = 1000
 MAX_REF = 200  #: characters
+
+
+def _audited(request: ASGIRequest, found: ResolverMatch) -> HttpResponse:
+    audit = AuditMiddleware(lambda _: HttpResponse())
+    audit.process_view(request, found.func, found.args, found.kwargs)
+    answer: HttpResponse = found.func(request, *found.args, **found.kwargs)
+    audit.process_response(request, answer)
+    return answer
 
 
 class TurnSocket(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is untyped
@@ -103,11 +112,12 @@ class TurnSocket(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is un
 
     def _ask(self, method: str, part: str, body: Any = None) -> HttpResponse:
         """The API's own answer, so that bodies and errors are the same; no middleware is passed, so rights are asked
-        here, by the same table. Called in a thread."""
+        here, by the same table, and the audit log is told. Called in a thread."""
         path = f"/api/v1/turns/{self.turn_id}{part}"
         sent = b"" if body is None else json.dumps(body).encode()
         headers = [(b"content-type", b"application/json"), (b"content-length", str(len(sent)).encode())]
         scope = {"type": "http", "method": method, "path": path, "query_string": b"", "headers": headers}
+        scope["client"] = self.scope.get("client")
         request = ASGIRequest(scope, BytesIO(sent))
         user = holder_of(self.scope["ticket"])
         if user is None:
@@ -116,12 +126,11 @@ class TurnSocket(AsyncWebsocketConsumer):  # type: ignore[misc] # channels is un
         request.auth_token = self.scope.get("auth_token")  # type: ignore[attr-defined]
         # The door has seen that no other site's page opened the socket.
         request._dont_enforce_csrf_checks = True  # type: ignore[attr-defined]
-        found = resolve(path)
+        found = request.resolver_match = resolve(path)
         permission = roles.needed(method, found.route)
         if permission is not None and not roles.may(user, permission):
             return problem(403, roles.refusal(permission))
-        answer: HttpResponse = found.func(request, *found.args, **found.kwargs)
-        return answer
+        return _audited(request, found)
 
     async def _follow(self, follower: Follower) -> None:
         who = key_of(self.scope["user"], self.scope.get("auth_token"))

@@ -18,6 +18,7 @@ from websockets.sync.client import ClientConnection, connect
 from dashboard.accounts.models import ApiToken, User
 from dashboard.accounts.services import api_token_create, bootstrap_token_ensure
 from dashboard.accounts.websocket import AccessStack
+from dashboard.audit.models import Entry
 from dashboard.live import streams as counting
 from dashboard.live.following import Follower
 from dashboard.live.models import Signal
@@ -64,6 +65,7 @@ async def dialled(turn: object, query: str = "", token: str = TOKEN) -> AsyncIte
     path = f"/ws/turns/{turn}/?format=json{query}"
     headers = [(b"host", b"testserver"), (b"authorization", f"Bearer {token}".encode())]
     wire = Dialled(AccessStack(router()), path, headers=headers)
+    wire.scope["client"] = ("127.0.0.1", 9)
     accepted, code = await wire.connect()
     assert accepted, code
     try:
@@ -281,6 +283,16 @@ async def test_a_token_may_act_as_it_may_at_the_api(held: Turn, clerk: tuple[Use
     async with dialled(held.id, token=clerk[1]) as socket:
         assert (await socket.ask({"type": "control", "action": "release"}))["type"] == "accepted"
     assert (await database_sync_to_async(Signal.objects.get)()).by == "clerk"
+
+
+async def test_what_is_done_over_the_socket_is_in_the_audit_log(held: Turn, clerk: tuple[User, str]):
+    async with dialled(held.id, token=clerk[1]) as socket:
+        assert (await socket.ask({"type": "control", "action": "jump"}))["type"] == "refused"
+        assert (await socket.ask({"type": "cancel"}))["type"] == "accepted"
+    wrong, done = await database_sync_to_async(lambda: list(Entry.objects.order_by("id")))()
+    assert (wrong.action, wrong.status) == ("api/v1/turns/<turn_id>/control", 422)
+    assert (done.by, done.via, done.address) == ("clerk", "token clerk's", "127.0.0.1")
+    assert (done.method, done.target) == ("POST", f"/api/v1/turns/{held.id}/cancel")
 
 
 async def test_who_has_no_right_to_control_may_watch_and_not_act(held: Turn):
