@@ -1,10 +1,13 @@
 """Forms with files: read to the disk as they come, and sent on from there. In memory there is a piece at a time.
 
 A form names its model where its client puts it, mostly behind the file; whom it is for is known when all of it is here.
-Its parts go on byte for byte, in their order, but for the model, which comes first and is the one that was meant.
+Its parts go on byte for byte, in their order, but for the model, which comes first and is the one that was meant. They
+are parted by a boundary of ours, which nothing in them can be taken for, however a provider reads a form.
 """
 
 import asyncio
+import re
+import secrets
 import tempfile
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Iterator
@@ -32,6 +35,9 @@ UPLOADED = frozenset(
     {"/v1/audio/transcriptions", "/v1/audio/translations", "/v1/images/edits", "/v1/images/variations"}
 )
 
+#: Where a disposition names its part: by a star, the name is in another encoding, or goes on in a further parameter.
+_NAMES = re.compile(rb";\s*name\s*(\*[^=]*)?=", re.IGNORECASE)
+
 _TOO_LARGE = Fault(413, f"The form is larger than {MOST_BYTES // 2**20} MiB.", INVALID, "request_too_large")
 _TOO_SLOW = Fault(408, f"The form did not come within {MOST_SECONDS:.0f} s.", INVALID, "request_timeout")
 _NO_FORM = Fault(415, "Send multipart/form-data with a boundary, not encoded in any way.", INVALID)
@@ -51,7 +57,7 @@ class Uploaded:
 
     @property
     def content_type(self) -> str:
-        return f'multipart/form-data; boundary="{self.boundary.decode("latin-1")}"'
+        return f"multipart/form-data; boundary={self.boundary.decode()}"
 
     def path_for(self, _model: str) -> str:
         """The path, which has no place for a model."""
@@ -96,18 +102,19 @@ async def read_form(headers: Iterable[tuple[bytes, bytes]], receive: Receive, pa
     kind, options = parse_options_header(told.get(b"content-type", b""))
     boundary = options.get(b"boundary", b"")
     plain = told.get(b"content-encoding", b"identity").lower() == b"identity"
-    if kind != b"multipart/form-data" or not 0 < len(boundary) <= 200 or not plain or b'"' in boundary:
+    if kind != b"multipart/form-data" or not 0 < len(boundary) <= 200 or not plain:
         return _NO_FORM
     length = told.get(b"content-length", b"")
     if length.isdigit() and int(length[:12]) > MOST_BYTES:
         return _TOO_LARGE
     file = tempfile.SpooledTemporaryFile(max_size=IN_MEMORY)  # noqa: SIM115 - it goes on from here
-    read = await _read(_Form(boundary, file), receive)
+    fresh = secrets.token_hex(16).encode()
+    read = await _read(_Form(boundary, file, fresh), receive)
     model = read_model({"model": read}) if isinstance(read, str) else read
     if not isinstance(model, str):
         file.close()
         return model
-    return Uploaded(model, path.removeprefix("/v1"), boundary, file)
+    return Uploaded(model, path.removeprefix("/v1"), fresh, file)
 
 
 async def _read(form: "_Form", receive: Receive) -> str | Fault | None:
@@ -133,12 +140,13 @@ async def _read(form: "_Form", receive: Receive) -> str | Fault | None:
 
 
 class _Form:
-    """Parts as they come, each written to the file with its headers, but for the one that names the model."""
+    """Parts as they come, each written to the file with its headers, but for the one that names the model. `fresh`: the
+    boundary that parts them there."""
 
-    def __init__(self, boundary: bytes, file: IO[bytes]) -> None:
+    def __init__(self, boundary: bytes, file: IO[bytes], fresh: bytes) -> None:
         self.ended = False
         self._model = b""
-        self._file, self._begin = file, b"--%s\r\n" % boundary
+        self._file, self._begin = file, b"--%s\r\n" % fresh
         self._parts, self._is_model = 0, False
         self._headers, self._name, self._value = list[tuple[bytes, bytes]](), b"", b""
         self._parser = MultipartParser(
@@ -181,8 +189,9 @@ class _Form:
         self._name = self._value = b""
 
     def _headed(self) -> None:
-        disposition = next((value for name, value in self._headers if name.lower() == b"content-disposition"), b"")
-        self._is_model = parse_options_header(disposition)[1].get(b"name") == b"model"
+        self._is_model = _name_of(self._headers) == b"model"
+        if self._is_model and self._model:
+            raise FormParserError("two models")
         if not self._is_model:
             head = b"".join(b"%s: %s\r\n" % header for header in self._headers)
             self._file.write(self._begin + head + b"\r\n")
@@ -201,3 +210,12 @@ class _Form:
 
     def _over(self) -> None:
         self.ended = True
+
+
+def _name_of(headers: Iterable[tuple[bytes, bytes]]) -> bytes:
+    """A part's name. Raises `FormParserError` where a provider may read another one: it might be a second model."""
+    said = [value for name, value in headers if name.strip().lower() == b"content-disposition"]
+    kind, options = parse_options_header(said[0] if len(said) == 1 else b"")
+    if kind != b"form-data" or b"name" not in options or _NAMES.findall(said[0]) != [b""]:
+        raise FormParserError("a part without one plain name")
+    return options[b"name"]

@@ -21,7 +21,7 @@ def part(name: str, value: bytes, more: str = "") -> bytes:
 
 
 def sound(value: bytes = SOUND) -> bytes:
-    return part("file", value, '; filename="a b.mp3"\r\nContent-Type: audio/mpeg')
+    return part("file", value, '; filename="a name=b.mp3"\r\nContent-Type: audio/mpeg')
 
 
 def form(*parts: bytes) -> bytes:
@@ -30,14 +30,14 @@ def form(*parts: bytes) -> bytes:
 
 @pytest.fixture
 def heard(connected):
-    """What a provider was sent: its path, content type, length and fields."""
-    asked: list[tuple[str, dict[str, bytes | str]]] = []
+    """What a provider was sent: its path, fields and content type."""
+    asked: list[tuple[str, dict[str, bytes | str], str]] = []
 
     async def answer(request: web.Request) -> web.Response:
         fields: dict[str, bytes | str] = {}
         async for one in await request.multipart():
             fields[one.name] = bytes(await one.read()) if one.filename else await one.text()
-        asked.append((request.path, fields))
+        asked.append((request.path, fields, request.headers["content-type"]))
         return web.json_response(
             {"text": "Hello.", "usage": {"input_tokens": 9, "output_tokens": 2, "total_tokens": 11}}
         )
@@ -61,10 +61,41 @@ def test_a_form_goes_on_with_its_file_wherever_its_model_stands(send, heard, pat
     for parts in ((sound(), part("model", b"voices/whisper-1")), (part("model", b"voices/whisper-1"), sound())):
         answer = send(form(part("language", "fr-é".encode()), *parts), path)
         assert (answer.status, answer.json["text"]) == (200, "Hello.")
-    for went, fields in heard:
+    for went, fields, _ in heard:
         assert went == path.removeprefix("/v1")
         assert fields == {"model": "whisper-1", "language": "fr-é", "file": SOUND}
     assert not GatewayCall.objects.exists()
+
+
+def named(disposition: str) -> bytes:
+    return f"--{BOUNDARY}\r\n{disposition}\r\n\r\nvoices/other\r\n".encode()
+
+
+@pytest.mark.parametrize(
+    "disposition",
+    [
+        "Content-Disposition: form-data; name=\"a\"\r\nContent-Disposition: form-data; name=\"model\"",
+        "Content-Disposition: form-data; name=\"a\"; name*=utf-8''model",
+        "Content-Disposition: form-data; name*0=\"mo\"; name*1=\"del\"",
+        "Content-Disposition: form-data; name=\"a\"; name=\"model\"",
+        "Content-Disposition: attachment; name=\"model\"",
+        "Content-Disposition: form-data; name=model",
+        "Content-Disposition: form-data",
+        "X-Nothing: model",
+    ],
+)
+def test_a_part_that_a_provider_might_take_for_another_model_is_refused(send, heard, disposition):
+    assert send(form(part("model", b"voices/whisper-1"), sound(), named(disposition))).status == 400
+    assert not heard
+
+
+def test_a_boundary_within_a_file_parts_nothing_however_lines_end(send, heard):
+    """As a provider may read them that takes a single line feed for the end of a line."""
+    inner = f"x\n--{BOUNDARY}\nContent-Disposition: form-data; name=\"model\"\n\nvoices/other\n".encode()
+    assert send(form(part("model", b"voices/whisper-1"), sound(inner))).status == 200
+    ((_, fields, kind),) = heard
+    assert fields == {"model": "whisper-1", "file": inner}
+    assert BOUNDARY not in kind
 
 
 @pytest.mark.parametrize(
