@@ -257,7 +257,7 @@ def _verdict(error: Exception) -> str:
 
 def _host(url: str) -> str:
     """The address without path or query, for messages."""
-    return "/".join(url.split("/", 3)[:3])
+    return "/".join(url.partition("?")[0].split("/", 3)[:3])
 
 
 def _why(error: Exception) -> str:

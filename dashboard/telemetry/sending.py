@@ -187,7 +187,9 @@ def _partly(said: bytes, answer: Any, whole: int) -> Outcome:
     partial = answer.partial_success
     rejected = getattr(partial, "rejected_spans", 0) or getattr(partial, "rejected_data_points", 0)
     words = f"The endpoint says: {storable_text(partial.error_message[:500])}" if partial.error_message else ""
-    return Outcome(refused=min(max(0, int(rejected)), whole), fault=words or ("Some were rejected." if rejected else ""))
+    return Outcome(
+        refused=min(max(0, int(rejected)), whole), fault=words or ("Some were rejected." if rejected else "")
+    )
 
 
 def _of_turns(outcome: Outcome, *, turns: int, spans: int) -> Outcome:

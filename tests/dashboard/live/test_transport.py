@@ -288,6 +288,19 @@ async def is_slow(writer: asyncio.StreamWriter) -> None:
     await writer.drain()
 
 
+@pytest.mark.parametrize(
+    "url", ["http://127.1:81/h?key=sekret", "http://127.0.0.1:1?key=sekret", "http://a..b/?key=sekret"]
+)
+async def test_a_failure_is_told_without_the_path_and_query_of_the_address(url: str):
+    async with Transport() as transport:
+        with pytest.raises(TransportError) as failed:
+            await posted(transport, url)
+    assert str(failed.value).startswith(
+        f"The connection to {url.partition('?')[0].removesuffix('/h').rstrip('/')} failed"
+    )
+    assert "sekret" not in str(failed.value)
+
+
 async def test_a_chunk_without_a_length_ends_the_call():
     async with serving(breaks_its_framing) as server, Transport() as transport:
         with pytest.raises(TransportError, match="closed before the answer was whole"):

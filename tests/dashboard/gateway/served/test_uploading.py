@@ -74,11 +74,11 @@ def named(disposition: str) -> bytes:
 @pytest.mark.parametrize(
     "disposition",
     [
-        "Content-Disposition: form-data; name=\"a\"\r\nContent-Disposition: form-data; name=\"model\"",
+        'Content-Disposition: form-data; name="a"\r\nContent-Disposition: form-data; name="model"',
         "Content-Disposition: form-data; name=\"a\"; name*=utf-8''model",
-        "Content-Disposition: form-data; name*0=\"mo\"; name*1=\"del\"",
-        "Content-Disposition: form-data; name=\"a\"; name=\"model\"",
-        "Content-Disposition: attachment; name=\"model\"",
+        'Content-Disposition: form-data; name*0="mo"; name*1="del"',
+        'Content-Disposition: form-data; name="a"; name="model"',
+        'Content-Disposition: attachment; name="model"',
         "Content-Disposition: form-data; name=model",
         "Content-Disposition: form-data",
         "X-Nothing: model",
@@ -91,7 +91,7 @@ def test_a_part_that_a_provider_might_take_for_another_model_is_refused(send, he
 
 def test_a_boundary_within_a_file_parts_nothing_however_lines_end(send, heard):
     """As a provider may read them that takes a single line feed for the end of a line."""
-    inner = f"x\n--{BOUNDARY}\nContent-Disposition: form-data; name=\"model\"\n\nvoices/other\n".encode()
+    inner = f'x\n--{BOUNDARY}\nContent-Disposition: form-data; name="model"\n\nvoices/other\n'.encode()
     assert send(form(part("model", b"voices/whisper-1"), sound(inner))).status == 200
     ((_, fields, kind),) = heard
     assert fields == {"model": "whisper-1", "file": inner}
