@@ -115,7 +115,7 @@ class Archive:
         self._path = path
         try:
             self._zip = ZipFile(path)
-            self.manifest = _manifest(json.loads(self._zip.read(MANIFEST)))
+            self.manifest = _manifest(json.loads(self._small(MANIFEST)))
         except OSError as error:
             raise StartError(f"{path} cannot be read: {error.strerror}.") from error
         except (BadZipFile, KeyError, ValueError, TypeError) as error:
@@ -142,11 +142,13 @@ class Archive:
 
     def files(self) -> Mapping[str, str]:
         """The texts of the data folder's files, by name; of names that a backup may have."""
-        return {
-            name: self._zip.read(name).decode()
-            for name in FILES
-            if name in self.manifest.sha256 and self._zip.getinfo(name).file_size <= _MOST_OF_A_FILE
-        }
+        return {name: self._small(name).decode() for name in FILES if name in self.manifest.sha256}
+
+    def _small(self, name: str) -> bytes:
+        """A member that is no database. Raises StartError where it is as large as one."""
+        if self._zip.getinfo(name).file_size > _MOST_OF_A_FILE:
+            raise StartError(f"{self._path} is not a backup of Whystop: {name} is too large.")
+        return self._zip.read(name)
 
 
 def _manifest(read: dict[str, Any]) -> Manifest:

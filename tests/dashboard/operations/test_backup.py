@@ -5,10 +5,11 @@ import re
 import subprocess
 import sys
 import threading
+import tracemalloc
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from zipfile import ZipFile, ZipInfo
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 import psycopg
 import pytest
@@ -122,6 +123,17 @@ def test_a_changed_byte_is_noticed_before_anything_is_restored(backup: Path):
     backup.write_bytes(backup.read_bytes().replace(b"nothing", b"notHing"))
     with pytest.raises(StartError, match=r"database\.sql\.zst differs from its checksum"):
         restore(backup)
+
+
+def test_a_manifest_that_unpacks_to_far_more_is_not_read(backup: Path):
+    bomb = backup.with_name("bomb")
+    with ZipFile(bomb, "w", ZIP_DEFLATED) as file:
+        file.writestr("manifest.json", b" " * 50_000_000)
+    tracemalloc.start()
+    with pytest.raises(StartError, match="is not a backup of Whystop"):
+        Archive(bomb)
+    assert tracemalloc.get_traced_memory()[1] < 5_000_000
+    tracemalloc.stop()
 
 
 def test_a_file_that_was_cut_off_is_not_taken_for_a_backup(backup: Path):
