@@ -12,6 +12,7 @@ from django.test import Client
 
 from dashboard.accounts.models import User
 from dashboard.agents.selectors import project_default
+from dashboard.audit.models import Entry
 from dashboard.exports import parquet as writing
 from dashboard.exports.columns import ATTEMPT, TURN
 from dashboard.exports.formats import file_of
@@ -111,6 +112,7 @@ def test_the_command_writes_a_file_of_a_filter(tmp_path: Path):
     call_command("export", "--format", "parquet", "--filter", "agent=b", "--output", str(target))
     assert [row["agent"] for row in pq.read_table(target).to_pylist()] == ["b"]
     assert [path.name for path in tmp_path.iterdir()] == ["turns.parquet"]
+    assert list(Entry.objects.values_list("action", "via", "target")) == [("export", "command", f"agent=b {target}")]
 
 
 def test_the_command_says_what_is_wrong_with_a_filter_and_a_place(tmp_path: Path):

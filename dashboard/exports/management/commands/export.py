@@ -10,6 +10,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from dashboard.agents.selectors import project_default
+from dashboard.audit.services import command_record
 from dashboard.backtests.management.commands.backtest import filter_of
 from dashboard.exports.formats import FORMATS, file_of
 from dashboard.runtime.preparing import prepare
@@ -34,6 +35,7 @@ class Command(BaseCommand):
         prepare(settings.ENVIRONMENT, simulator_url=None)
         filters, _ = TimelineFilters.parse(filter_of(options["filter"]))
         pieces = file_of(project=project_default(), filters=filters, named=options["format"])
+        command_record("export", " ".join((*options["filter"], str(options["output"] or ""))).strip())
         if options["output"] is None:
             sys.stdout.buffer.writelines(pieces)
             sys.stdout.buffer.flush()
