@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from django.core.management import call_command
@@ -18,6 +19,7 @@ from dashboard.audit import selectors
 from dashboard.audit.models import Entry
 from tests.dashboard.accounts.walked_routes import SERVED
 from tests.dashboard.accounts.walking import ROUTES, World, browser_of, made_world, member, user_of
+from tests.first_start import CHECKOUT
 
 pytestmark = pytest.mark.django_db
 #: Served to browsers and to who is nobody yet.
@@ -101,6 +103,21 @@ def test_a_command_leaves_an_entry_of_the_account_that_ran_it(capsys: pytest.Cap
     entry = Entry.objects.get()
     assert (entry.action, entry.via, entry.method, entry.status) == ("sign_in_link", "command", "", None)
     assert entry.by
+
+
+def test_every_command_leaves_an_entry_or_only_reads_or_serves():
+    found = {path.stem: path.read_text() for path in CHECKOUT.glob("dashboard/*/management/commands/[a-z]*.py")}
+    unrecorded = {name for name, source in found.items() if "command_record(" not in source}
+    assert unrecorded == {"bench", "doctor", "query", "replay", "up", "verify", "web", "worker"}
+
+
+def test_an_import_leaves_an_entry_and_a_dry_one_none(tmp_path: Path):
+    (tmp_path / "log.jsonl").write_text("{}\n")
+    for words in (["--dry-run"], []):
+        with pytest.raises(SystemExit):
+            call_command("import", str(tmp_path / "log.jsonl"), *words)
+    (entry,) = Entry.objects.all()
+    assert (entry.action, entry.target) == ("import", str(tmp_path / "log.jsonl"))
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from dashboard.agents.limit_fields import LIMIT_FIELDS
 from dashboard.agents.models import Policy, Project
 from dashboard.agents.policies import POLICY_FIELDS
 from dashboard.agents.selectors import policy_get, policy_version_standing, project_default
+from dashboard.audit.services import command_record
 from dashboard.backtests import working
 from dashboard.backtests.models import Backtest
 from dashboard.backtests.selectors import backtest_get, backtest_shown
@@ -55,7 +56,9 @@ class Command(BaseCommand):
     def handle(self, *_args: Any, **options: Any) -> None:
         prepare(settings.ENVIRONMENT, simulator_url=None)
         with _signals() as stop:
-            backtest = _worked_on(_made(options), stop)
+            made = _made(options)
+            command_record("backtest", str(made.id))
+            backtest = _worked_on(made, stop)
         if options["json"]:
             told = {"id": backtest.id, **backtest_shown(backtest)}
             self.stdout.write(json.dumps(told, cls=DjangoJSONEncoder))

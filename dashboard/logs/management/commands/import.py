@@ -10,6 +10,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from dashboard.agents.selectors import project_default
+from dashboard.audit.services import command_record
 from dashboard.logs.files import TRANSCRIPTS, Options, file_import, files_in, transcripts_of
 from dashboard.logs.services import Taken
 from dashboard.runtime.preparing import prepare
@@ -45,6 +46,8 @@ class Command(BaseCommand):
         prepare(settings.ENVIRONMENT, simulator_url=None)
         dry = options["dry_run"]
         asked = Options(project_default().id, dry=dry, unverified=options["unverified"])
+        if not dry:
+            command_record("import", " ".join(map(str, paths)))
         whole = [self._file(path, asked) for path in files_in(paths)]
         turns, here = sum(taken.turns for taken, _ in whole), sum(taken.here for taken, _ in whole)
         faults = sum(refused for _, refused in whole)

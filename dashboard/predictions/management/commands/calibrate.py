@@ -16,6 +16,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from dashboard.agents.models import Project
 from dashboard.agents.selectors import project_default
+from dashboard.audit.services import command_record
 from dashboard.backtests.management.commands.backtest import filter_of
 from dashboard.predictions import calibrating, telling
 from dashboard.predictions.calibrating import Budget
@@ -84,6 +85,7 @@ class Command(BaseCommand):
         for line in telling.plan_lines(calibration, resumed=resumed, used=used, budget=budget):
             out.write(line, lambda text: text)
         _agreed(yes=options["yes"])
+        command_record("calibrate", str(calibration.pk))
         run = asyncio.run(_run(calibration, budget, telling.Progress(_stream(out), len(calibration.trials))))
         self._tell(run, as_json=options["json"])
         if calibration.finished_at is None:

@@ -5,6 +5,7 @@ from uuid import UUID
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from dashboard.audit.services import command_record
 from dashboard.runs.linking import link_stored
 
 
@@ -21,6 +22,7 @@ class Command(BaseCommand):
             after = UUID(options["after"])
         except ValueError as error:
             raise CommandError(f"--after must be the id of a turn, not “{options['after']}”.") from error
+        command_record("find_runs")
         found = 0
         for turn_id, linked in link_stored(after):
             found += linked

@@ -15,6 +15,7 @@ from django.core.serializers.json import DjangoJSONEncoder
 from agentcore.reasons import TurnStatus
 from dashboard.agents.models import Agent
 from dashboard.agents.selectors import agent_list, project_default
+from dashboard.audit.services import command_record
 from dashboard.live.narration import Lines
 from dashboard.live.services import turn_start
 from dashboard.policies.deriving import derivation_of, why_told
@@ -45,6 +46,7 @@ class Command(BaseCommand):
             turn = turn_start(agent=agent, input_text=options["prompt"], overrides=overrides, queue=queue)
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from error
+        command_record("ask", f"{agent.name}: turn {turn.id}")
         telling = AsJson() if options["json"] else AsLines(sys.stdout)
         turn = asyncio.run(_run(agent, turn, queue, telling))
         telling.ended(turn)
