@@ -2,7 +2,7 @@
 
 Turn            one row per turn: where it stands, a projection of its records
 Record          its history, event → transitions → command: the truth, append-only
-Outcome         one row per judgement of the history, for finding and counting
+Outcome         one judgement of the history, for finding and counting; read out of the records by the database
 Attempt         one call of the model, as it was sent and answered
 AttemptChunk    the answer's raw bytes, as they came; append-only, until their time is over (`Turn.keep_raw_days`)
 Node            a message after those before it, in each form in which it was said; turns share them (`nodes`)
@@ -12,7 +12,7 @@ Checkpoint      a snapshot every so many records, so that a long history folds q
 ToolClaim       a tool that was started, whether or not it came back
 Cohort          what turns that are alike in every facet have in common; kept by the database (migration 0007)
 
-The large tables (Record, Outcome, Attempt, AttemptChunk) are partitioned by `turn_id` (see `partitions`), and rows of a
+The large tables (Record, Attempt, AttemptChunk) are partitioned by `turn_id` (see `partitions`), and rows of a
 turn carry its id without a foreign key. The database itself refuses to change history (migration 0002): rows are
 deleted only where the transaction has said `SET LOCAL whystop.erasing = 'on'`.
 """
@@ -203,6 +203,7 @@ class Record(models.Model):
     core_version = models.TextField()
     #: the four columns of JSON as they are, compressed (`packing`); they themselves have what statements ask for
     packed = models.BinaryField(null=True)
+    judged = ExactJSONField(null=True)  #: its judgements (`entries.judged_column`), which `turns_judgement` tells
 
     class Meta:
         ordering = ["turn_id", "seq"]
@@ -272,7 +273,7 @@ class AttemptChunk(models.Model):
         ordering = ["turn_id", "attempt", "n"]
 
 
-class Outcome(models.Model):
+class Judgement(models.Model):
     """What all criteria together said at one moment, and what was done about an error. Derived from the records."""
 
     pk = models.CompositePrimaryKey("turn_id", "seq", "position")
@@ -288,7 +289,23 @@ class Outcome(models.Model):
     evaluations = AnswersField(default=list)
 
     class Meta:
+        abstract = True
         ordering = ["turn_id", "seq", "position"]
+
+
+class Outcome(Judgement):
+    """A judgement: of a view over the records, so only read."""
+
+    class Meta(Judgement.Meta):
+        managed = False
+        db_table = "turns_judgement"
+
+
+class StrayOutcome(Judgement):
+    """A judgement in a row of its own, as a process of an earlier version writes it while this one runs already."""
+
+    class Meta(Judgement.Meta):
+        db_table = "turns_outcome"
 
 
 class Checkpoint(models.Model):

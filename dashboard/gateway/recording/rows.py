@@ -28,12 +28,10 @@ from dashboard.turns.entries import (
     checkpoint_columns,
     ended_columns,
     kept_once,
-    outcomes_columns,
     record_columns,
     turn_columns,
 )
 from dashboard.turns.fields import storable_text
-from dashboard.turns.known_answers import stored
 from dashboard.turns.nodes import NewNode
 from dashboard.turns.packing import Stored, packed_raw
 from dashboard.turns.request_frames import split
@@ -171,8 +169,6 @@ def _add_step(rows: Rows, entry: Entry, kept: Kept, calls: Calls) -> tuple[Recor
     columns = record_columns(entry, record, event)
     rows.packed.append(columns.pop("packed"))
     rows.add(models.Record, columns)
-    for judged in outcomes_columns(entry, record):
-        rows.add(models.Outcome, {**judged, "evaluations": stored(judged["evaluations"])})
     if entry.seq % CHECKPOINT_EVERY == 0:
         rows.add(models.Checkpoint, checkpoint_columns(entry))
     if (ended := entry.ended) is not None:

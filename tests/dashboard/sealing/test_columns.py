@@ -31,12 +31,13 @@ from dashboard.turns.models import (
 )
 from dashboard.turns.request_frames import split
 from tests.dashboard.driving import Play
+from tests.dashboard.turns.before import judged_as_before
 
 from .test_checking import data_dir, faults, seal  # noqa: F401 - the first is a fixture
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-TABLES = [*apps.get_app_config("turns").get_models(), Origin]
+TABLES = [*(model for model in apps.get_app_config("turns").get_models() if model._meta.managed), Origin]
 #: How a value of a column becomes another one.
 OTHER = {
     models.TextField: "coalesce({0}, '') || 'x'",
@@ -91,13 +92,14 @@ def led(play: Play, monkeypatch: pytest.MonkeyPatch) -> Turn:
 
 @pytest.fixture
 def old(play: Play) -> Turn:
-    """One as earlier releases stored it: its messages and its client's request are no nodes."""
+    """One as earlier releases stored it: its messages and its client's request are no nodes, its judgements rows."""
     turn = play("sim-tools", system_prompt="Be brief.")
     TurnMessage.objects.bulk_create(
         TurnMessage(turn_id=turn.id, n=n, wire=wire) for n, wire in enumerate(messages_of(turn.id))
     )
     Turn.objects.filter(id=turn.id).update(node=None)
     ClientRequest.objects.create(turn_id=turn.id, body=b"{}")
+    judged_as_before(turn)
     return turn
 
 

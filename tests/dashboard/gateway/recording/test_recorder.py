@@ -37,7 +37,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 TABLES = {
     "turns_turn": "id",
     "turns_record": "turn_id, seq",
-    "turns_outcome": "turn_id, seq, position",
     "turns_attempt": 'turn_id, "index"',
     "turns_attemptchunk": "turn_id, attempt, n",
     "turns_checkpoint": "turn_id, seq",
