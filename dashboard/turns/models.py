@@ -4,7 +4,9 @@ Turn            one row per turn: where it stands, a projection of its records
 Record          its history, event → transitions → command: the truth, append-only
 Outcome         one judgement of the history, for finding and counting; read out of the records by the database
 Attempt         one call of the model, as it was sent and answered
-AttemptChunk    the answer's raw bytes, as they came; append-only, until their time is over (`Turn.keep_raw_days`)
+AttemptChunk    a piece of an answer that was kept before the answer had ended
+Piece           the answer's raw bytes, as they came; read out of both by the database, until their time is over
+                (`Turn.keep_raw_days`)
 Node            a message after those before it, in each form in which it was said; turns share them (`nodes`)
 TurnMessage     the conversation in the provider's form, of turns from before there were nodes
 ClientRequest   what a client of the gateway sent, of turns from before that was a node (`nodes.Form.FRAME`)
@@ -248,6 +250,10 @@ class Attempt(models.Model):
     started_at = models.DateTimeField()
     first_token_ms = models.PositiveBigIntegerField(null=True)
     duration_ms = models.PositiveBigIntegerField(null=True)
+    #: the bytes of an answer that was kept whole, when it had ended, as `packed_raw` makes them; the text in them is
+    #: the attempt's. Other answers are `AttemptChunk`s.
+    raw = models.BinaryField(null=True)
+    raw_at = models.DateTimeField(null=True)  #: when they came
 
     class Meta:
         ordering = ["turn_id", "index"]
@@ -258,7 +264,7 @@ class Attempt(models.Model):
         return str((self.response_headers or {}).get(ANSWERED_BY, ""))
 
 
-class AttemptChunk(models.Model):
+class PieceOfAnswer(models.Model):
     """A piece of an answer as it came over the wire, and the text that was decoded from it."""
 
     pk = models.CompositePrimaryKey("turn_id", "attempt", "n")
@@ -270,7 +276,23 @@ class AttemptChunk(models.Model):
     at = models.DateTimeField()
 
     class Meta:
+        abstract = True
         ordering = ["turn_id", "attempt", "n"]
+
+
+class AttemptChunk(PieceOfAnswer):
+    """A piece that was kept before the answer had ended; append-only."""
+
+    class Meta(PieceOfAnswer.Meta):
+        pass
+
+
+class Piece(PieceOfAnswer):
+    """A piece of any answer: of a view, so only read. An answer that was kept whole is one."""
+
+    class Meta(PieceOfAnswer.Meta):
+        managed = False
+        db_table = "turns_piece"
 
 
 class Judgement(models.Model):

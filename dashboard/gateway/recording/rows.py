@@ -37,6 +37,9 @@ from dashboard.turns.packing import Stored, packed_raw
 from dashboard.turns.request_frames import split
 from dashboard.turns.telling import Telling
 
+#: Bytes of an answer, compressed, up to which they stand in the row of their attempt, if all come when it has ended.
+WITH_ATTEMPT = 8 * 1024
+
 
 @dataclass(slots=True)
 class Kept:
@@ -192,10 +195,15 @@ def _add_piece(rows: Rows, turn_id: UUID, piece: Piece, kept: Kept, calls: Calls
     piece.texts.clear()  # each part is made into rows once, and a large answer would be there twice
     raw = b"".join(piece.raws)
     piece.raws.clear()
-    if n == 1 and text and text == calls.ended.get(piece.attempt, {}).get("text"):
-        text = None  # the attempt has it
+    ended = calls.ended.get(piece.attempt, {})
+    is_whole = n == 1 and text == ended.get("text")
+    packed = packed_raw(raw, calls.told_by.get(piece.attempt) if len(raw) <= LARGE else None)
+    if is_whole and len(packed) <= WITH_ATTEMPT:
+        ended |= {"raw": f"\\x{packed.hex()}", "raw_at": piece.at}
+        return
+    text = None if is_whole else text  # the attempt has it
     rows.add(models.AttemptChunk, {"turn_id": turn_id, "attempt": piece.attempt, "n": n, "text": text, "at": piece.at})
-    rows.raws.append(packed_raw(raw, calls.told_by.get(piece.attempt) if len(raw) <= LARGE else None))
+    rows.raws.append(packed)
     rows.found_by = rows.found_by or (HAS_PIECE.name, (piece.attempt, n))
 
 

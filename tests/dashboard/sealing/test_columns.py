@@ -33,7 +33,7 @@ from dashboard.turns.request_frames import split
 from tests.dashboard.driving import Play
 from tests.dashboard.turns.before import judged_as_before
 
-from .test_checking import data_dir, faults, seal  # noqa: F401 - the first is a fixture
+from .test_checking import as_superuser, data_dir, faults, seal  # noqa: F401 - the first is a fixture
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -86,8 +86,17 @@ def led(play: Play, monkeypatch: pytest.MonkeyPatch) -> Turn:
         imported_by=user,
     )  # fmt: skip
     Project.objects.create(name="another")
+    as_superuser(WITH_ATTEMPT, turn.id)
     turn.refresh_from_db()
     return turn
+
+
+#: An answer that came whole stands in the row of its attempt.
+WITH_ATTEMPT = """
+WITH whole AS (DELETE FROM turns_attemptchunk WHERE turn_id = %s AND attempt = 2 RETURNING *)
+UPDATE turns_attempt SET raw = whole.raw, raw_at = whole.at
+  FROM whole WHERE turns_attempt.turn_id = whole.turn_id AND index = 2
+"""
 
 
 @pytest.fixture
@@ -128,7 +137,7 @@ def altered(table: type[models.Model], name: str, turn: Turn, old: Turn) -> int:
 GROUPS = {
     Turn: ("id", columns.TURN[0], columns.REST[0], *(name for name in columns.LINKS if name != columns.IMPORTER)),
     Record: ("seq", "packed"),
-    Attempt: ("index", "error"),
+    Attempt: ("index", "error", "raw", "raw_at"),
     AttemptChunk: ("n", "at", "text", "raw"),
     Checkpoint: ("snapshot",),
     ToolClaim: ("name", "result"),
