@@ -50,7 +50,7 @@ CHECKPOINT = ("snapshot", "core_version")
 CHAINED: Mapping[type, tuple[str, ...]] = {
     models.Turn: ("id", *TURN, *REST, *(name for name in LINKS if name != IMPORTER)),
     models.Record: ("turn_id", "seq", "at", "core_version", "packed"),
-    models.Attempt: ("turn_id", "index", *ATTEMPT, "raw", "raw_at"),
+    models.Attempt: ("turn_id", "index", *ATTEMPT, "raw", "raw_text", "raw_at"),
     models.AttemptChunk: ("turn_id", "attempt", "raw", *PIECE),
     models.Checkpoint: ("turn_id", "seq", *CHECKPOINT),
     models.ToolClaim: ("turn_id", *CLAIM, *CAME_BACK),

@@ -59,7 +59,7 @@ def raw_remove(*, now: datetime) -> int:
         for turn_id, project_id in _due(now):
             pieces += AttemptChunk.objects.filter(turn_id=turn_id).delete()[0]
             kept_whole = Attempt.objects.filter(turn_id=turn_id, raw__isnull=False)
-            pieces += kept_whole.update(raw=None, raw_at=None)
+            pieces += kept_whole.update(raw=None, raw_text=None, raw_at=None)
             done[project_id].append(turn_id)
             if pieces >= PIECES:
                 break

@@ -250,9 +250,10 @@ class Attempt(models.Model):
     started_at = models.DateTimeField()
     first_token_ms = models.PositiveBigIntegerField(null=True)
     duration_ms = models.PositiveBigIntegerField(null=True)
-    #: the bytes of an answer that was kept whole, when it had ended, as `packed_raw` makes them; the text in them is
-    #: the attempt's. Other answers are `AttemptChunk`s.
+    #: the bytes of an answer that was kept whole, when it had ended, as `packed_raw` makes them; others are
+    #: `AttemptChunk`s
     raw = models.BinaryField(null=True)
+    raw_text = models.TextField(null=True)  #: that was decoded from them as they came; null: the attempt's
     raw_at = models.DateTimeField(null=True)  #: when they came
 
     class Meta:

@@ -37,7 +37,7 @@ from dashboard.turns.packing import Stored, packed_raw
 from dashboard.turns.request_frames import split
 from dashboard.turns.telling import Telling
 
-#: Bytes of an answer, compressed, up to which they stand in the row of their attempt, if all come when it has ended.
+#: Bytes of an answer, compressed, and characters, up to which it stands with its attempt, if it came whole.
 WITH_ATTEMPT = 8 * 1024
 
 
@@ -196,12 +196,11 @@ def _add_piece(rows: Rows, turn_id: UUID, piece: Piece, kept: Kept, calls: Calls
     raw = b"".join(piece.raws)
     piece.raws.clear()
     ended = calls.ended.get(piece.attempt, {})
-    is_whole = n == 1 and text == ended.get("text")
+    text = None if n == 1 and text and text == ended.get("text") else text  # the attempt has it
     packed = packed_raw(raw, calls.told_by.get(piece.attempt) if len(raw) <= LARGE else None)
-    if is_whole and len(packed) <= WITH_ATTEMPT:
-        ended |= {"raw": f"\\x{packed.hex()}", "raw_at": piece.at}
+    if n == 1 and ended and len(packed) + len(text or "") <= WITH_ATTEMPT:
+        ended |= {"raw": f"\\x{packed.hex()}", "raw_text": text, "raw_at": piece.at}
         return
-    text = None if is_whole else text  # the attempt has it
     rows.add(models.AttemptChunk, {"turn_id": turn_id, "attempt": piece.attempt, "n": n, "text": text, "at": piece.at})
     rows.raws.append(packed)
     rows.found_by = rows.found_by or (HAS_PIECE.name, (piece.attempt, n))

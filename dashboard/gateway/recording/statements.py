@@ -26,7 +26,7 @@ PLAIN: tuple[type[orm.Model], ...] = (Attempt, Checkpoint)
 #: Of an attempt, what its end fills; of a turn, what its steps do; of a call, what its caller was told.
 ENDED = (
     "duration_ms", "first_token_ms", "status_code", "response_headers", "content_type", "stop_reason",
-    "raw_stop_reason", "usage", "text", "tool_calls", "error", "raw", "raw_at",
+    "raw_stop_reason", "usage", "text", "tool_calls", "error", "raw", "raw_text", "raw_at",
 )  # fmt: skip
 PROJECTED = (
     "status", "state", "stop_reason", "model_stop_reason", "raw_stop_reason", "terminal_reason", "error_code",

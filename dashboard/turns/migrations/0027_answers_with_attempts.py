@@ -9,11 +9,12 @@ import dashboard.turns.fields
 import dashboard.turns.packing
 
 COLUMNS = """
-ALTER TABLE turns_attempt ADD COLUMN IF NOT EXISTS raw bytea NULL, ADD COLUMN IF NOT EXISTS raw_at timestamptz NULL
+ALTER TABLE turns_attempt ADD COLUMN IF NOT EXISTS raw bytea NULL, ADD COLUMN IF NOT EXISTS raw_text text NULL,
+                          ADD COLUMN IF NOT EXISTS raw_at timestamptz NULL
 """
 VIEW = """
 CREATE OR REPLACE VIEW turns_piece AS
-SELECT turn_id, index AS attempt, 1 AS n, raw, NULL::text AS text, raw_at AS at FROM turns_attempt WHERE raw IS NOT NULL
+SELECT turn_id, index AS attempt, 1 AS n, raw, raw_text AS text, raw_at AS at FROM turns_attempt WHERE raw IS NOT NULL
  UNION ALL SELECT turn_id, attempt, n, raw, text, at FROM turns_attemptchunk
 """
 #: An attempt that has ended may lose its raw answer, where the transaction says that it erases.
@@ -26,9 +27,9 @@ CREATE TRIGGER refuse_change_once_ended BEFORE UPDATE ON turns_attempt FOR EACH 
 BUT = "AND (NEW.raw IS NOT NULL OR current_setting('whystop.erasing', true) IS DISTINCT FROM 'on')"
 BACK = """
 INSERT INTO turns_attemptchunk (turn_id, attempt, n, raw, text, at)
-SELECT turn_id, index, 1, raw, NULL, raw_at FROM turns_attempt WHERE raw IS NOT NULL;
+SELECT turn_id, index, 1, raw, raw_text, raw_at FROM turns_attempt WHERE raw IS NOT NULL;
 DROP VIEW turns_piece;
-ALTER TABLE turns_attempt DROP COLUMN raw, DROP COLUMN raw_at;
+ALTER TABLE turns_attempt DROP COLUMN raw, DROP COLUMN raw_text, DROP COLUMN raw_at;
 """
 IN_ATTEMPT = (
     "SELECT coalesce(call.text, (SELECT turn.output_text FROM turns_turn turn WHERE turn.id = call.turn_id)) "
@@ -46,6 +47,7 @@ class Migration(migrations.Migration):
             ],
             [
                 migrations.AddField("attempt", "raw", models.BinaryField(null=True)),
+                migrations.AddField("attempt", "raw_text", models.TextField(null=True)),
                 migrations.AddField("attempt", "raw_at", models.DateTimeField(null=True)),
                 migrations.CreateModel(
                     name="Piece",

@@ -94,7 +94,7 @@ def led(play: Play, monkeypatch: pytest.MonkeyPatch) -> Turn:
 #: An answer that came whole stands in the row of its attempt.
 WITH_ATTEMPT = """
 WITH whole AS (DELETE FROM turns_attemptchunk WHERE turn_id = %s AND attempt = 2 RETURNING *)
-UPDATE turns_attempt SET raw = whole.raw, raw_at = whole.at
+UPDATE turns_attempt SET raw = whole.raw, raw_text = whole.text, raw_at = whole.at
   FROM whole WHERE turns_attempt.turn_id = whole.turn_id AND index = 2
 """
 
@@ -137,7 +137,7 @@ def altered(table: type[models.Model], name: str, turn: Turn, old: Turn) -> int:
 GROUPS = {
     Turn: ("id", columns.TURN[0], columns.REST[0], *(name for name in columns.LINKS if name != columns.IMPORTER)),
     Record: ("seq", "packed"),
-    Attempt: ("index", "error", "raw", "raw_at"),
+    Attempt: ("index", "error", "raw", "raw_text", "raw_at"),
     AttemptChunk: ("n", "at", "text", "raw"),
     Checkpoint: ("snapshot",),
     ToolClaim: ("name", "result"),

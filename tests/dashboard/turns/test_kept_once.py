@@ -1,6 +1,7 @@
 """A text that stands in the row of its turn, or of its attempt, is read from there."""
 
 import asyncio
+from unittest.mock import patch
 
 import pytest
 from django.db import connection
@@ -48,9 +49,14 @@ def test_a_part_of_an_answer_stands_in_its_attempt():
     assert list(pieces) == ["The quick brown fox", " jumps."]
 
 
-def test_an_answer_that_came_whole_stands_in_the_row_of_its_attempt():
-    recorded(Story([ended("whole")]))
+@pytest.mark.parametrize("text", ["", "whole", "other"])
+def test_an_answer_that_came_whole_stands_in_the_row_of_its_attempt_with_the_text_decoded_as_it_came(text: str):
+    story = Story([ended("whole")])
+    steps = [(piece and (*piece[:2], text), entry) for piece, entry in story.steps()]
+    with patch.object(Story, "steps", lambda _: steps):
+        recorded(story)
     assert not AttemptChunk.objects.exists()
+    assert Piece.objects.get().text == text
     assert raw_response_of(Attempt.objects.get()) == b"whole"
 
 

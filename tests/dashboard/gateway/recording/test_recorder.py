@@ -91,7 +91,7 @@ def all_rows() -> dict[str, list[dict[str, object]]]:
     for record in rows["turns_record"]:
         record["packed"] = record["packed"] is not None
     for attempt in rows["turns_attempt"]:
-        del attempt["raw"], attempt["raw_at"]  # are among the pieces
+        del attempt["raw"], attempt["raw_text"], attempt["raw_at"]  # are among the pieces
     pieces = Piece.objects.order_by("turn_id", "attempt", "n")  # the rows may refer to record and attempt
     rows["turns_attemptchunk"] = list(pieces.values("turn_id", "attempt", "n", "raw", "text", "at"))
     return rows
