@@ -9,7 +9,7 @@ class Entry(models.Model):
     """One action. It refers to what it changed by address; `selectors` adds the configuration changes in its course."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
-    began_at = models.DateTimeField()
+    began_at = models.DateTimeField()  #: when the request arrived
     at = models.DateTimeField()  #: when it was done
     by = models.TextField()  #: the user's name; it stays when the user goes
     via = models.TextField()  #: `session`, `token NAME` or `command`

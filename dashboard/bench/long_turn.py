@@ -29,10 +29,10 @@ from dashboard.live.calling import prepared_call
 from dashboard.turns.entries import begun_columns
 from dashboard.turns.evidence import answer_columns
 from dashboard.turns.ids import new_id
-from dashboard.turns.models import Attempt, AttemptChunk, Outcome, Record, Turn
+from dashboard.turns.models import Attempt, AttemptChunk, Record, Turn
 from dashboard.turns.projection import failed_by
 from dashboard.turns.projection import project as columns_of
-from dashboard.turns.recorder import Entry, keep, outcome_rows, record_row
+from dashboard.turns.recorder import Entry, keep, record_row
 from dashboard.turns.telling import Telling
 
 ATTEMPTS, STREAM_BYTES = 500, 5_000_000
@@ -62,7 +62,6 @@ class Written:
     attempts_wanted: int
     bytes_each: int
     records: list[Record] = field(default_factory=list)
-    outcomes: list[Outcome] = field(default_factory=list)
     attempts: list[Attempt] = field(default_factory=list)
     chunks: list[AttemptChunk] = field(default_factory=list)
     iteration: int = 0
@@ -100,7 +99,6 @@ def _saved(written: Written) -> None:
         setattr(written.turn, name, value)
     written.turn.save(force_insert=True)
     Record.objects.bulk_create(written.records, batch_size=200)
-    Outcome.objects.bulk_create(written.outcomes, batch_size=200)
     Attempt.objects.bulk_create(written.attempts, batch_size=200)
     AttemptChunk.objects.bulk_create(written.chunks, batch_size=100)
 
@@ -124,7 +122,6 @@ def _write(written: Written, event: Event, step: Step) -> None:
     record = ReplayRecord.of(seq, event, step)
     written.records.append(record_row(entry, record))
     written.turn.error_type = failed_by(record.transitions) or written.turn.error_type
-    written.outcomes += outcome_rows(entry, record)
 
 
 def _next(written: Written, command: Command, at: float) -> Event | None:

@@ -19,7 +19,7 @@ from dashboard.keeping.signing import signed
 from dashboard.live.services import TurnConflict
 from dashboard.turns import selectors
 from dashboard.turns.history import begun_as, messages_of
-from dashboard.turns.models import UNFINISHED, Attempt, AttemptChunk, Record, Turn
+from dashboard.turns.models import UNFINISHED, Attempt, Piece, Record, Turn
 
 Json = dict[str, Any]
 #: Machine states of a history that came to its end; a turn that was given up stopped elsewhere.
@@ -38,7 +38,7 @@ def turn_file(turn: Turn) -> Json:
     """Everything of a turn that has ended. Raises `TurnConflict` while it runs, `ValidationError` if too large."""
     if turn.status in UNFINISHED:
         raise TurnConflict(f"This turn is {turn.status}; it can be exported once it has ended.")
-    raws = AttemptChunk.objects.filter(turn_id=turn.id).values_list("raw", flat=True)
+    raws = Piece.objects.filter(turn_id=turn.id).values_list("raw", flat=True)
     raw = sum(map(len, raws.iterator(chunk_size=20)))
     if raw > MAX_RAW:
         raise ValidationError(f"What providers sent is {raw:,} bytes; a turn of more than {MAX_RAW:,} is not exported.")
@@ -99,7 +99,7 @@ def _record(record: Record) -> Json:
 
 def _attempts(turn: Turn) -> list[Json]:
     chunks: dict[int, list[Json]] = defaultdict(list)
-    for chunk in AttemptChunk.objects.filter(turn_id=turn.id).order_by("attempt", "n").iterator():
+    for chunk in Piece.objects.filter(turn_id=turn.id).order_by("attempt", "n").iterator():
         raw = base64.b64encode(bytes(chunk.raw)).decode("ascii")
         chunks[chunk.attempt].append({"at": _said(chunk.at), "text": chunk.text, "raw": raw})
     return [_attempt(attempt, chunks[attempt.index]) for attempt in selectors.attempts_of(turn.id)]

@@ -11,10 +11,10 @@ from dashboard.keeping import shapes
 from dashboard.keeping.judging import Judged
 from dashboard.tools.services import documents_add, documents_clean
 from dashboard.turns import models
-from dashboard.turns.entries import judged_in
+from dashboard.turns.entries import judged_column
 from dashboard.turns.history import request_body_of, sha256_of
 from dashboard.turns.packing import packed_columns
-from dashboard.turns.recorder import outcome_row, say
+from dashboard.turns.recorder import say
 
 BATCH = 500
 
@@ -22,8 +22,7 @@ BATCH = 500
 def store_history(turn: models.Turn, file: shapes.TurnFile, judged: Judged) -> None:
     """All rows but the turn's own, in the caller's transaction. Raises `ValidationError` by field."""
     said = file.turn
-    models.Record.objects.bulk_create(_records(turn, said), batch_size=BATCH)
-    models.Outcome.objects.bulk_create(_outcomes(turn, judged), batch_size=BATCH)
+    models.Record.objects.bulk_create(_records(turn, said, judged), batch_size=BATCH)
     if messages := list(_messages(said)):
         say(turn, messages)
     models.Attempt.objects.bulk_create(_attempts(turn, said), batch_size=BATCH)
@@ -32,14 +31,10 @@ def store_history(turn: models.Turn, file: shapes.TurnFile, judged: Judged) -> N
     Comment.objects.bulk_create(_comments(turn, file.notes.comments))
 
 
-def _records(turn: models.Turn, said: shapes.Turn) -> Iterator[models.Record]:
-    return (models.Record(turn_id=turn.id, **packed_columns(record.model_dump())) for record in said.records)
-
-
-def _outcomes(turn: models.Turn, judged: Judged) -> Iterator[models.Outcome]:
-    for record in judged.recording.records:
-        for position, transition in judged_in(record):
-            yield outcome_row(turn.id, record.seq, position, transition)
+def _records(turn: models.Turn, said: shapes.Turn, judged: Judged) -> Iterator[models.Record]:
+    for row, record in zip(said.records, judged.recording.records, strict=True):
+        columns = packed_columns(row.model_dump())
+        yield models.Record(turn_id=turn.id, judged=judged_column(record), **columns)
 
 
 def _messages(said: shapes.Turn) -> Iterator[str]:

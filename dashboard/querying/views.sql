@@ -89,7 +89,7 @@ SELECT outcome.turn_id, -- The turn that was judged.
        outcome.stop_reason, -- Why the agent would stop.
        outcome.error_type, -- Type of the failure that was judged; null: none was.
        outcome.handling -- What the error policy did about it.
-  FROM turns_outcome outcome WHERE outcome.state <> 'abort_partial';
+  FROM turns_judgement outcome WHERE outcome.state <> 'abort_partial';
 
 -- view criteria: What one criterion said at one judgement: one row an answer.
 SELECT outcome.turn_id, -- The turn that was judged.
@@ -101,7 +101,7 @@ SELECT outcome.turn_id, -- The turn that was judged.
        said.value ->> 'reason' AS reason, -- Why, in a sentence.
        CASE WHEN jsonb_typeof(said.value #> '{context,used}') = 'number' THEN (said.value #>> '{context,used}')::numeric END AS used, -- What of its limit was used; null: it has none.
        CASE WHEN jsonb_typeof(said.value #> '{context,limit}') = 'number' THEN (said.value #>> '{context,limit}')::numeric END AS allowed -- Its limit; null: it has none.
-  FROM turns_outcome outcome
+  FROM turns_judgement outcome
  CROSS JOIN LATERAL jsonb_array_elements(outcome.evaluations) WITH ORDINALITY held (value, n)
  CROSS JOIN LATERAL (SELECT whystop_answer(held.value) AS value, held.n OFFSET 0) said
  WHERE outcome.state <> 'abort_partial';
@@ -118,7 +118,7 @@ SELECT outcome.turn_id, -- The turn that failed.
        said.value #>> '{context,toolName}' AS tool, -- The tool that failed; null: it was the model.
        said.value ->> 'reason' AS reason, -- What was said of it, in a sentence.
        outcome.decision -- What was decided.
-  FROM turns_outcome outcome
+  FROM turns_judgement outcome
  CROSS JOIN LATERAL jsonb_array_elements(outcome.evaluations) held (value)
  CROSS JOIN LATERAL (SELECT whystop_answer(held.value) AS value OFFSET 0) said
  WHERE outcome.state <> 'abort_partial' AND outcome.error_type IS NOT NULL

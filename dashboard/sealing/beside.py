@@ -14,7 +14,7 @@ from django.db.models import Model
 from dashboard.keeping.models import Origin
 from dashboard.sealing import columns
 from dashboard.sealing.parts import CAME_BACK, LINK, REST, Part, canonical, part_of
-from dashboard.turns.models import AttemptChunk, Checkpoint, ToolClaim, Turn
+from dashboard.turns.models import Checkpoint, Piece, ToolClaim, Turn
 
 Found = Iterator[tuple[UUID, Part]]
 
@@ -56,7 +56,7 @@ def _as_digest(key: UUID | int) -> bytes:
 
 def _pieces(ids: Sequence[UUID]) -> Found:
     hashes: dict[tuple[UUID, int], Any] = defaultdict(hashlib.sha256)
-    rows = AttemptChunk.objects.filter(turn_id__in=ids).order_by("turn_id", "attempt", "n")
+    rows = Piece.objects.filter(turn_id__in=ids).order_by("turn_id", "attempt", "n")
     for turn_id, attempt, *piece in rows.values_list("turn_id", "attempt", *columns.PIECE).iterator():
         hashes[turn_id, attempt].update(canonical(piece))
     for (turn_id, attempt), made in hashes.items():

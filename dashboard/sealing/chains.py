@@ -16,7 +16,7 @@ from dashboard.sealing.columns import ATTEMPT, ORIGIN, RECORD, TURN
 from dashboard.sealing.parts import PART, Part, part_of
 from dashboard.tools.models import TurnDocument
 from dashboard.turns.history import client_body_of
-from dashboard.turns.models import Attempt, AttemptChunk, ClientRequest, Record, Turn
+from dashboard.turns.models import Attempt, ClientRequest, Piece, Record, Turn
 
 START = b"whystop.chain.1"
 
@@ -47,7 +47,7 @@ def parts_of(turns: Sequence[Turn]) -> dict[UUID, list[Part]]:
 
 def _raws(ids: Sequence[UUID]) -> dict[tuple[UUID, int], bytes]:
     hashes: dict[tuple[UUID, int], Any] = defaultdict(hashlib.sha256)
-    chunks = AttemptChunk.objects.filter(turn_id__in=ids).order_by("turn_id", "attempt", "n")
+    chunks = Piece.objects.filter(turn_id__in=ids).order_by("turn_id", "attempt", "n")
     for turn_id, attempt, raw in chunks.values_list("turn_id", "attempt", "raw").iterator():
         hashes[turn_id, attempt].update(bytes(raw))
     return {key: made.digest() for key, made in hashes.items()}

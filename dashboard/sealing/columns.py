@@ -50,7 +50,7 @@ CHECKPOINT = ("snapshot", "core_version")
 CHAINED: Mapping[type, tuple[str, ...]] = {
     models.Turn: ("id", *TURN, *REST, *(name for name in LINKS if name != IMPORTER)),
     models.Record: ("turn_id", "seq", "at", "core_version", "packed"),
-    models.Attempt: ("turn_id", "index", *ATTEMPT),
+    models.Attempt: ("turn_id", "index", *ATTEMPT, "raw", "raw_text", "raw_at"),
     models.AttemptChunk: ("turn_id", "attempt", "raw", *PIECE),
     models.Checkpoint: ("turn_id", "seq", *CHECKPOINT),
     models.ToolClaim: ("turn_id", *CLAIM, *CAME_BACK),
@@ -64,9 +64,12 @@ COMPARED: Mapping[type, Mapping[str, str]] = {
         "cohort": "its values are those of the turn",
         "raw_removed_at": "the signed notes of removals",
     },
-    models.Record: dict.fromkeys(("event", "transitions", "command", "observed"), "the same as compressed beside them"),
+    models.Record: {
+        **dict.fromkeys(("event", "transitions", "command", "observed"), "the same as compressed beside them"),
+        "judged": "the transitions",
+    },
     models.Attempt: {"request": "its digest is chained"},
-    models.Outcome: dict.fromkeys(("turn_id", "seq", "position", *derived.JUDGEMENT), "the records"),
+    models.StrayOutcome: dict.fromkeys(("turn_id", "seq", "position", *derived.JUDGEMENT), "the records"),
     models.Node: dict.fromkeys(("id", "parent", "packed"), "it is chained as the rows tell it that refer to it"),
     models.TurnMessage: dict.fromkeys(("turn_id", "n", "wire"), "the digests of the requests"),
     models.ClientRequest: dict.fromkeys(("turn_id", "frame", "body"), "the client's request is chained as it came"),

@@ -30,16 +30,16 @@ class Destination(models.Model):
         "send texts", default=False, help_text="Messages, answers, and arguments and results of tools too."
     )
     metrics = models.BooleanField("send metrics", default=True, help_text="As deltas, with each batch.")
-    enabled = models.BooleanField(default=True)
+    enabled = models.BooleanField(default=True)  #: whether turns are sent
     from_environment = models.BooleanField(default=False, editable=False)  #: WHYSTOP_OTLP_ENDPOINT says it
 
-    sent = models.PositiveBigIntegerField(default=0, editable=False)
+    sent = models.PositiveBigIntegerField(default=0, editable=False)  #: turns the endpoint accepted
     refused = models.PositiveBigIntegerField(default=0, editable=False)  #: by the endpoint, for good
     dropped = models.PositiveBigIntegerField(default=0, editable=False)  #: the queue was full
-    last_sent_at = models.DateTimeField(null=True, editable=False)
+    last_sent_at = models.DateTimeField(null=True, editable=False)  #: when the endpoint last accepted a batch
     failures = models.PositiveIntegerField(default=0, editable=False)  #: since something was sent
     fault = models.TextField(default="", editable=False)  #: of the last failure or refusal, in a sentence
-    fault_at = models.DateTimeField(null=True, editable=False)
+    fault_at = models.DateTimeField(null=True, editable=False)  #: when that failure was
     next_at = models.DateTimeField(auto_now_add=True)  #: of the next batch, or until when one is under way
 
     class Meta:

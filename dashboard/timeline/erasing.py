@@ -11,7 +11,7 @@ SET_ERASING = "SELECT set_config('whystop.erasing', %s, true)"
 
 @contextmanager
 def erasing() -> Iterator[None]:
-    """Within, and within its transaction, history may be deleted; it can never be changed."""
+    """Within, and within its transaction, history may be deleted; it is never changed, but for raw answers to go."""
     with connection.cursor() as cursor:
         cursor.execute(ERASING)
         (before,) = cursor.fetchone() or ("",)

@@ -18,7 +18,7 @@ from dashboard.sealing.tombstones import raw_removed
 from dashboard.timeline.erasing import erasing
 from dashboard.timeline.models import BulkAction
 from dashboard.turns.indexes import RAW_UNTIL
-from dashboard.turns.models import UNFINISHED, AttemptChunk, Turn
+from dashboard.turns.models import UNFINISHED, Attempt, AttemptChunk, Turn
 
 log = structlog.get_logger(__name__)
 
@@ -58,6 +58,8 @@ def raw_remove(*, now: datetime) -> int:
     with erasing():
         for turn_id, project_id in _due(now):
             pieces += AttemptChunk.objects.filter(turn_id=turn_id).delete()[0]
+            kept_whole = Attempt.objects.filter(turn_id=turn_id, raw__isnull=False)
+            pieces += kept_whole.update(raw=None, raw_text=None, raw_at=None)
             done[project_id].append(turn_id)
             if pieces >= PIECES:
                 break

@@ -30,8 +30,8 @@ from dashboard.turns.models import (
     AttemptChunk,
     Checkpoint,
     ClientRequest,
-    Outcome,
     Record,
+    StrayOutcome,
     ToolClaim,
     Turn,
     TurnMessage,
@@ -42,7 +42,7 @@ from dashboard.turns.tags import MOST_TAGS, tags_clean
 BATCH = 500  #: turns of one transaction
 #: All that carries a turn's id.
 HISTORY = (
-    Record, Outcome, AttemptChunk, Attempt, TurnMessage, ClientRequest, Checkpoint, ToolClaim, Signal, GatewayCall
+    Record, StrayOutcome, AttemptChunk, Attempt, TurnMessage, ClientRequest, Checkpoint, ToolClaim, Signal, GatewayCall
 )  # fmt: skip
 
 Chosen = Sequence[UUID] | TimelineFilters  #: turns by id, or all that the filters let through

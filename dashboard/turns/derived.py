@@ -4,6 +4,7 @@ The judgements (`Outcome`), what the turn knew at some records (`Checkpoint`), a
 (`Cohort`). A fault is a sentence, with the record it is about.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
 from uuid import UUID
@@ -14,7 +15,7 @@ from django.db.models.functions import Cast
 from agentcore import VERSION, serial
 from agentcore.machine.advance import advance
 from agentcore.replay import Recording, as_judged
-from dashboard.turns.entries import judged_in, outcome_columns
+from dashboard.turns.entries import judged_in, judgement
 from dashboard.turns.evidence import Fault
 from dashboard.turns.fields import exact_json
 from dashboard.turns.models import Checkpoint, Cohort, Outcome, Record, Turn
@@ -50,17 +51,16 @@ def _column_faults(turn_id: UUID) -> Iterator[Fault]:
 
 
 def _judgement_faults(turn_id: UUID, recording: Recording) -> Iterator[Fault]:
-    said, judged = _said(turn_id, recording)
-    stored = {
-        (seq, position): values
-        for seq, position, *values in Outcome.objects.filter(turn_id=turn_id).values_list("seq", "position", *JUDGEMENT)
-    }
+    said, judged = _said(recording)
+    stored = defaultdict[Place, list[Any]](list)
+    for seq, position, *values in Outcome.objects.filter(turn_id=turn_id).values_list("seq", "position", *JUDGEMENT):
+        stored[seq, position].append(values)
     for place in sorted(judged | stored.keys()):
-        if place not in said or stored.get(place) != [said[place][name] for name in JUDGEMENT]:
+        if place not in said or stored[place] != [[said[place][name] for name in JUDGEMENT]]:
             yield Fault(place[0], f"The judgements listed for record {place[0]} are not those of the record.")
 
 
-def _said(turn_id: UUID, recording: Recording) -> tuple[dict[Place, Mapping[str, Any]], set[Place]]:
+def _said(recording: Recording) -> tuple[dict[Place, Mapping[str, Any]], set[Place]]:
     """What the history has in each place, and the places that have a row; earlier releases had rows of others too."""
     said: dict[Place, Mapping[str, Any]] = {}
     judged = set[Place]()
@@ -68,7 +68,7 @@ def _said(turn_id: UUID, recording: Recording) -> tuple[dict[Place, Mapping[str,
         judged |= {(record.seq, position) for position, _ in judged_in(record)}
         for position, transition in enumerate(record.transitions):
             if transition["outcome"] is not None:
-                said[record.seq, position] = outcome_columns(turn_id, record.seq, position, transition)
+                said[record.seq, position] = judgement(record.seq, position, transition)
     return said, judged
 
 

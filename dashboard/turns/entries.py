@@ -16,6 +16,7 @@ from agentcore.machine.states import State
 from agentcore.replay import Record
 from agentcore.values import quickly_made
 from dashboard.turns.history import sha256_of
+from dashboard.turns.known_answers import stored
 from dashboard.turns.packing import packed_columns
 from dashboard.turns.projection import error_of, failed_by, project
 
@@ -82,13 +83,13 @@ def record_columns(entry: Entry, record: Record, event: Any) -> Columns:
         "observed": list(record.observed),
         "core_version": VERSION,
     }
-    return packed_columns(whole)
+    return {**packed_columns(whole), "judged": judged_column(record)}
 
 
-def outcomes_columns(entry: Entry, record: Record) -> Iterator[Columns]:
-    """The judgements of the step."""
-    for position, transition in judged_in(record):
-        yield outcome_columns(entry.turn_id, entry.seq, position, transition)
+def judged_column(record: Record) -> list[list[Any]] | None:
+    """The judgements of a record as its row holds them, each as the values of `judgement`; None where it has none."""
+    judged = [judgement(record.seq, position, transition) for position, transition in judged_in(record)]
+    return [[*(told | {"evaluations": stored(told["evaluations"])}).values()] for told in judged] or None
 
 
 def judged_in(record: Record) -> Iterator[tuple[int, Mapping[str, Any]]]:
@@ -100,12 +101,11 @@ def judged_in(record: Record) -> Iterator[tuple[int, Mapping[str, Any]]]:
             yield position, transition
 
 
-def outcome_columns(turn_id: UUID, seq: int, position: int, transition: Mapping[str, Any]) -> Columns:
-    """What was judged at one transition of record `seq`; the transition has an outcome."""
+def judgement(seq: int, position: int, transition: Mapping[str, Any]) -> Columns:
+    """What was judged at one transition of record `seq`, which has an outcome: what `Outcome` has, in its order."""
     outcome = transition["outcome"]
     error = error_of(outcome)
     return {
-        "turn_id": turn_id,
         "seq": seq,
         "position": position,
         "state": transition["from"],

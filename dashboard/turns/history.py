@@ -162,7 +162,7 @@ def sha256_of(text: str) -> str:
 
 def raw_response_of(attempt: models.Attempt) -> bytes:
     """The bytes the provider sent, as they came."""
-    chunks = models.AttemptChunk.objects.filter(turn_id=attempt.turn_id, attempt=attempt.index).order_by("n")
+    chunks = models.Piece.objects.filter(turn_id=attempt.turn_id, attempt=attempt.index).order_by("n")
     return b"".join(bytes(raw) for raw in chunks.values_list("raw", flat=True))
 
 
@@ -177,7 +177,7 @@ class Came:
 
 def pieces_of(attempt: models.Attempt) -> list[Came]:
     """The pieces an answer came in, as they were kept."""
-    chunks = models.AttemptChunk.objects.filter(turn_id=attempt.turn_id, attempt=attempt.index).order_by("n")
+    chunks = models.Piece.objects.filter(turn_id=attempt.turn_id, attempt=attempt.index).order_by("n")
     rows = chunks.values_list("at", "raw", "text")
     return [Came(max(0.0, (at - attempt.started_at).total_seconds()), len(raw), text) for at, raw, text in rows]
 
@@ -187,7 +187,7 @@ def draft_of(turn: models.Turn) -> str:
     running = models.Attempt.objects.filter(turn_id=turn.id, duration_ms=None).order_by("-index").first()
     if running is None:
         return ""
-    chunks = models.AttemptChunk.objects.filter(turn_id=turn.id, attempt=running.index).order_by("n")
+    chunks = models.Piece.objects.filter(turn_id=turn.id, attempt=running.index).order_by("n")
     return "".join(chunks.values_list("text", flat=True))
 
 

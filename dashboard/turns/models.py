@@ -2,9 +2,11 @@
 
 Turn            one row per turn: where it stands, a projection of its records
 Record          its history, event → transitions → command: the truth, append-only
-Outcome         one row per judgement of the history, for finding and counting
+Outcome         one judgement of the history, for finding and counting; read out of the records by the database
 Attempt         one call of the model, as it was sent and answered
-AttemptChunk    the answer's raw bytes, as they came; append-only, until their time is over (`Turn.keep_raw_days`)
+AttemptChunk    a piece of an answer that was kept before the answer had ended
+Piece           the answer's raw bytes, as they came; read out of both by the database, until their time is over
+                (`Turn.keep_raw_days`)
 Node            a message after those before it, in each form in which it was said; turns share them (`nodes`)
 TurnMessage     the conversation in the provider's form, of turns from before there were nodes
 ClientRequest   what a client of the gateway sent, of turns from before that was a node (`nodes.Form.FRAME`)
@@ -12,7 +14,7 @@ Checkpoint      a snapshot every so many records, so that a long history folds q
 ToolClaim       a tool that was started, whether or not it came back
 Cohort          what turns that are alike in every facet have in common; kept by the database (migration 0007)
 
-The large tables (Record, Outcome, Attempt, AttemptChunk) are partitioned by `turn_id` (see `partitions`), and rows of a
+The large tables (Record, Attempt, AttemptChunk) are partitioned by `turn_id` (see `partitions`), and rows of a
 turn carry its id without a foreign key. The database itself refuses to change history (migration 0002): rows are
 deleted only where the transaction has said `SET LOCAL whystop.erasing = 'on'`.
 """
@@ -203,6 +205,7 @@ class Record(models.Model):
     core_version = models.TextField()
     #: the four columns of JSON as they are, compressed (`packing`); they themselves have what statements ask for
     packed = models.BinaryField(null=True)
+    judged = ExactJSONField(null=True)  #: its judgements (`entries.judged_column`), which `turns_judgement` tells
 
     class Meta:
         ordering = ["turn_id", "seq"]
@@ -247,6 +250,11 @@ class Attempt(models.Model):
     started_at = models.DateTimeField()
     first_token_ms = models.PositiveBigIntegerField(null=True)
     duration_ms = models.PositiveBigIntegerField(null=True)
+    #: the bytes of an answer that was kept whole, when it had ended, as `packed_raw` makes them; others are
+    #: `AttemptChunk`s
+    raw = models.BinaryField(null=True)
+    raw_text = models.TextField(null=True)  #: that was decoded from them as they came; null: the attempt's
+    raw_at = models.DateTimeField(null=True)  #: when they came
 
     class Meta:
         ordering = ["turn_id", "index"]
@@ -257,7 +265,7 @@ class Attempt(models.Model):
         return str((self.response_headers or {}).get(ANSWERED_BY, ""))
 
 
-class AttemptChunk(models.Model):
+class PieceOfAnswer(models.Model):
     """A piece of an answer as it came over the wire, and the text that was decoded from it."""
 
     pk = models.CompositePrimaryKey("turn_id", "attempt", "n")
@@ -269,10 +277,26 @@ class AttemptChunk(models.Model):
     at = models.DateTimeField()
 
     class Meta:
+        abstract = True
         ordering = ["turn_id", "attempt", "n"]
 
 
-class Outcome(models.Model):
+class AttemptChunk(PieceOfAnswer):
+    """A piece that was kept before the answer had ended; append-only."""
+
+    class Meta(PieceOfAnswer.Meta):
+        pass
+
+
+class Piece(PieceOfAnswer):
+    """A piece of any answer: of a view, so only read. An answer that was kept whole is one."""
+
+    class Meta(PieceOfAnswer.Meta):
+        managed = False
+        db_table = "turns_piece"
+
+
+class Judgement(models.Model):
     """What all criteria together said at one moment, and what was done about an error. Derived from the records."""
 
     pk = models.CompositePrimaryKey("turn_id", "seq", "position")
@@ -288,7 +312,23 @@ class Outcome(models.Model):
     evaluations = AnswersField(default=list)
 
     class Meta:
+        abstract = True
         ordering = ["turn_id", "seq", "position"]
+
+
+class Outcome(Judgement):
+    """A judgement: of a view over the records, so only read."""
+
+    class Meta(Judgement.Meta):
+        managed = False
+        db_table = "turns_judgement"
+
+
+class StrayOutcome(Judgement):
+    """A judgement in a row of its own, as a process of an earlier version writes it while this one runs already."""
+
+    class Meta(Judgement.Meta):
+        db_table = "turns_outcome"
 
 
 class Checkpoint(models.Model):

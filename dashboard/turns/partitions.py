@@ -15,7 +15,8 @@ from django.db.backends.utils import CursorWrapper
 
 from dashboard.turns.ids import first_id_at
 
-TABLES = ("turns_record", "turns_attempt", "turns_attemptchunk", "turns_outcome")
+TABLES = ("turns_record", "turns_attempt", "turns_attemptchunk")
+DROPPED = (*TABLES, "turns_outcome")  #: the last has what processes of an earlier version write, and no new pieces
 #: Makers of pieces queue up behind this advisory lock; the number is arbitrary and only ours.
 LOCK = 7_260_431_118
 
@@ -66,7 +67,7 @@ def drop_empty(*, now: datetime | None = None, using: str = DEFAULT_DB_ALIAS) ->
     connection = connections[using]
     return [
         piece
-        for table in TABLES
+        for table in DROPPED
         for piece in _pieces(connection, table)
         if piece < piece_name(table, last_month) and _empty(connection, piece) and _drop(connection, table, piece)
     ]

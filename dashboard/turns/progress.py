@@ -5,7 +5,7 @@ from uuid import UUID
 
 from django.db.models import Exists
 
-from dashboard.turns.models import UNFINISHED, Attempt, AttemptChunk, Turn
+from dashboard.turns.models import UNFINISHED, Attempt, Piece, Turn
 
 MOST_PIECES = 500  #: of an answer, read at once
 
@@ -42,7 +42,7 @@ def drafted(turn_id: UUID, *, seq: int, place: Place) -> tuple[str, Place]:
     if attempt is None:
         return "", place
     here = place if place.attempt == attempt else Place(attempt)
-    pieces = AttemptChunk.objects.filter(turn_id=turn_id, attempt=attempt, n__gt=here.piece).order_by("n")
+    pieces = Piece.objects.filter(turn_id=turn_id, attempt=attempt, n__gt=here.piece).order_by("n")
     rows = list(pieces.values_list("n", "text")[:MOST_PIECES])
     text = "".join(text for _, text in rows)
     return text, Place(attempt, rows[-1][0] if rows else here.piece, here.offset + len(text))

@@ -20,8 +20,6 @@ from dashboard.turns.entries import (
     checkpoint_columns,
     ended_columns,
     kept_once,
-    outcome_columns,
-    outcomes_columns,
     record_columns,
     turn_columns,
 )
@@ -39,8 +37,6 @@ __all__ = [
     "LostTurnError",
     "append_chunk",
     "is_recorded",
-    "outcome_row",
-    "outcome_rows",
     "pieces_kept",
     "record_row",
     "record_step",
@@ -59,7 +55,7 @@ class LateArrivalError(Exception):
 
 @transaction.atomic
 def record_step(entry: Entry) -> None:
-    """Commit the step: record, outcomes, attempt, checkpoint and the turn's row, all or nothing.
+    """Commit the step: record, attempt, checkpoint and the turn's row, all or nothing.
 
     Raises `LostTurnError` where another worker was first, `LateArrivalError` where more has been kept of the call that
     ends than was read.
@@ -69,7 +65,6 @@ def record_step(entry: Entry) -> None:
     event, request = telling.step(entry.event, entry.begun)
     keep(telling.made)
     _insert_record(entry, record, event)
-    _insert_outcomes(entry, record)
     columns = turn_columns(entry, record.transitions)
     if entry.ended is not None:
         _end_attempt(entry.turn_id, entry.ended, columns)
@@ -115,20 +110,6 @@ def is_recorded(entry: Entry) -> bool:
 def record_row(entry: Entry, record: Record) -> models.Record:
     """The step as its row, not yet stored, with all that its event says in it."""
     return models.Record(**record_columns(entry, record, serial.event_to_json(entry.event)))
-
-
-def outcome_rows(entry: Entry, record: Record) -> list[models.Outcome]:
-    """The judgements of the step as rows, not yet stored."""
-    return [models.Outcome(**columns) for columns in outcomes_columns(entry, record)]
-
-
-def _insert_outcomes(entry: Entry, record: Record) -> None:
-    models.Outcome.objects.bulk_create(outcome_rows(entry, record))
-
-
-def outcome_row(turn_id: UUID, seq: int, position: int, transition: Mapping[str, Any]) -> models.Outcome:
-    """What was judged at one transition of record `seq`, as a row; the transition has an outcome."""
-    return models.Outcome(**outcome_columns(turn_id, seq, position, transition))
 
 
 def _end_attempt(turn_id: UUID, ended: CallEnd, turn: Mapping[str, Any]) -> None:

@@ -17,7 +17,7 @@ from dashboard.turns.finding import find
 from dashboard.turns.folding import find_folded
 from dashboard.turns.ids import first_id_at
 from dashboard.turns.indexes import found_by
-from dashboard.turns.models import Attempt, AttemptChunk, Cohort, Outcome, Record, Turn
+from dashboard.turns.models import Attempt, Cohort, Outcome, Piece, Record, Turn
 from dashboard.turns.reach import after, reach_of
 from dashboard.turns.sorting import WINDOW, SortedPlace, beside, entries
 from dashboard.turns.terms import words_query
@@ -228,7 +228,7 @@ def outcomes_of(turn_id: UUID) -> QuerySet[Outcome]:
 
 def raw_responses_of(turn_id: UUID, *, most: int) -> dict[int, bytes]:
     """What providers sent, by attempt, by one query; of each answer up to `most` bytes and one more if there are."""
-    chunks = AttemptChunk.objects.filter(turn_id=turn_id).order_by("attempt", "n").values_list("attempt", "raw")
+    chunks = Piece.objects.filter(turn_id=turn_id).order_by("attempt", "n").values_list("attempt", "raw")
     return _joined(chunks.iterator(), most + 1)
 
 

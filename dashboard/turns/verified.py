@@ -22,7 +22,7 @@ from dashboard.turns.asking import CLOCKS_DIFFER, Written, call_faults, calls_of
 from dashboard.turns.derived import derived_faults
 from dashboard.turns.evidence import Fault, Kept, faults_of, other_beginning, otherwise, unproven
 from dashboard.turns.history import messages_of, rebuilt_columns, recording_of, request_body_of
-from dashboard.turns.models import Attempt, AttemptChunk, Record, Turn
+from dashboard.turns.models import Attempt, Piece, Record, Turn
 
 KEPT_SECONDS = 24 * 3600
 #: Columns of a turn's row that its records give again, whatever version wrote them.
@@ -119,7 +119,7 @@ def no_bytes(attempts: list[int]) -> tuple[str, ...]:
 def raws_of(turn_id: UUID) -> dict[int, Kept]:
     """What was kept of the answers as they came, by attempt."""
     raws, texts = defaultdict[int, list[bytes]](list), defaultdict[int, list[str]](list)
-    rows = AttemptChunk.objects.filter(turn_id=turn_id).order_by("n").values_list("attempt", "raw", "text")
+    rows = Piece.objects.filter(turn_id=turn_id).order_by("n").values_list("attempt", "raw", "text")
     for attempt, raw, text in rows:
         raws[attempt].append(bytes(raw))
         texts[attempt].append(text)

@@ -25,13 +25,17 @@ class Webhook(models.Model):
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     project = models.ForeignKey("agents.Project", on_delete=models.PROTECT, editable=False)
     name = models.CharField(max_length=80)
+    #: where deliveries are posted; its host alone is shown to readers
     url = models.CharField("address", max_length=2000, validators=[url_valid])
     sealed_secret = models.BinaryField(editable=False)  #: `secret.sealed`
     events = ArrayField(models.CharField(max_length=40))  #: of `events.EVENTS`
+    #: a turn must have one of them to be told; empty: any
     statuses = ArrayField(models.CharField(max_length=40), default=list, blank=True)
+    #: why the agent stopped; empty: any
     stop_reasons = ArrayField(models.CharField(max_length=40), default=list, blank=True)
+    #: why the model stopped; empty: any
     model_stop_reasons = ArrayField(models.CharField(max_length=40), default=list, blank=True)
-    enabled = models.BooleanField(default=True)
+    enabled = models.BooleanField(default=True)  #: whether anything is sent
     disabled_because = models.TextField(default="", blank=True)  #: a sentence; empty: a person did it
     failed_in_row = models.PositiveIntegerField(default=0)  #: deliveries given up since one arrived
     created_at = models.DateTimeField(auto_now_add=True)
@@ -55,7 +59,7 @@ class Happened(models.Model):
 
     kind = models.TextField()  #: turn.ended, turn.held, prediction.failed
     turn_id = models.UUIDField()
-    prediction_id = models.UUIDField(null=True)
+    prediction_id = models.UUIDField(null=True)  #: of a prediction that failed; null: it happened to the turn
     at = models.DateTimeField(db_default=Now())
 
     def __str__(self) -> str:
@@ -104,11 +108,11 @@ class Try(models.Model):
 
     delivery = models.ForeignKey(Delivery, on_delete=models.CASCADE, related_name="tries")
     at = models.DateTimeField()
-    headers = ExactJSONField(default=dict)
-    status = models.PositiveIntegerField(null=True)
-    answer_headers = ExactJSONField(default=dict)
+    headers = ExactJSONField(default=dict)  #: as they were sent
+    status = models.PositiveIntegerField(null=True)  #: HTTP status of the answer; null: none came
+    answer_headers = ExactJSONField(default=dict)  #: as they came back
     answer = models.TextField(default="", blank=True)  #: its first characters
-    fault = models.TextField(default="", blank=True)
+    fault = models.TextField(default="", blank=True)  #: why there was no answer, in a sentence
     duration_ms = models.PositiveIntegerField()
 
     class Meta:

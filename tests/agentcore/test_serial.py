@@ -133,7 +133,13 @@ results = st.builds(ToolResult, words, words, words, st.none() | st.sampled_from
 moments = st.floats(0, 1e9)
 draws = st.floats(0, 1, exclude_max=True)
 events = st.one_of(
-    st.builds(Started, moments, setups, tuples_of_messages, st.lists(breakpoints, max_size=2).map(tuple)),
+    st.builds(
+        Started,
+        moments,
+        setups,
+        st.lists(messages, min_size=1, max_size=2).map(tuple),
+        st.lists(breakpoints, max_size=2).map(tuple),
+    ),
     st.builds(ModelResponded, moments, responses, draws),
     st.builds(ModelFailed, moments, errors, st.none() | responses, draws),
     st.builds(Interrupted, moments, st.none() | responses),

@@ -5,7 +5,7 @@ import time
 from django.db import connection
 
 TABLES = (
-    "ingest_piece", "ingest_ingested", "turns_turn", "turns_record", "turns_outcome", "turns_attempt", "turns_node",
+    "ingest_piece", "ingest_ingested", "turns_turn", "turns_record", "turns_attempt", "turns_node",
 )  # fmt: skip
 
 

@@ -28,16 +28,17 @@ from dashboard.turns.entries import (
     checkpoint_columns,
     ended_columns,
     kept_once,
-    outcomes_columns,
     record_columns,
     turn_columns,
 )
 from dashboard.turns.fields import storable_text
-from dashboard.turns.known_answers import stored
 from dashboard.turns.nodes import NewNode
 from dashboard.turns.packing import Stored, packed_raw
 from dashboard.turns.request_frames import split
 from dashboard.turns.telling import Telling
+
+#: Bytes of an answer, compressed, and characters, up to which it stands with its attempt, if it came whole.
+WITH_ATTEMPT = 8 * 1024
 
 
 @dataclass(slots=True)
@@ -171,8 +172,6 @@ def _add_step(rows: Rows, entry: Entry, kept: Kept, calls: Calls) -> tuple[Recor
     columns = record_columns(entry, record, event)
     rows.packed.append(columns.pop("packed"))
     rows.add(models.Record, columns)
-    for judged in outcomes_columns(entry, record):
-        rows.add(models.Outcome, {**judged, "evaluations": stored(judged["evaluations"])})
     if entry.seq % CHECKPOINT_EVERY == 0:
         rows.add(models.Checkpoint, checkpoint_columns(entry))
     if (ended := entry.ended) is not None:
@@ -196,10 +195,14 @@ def _add_piece(rows: Rows, turn_id: UUID, piece: Piece, kept: Kept, calls: Calls
     piece.texts.clear()  # each part is made into rows once, and a large answer would be there twice
     raw = b"".join(piece.raws)
     piece.raws.clear()
-    if n == 1 and text and text == calls.ended.get(piece.attempt, {}).get("text"):
-        text = None  # the attempt has it
+    ended = calls.ended.get(piece.attempt, {})
+    text = None if n == 1 and text and text == ended.get("text") else text  # the attempt has it
+    packed = packed_raw(raw, calls.told_by.get(piece.attempt) if len(raw) <= LARGE else None)
+    if n == 1 and ended and len(packed) + len(text or "") <= WITH_ATTEMPT:
+        ended |= {"raw": f"\\x{packed.hex()}", "raw_text": text, "raw_at": piece.at}
+        return
     rows.add(models.AttemptChunk, {"turn_id": turn_id, "attempt": piece.attempt, "n": n, "text": text, "at": piece.at})
-    rows.raws.append(packed_raw(raw, calls.told_by.get(piece.attempt) if len(raw) <= LARGE else None))
+    rows.raws.append(packed)
     rows.found_by = rows.found_by or (HAS_PIECE.name, (piece.attempt, n))
 
 

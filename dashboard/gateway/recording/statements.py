@@ -14,7 +14,7 @@ from django.db import models as orm
 from dashboard.gateway.models import GatewayCall
 from dashboard.gateway.recording.large import MARKS
 from dashboard.gateway.recording.storing import Statement
-from dashboard.turns.models import Attempt, AttemptChunk, Checkpoint, Node, Outcome, Record, Turn
+from dashboard.turns.models import Attempt, AttemptChunk, Checkpoint, Node, Record, Turn
 from dashboard.turns.run_keys import FOLLOWED
 
 #: The database fills these itself.
@@ -22,11 +22,11 @@ _FILLED = frozenset({"tokens", "cohort"})
 _FIRST_LARGE = 1  #: parameter that is a large text
 _FIRST_PLAIN = _FIRST_LARGE + len(MARKS)
 #: Rows that come with nothing else, in the order of the parameters.
-PLAIN: tuple[type[orm.Model], ...] = (Outcome, Attempt, Checkpoint)
+PLAIN: tuple[type[orm.Model], ...] = (Attempt, Checkpoint)
 #: Of an attempt, what its end fills; of a turn, what its steps do; of a call, what its caller was told.
 ENDED = (
     "duration_ms", "first_token_ms", "status_code", "response_headers", "content_type", "stop_reason",
-    "raw_stop_reason", "usage", "text", "tool_calls", "error",
+    "raw_stop_reason", "usage", "text", "tool_calls", "error", "raw", "raw_text", "raw_at",
 )  # fmt: skip
 PROJECTED = (
     "status", "state", "stop_reason", "model_stop_reason", "raw_stop_reason", "terminal_reason", "error_code",
@@ -116,38 +116,38 @@ def _nodes(rows: int, packed: int) -> str:
 
 
 def _shared(owned: str) -> list[str]:
-    """Parameters 1 to 12, of both: large texts, rows, records, pieces and nodes."""
+    """Parameters 1 to 11, of both: large texts, rows, records, pieces and nodes."""
     plain = [_inserted(model, number, owned) for number, model in enumerate(PLAIN, start=_FIRST_PLAIN)]
-    return [*plain, _records(7, 8, owned), _pieces(9, 10, owned), _nodes(11, 12)]
+    return [*plain, _records(6, 7, owned), _pieces(8, 9, owned), _nodes(10, 11)]
 
 
 _NEW = [
-    _turns(13),
-    _inserted(GatewayCall, 16, ""),
-    "owned_in AS (INSERT INTO live_ownedturn (turn_id, process_id) SELECT id, $15::uuid FROM unnest($14::uuid[]) id)",
+    _turns(12),
+    _inserted(GatewayCall, 15, ""),
+    "owned_in AS (INSERT INTO live_ownedturn (turn_id, process_id) SELECT id, $14::uuid FROM unnest($13::uuid[]) id)",
 ]
 _OWNED = (
     "owned AS (SELECT turn_id FROM live_ownedturn "
-    "WHERE turn_id = ANY($15::uuid[]) AND process_id = $17::uuid FOR UPDATE)"
+    "WHERE turn_id = ANY($14::uuid[]) AND process_id = $16::uuid FOR UPDATE)"
 )
 _MORE = [
     f"attempts_ended AS (UPDATE turns_attempt SET {_set(ENDED)} "
-    f"FROM {_rows(Attempt, 13)} JOIN owned USING (turn_id) WHERE turns_attempt.turn_id = given.turn_id "
+    f"FROM {_rows(Attempt, 12)} JOIN owned USING (turn_id) WHERE turns_attempt.turn_id = given.turn_id "
     "AND turns_attempt.index = given.index AND turns_attempt.duration_ms IS NULL)",
     f"turns_moved AS (UPDATE turns_turn SET {_set(PROJECTED)}, "
     "error_type = coalesce(given.error_type, turns_turn.error_type), "
     "node_id = coalesce(given.node_id, turns_turn.node_id), "
     "shared_id = coalesce(given.shared_id, turns_turn.shared_id), "
     "answered_key = coalesce(given.answered_key, turns_turn.answered_key) "
-    f"FROM {_rows(Turn, 14)} JOIN owned ON owned.turn_id = given.id WHERE turns_turn.id = given.id)",
+    f"FROM {_rows(Turn, 13)} JOIN owned ON owned.turn_id = given.id WHERE turns_turn.id = given.id)",
     "owned_out AS (DELETE FROM live_ownedturn USING owned WHERE live_ownedturn.turn_id = owned.turn_id "
-    "AND owned.turn_id = ANY($16::uuid[]))",
+    "AND owned.turn_id = ANY($15::uuid[]))",
     # Who was told what is known of this process alone, also of a turn that has ended.
     f"calls_told AS (UPDATE gateway_gatewaycall SET {_set(TOLD)} "
-    f"FROM {_rows(GatewayCall, 18)} WHERE gateway_gatewaycall.turn_id = given.turn_id)",
+    f"FROM {_rows(GatewayCall, 17)} WHERE gateway_gatewaycall.turn_id = given.turn_id)",
 ]
 
-_BINARY = frozenset({7, 9, 11})
+_BINARY = frozenset({6, 8, 10})
 NEW = Statement("new", f"WITH {', '.join([*_shared(''), *_NEW])} SELECT 1 WHERE false", _BINARY)
 MORE = Statement(
     "more",

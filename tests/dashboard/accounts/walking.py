@@ -27,10 +27,13 @@ from dashboard.bench.long_turn import long_turn_store
 from dashboard.commenting.services import comment_add
 from dashboard.conversations.models import Conversation
 from dashboard.gateway.services import alias_create, key_create
+from dashboard.inbox.models import Notice
 from dashboard.policies.models import Shadow
 from dashboard.predictions.models import Prediction
 from dashboard.sharing.services import link_create
 from dashboard.timeline.models import SavedView
+from dashboard.webhooks.models import Delivery
+from dashboard.webhooks.services import webhook_create
 
 WITH_BODY = ("POST", "PUT", "PATCH")
 NAME = "walked"  #: of the agent, the connection and the policy
@@ -123,6 +126,9 @@ def made_world() -> World:
     version = agents.policy_create(project=project, name=NAME)
     policy, now = version.policy, timezone.now()
     key, secret = key_create(project=project, by=owner, name=NAME)
+    webhook, _ = webhook_create(
+        project=project, by=owner, name=NAME, url="http://127.0.0.1:1/turns", events=["turn.ended"]
+    )
     link, shared = link_create(turn=turn, lifetime="1d", redacted=False, by=owner)
     named: Mapping[str, Any] = {
         "turn_id": turn,
@@ -136,6 +142,9 @@ def made_world() -> World:
             project=project, parent=turn, child=turn, kind="rerun", provider="openai", model="m", connection="c",
             certainty=Certainty.CERTAIN,
         ),
+        "notice_id": Notice.objects.create(project=project, turn=turn, kind=Notice.Kind.EXPIRED, told="Nobody saw it."),
+        "webhook_id": webhook,
+        "delivery_id": Delivery.objects.create(webhook=webhook, turn=turn, kind="turn.ended", body="{}"),
         "attachment_id": policy_attach(project=project, policy=policy, provider="openai"),
         "version_id": version,
         "activation_id": PolicyActivation.objects.create(policy=policy, version=version, starts_at=now),

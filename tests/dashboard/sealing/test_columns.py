@@ -31,12 +31,13 @@ from dashboard.turns.models import (
 )
 from dashboard.turns.request_frames import split
 from tests.dashboard.driving import Play
+from tests.dashboard.turns.before import judged_as_before
 
-from .test_checking import data_dir, faults, seal  # noqa: F401 - the first is a fixture
+from .test_checking import as_superuser, data_dir, faults, seal  # noqa: F401 - the first is a fixture
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-TABLES = [*apps.get_app_config("turns").get_models(), Origin]
+TABLES = [*(model for model in apps.get_app_config("turns").get_models() if model._meta.managed), Origin]
 #: How a value of a column becomes another one.
 OTHER = {
     models.TextField: "coalesce({0}, '') || 'x'",
@@ -85,19 +86,29 @@ def led(play: Play, monkeypatch: pytest.MonkeyPatch) -> Turn:
         imported_by=user,
     )  # fmt: skip
     Project.objects.create(name="another")
+    as_superuser(WITH_ATTEMPT, turn.id)
     turn.refresh_from_db()
     return turn
 
 
+#: An answer that came whole stands in the row of its attempt.
+WITH_ATTEMPT = """
+WITH whole AS (DELETE FROM turns_attemptchunk WHERE turn_id = %s AND attempt = 2 RETURNING *)
+UPDATE turns_attempt SET raw = whole.raw, raw_text = whole.text, raw_at = whole.at
+  FROM whole WHERE turns_attempt.turn_id = whole.turn_id AND index = 2
+"""
+
+
 @pytest.fixture
 def old(play: Play) -> Turn:
-    """One as earlier releases stored it: its messages and its client's request are no nodes."""
+    """One as earlier releases stored it: its messages and its client's request are no nodes, its judgements rows."""
     turn = play("sim-tools", system_prompt="Be brief.")
     TurnMessage.objects.bulk_create(
         TurnMessage(turn_id=turn.id, n=n, wire=wire) for n, wire in enumerate(messages_of(turn.id))
     )
     Turn.objects.filter(id=turn.id).update(node=None)
     ClientRequest.objects.create(turn_id=turn.id, body=b"{}")
+    judged_as_before(turn)
     return turn
 
 
@@ -126,7 +137,7 @@ def altered(table: type[models.Model], name: str, turn: Turn, old: Turn) -> int:
 GROUPS = {
     Turn: ("id", columns.TURN[0], columns.REST[0], *(name for name in columns.LINKS if name != columns.IMPORTER)),
     Record: ("seq", "packed"),
-    Attempt: ("index", "error"),
+    Attempt: ("index", "error", "raw", "raw_text", "raw_at"),
     AttemptChunk: ("n", "at", "text", "raw"),
     Checkpoint: ("snapshot",),
     ToolClaim: ("name", "result"),

@@ -26,8 +26,9 @@ from dashboard.replay.services import turn_verify, turn_what_if
 from dashboard.timeline import retention
 from dashboard.timeline.models import BulkAction
 from dashboard.timeline.services import HISTORY
-from dashboard.turns.history import partial_of, recording_of
-from dashboard.turns.models import UNFINISHED, Attempt, AttemptChunk, Turn
+from dashboard.turns.history import partial_of, raw_response_of, recording_of
+from dashboard.turns.models import UNFINISHED, Attempt, AttemptChunk, Piece, Turn
+from dashboard.turns.packing import packed_raw
 from dashboard.turns.selectors import turn_get
 from tests.dashboard.driving import AgentOf, Play, drive
 from tests.dashboard.pages import page
@@ -189,6 +190,21 @@ def test_pieces_are_still_refused_to_everybody_else(made: Any):
     with pytest.raises(IntegrityError, match="append-only"), transaction.atomic():
         AttemptChunk.objects.filter(turn_id=other.id).delete()
     assert (kept(turn), kept(other)) == (False, True)
+
+
+def test_an_answer_that_stands_with_its_attempt_goes_too_and_nothing_else_of_the_attempt(made: Any):
+    turn, now = made(keep_raw_days=0), timezone.now()
+    attempt = Attempt.objects.create(
+        turn_id=turn.id, index=2, kind="initial", iteration=1, provider="openai", model="m", max_tokens=1, request="{}",
+        request_sha256="", request_url="http://host", started_at=now, duration_ms=5, raw=packed_raw(b"{}"), raw_at=now,
+    )  # fmt: skip
+    with pytest.raises(IntegrityError, match="An attempt that has ended is append-only"), transaction.atomic():
+        Attempt.objects.filter(turn_id=turn.id).update(raw=None)
+    assert raw_response_of(attempt) == b"{}"
+    retention.raw_sweep()
+    assert not Piece.objects.filter(turn_id=turn.id).exists()
+    bare = Attempt.objects.get(turn_id=turn.id)
+    assert {**vars(bare), "_state": 0} == {**vars(attempt), "_state": 0, "raw": None, "raw_at": None}
 
 
 class Elsewhere:

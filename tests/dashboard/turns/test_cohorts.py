@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import Any
 
 import pytest
-from django.db import connection, transaction
+from django.db import connection
 
 from dashboard.agents.selectors import project_default
 from dashboard.live.services import turn_start
@@ -15,11 +15,9 @@ from dashboard.turns.history import rebuilt_columns
 from dashboard.turns.models import Cohort, Turn
 from tests.dashboard.driving import AgentOf, drive
 from tests.dashboard.timeline.populations import make_turn
+from tests.dashboard.turns.before import judged_as_before
 
 MIGRATION = import_module("dashboard.turns.migrations.0007_resource")
-#: Judgements as they were stored before their answers were known lines.
-AS_BEFORE = """UPDATE turns_outcome SET evaluations = (
-    SELECT coalesce(jsonb_agg(whystop_answer(held)), '[]') FROM jsonb_array_elements(evaluations) held)"""
 
 
 def run(*statements: str) -> None:
@@ -70,8 +68,7 @@ def test_what_a_database_held_before_is_grouped_and_filled_as_it_is_now(agent_of
     assert set(kept.values()) == {
         "max_continuations", "max_total_completion_tokens", "max_total_tokens", "max_total_output_chars", None,
     }  # fmt: skip
-    with transaction.atomic():
-        run("SET LOCAL session_replication_role = replica", AS_BEFORE)
+    judged_as_before(*turns)
     run(MIGRATION.COHORT_BEFORE, "UPDATE turns_turn SET resource = NULL", MIGRATION.REGROUP)
     run("UPDATE turns_cohort SET terminal_reason = NULL, resource = NULL")
     # The second time it has been ended just before the end: nothing is done twice, and nothing is lost.

@@ -1,12 +1,14 @@
 """A text that stands in the row of its turn, or of its attempt, is read from there."""
 
 import asyncio
+from unittest.mock import patch
 
 import pytest
 from django.db import connection
 
 from dashboard.gateway.recording.recorder import Recorder
-from dashboard.turns.models import Attempt, AttemptChunk
+from dashboard.turns.history import raw_response_of
+from dashboard.turns.models import Attempt, AttemptChunk, Piece
 from tests.dashboard.gateway.told_turns import Story, cut, ended, tell
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -36,15 +38,26 @@ def test_the_answer_that_ended_a_turn_stands_in_its_row_alone(one_by_one: bool):
     assert Attempt.objects.get().text == "whole"
     assert Attempt.objects.values_list("text", flat=True).get() == "whole"
     assert Attempt.objects.defer("text").get().text == "whole"
-    assert AttemptChunk.objects.get().text == "whole"
+    assert Piece.objects.get().text == "whole"
 
 
 def test_a_part_of_an_answer_stands_in_its_attempt():
     recorded(Story([cut("The quick brown fox"), ended(" jumps.")]))
     assert in_column("turns_attempt") == [" jumps.", "The quick brown fox"]
-    assert in_column("turns_attemptchunk") == [None, None]
-    pieces = AttemptChunk.objects.order_by("attempt").values_list("text", flat=True)
+    assert in_column("turns_piece") == [None, None]
+    pieces = Piece.objects.order_by("attempt").values_list("text", flat=True)
     assert list(pieces) == ["The quick brown fox", " jumps."]
+
+
+@pytest.mark.parametrize("text", ["", "whole", "other"])
+def test_an_answer_that_came_whole_stands_in_the_row_of_its_attempt_with_the_text_decoded_as_it_came(text: str):
+    story = Story([ended("whole")])
+    steps = [(piece and (*piece[:2], text), entry) for piece, entry in story.steps()]
+    with patch.object(Story, "steps", lambda _: steps):
+        recorded(story)
+    assert not AttemptChunk.objects.exists()
+    assert Piece.objects.get().text == text
+    assert raw_response_of(Attempt.objects.get()) == b"whole"
 
 
 def test_an_analyst_reads_the_text_of_each_call():

@@ -92,5 +92,5 @@ def test_a_turn_s_judgements_are_stored_in_few_bytes_and_told_in_full(play: Play
             "SELECT criterion, reason FROM whystop.criteria WHERE turn_id = %s ORDER BY seq, position, n", [turn.id]
         )
         assert cursor.fetchall() == told_here
-        cursor.execute("SELECT max(pg_column_size(evaluations)) FROM turns_outcome")
+        cursor.execute("SELECT max(pg_column_size(judged)) FROM turns_record")
         assert cursor.fetchone()[0] < 250, "the words of a criterion have changed: add lines (known_answers.txt)"

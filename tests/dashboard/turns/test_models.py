@@ -11,7 +11,7 @@ from django.db import IntegrityError, connection, models, transaction
 from dashboard.agents import selectors
 from dashboard.turns.ids import new_id
 from dashboard.turns.indexes import found_by
-from dashboard.turns.models import Attempt, AttemptChunk, ClientRequest, Outcome, Record, Turn, TurnMessage
+from dashboard.turns.models import Attempt, AttemptChunk, ClientRequest, Record, StrayOutcome, Turn, TurnMessage
 
 pytestmark = pytest.mark.django_db
 
@@ -19,7 +19,7 @@ NOW = datetime(2026, 11, 20, tzinfo=UTC)
 ROWS: dict[type[models.Model], dict[str, object]] = {
     Record: {"seq": 1, "at": NOW, "event": {}, "command": {}, "core_version": "1"},
     AttemptChunk: {"attempt": 1, "n": 1, "raw": b"\x00\xff", "at": NOW},
-    Outcome: {
+    StrayOutcome: {
         "seq": 1,
         "position": 0,
         "state": "evaluate_stop",
@@ -42,7 +42,7 @@ ROWS: dict[type[models.Model], dict[str, object]] = {
         "started_at": NOW,
     },
 }
-APPEND_ONLY = [Record, AttemptChunk, Outcome, TurnMessage, ClientRequest]
+APPEND_ONLY = [Record, AttemptChunk, StrayOutcome, TurnMessage, ClientRequest]
 
 
 def make(model: type[models.Model]) -> models.Model:
@@ -99,7 +99,7 @@ def test_truncate_is_refused_for_a_table_and_for_each_of_its_pieces(model):
         for name in tables:
             with pytest.raises(IntegrityError, match="TRUNCATE was refused"), transaction.atomic():
                 cursor.execute(f"TRUNCATE {name}")
-    assert len(tables) == (1 if model in (TurnMessage, ClientRequest) else 5)
+    assert len(tables) == {TurnMessage: 1, ClientRequest: 1, StrayOutcome: 2}.get(model, 5)
 
 
 def test_a_test_database_can_be_emptied_without_letting_a_row_be_deleted():

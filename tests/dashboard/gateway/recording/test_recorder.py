@@ -27,7 +27,7 @@ from dashboard.turns.history import (
     request_body_of,
     sha256_of,
 )
-from dashboard.turns.models import Attempt, AttemptChunk, ClientRequest, Node, Record, Turn, TurnMessage
+from dashboard.turns.models import Attempt, ClientRequest, Node, Piece, Record, Turn, TurnMessage
 from dashboard.turns.nodes import Form, read
 from dashboard.turns.recorder import append_chunk, record_step
 from tests.dashboard.gateway.told_turns import BODY, ODD, TOLD, Story, called, cut, ended, tell, thought
@@ -37,7 +37,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 TABLES = {
     "turns_turn": "id",
     "turns_record": "turn_id, seq",
-    "turns_outcome": "turn_id, seq, position",
     "turns_attempt": 'turn_id, "index"',
     "turns_attemptchunk": "turn_id, attempt, n",
     "turns_checkpoint": "turn_id, seq",
@@ -91,7 +90,9 @@ def all_rows() -> dict[str, list[dict[str, object]]]:
     rows["turns_record"] = [vars(record) | {"_state": None} for record in Record.objects.order_by("turn_id", "seq")]
     for record in rows["turns_record"]:
         record["packed"] = record["packed"] is not None
-    pieces = AttemptChunk.objects.order_by("turn_id", "attempt", "n")  # the rows may refer to record and attempt
+    for attempt in rows["turns_attempt"]:
+        del attempt["raw"], attempt["raw_text"], attempt["raw_at"]  # are among the pieces
+    pieces = Piece.objects.order_by("turn_id", "attempt", "n")  # the rows may refer to record and attempt
     rows["turns_attemptchunk"] = list(pieces.values("turn_id", "attempt", "n", "raw", "text", "at"))
     return rows
 
@@ -242,9 +243,8 @@ def test_a_turn_that_does_not_end_at_once_is_there_owned_by_a_process_that_is_he
 
 
 async def has_pieces(story: Story) -> bool:
-    from dashboard.turns.models import AttemptChunk
 
-    return [bytes(chunk.raw) async for chunk in AttemptChunk.objects.filter(turn_id=story.id)] == [b"half an answer"]
+    return [bytes(chunk.raw) async for chunk in Piece.objects.filter(turn_id=story.id)] == [b"half an answer"]
 
 
 async def until(look) -> None:
