@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from django.core.exceptions import ValidationError
 from django.core.management import call_command
 from django.db import DatabaseError, connection, transaction
 from django.test import Client
@@ -39,7 +40,7 @@ def exported(browser: Client, **asked: str) -> list[dict]:
 @pytest.fixture
 def world(monkeypatch: pytest.MonkeyPatch) -> World:
     def not_read(**_: object) -> None:
-        raise turn_files.ValidationError("An import runs in a process of its own, which sees no row of this test's.")
+        raise ValidationError("An import runs in a process of its own, which sees no row of this test's.")
 
     monkeypatch.setattr(turn_files, "turn_import_apart", not_read)
     return made_world()
@@ -63,7 +64,7 @@ def test_every_address_that_changes_something_leaves_one_entry_each(world: World
             found = [(e.method, e.action, e.by, e.status) for e in Entry.objects.exclude(id__in=before)]
             transaction.set_rollback(True)
         expected = [(method, route, world.owner.username, answer.status_code)]
-        if caller.bears and needs_session(method, route):
+        if caller.bears and needs_session(method, served):
             expected = []  # refused at the door
         if found != expected:
             wrong[method, route] = found
