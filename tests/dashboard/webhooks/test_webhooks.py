@@ -187,7 +187,7 @@ def test_a_webhook_whose_deliveries_all_fail_is_disabled_with_a_word(
 ):
     monkeypatch.setattr(settling, "DELAYS", ())
     webhook, _ = webhook_of()
-    receiver.answers += [(500, {})] * settling.GIVEN_UP
+    receiver.answers += [(500, {})] * (settling.GIVEN_UP + 1)
     make_turns(*["a"] * (settling.GIVEN_UP + 1), status="completed")
     send()
     send()
